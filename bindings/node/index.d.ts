@@ -1,37 +1,37 @@
 /// <reference types="node" />
-// The ten names of `@ronomon/direct-io` 3.0.1, and `promises`. What differs from upstream on purpose
-// stands at the head of index.js and in README.md.
+// The ten names of `@ronomon/direct-io` 3.0.1, and `promises`. The deliberate differences from upstream
+// are listed at the head of index.js and in README.md.
 
 /** Flag for `fs.open`: past the page cache. 0 on macOS: see {@link setF_NOCACHE}. */
 export const O_DIRECT: number;
 /** Flag for `fs.open`: every write waits for its data and what is needed to read it back. */
 export const O_DSYNC: number;
-/** Flag for `fs.open`: of a block device on Linux, nobody else may open it so; `EBUSY` if it is mounted. */
+/** Flag for `fs.open`: exclusive use of a block device on Linux; `EBUSY` if it is mounted or in use. */
 export const O_EXCL: number;
-/** Flag for `fs.open`: nobody else may open it so. 0 on Linux. *(macOS, FreeBSD, Windows)* */
+/** Flag for `fs.open`: exclusive use. 0 on Linux. *(macOS, FreeBSD, Windows)* */
 export const O_EXLOCK: number;
 /** Flag for `fs.open`: every write waits for its data and all metadata. */
 export const O_SYNC: number;
 
-/** What an open disk says about itself. */
+/** Facts that an open disk reports. */
 export interface BlockDevice {
-  /** The unit of its addresses, in bytes. */
+  /** The logical sector, in bytes: the unit of addresses. */
   logicalSectorSize: number;
-  /** The unit in which it writes, in bytes; 0 if it does not say. */
+  /** The physical sector, in bytes: the unit in which the disk writes; 0 if not reported. */
   physicalSectorSize: number;
   /** In bytes. */
   size: number;
-  /** `''` if it has none to tell. */
+  /** `''` if not reported. */
   serialNumber: string;
 }
 
-/** The error of a callback: upstream's message, and what the system said. */
+/** The error of a callback: upstream's message, and the error of the system. */
 export interface SystemError extends Error {
-  /** The system's name for it (`EBADF`), or ours where the system was not asked. */
+  /** The system's name for it (`EBADF`), or ours if no system call was made. */
   code: string;
-  /** Node's number for it: negative. Absent where the system was not asked. */
+  /** Node's number for it: negative. Absent if no system call was made. */
   errno?: number;
-  /** What was called. */
+  /** The system call. */
   syscall?: string;
 }
 
@@ -43,16 +43,16 @@ export interface SystemError extends Error {
  */
 export function getAlignedBuffer(size: number, alignment: number): Buffer;
 
-/** Asks the open block device `fd` about itself. */
+/** Returns the facts of the open block device `fd`. */
 export function getBlockDevice(
   fd: number,
   callback: (error: SystemError | undefined, device: BlockDevice) => void
 ): void;
 
-/** Tells the kernel not to keep pages of this open file (1), or to keep them again (0). Throws elsewhere. *(macOS)* */
+/** Requests the kernel not to keep pages of this open file (1), or to keep them again (0). Throws elsewhere. *(macOS)* */
 export function setF_NOCACHE(fd: number, value: 0 | 1, callback: (error: SystemError | undefined) => void): void;
 
-/** Takes (1) or gives up (0) an advisory lock without waiting: `flock`. Throws on Windows. */
+/** Takes (1) or releases (0) an advisory lock without waiting: `flock`. Throws on Windows. */
 export function setFlock(fd: number, value: 0 | 1, callback: (error: SystemError | undefined) => void): void;
 
 /** Locks (1) or unlocks (0) a volume. Throws elsewhere. *(Windows)* */

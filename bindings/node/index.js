@@ -12,8 +12,48 @@
 //
 // Source: binding.c of @ronomon/direct-io 3.0.1.
 
-const native = require('./lib/native');
-const { allocate } = require('./lib/aligned');
+// The compiled half is loaded here and not in a file of its own: each file costs `require` about half a millisecond.
+// Every path is written out, because bundlers (ncc, esbuild, webpack, pkg) find files by reading `require('…')` and
+// cannot follow a computed path; a path that does not exist must stand in a `try` block, or they refuse it. On Linux
+// both C libraries are tried: the binary for the other one does not load, and trying is faster than asking Node
+// which one is in use, which took 25 ms.
+
+function load(failures) {
+  if (process.platform === 'linux' && process.arch === 'x64') {
+    try { return require('./prebuilds/linux-x64-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return require('./prebuilds/linux-x64-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'linux' && process.arch === 'arm64') {
+    try { return require('./prebuilds/linux-arm64-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return require('./prebuilds/linux-arm64-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'linux' && process.arch === 'arm') {
+    try { return require('./prebuilds/linux-arm-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return require('./prebuilds/linux-arm-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'darwin' && process.arch === 'x64') {
+    try { return require('./prebuilds/darwin-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'darwin' && process.arch === 'arm64') {
+    try { return require('./prebuilds/darwin-arm64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'freebsd' && process.arch === 'x64') {
+    try { return require('./prebuilds/freebsd-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'win32' && process.arch === 'x64') {
+    try { return require('./prebuilds/win32-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  if (process.platform === 'win32' && process.arch === 'arm64') {
+    try { return require('./prebuilds/win32-arm64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  }
+  // Built at installation or by scripts/build.js, where none of those exists or loads.
+  try { return require('./build/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  return undefined;
+}
+
+const failures = [];
+const native = load(failures);
+if (native === undefined) throw noBinary(failures);
 
 const flags = native.openFlags();
 
@@ -24,8 +64,12 @@ exports.O_EXCL = flags.O_EXCL;
 exports.O_EXLOCK = flags.O_EXLOCK;
 exports.O_SYNC = flags.O_SYNC;
 
+let aligned;
+
 exports.getAlignedBuffer = anonymous(function () {
-  const [size, alignment] = arguments;
+  // Not by destructuring, which takes as long as a small allocation.
+  const size = arguments[0];
+  const alignment = arguments[1];
   if (arguments.length !== 2 || !isInt(size) || !isInt(alignment)) {
     throw refused('bad arguments, expected: (size, alignment)');
   }
@@ -35,7 +79,9 @@ exports.getAlignedBuffer = anonymous(function () {
   if (alignment < 8) throw refused('alignment must be at least 8 bytes');
   if (alignment > 4194304) throw refused('alignment must be at most 4194304 bytes');
   try {
-    return allocate(native, size, alignment);
+    // Loaded with the first call, as every file that `require` of this package does not need: each costs half a millisecond.
+    aligned ??= require('./lib/aligned');
+    return aligned.allocate(native, size, alignment);
   } catch (cause) {
     throw Object.assign(new Error('insufficient memory', { cause }), { code: 'ENOMEM' });
   }
@@ -56,6 +102,9 @@ exports.setF_NOCACHE = switching(process.platform === 'darwin', 'only supported 
 exports.setFlock = switching(process.platform !== 'win32', 'not supported on windows', native.setFlock);
 exports.setFSCTL_LOCK_VOLUME = switching(process.platform === 'win32', 'only supported on windows', native.setVolumeLock);
 
+// For lib/native.js.
+Object.defineProperty(exports, Symbol.for('@trueio/direct-io native'), { value: native });
+
 // Not among the enumerable names, so that those stay upstream's. Under another name than `exports`, because
 // import statements find the names of a CommonJS module by reading its text, and would read this as "not exported".
 const names = exports;
@@ -63,7 +112,7 @@ Object.defineProperty(names, 'promises', { configurable: true, get: () => requir
 // Never runs: for that reader.
 if (false) exports.promises = undefined;
 
-/** A function of (fd, value=0/1, callback) that says `elsewhere` on systems that do not have it. */
+/** Returns a function of (fd, value=0/1, callback) that throws `elsewhere` on systems that do not have it. */
 function switching(isHere, elsewhere, start) {
   return anonymous(function () {
     if (!isHere) throw Object.assign(new Error(elsewhere), { code: 'ENOTSUP' });
@@ -77,7 +126,6 @@ function switching(isHere, elsewhere, start) {
   });
 }
 
-/** Loaded with the first error: `require` of this package is short. */
 function errorOf(failure) {
   return require('./lib/errors').errorOf(failure);
 }
@@ -94,4 +142,18 @@ function refused(message) {
 /** Passing a function as an argument keeps JavaScript from naming it: upstream's have no names. */
 function anonymous(body) {
   return body;
+}
+
+/** Returns the error for a system without a binary, or with binaries that do not load. */
+function noBinary(failures) {
+  const { platformName } = require('./lib/platform');
+  // A file that is missing is no news; one that is there and does not load is the reason.
+  const reasons = failures.filter(({ code }) => code !== 'MODULE_NOT_FOUND').map(({ message }) => message);
+  const error = new Error(
+    reasons.length > 0
+      ? `@trueio/direct-io has a binary for ${platformName()}, and it does not load: ${reasons.join('; ')}`
+      : `@trueio/direct-io has no compiled binary for ${platformName()}. Run \`node install.js\` in its folder: ` +
+        'it builds one if cargo (https://rustup.rs) is installed.'
+  );
+  return Object.assign(error, { code: 'ERR_TRUEIO_NO_BINARY' });
 }

@@ -26,7 +26,7 @@ function main() {
   build({ manifest, isRelease: true, to: path.join(ROOT, 'build', 'trueio_direct.node') });
   const left = loads();
   if (left !== undefined) throw new Error(`what was built cannot be loaded: ${left}`);
-  // Some hundred megabytes that nobody needs any more.
+  // Some hundred megabytes that are no longer needed.
   if (!process.env.CARGO_TARGET_DIR) fs.rmSync(path.join(ROOT, 'native', 'target'), { recursive: true, force: true });
 }
 

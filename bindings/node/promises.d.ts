@@ -1,13 +1,14 @@
 /// <reference types="node" />
-// Direct I/O with promises. Sizes, offsets and alignments are in bytes. `null` means that nobody said.
+import { Readable, Writable } from 'stream';
+// Direct I/O with promises. Sizes, offsets and alignments are in bytes. `null` means unknown.
 //
 // Every mistake is a rejection (or, of the three synchronous names, a throw) with a `code`. Wrong types are
 // TypeErrors, numbers out of range RangeErrors, everything else is a DirectError.
 
-/** Yes, no, or nobody says. */
+/** Yes, no, or unknown. */
 export type Answer = 'yes' | 'no' | 'unknown';
 
-/** Who says what the alignment is. */
+/** The source of an alignment. */
 export type AlignmentSource =
   | 'statx'
   | 'xfs'
@@ -18,7 +19,7 @@ export type AlignmentSource =
   | 'not-needed'
   | 'unknown';
 
-/** What direct I/O demands of a transfer. 1 demands nothing; null: nobody says. */
+/** The alignment that direct I/O requires of a transfer. 1: no requirement; null: unknown. */
 export interface Alignment {
   /** The address of every buffer is a multiple of this. */
   readonly memoryBytes: number | null;
@@ -26,7 +27,7 @@ export interface Alignment {
   readonly writeOffsetBytes: number | null;
   /** Offset and length of every read are multiples of this. */
   readonly readOffsetBytes: number | null;
-  /** Whose word these are. */
+  /** The source of these numbers. */
   readonly source: AlignmentSource;
   /** The same as a sentence without a full stop. */
   readonly explanation: string;
@@ -41,66 +42,117 @@ export interface AtomicLimits {
   segmentsMax: number;
 }
 
-/** What a file offers. Nothing was written to find out. */
+/** The result of a probe. A probe writes nothing. */
 export interface Probe {
   /**
-   * `direct`: it says so itself. `silently-buffered`: the flag is taken and the page cache is used all the
-   * same. `refused`: the flag is not taken. `unknown`: it is taken, and nobody says what becomes of it.
+   * `direct`: direct I/O is supported. `silently-buffered`: the flag is accepted, but the page cache is used.
+   * `refused`: the flag is refused. `unknown`: the flag is accepted, its effect is unknown.
    */
   support: 'direct' | 'silently-buffered' | 'refused' | 'unknown';
-  /** Who says so, as a sentence without a full stop. */
+  /** The source of that answer, as a sentence without a full stop. */
   reason: string;
   alignment: Alignment;
-  /** As `support`, of a file that is only read: btrfs reads past the cache and writes through it. */
+  /** `support` for a file that is only read: btrfs reads past the cache and writes through it. */
   readSupport: 'direct' | 'silently-buffered' | 'refused' | 'unknown';
   readAlignment: Alignment;
   atomicWriteAnswer: Answer;
   /** null unless the answer is yes. */
   atomicWrite: AtomicLimits | null;
-  /** Whether buffered I/O that leaves nothing in the cache can be had. *(Linux 6.14)* */
+  /** Whether buffered I/O that leaves nothing in the cache is supported. *(Linux 6.14)* */
   uncachedBuffered: Answer;
-  /** Such as `ext4`. */
+  /** For example `ext4`. */
   filesystem: string;
 }
 
-/** Asks what the existing file or disk at `path` offers. */
+/** Probes the existing file or disk at `path`. */
 export function probe(path: string | URL): Promise<Probe>;
 
-/** Asks what a new file in the folder at `path` would be offered. Leaves nothing behind. */
+/** Probes the support for new files in the folder at `path`. No file remains. */
 export function probeDirectory(path: string | URL): Promise<Probe>;
 
+/** Cancels a call that waits for a thread of the pool: it rejects with an `AbortError`, and nothing was done. */
+export interface Cancellable {
+  /** A call that has begun is not stopped: it settles as without a signal, and uses its buffer until then. */
+  signal?: AbortSignal;
+}
+
 /** How to open a file. Anything else in it is refused. */
-export interface OpenOptions {
+export interface OpenOptions extends Cancellable {
   /** Default: true. */
   read?: boolean;
   /** Default: false. Contents are never truncated. */
   write?: boolean;
-  /** A new file if there is none. Default: false. */
+  /** Creates the file if it does not exist. Default: false. */
   create?: boolean;
-  /** A new file, under a name that does not exist yet. Default: false. */
+  /** Creates a new file; the name must not exist. Default: false. */
   createNew?: boolean;
   /**
-   * `require` (default): direct I/O, or no file. `prefer`: direct where it can be had, and `granted` says
-   * whether. `off`: through the page cache.
+   * `require` (default): direct I/O, or an error. `prefer`: direct I/O if it is supported; `granted` reports the result.
+   * `off`: through the page cache.
    */
   policy?: 'require' | 'prefer' | 'off';
   /** What every write waits for: `none` (default), `dsync` (its data), `sync` (all metadata too). */
   sync?: 'none' | 'dsync' | 'sync';
-  /** Nobody else. Of a disk on Linux: `O_EXCL`, refused if it is mounted. Default: false. */
+  /** Exclusive use. For a disk on Linux: `O_EXCL`, refused if it is mounted. Default: false. */
   exclusive?: boolean;
   /** Permissions of a new file, reduced by the umask. Default: 0o600. */
   mode?: number;
 }
 
-/** Opens a regular file or a disk; everything else is refused by name. */
+/** Opens a regular file or a disk; anything else is refused by name. */
 export function open(path: string | URL, options?: OpenOptions): Promise<DirectFile>;
 
-/** Makes the names in a folder durable, after a file was made, renamed or removed in it. ENOTSUP on Windows. */
+/**
+ * Makes a DirectFile from an open file: a descriptor, or an object with one (a `FileHandle`). `granted` follows from its
+ * flags. The descriptor is duplicated: the original stays open, and both must be closed.
+ */
+export function fromFile(file: number | { readonly fd: number }): Promise<DirectFile>;
+
+/** The range of a file that a stream reads, and how. */
+export interface ReadStreamOptions {
+  /** The first byte; default 0. It need not be aligned. */
+  start?: number;
+  /** The last byte, as in Node's own streams; default: the last one of the file. */
+  end?: number;
+  /** Bytes of one transfer, rounded up to the alignment; default 1 MiB. */
+  highWaterMark?: number;
+  /** Closes the file in the end. Default: true of a path, false of an open file. */
+  autoClose?: boolean;
+  /** Destroys the stream. */
+  signal?: AbortSignal;
+}
+
+/** The position at which a stream writes, and how. */
+export interface WriteStreamOptions {
+  /** The first byte; default 0. It need not be aligned. Bytes after the last one written stay: nothing is truncated. */
+  start?: number;
+  /** Bytes of one transfer, rounded up to the alignment; default 1 MiB. */
+  highWaterMark?: number;
+  /** Closes the file in the end. Default: true of a path, false of an open file. */
+  autoClose?: boolean;
+  /** Flushes before `finish`: to this level, or with `true` to `device`. Default: false. */
+  flush?: boolean | FlushLevel;
+  /** Destroys the stream. */
+  signal?: AbortSignal;
+}
+
+/** Opens a file and reads it past the page cache, up to an end that need not be aligned. */
+export function createReadStream(path: string | URL, options?: ReadStreamOptions & Omit<OpenOptions, 'write' | 'create' | 'createNew'>): Readable;
+
+/** A stream of a file, with the number of bytes that were written to it. */
+export interface WriteStream extends Writable {
+  readonly bytesWritten: number;
+}
+
+/** Opens a file and writes it past the page cache. Blocks that are covered only in part are read and written back. */
+export function createWriteStream(path: string | URL, options?: WriteStreamOptions & OpenOptions): WriteStream;
+
+/** Makes the names in a folder durable, after a file was created, renamed or removed in it. ENOTSUP on Windows. */
 export function syncDirectory(path: string | URL): Promise<void>;
 
 /**
  * A zeroed Buffer of `sizeBytes` at an address that is a multiple of `alignmentBytes`, a power of two of
- * at most 4194304. Throws.
+ * at most 4194304. Throws; ENOMEM where there is no such memory.
  */
 export function allocate(sizeBytes: number, alignmentBytes: number): Buffer;
 
@@ -108,30 +160,29 @@ export function allocate(sizeBytes: number, alignmentBytes: number): Buffer;
 export interface Transfer {
   /** As requested; fewer only from `readAt`, where the file ended. */
   bytes: number;
-  /** How many calls of the system it took. */
+  /** Number of system calls. */
   calls: number;
-  /** Whether it went through a copy, because the memory was not made by this package. */
+  /** Whether it went through a copy, because the memory was not allocated by this package. */
   isCopied: boolean;
 }
 
-/** What a flush did. */
+/** The result of a flush. */
 export interface Flushed {
-  /** The level that was reached: never below the one asked for. */
+  /** The level that was reached: never below the requested one. */
   level: FlushLevel;
-  /** Whether the call is also specified to empty the device's volatile cache. */
+  /** Whether the call is also specified to flush the device's volatile cache. */
   isDeviceCacheFlushed: boolean;
-  /** Such as `fdatasync`. */
+  /** The system call, for example `fdatasync`. */
   call: string;
 }
 
 /**
- * What a flush promises. `barrier`: what was written before reaches the medium before what is written after.
- * `data`: the data have been given to the device. `file`: metadata too. `device`: the device has been told
- * to empty its volatile cache.
+ * The guarantee of a flush. `barrier`: earlier writes reach the medium before later ones. `data`: the data are with the
+ * device. `file`: metadata too. `device`: the device was requested to flush its volatile cache.
  */
 export type FlushLevel = 'barrier' | 'data' | 'file' | 'device';
 
-/** What of a file is in the page cache, in pages. */
+/** Pages of a file in the page cache. */
 export interface Residency {
   cachedPages: number;
   dirtyPages: number | null;
@@ -139,24 +190,24 @@ export interface Residency {
   pageSizeBytes: number;
   /** Pages in the range, up to the end of the file. */
   filePages: number;
-  /** Who counted. */
+  /** The source of the counts. */
   source: string;
 }
 
-/** What an open disk says about itself. */
+/** Facts that an open disk reports. */
 export interface DeviceFacts {
   sizeBytes: number;
   logicalSectorBytes: number;
   physicalSectorBytes: number | null;
   minimumIoBytes: number | null;
   optimalIoBytes: number | null;
-  /** Virtual disks often say yes wrongly. */
+  /** Virtual disks often report true wrongly. */
   isRotational: boolean | null;
   serial: string | null;
   serialSource: string | null;
 }
 
-/** Where a transfer goes: 0 to 2^53 - 1. */
+/** An offset in a file: 0 to 2^53 - 1. */
 export type Offset = number | bigint;
 
 /**
@@ -165,75 +216,85 @@ export type Offset = number | bigint;
  */
 export class DirectFile {
   private constructor();
-  readonly path: string;
-  /** `direct`; `unconfirmed` (the flag is accepted, its effect is unknown: FUSE, network); `not-kept` (macOS and files of FreeBSD: asked not to cache); `buffered`. */
+  /** Undefined for a file of `fromFile`. */
+  readonly path: string | undefined;
+  /** `direct`; `unconfirmed` (the flag is accepted, its effect is unknown: FUSE, network); `not-kept` (macOS and files on FreeBSD: the kernel was requested not to cache); `buffered`. */
   readonly granted: 'direct' | 'unconfirmed' | 'not-kept' | 'buffered';
-  /** Why, and who says so, as a sentence without a full stop. */
+  /** The reason for `granted` and its source, as a sentence without a full stop. */
   readonly reason: string;
   readonly alignment: Alignment;
   readonly isClosed: boolean;
 
-  /** Throws what a transfer would be refused for, without making it. */
+  /** Throws the error with which a transfer would be refused, without making it. */
   check(buffer: NodeJS.ArrayBufferView, offset: Offset, direction: 'read' | 'write'): void;
-  /** Fills all of `buffer`. A file that ends before is `ERR_TRUEIO_END_OF_FILE`, with `doneBytes`. */
-  readExactAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  /** Fills all of `buffer`. If the file ends before, rejects with `ERR_TRUEIO_END_OF_FILE` and `doneBytes`. */
+  readExactAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Reads until `buffer` is full or the file ends: `bytes` is smaller than the buffer only at the end of the file. */
-  readAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  readAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Writes all of `buffer`. */
-  writeAllAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  writeAllAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** The same, durable when it returns, as by `O_DSYNC`. *(Linux; ENOTSUP elsewhere)* */
-  writeDsyncAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  writeDsyncAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Writes all of `buffer` so that a power loss leaves all or nothing of it; never in another way. *(Linux 6.11)* */
-  writeAtomicAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  writeAtomicAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Reads through the page cache and leaves nothing there. Of buffered files only. *(Linux 6.14)* */
-  readUncachedAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  readUncachedAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Writes through the page cache and leaves nothing there. Of buffered files only. *(Linux 6.14)* */
-  writeUncachedAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  writeUncachedAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Reads any bytes, through an aligned copy that covers them. */
-  readUnalignedByCopyAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  readUnalignedByCopyAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /**
-   * Writes any bytes: what surrounds them is read and written back. Not atomic, and two of these that touch
-   * the same sector at once lose one of them.
+   * Writes any bytes: the rest of their blocks is read and written back. Not atomic: of two such writes to the same
+   * sector at once, one may be lost.
    */
-  writeUnalignedByReadModifyWriteAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  writeUnalignedByReadModifyWriteAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
 
-  /** Makes what was written durable. Default: `device`. After an error, what was written before may be lost. */
-  flush(level?: FlushLevel): Promise<Flushed>;
-  /** Reserves space, and makes the file that long. ENOTSUP where the filesystem cannot. */
+  /** Reads into `buffers`, one after another, until all are full or the file ends. Each must be aligned, address and length. */
+  readVectoredAt(buffers: readonly NodeJS.ArrayBufferView[], offset: Offset, options?: Cancellable): Promise<Transfer>;
+  /** Writes all of `buffers`, one after another. */
+  writeVectoredAt(buffers: readonly NodeJS.ArrayBufferView[], offset: Offset, options?: Cancellable): Promise<Transfer>;
+  /** Reads past the page cache, up to an end that need not be aligned. The file stays open unless `autoClose` is true. */
+  createReadStream(options?: ReadStreamOptions): Readable;
+  /** Writes past the page cache. The file must be open for reading too, for blocks that are covered only in part. */
+  createWriteStream(options?: WriteStreamOptions): WriteStream;
+
+  /** Makes earlier writes durable. Default: `device`. After an error, earlier writes may be lost. */
+  flush(level?: FlushLevel, options?: Cancellable): Promise<Flushed>;
+  /** Reserves space, and extends the file to that length. ENOTSUP if the filesystem cannot. */
   preallocate(offset: Offset, lengthBytes: number | bigint): Promise<void>;
-  /** The length of the file, or what the disk holds. */
+  /** The length of the file, or the capacity of the disk. */
   size(): Promise<number>;
-  /** ENOTBLK of what is not a disk. */
+  /** ENOTBLK for anything but a disk. */
   deviceFacts(): Promise<DeviceFacts>;
-  /** Advisory on Unix, mandatory on Windows. Does not wait: EAGAIN if somebody else holds it. */
+  /** Advisory on Unix, mandatory on Windows. Does not wait: EAGAIN if another lock conflicts. */
   tryLock(mode?: 'shared' | 'exclusive'): Promise<void>;
   unlock(): Promise<void>;
-  /** Locks a range; a length of 0 means up to the end. Does not wait: EAGAIN if it is held. ENOTSUP on FreeBSD. */
+  /** Locks a range; a length of 0 means up to the end. Does not wait: EAGAIN if another lock conflicts. ENOTSUP on FreeBSD. */
   tryLockRange(offset: Offset, lengthBytes: number | bigint, mode?: 'shared' | 'exclusive'): Promise<void>;
   /** On Windows the range must be one that was locked. */
   unlockRange(offset: Offset, lengthBytes: number | bigint): Promise<void>;
   /** A length of 0 (default) means up to the end. */
   residency(offset?: Offset, lengthBytes?: number | bigint): Promise<Residency>;
-  /** Asks for clean pages to be dropped from the page cache. */
+  /** Requests that clean pages are dropped from the page cache. */
   evict(offset?: Offset, lengthBytes?: number | bigint): Promise<void>;
-  /** Takes no more calls, waits for those that have begun, and closes. */
+  /** Accepts no more calls, waits for those that have begun, and closes. */
   close(): Promise<void>;
   /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Buffers of one size, in one allocation, each out at most once. */
+/** Buffers of one size, in one allocation, each lent at most once at a time. */
 export class BufferPool {
   /** Throws. `count` times the size, rounded up to the alignment, is at most 2^31 - 1. */
   constructor(count: number, sizeBytes: number, alignmentBytes: number);
   readonly count: number;
   readonly freeCount: number;
   readonly sizeBytes: number;
-  /** Waits until one is free; who asked first gets it first. Its contents are what was left in it. */
+  /** Waits until one is free; the first caller is served first. The content is that of its last use. */
   acquire(): Promise<Buffer>;
   /** null if none is free. */
   tryAcquire(): Buffer | null;
-  /** Gives back what `acquire` gave, the same object. No transfer in it may be going on. */
+  /** Returns a buffer of `acquire`, the same object, to the pool. No transfer may be using it. */
   release(buffer: Buffer): void;
   /** Acquires, runs `task`, and releases when it has ended, in whatever way. */
   use<T>(task: (buffer: Buffer) => T | Promise<T>): Promise<T>;

@@ -5,7 +5,7 @@
 // for each other). Every mistake is a rejection with a `code`; nothing is done in another way than asked
 // for. promises.d.ts documents every name.
 //
-// Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode.
+// Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode, and stopping a transfer that has begun.
 
 const util = require('util');
 const { fileURLToPath } = require('url');
@@ -23,6 +23,42 @@ function call(start) {
     const refusal = start((failure, value) => (failure ? reject(errorOf(failure)) : resolve(value)));
     if (refusal) reject(errorOf(refusal));
   });
+}
+
+/** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end. */
+async function callCancellable(signal, start) {
+  if (signal === undefined) return call((done) => start(done));
+  if (signal.aborted) throw aborted(signal);
+  const cancel = new native.Cancel();
+  const onAbort = () => cancel.cancel();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await call((done) => start(done, cancel));
+  } catch (error) {
+    throw error.code === 'ECANCELED' && signal.aborted ? aborted(signal) : error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The error that Node's own functions give. */
+function aborted(signal) {
+  const error = Object.assign(new Error('The operation was aborted', { cause: signal.reason }), { code: 'ABORT_ERR' });
+  error.name = 'AbortError';
+  return error;
+}
+
+/** The signal of `options`, which have no other field unless `others` names it. */
+function checkedSignal(options, others = []) {
+  if (options === undefined) return undefined;
+  checkedType('options', options, typeof options === 'object' && options !== null, 'an object');
+  for (const name of Object.keys(options)) {
+    if (name === 'signal' || others.includes(name)) continue;
+    throw wrong(TypeError, 'ERR_INVALID_ARG_VALUE', `\`${name}\` is not an option; the options are ${['signal', ...others].join(', ')}`);
+  }
+  const { signal } = options;
+  checkedType('signal', signal, signal === undefined || signal instanceof AbortSignal, 'an AbortSignal');
+  return signal;
 }
 
 function wrong(Kind, code, message) {
@@ -94,13 +130,13 @@ function checkedPowerOfTwo(name, value) {
   throw wrong(RangeError, 'ERR_OUT_OF_RANGE', `\`${name}\` must be a power of two, and is ${number}`);
 }
 
-/** The fields of `found` in `names`' order, with null for what nobody said. */
-function said(found, names) {
+/** Returns the fields of `found` in the order of `names`, with null for missing ones. */
+function withNulls(found, names) {
   return Object.fromEntries(names.map((name) => [name, found[name] ?? null]));
 }
 
 function alignmentOf(found) {
-  return Object.freeze(said(found, ['memoryBytes', 'writeOffsetBytes', 'readOffsetBytes', 'source', 'explanation']));
+  return Object.freeze(withNulls(found, ['memoryBytes', 'writeOffsetBytes', 'readOffsetBytes', 'source', 'explanation']));
 }
 
 function probeOf(found) {
@@ -154,12 +190,11 @@ const OPEN_DEFAULTS = {
   mode: 0o600,
 };
 
-function checkedRequest(options) {
-  checkedType('options', options, typeof options === 'object' && options !== null && !Array.isArray(options), 'an object');
+function checkedRequest({ signal, ...options }) {
   for (const name of Object.keys(options)) {
     // A misspelt option must not mean its default.
     if (!Object.hasOwn(OPEN_DEFAULTS, name)) {
-      const names = Object.keys(OPEN_DEFAULTS).join(', ');
+      const names = [...Object.keys(OPEN_DEFAULTS), 'signal'].join(', ');
       throw wrong(TypeError, 'ERR_INVALID_ARG_VALUE', `\`${name}\` is not an option; the options are ${names}`);
     }
   }
@@ -178,12 +213,21 @@ function checkedRequest(options) {
 
 async function open(path, options = {}) {
   const checked = checkedPath(path);
+  checkedType('options', options, typeof options === 'object' && options !== null && !Array.isArray(options), 'an object');
   const request = checkedRequest(options);
-  const file = await call((done) => native.open(checked, request, done));
+  const signal = checkedSignal({ signal: options.signal });
+  const file = await callCancellable(signal, (done, cancel) => native.open(checked, request, done, cancel));
   return new DirectFile(MADE_HERE, checked, file);
 }
 
-/** Only `open` makes files. */
+/** A DirectFile of an open file: a descriptor, or an object that has one, such as a FileHandle. It stays open. */
+async function fromFile(file) {
+  const fd = typeof file === 'object' && file !== null ? file.fd : file;
+  const checked = checkedInteger('file', fd, 0, SIZE_MAX);
+  return new DirectFile(MADE_HERE, undefined, await call((done) => native.fromFd(checked, done)));
+}
+
+/** Only `open` and `fromFile` make files. */
 const MADE_HERE = Symbol('made here');
 
 class DirectFile {
@@ -230,45 +274,61 @@ class DirectFile {
     if (failure) throw errorOf(failure);
   }
 
-  async readExactAt(buffer, offset) {
-    return this.#transfer('read', 'readExactAt', buffer, offset);
+  readExactAt(buffer, offset, options) {
+    return this.#transfer('read', 'readExactAt', buffer, offset, options);
   }
 
-  async readAt(buffer, offset) {
-    return this.#transfer('read-to-end', 'readAt', buffer, offset);
+  readAt(buffer, offset, options) {
+    return this.#transfer('read-to-end', 'readAt', buffer, offset, options);
   }
 
-  async writeAllAt(buffer, offset) {
-    return this.#transfer('write', 'writeAllAt', buffer, offset);
+  writeAllAt(buffer, offset, options) {
+    return this.#transfer('write', 'writeAllAt', buffer, offset, options);
   }
 
-  async writeDsyncAt(buffer, offset) {
-    return this.#transfer('write-dsync', 'writeDsyncAt', buffer, offset);
+  writeDsyncAt(buffer, offset, options) {
+    return this.#transfer('write-dsync', 'writeDsyncAt', buffer, offset, options);
   }
 
-  async writeAtomicAt(buffer, offset) {
-    return this.#transfer('write-atomic', 'writeAtomicAt', buffer, offset);
+  writeAtomicAt(buffer, offset, options) {
+    return this.#transfer('write-atomic', 'writeAtomicAt', buffer, offset, options);
   }
 
-  async readUncachedAt(buffer, offset) {
-    return this.#transfer('read-uncached', 'readUncachedAt', buffer, offset);
+  readUncachedAt(buffer, offset, options) {
+    return this.#transfer('read-uncached', 'readUncachedAt', buffer, offset, options);
   }
 
-  async writeUncachedAt(buffer, offset) {
-    return this.#transfer('write-uncached', 'writeUncachedAt', buffer, offset);
+  writeUncachedAt(buffer, offset, options) {
+    return this.#transfer('write-uncached', 'writeUncachedAt', buffer, offset, options);
   }
 
-  async readUnalignedByCopyAt(buffer, offset) {
-    return this.#transfer('read-unaligned', 'readUnalignedByCopyAt', buffer, offset);
+  readUnalignedByCopyAt(buffer, offset, options) {
+    return this.#transfer('read-unaligned', 'readUnalignedByCopyAt', buffer, offset, options);
   }
 
-  async writeUnalignedByReadModifyWriteAt(buffer, offset) {
-    return this.#transfer('write-unaligned', 'writeUnalignedByReadModifyWriteAt', buffer, offset);
+  writeUnalignedByReadModifyWriteAt(buffer, offset, options) {
+    return this.#transfer('write-unaligned', 'writeUnalignedByReadModifyWriteAt', buffer, offset, options);
   }
 
-  async flush(level = 'device') {
+  readVectoredAt(buffers, offset, options) {
+    return this.#transferVectored(false, 'readVectoredAt', buffers, offset, options);
+  }
+
+  writeVectoredAt(buffers, offset, options) {
+    return this.#transferVectored(true, 'writeVectoredAt', buffers, offset, options);
+  }
+
+  createReadStream(options) {
+    return require('./lib/streams').createReadStream(this, options);
+  }
+
+  createWriteStream(options) {
+    return require('./lib/streams').createWriteStream(this, options);
+  }
+
+  async flush(level = 'device', options = undefined) {
     checkedWord('level', level, ['barrier', 'data', 'file', 'device']);
-    return this.#run('flush', (file, done) => file.flush(level, done));
+    return this.#run('flush', (file, done, cancel) => file.flush(level, done, cancel), checkedSignal(options));
   }
 
   async preallocate(offset, lengthBytes) {
@@ -283,7 +343,7 @@ class DirectFile {
 
   async deviceFacts() {
     const found = await this.#run('deviceFacts', (file, done) => file.deviceFacts(done));
-    return said(found, [
+    return withNulls(found, [
       'sizeBytes', 'logicalSectorBytes', 'physicalSectorBytes', 'minimumIoBytes', 'optimalIoBytes', 'isRotational',
       'serial', 'serialSource',
     ]);
@@ -310,7 +370,7 @@ class DirectFile {
     const start = checkedOffset(offset);
     const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
     const found = await this.#run('residency', (file, done) => file.residency(start, length, done));
-    return said(found, ['cachedPages', 'dirtyPages', 'writebackPages', 'pageSizeBytes', 'filePages', 'source']);
+    return withNulls(found, ['cachedPages', 'dirtyPages', 'writebackPages', 'pageSizeBytes', 'filePages', 'source']);
   }
 
   async evict(offset = 0, lengthBytes = 0) {
@@ -337,31 +397,64 @@ class DirectFile {
 
   #open(what) {
     if (this.isClosed) {
-      const error = wrong(Error, 'EBADF', `\`${this.#path}\` is closed, and \`${what}\` needs it open`);
-      throw Object.assign(error, { path: this.#path });
+      const error = wrong(Error, 'EBADF', `${this.#path === undefined ? 'the file' : `\`${this.#path}\``} is closed, and \`${what}\` needs it open`);
+      throw Object.assign(error, this.#path !== undefined && { path: this.#path });
     }
     return this.#native;
   }
 
-  async #run(what, start) {
+  #end() {
+    this.#pending -= 1;
+    if (this.#pending === 0 && this.#whenIdle) this.#whenIdle();
+  }
+
+  /** The error of a call: the compiled half knows the file and not its name. */
+  #failed(error) {
+    if (error.path === undefined && this.#path !== undefined) error.path = this.#path;
+    return error;
+  }
+
+  async #run(what, start, signal) {
     const file = this.#open(what);
     this.#pending += 1;
     try {
-      return await call((done) => start(file, done));
+      return await callCancellable(signal, (done, cancel) => start(file, done, cancel));
     } catch (error) {
-      // The compiled half knows the file and not its name.
-      if (error.path === undefined) error.path = this.#path;
-      throw error;
+      throw this.#failed(error);
     } finally {
-      this.#pending -= 1;
-      if (this.#pending === 0 && this.#whenIdle) this.#whenIdle();
+      this.#end();
     }
   }
 
-  async #transfer(kind, what, buffer, offset) {
+  /** One promise and no async function: 20,000 transfers at once cost no more than those of `fs.promises`. */
+  #transfer(kind, what, buffer, offset, options) {
+    if (options !== undefined) return this.#transferCancellable(kind, what, buffer, offset, options);
+    return new Promise((resolve, reject) => {
+      const file = this.#open(what);
+      const refusal = file.transfer(kind, checkedBuffer(buffer), checkedOffset(offset), (failure, value) => {
+        this.#end();
+        if (failure) reject(this.#failed(errorOf(failure)));
+        else resolve(value);
+      });
+      if (refusal) reject(this.#failed(errorOf(refusal)));
+      else this.#pending += 1;
+    });
+  }
+
+  async #transferCancellable(kind, what, buffer, offset, options) {
+    const signal = checkedSignal(options);
     const view = checkedBuffer(buffer);
     const place = checkedOffset(offset);
-    return this.#run(what, (file, done) => file.transfer(kind, view, place, done));
+    return this.#run(what, (file, done, cancel) => file.transfer(kind, view, place, done, cancel), signal);
+  }
+
+  async #transferVectored(isWrite, what, buffers, offset, options) {
+    checkedType('buffers', buffers, Array.isArray(buffers), 'an array');
+    // A copy: the caller may change the array meanwhile.
+    const views = Array.from(buffers, checkedBuffer);
+    const place = checkedOffset(offset);
+    const signal = checkedSignal(options);
+    return this.#run(what, (file, done, cancel) => file.transferVectored(isWrite, views, place, done, cancel), signal);
   }
 }
 
@@ -443,4 +536,14 @@ class BufferPool {
   }
 }
 
-module.exports = { probe, probeDirectory, open, syncDirectory, allocate, BufferPool, DirectFile };
+function createReadStream(path, options) {
+  return require('./lib/streams').createReadStream(checkedPath(path), options);
+}
+
+function createWriteStream(path, options) {
+  return require('./lib/streams').createWriteStream(checkedPath(path), options);
+}
+
+module.exports = {
+  probe, probeDirectory, open, fromFile, createReadStream, createWriteStream, syncDirectory, allocate, BufferPool, DirectFile,
+};

@@ -25,7 +25,7 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
   });
   if (result.error) throw result.error;
   if (result.status !== 0) throw new Error(`cargo ${args.join(' ')} failed (${result.status ?? result.signal})`);
-  // Cargo says where it put it, whatever the name of a library is on the target.
+  // Cargo reports the path, because the name of a library depends on the target.
   const library = result.stdout
     .split('\n')
     .filter((line) => line.startsWith('{'))
@@ -36,9 +36,9 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
   if (!library) throw new Error('cargo built no library');
   fs.mkdirSync(path.dirname(to), { recursive: true });
   // A library that a running program has loaded must not be overwritten, only replaced.
-  const beside = `${to}.${process.pid}`;
-  fs.copyFileSync(library, beside);
-  fs.renameSync(beside, to);
+  const temporary = `${to}.${process.pid}`;
+  fs.copyFileSync(library, temporary);
+  fs.renameSync(temporary, to);
 }
 
 /**

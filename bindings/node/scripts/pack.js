@@ -3,9 +3,10 @@
 //
 //   node scripts/pack.js [--platforms LIST] [--debug] [--to FOLDER]
 //
-// LIST names platforms by comma, `all`, or `none`; the default is this machine's own. Other systems are
-// linked by cargo-zigbuild with zig (`pip install ziglang cargo-zigbuild`), Windows by mingw-w64. A platform
-// that cannot be built fails the whole. `--debug` is for tests. The last line printed is the package's path.
+// LIST names platforms by comma, `all`, `available`, or `none`; the default is this machine's own. Other systems are
+// linked by cargo-zigbuild with zig (`pip install ziglang cargo-zigbuild`), Windows on x64 by mingw-w64. A platform
+// that cannot be built fails the whole; with `available` it is named with the reason and left out. `--debug` is for
+// tests. The last line printed is the package's path.
 //
 // ../README.md says what of this was ever run.
 
@@ -14,6 +15,7 @@ const fs = require('fs');
 const path = require('path');
 const { build } = require('../lib/cargo');
 const { ROOT, platformName } = require('../lib/platform');
+const { refuseNewerGlibc } = require('./glibc');
 
 const REPOSITORY = path.join(ROOT, '..', '..');
 
@@ -40,7 +42,7 @@ function option(name) {
 function wanted() {
   const list = option('--platforms') ?? platformName();
   if (list === 'none') return [];
-  const names = list === 'all' ? Object.keys(PLATFORMS) : list.split(',');
+  const names = list === 'all' || list === 'available' ? Object.keys(PLATFORMS) : list.split(',');
   const unknown = names.filter((name) => !(name in PLATFORMS) && name !== platformName());
   if (unknown.length > 0) throw new Error(`no such platform: ${unknown.join(', ')}; there are ${Object.keys(PLATFORMS).join(', ')}`);
   return names;
@@ -58,14 +60,22 @@ function compile(name, to) {
   // A musl library that brings its own libc would have two in one process.
   if (platform.isMusl) env.RUSTFLAGS = '-C target-feature=-crt-static';
   build({ ...common, env, target: platform.target, command: platform.isMingw ? 'build' : 'zigbuild' });
-  if (platform.target.endsWith('.2.17')) refuseNewerGlibc(name, to);
+  if (name.startsWith('linux')) refuseNewerGlibc(to);
 }
 
-/** Refuses a library that needs a glibc newer than 2.17. */
-function refuseNewerGlibc(name, file) {
-  const versions = [...fs.readFileSync(file, 'latin1').matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
-  const newest = Math.max(...versions);
-  if (newest > 17) throw new Error(`${name} needs glibc 2.${newest}, and may need 2.17 at most`);
+/** Compiles for each platform that `compile` can; prints the others with the reason. */
+function compileAvailable(names, place) {
+  const built = names.filter((name) => {
+    try {
+      compile(name, place(name));
+      return true;
+    } catch (error) {
+      console.error(`skipped ${name}: ${error.message}`);
+      fs.rmSync(path.dirname(place(name)), { recursive: true, force: true });
+      return false;
+    }
+  });
+  console.error(`binaries for ${built.join(', ') || 'no platform'}`);
 }
 
 /** Returns a manifest without what only tests need: the crates of this workspace that they use are not in the package. */
@@ -98,7 +108,7 @@ function main() {
   fs.mkdirSync(to, { recursive: true });
   const stage = fs.mkdtempSync(path.join(to, 'stage-'));
   try {
-    for (const part of ['index.js', 'index.d.ts', 'promises.js', 'promises.d.ts', 'install.js', 'lib', 'samples', 'README.md']) {
+    for (const part of ['index.js', 'index.d.ts', 'promises.js', 'promises.d.ts', 'install.js', 'lib', 'examples', 'README.md', 'CHANGELOG.md']) {
       fs.cpSync(path.join(ROOT, part), path.join(stage, part), { recursive: true });
     }
     for (const license of ['LICENSE-APACHE', 'LICENSE-MIT']) {
@@ -108,7 +118,9 @@ function main() {
     description.scripts = { install: description.scripts.install };
     fs.writeFileSync(path.join(stage, 'package.json'), JSON.stringify(description, null, 2) + '\n');
     copySource(stage);
-    for (const name of names) compile(name, path.join(stage, 'prebuilds', name, 'trueio_direct.node'));
+    const place = (name) => path.join(stage, 'prebuilds', name, 'trueio_direct.node');
+    if (option('--platforms') === 'available') compileAvailable(names, place);
+    else names.forEach((name) => compile(name, place(name)));
     const output = execFileSync('npm', ['pack', '--json', '--pack-destination', to, stage], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -119,4 +131,6 @@ function main() {
   }
 }
 
-main();
+if (require.main === module) main();
+
+module.exports = { PLATFORMS };

@@ -1,17 +1,16 @@
-//! What `index.js` needs for the ten names of `@ronomon/direct-io`.
+//! The native functions for the ten names of `@ronomon/direct-io`, called by `index.js`.
 //!
-//! The messages of failures are those of `@ronomon/direct-io` 3.0.1, to the letter, with the system's number
-//! beside them. One thing is different on purpose: a disk without a serial number is described all the
-//! same. The arguments have been checked in JavaScript.
+//! The messages of failures are exactly those of `@ronomon/direct-io` 3.0.1, with the system's number in addition. One
+//! difference is deliberate: the facts of a disk without a serial number are returned, too. `index.js` has checked
+//! the arguments.
 //!
 //! File descriptors are Node's and stay Node's.
 
+use crate::descriptor::file_of;
 use crate::failure::Failure;
 use crate::work;
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
-use std::fs::File;
-use std::mem::ManuallyDrop;
 use trueio_direct::{
     DeviceError, LockError, LockMode, device_facts, lock_volume, set_nocache, try_lock, unlock, unlock_volume,
 };
@@ -19,16 +18,16 @@ use trueio_direct::{
 /// Flags for `fs.open`, as this system or libuv defines them; 0 where there is none.
 #[napi(object)]
 pub struct OpenFlags {
-    /// Past the page cache.
+    /// I/O past the page cache.
     #[napi(js_name = "O_DIRECT")]
     pub direct: i32,
     /// Every write waits for its data.
     #[napi(js_name = "O_DSYNC")]
     pub dsync: i32,
-    /// On disks: nobody else.
+    /// Exclusive use of a disk.
     #[napi(js_name = "O_EXCL")]
     pub excl: i32,
-    /// Nobody else. *(macOS, FreeBSD, Windows)*
+    /// Exclusive use. *(macOS, FreeBSD, Windows)*
     #[napi(js_name = "O_EXLOCK")]
     pub exlock: i32,
     /// Every write waits for data and metadata.
@@ -41,7 +40,7 @@ pub struct OpenFlags {
 pub fn open_flags() -> OpenFlags {
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     let direct = libc::O_DIRECT;
-    // macOS has no such flag: `setF_NOCACHE` stands in for it.
+    // macOS has no such flag: `setF_NOCACHE` replaces it.
     #[cfg(target_os = "macos")]
     let direct = 0;
     #[cfg(target_os = "linux")]
@@ -57,58 +56,20 @@ pub fn open_flags() -> OpenFlags {
     flags
 }
 
-/// What `getBlockDevice` gives, in this order.
+/// The result of `getBlockDevice`, in this order.
 #[napi(object)]
 pub struct BlockDevice {
     /// In bytes.
     pub logical_sector_size: f64,
-    /// In bytes; 0: it does not say.
+    /// In bytes; 0: not reported.
     pub physical_sector_size: f64,
     /// In bytes.
     pub size: f64,
-    /// Empty: it has none to tell.
+    /// Empty: not reported.
     pub serial_number: String,
 }
 
-/// The open file behind a descriptor of Node's, which stays open.
-#[cfg(unix)]
-fn file_of(fd: i32) -> Result<ManuallyDrop<File>, Failure> {
-    use std::os::fd::FromRawFd;
-    // SAFETY: the file is never dropped, so the descriptor is not closed. That it is open is the user's
-    // word; if it is not, every call on it fails with EBADF.
-    Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(fd) }))
-}
-
-/// The open file behind a descriptor of Node's, which stays open. The descriptor belongs to the C
-/// runtime within the program, so only libuv, there, knows its handle.
-#[cfg(windows)]
-fn file_of(fd: i32) -> Result<ManuallyDrop<File>, Failure> {
-    use std::os::windows::io::FromRawHandle;
-    use windows_sys::Win32::Foundation::{ERROR_INVALID_HANDLE, INVALID_HANDLE_VALUE};
-    use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
-    // SAFETY: a null name means the program itself; the function's name ends with a zero.
-    let function = unsafe { GetProcAddress(GetModuleHandleW(std::ptr::null()), c"uv_get_osfhandle".as_ptr().cast()) };
-    let Some(function) = function else {
-        return Err(Failure::own("ENOTSUP", "this program does not export uv_get_osfhandle"));
-    };
-    // SAFETY: libuv documents `uv_os_fd_t uv_get_osfhandle(int fd)`, and uv_os_fd_t is HANDLE.
-    let function: unsafe extern "C" fn(i32) -> *mut std::ffi::c_void = unsafe { std::mem::transmute(function) };
-    // SAFETY: it takes any number.
-    let handle = unsafe { function(fd) };
-    // -2 is what the C runtime answers for a descriptor without a stream.
-    if handle == INVALID_HANDLE_VALUE || handle.addr() == usize::MAX - 1 {
-        return Err(Failure {
-            errno: Some(ERROR_INVALID_HANDLE as i32),
-            syscall: Some("uv_get_osfhandle".into()),
-            message: "EBADF: bad file descriptor".into(),
-            ..Failure::default()
-        });
-    }
-    // SAFETY: the file is never dropped, so the handle is not closed.
-    Ok(ManuallyDrop::new(unsafe { File::from_raw_handle(handle) }))
-}
-
-/// Asks the disk behind `fd`.
+/// Reads the facts of the disk with the descriptor `fd`.
 #[napi]
 pub fn get_block_device(env: Env, fd: i32, done: Unknown) -> napi::Result<()> {
     let job = move || {
@@ -123,7 +84,7 @@ pub fn get_block_device(env: Env, fd: i32, done: Unknown) -> napi::Result<()> {
     work::start(env, &done, None, job, |_, _, device| Ok(device))
 }
 
-/// The first question that `@ronomon/direct-io` asks a device, and which one that is not a disk fails.
+/// The first call that `@ronomon/direct-io` makes on a device, which fails if it is not a disk.
 #[cfg(target_os = "linux")]
 const FIRST_QUESTION: &str = "BLKSSZGET";
 #[cfg(target_os = "macos")]
@@ -136,7 +97,7 @@ const FIRST_QUESTION: &str = "IOCTL_STORAGE_QUERY_PROPERTY";
 fn device_failure(error: DeviceError) -> Failure {
     let errno = error.raw_os_error();
     let (message, code, errno, syscall) = match error {
-        // Upstream lets character devices through to the first question; Windows does not look at all.
+        // Upstream makes its first call on character devices, too, and on Windows does not check the kind at all.
         DeviceError::NotADevice { kind } if cfg!(windows) || kind == "character device" => {
             #[cfg(unix)]
             let errno = Some(libc::ENOTTY);
@@ -145,7 +106,7 @@ fn device_failure(error: DeviceError) -> Failure {
         DeviceError::NotADevice { .. } => {
             ("fd is not a block or character device".to_owned(), "ENOTBLK", None, "fstat")
         }
-        // Windows is asked for the size in another way than upstream does.
+        // The size is read by another call than upstream's.
         DeviceError::Io { call: "IOCTL_DISK_GET_LENGTH_INFO", .. } => {
             ("IOCTL_DISK_GET_DRIVE_GEOMETRY_EX failed".to_owned(), "ERR_TRUEIO_IO", errno, "ioctl")
         }
@@ -158,7 +119,7 @@ fn device_failure(error: DeviceError) -> Failure {
     Failure { message, code: Some(code.into()), errno, syscall: Some(syscall.into()), ..Failure::default() }
 }
 
-/// Takes (`lock`) or gives up the advisory lock on the file behind `fd`.
+/// Takes (`lock`) or releases the advisory lock on the file of the descriptor `fd`.
 #[napi]
 pub fn set_flock(env: Env, fd: i32, lock: bool, done: Unknown) -> napi::Result<()> {
     let job = move || {
@@ -185,7 +146,7 @@ fn flock_failure(error: LockError) -> Failure {
     Failure { message: message.into(), errno, syscall: Some("flock".into()), ..Failure::default() }
 }
 
-/// Tells the kernel not to keep pages of the file behind `fd`, or to keep them again. *(macOS)*
+/// Requests the kernel not to keep pages of the file of the descriptor `fd`, or to keep them again. *(macOS)*
 #[napi]
 pub fn set_no_cache(env: Env, fd: i32, nocache: bool, done: Unknown) -> napi::Result<()> {
     let job = move || {
@@ -201,7 +162,7 @@ pub fn set_no_cache(env: Env, fd: i32, nocache: bool, done: Unknown) -> napi::Re
     work::start(env, &done, None, job, |_, _, ()| Ok(()))
 }
 
-/// Locks or unlocks the volume behind `fd`. *(Windows)*
+/// Locks or unlocks the volume of the descriptor `fd`. *(Windows)*
 #[napi]
 pub fn set_volume_lock(env: Env, fd: i32, lock: bool, done: Unknown) -> napi::Result<()> {
     let job = move || {

@@ -1,7 +1,7 @@
-//! What went wrong, as the plain object from which JavaScript makes an error.
+//! A failure as a plain object, from which JavaScript makes an error.
 //!
-//! A number of the system travels as it is; its name (`EINVAL`) is looked up in JavaScript, which asks
-//! libuv. Where there is no number, `code` says what kind of mistake it was.
+//! The system's number is passed unchanged; JavaScript looks its name (`EINVAL`) up in libuv. Without a number, `code`
+//! is the kind of failure.
 
 use napi_derive::napi;
 use std::error::Error;
@@ -11,37 +11,37 @@ use trueio_direct::{
     AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError, TransferPart,
 };
 
-/// What went wrong. Fields that do not apply are absent.
+/// A failure. Fields that do not apply are absent.
 #[napi(object)]
 #[derive(Debug, Clone, Default)]
 pub struct Failure {
-    /// The whole story: the error and its causes, joined by colons.
+    /// The error and its causes, joined by colons.
     pub message: String,
-    /// What kind of mistake, where the system gave no number.
+    /// The kind of failure, if the system returned no number.
     pub code: Option<String>,
     /// The system's number, positive.
     pub errno: Option<i32>,
-    /// What was attempted: a system call where it is known.
+    /// The operation that failed: a system call if it is known.
     pub syscall: Option<String>,
-    /// On which file.
+    /// The path of the file.
     pub path: Option<String>,
-    /// Which number of a transfer is misaligned: `address`, `length` or `offset`.
+    /// The misaligned part of a transfer: `address`, `length` or `offset`.
     pub part: Option<String>,
-    /// What that number is. Exact: addresses and offsets lie below 2^53.
+    /// The value of that part. Exact: addresses and offsets are below 2^53.
     pub value: Option<f64>,
-    /// What it must be a multiple of, in bytes.
+    /// The alignment that it requires, in bytes.
     pub needed_bytes: Option<u32>,
-    /// How much had been transferred, in bytes.
+    /// Number of bytes transferred before the failure.
     pub done_bytes: Option<f64>,
 }
 
 impl Failure {
-    /// One that the system had no part in.
+    /// Makes a failure that is not the system's.
     pub(crate) fn own(code: &str, message: impl Into<String>) -> Self {
         Self { message: message.into(), code: Some(code.into()), ..Self::default() }
     }
 
-    /// `error`, with its causes, and what was attempted.
+    /// Makes a failure from `error` with its causes, and the operation.
     fn of(error: &(dyn Error + 'static), errno: Option<i32>, syscall: &str) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -52,7 +52,7 @@ impl Failure {
         Self { message, errno, syscall: Some(syscall.into()), ..Self::default() }
     }
 
-    /// What the system said to `attempt` ("reserving space") by `syscall`.
+    /// Makes a failure from the system's error during `attempt` ("reserving space") by `syscall`.
     pub(crate) fn of_io(attempt: &str, error: &io::Error, syscall: &str) -> Self {
         let mut failure = Self::of(error, error.raw_os_error(), syscall);
         failure.message = format!("{attempt} failed: {}", failure.message);
@@ -64,7 +64,7 @@ impl Failure {
         self
     }
 
-    /// The code of an error that the standard library or the crate made without asking the system.
+    /// Returns the code of an error that the standard library or the crate made without a system call.
     fn with_code_of(mut self, error: &io::Error) -> Self {
         if self.errno.is_none() {
             let code = match error.kind() {

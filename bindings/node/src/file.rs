@@ -1,11 +1,12 @@
-//! What `promises.js` needs: probing, and files with a policy.
+//! The native functions of `promises.js`: probes, and files with a policy.
 //!
-//! A file is shared by the object that JavaScript holds and by every transfer in it; the last to leave
-//! closes it. `promises.js` lets `close` wait for the transfers, so that it is closed when `close` says so.
+//! A file is shared by JavaScript's object and by every transfer in it; the last owner closes it. In `promises.js`,
+//! `close` waits for the transfers, so the file is closed when its promise is resolved.
 
+use crate::descriptor;
 use crate::failure::Failure;
-use crate::memory::{self, Access, Block, Claim, Place};
-use crate::work;
+use crate::memory::{self, Access, Block, Claim, MemoryRange};
+use crate::work::{self, Cancel};
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
@@ -13,19 +14,19 @@ use std::path::Path;
 use std::sync::Arc;
 use trueio_direct::{
     Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Granted, LockMode, OpenOptions, Policy, Probe, Support,
-    SyncMode, check_transfer,
+    SyncMode, TransferError, check_transfer,
 };
 
-/// What direct I/O demands, in bytes; absent: nobody says.
+/// The alignment that direct I/O requires, in bytes; absent: unknown.
 #[napi(object)]
 pub struct AlignmentFacts {
-    /// Of the address of every buffer.
+    /// Alignment of the address of every buffer.
     pub memory_bytes: Option<u32>,
-    /// Of offset and length of every write.
+    /// Alignment of offset and length of every write.
     pub write_offset_bytes: Option<u32>,
-    /// Of offset and length of every read.
+    /// Alignment of offset and length of every read.
     pub read_offset_bytes: Option<u32>,
-    /// Whose word it is.
+    /// The source of these numbers.
     pub source: String,
     /// The same, as a sentence without a full stop.
     pub explanation: String,
@@ -62,22 +63,22 @@ pub struct AtomicLimits {
     pub max_bytes: u32,
     /// The largest that needs no slower path; 0: not reported.
     pub max_fast_bytes: u32,
-    /// How many buffers one may gather.
+    /// The largest number of buffers in one write.
     pub segments_max: u32,
 }
 
-/// What a file offers.
+/// The result of a probe.
 #[napi(object)]
 pub struct ProbeFacts {
     /// `direct`, `silently-buffered`, `refused` or `unknown`.
     pub support: String,
-    /// Who says so.
+    /// The source of that answer.
     pub reason: String,
-    /// What it demands.
+    /// The required alignment.
     pub alignment: AlignmentFacts,
-    /// As `support`, of a file that is only read.
+    /// `support` for a file that is only read.
     pub read_support: String,
-    /// What its reads demand.
+    /// The alignment that its reads require.
     pub read_alignment: AlignmentFacts,
     /// `yes`, `no` or `unknown`.
     pub atomic_write_answer: String,
@@ -85,7 +86,7 @@ pub struct ProbeFacts {
     pub atomic_write: Option<AtomicLimits>,
     /// `yes`, `no` or `unknown`.
     pub uncached_buffered: String,
-    /// The filesystem's name.
+    /// The type of the filesystem.
     pub filesystem: String,
 }
 
@@ -121,14 +122,14 @@ impl From<Probe> for ProbeFacts {
     }
 }
 
-/// Asks what the file or disk at `path` offers.
+/// Probes the file or disk at `path`.
 #[napi]
 pub fn probe(env: Env, path: String, done: Unknown) -> napi::Result<()> {
     let job = move || Ok(trueio_direct::probe(Path::new(&path))?);
     work::start(env, &done, None, job, |_, _, probe| Ok(ProbeFacts::from(probe)))
 }
 
-/// Asks what a new file in the folder at `path` would be offered.
+/// Probes the support for new files in the folder at `path`.
 #[napi]
 pub fn probe_directory(env: Env, path: String, done: Unknown) -> napi::Result<()> {
     let job = move || Ok(trueio_direct::probe_directory(Path::new(&path))?);
@@ -147,22 +148,22 @@ pub fn sync_directory(env: Env, path: String, done: Unknown) -> napi::Result<()>
     work::start(env, &done, None, job, |_, _, ()| Ok(()))
 }
 
-/// How to open a file. The words have been checked in JavaScript.
+/// Options for opening a file. JavaScript has checked the words.
 #[napi(object)]
 pub struct OpenRequest {
-    /// For reading.
+    /// Opens for reading.
     pub read: bool,
-    /// For writing.
+    /// Opens for writing.
     pub write: bool,
-    /// One that is there, or a new one.
+    /// Creates the file if it does not exist.
     pub create: bool,
-    /// A new one.
+    /// Creates a new file; the name must not exist.
     pub create_new: bool,
     /// `require`, `prefer` or `off`.
     pub policy: String,
     /// `none`, `dsync` or `sync`.
     pub sync: String,
-    /// Alone.
+    /// Exclusive use.
     pub exclusive: bool,
     /// Permissions of a new file.
     pub mode: u32,
@@ -170,7 +171,7 @@ pub struct OpenRequest {
 
 /// Opens `path`; the value is a [`NativeFile`].
 #[napi]
-pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi::Result<()> {
+pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown, cancel: Option<&Cancel>) -> napi::Result<()> {
     let policy = match request.policy.as_str() {
         "require" => Policy::Require,
         "prefer" => Policy::Prefer,
@@ -193,10 +194,21 @@ pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi
         .exclusive(request.exclusive)
         .mode(request.mode);
     let job = move || Ok(options.open(path)?);
+    work::start_cancellable(env, &done, cancel, None, job, |_, _, file| Ok(NativeFile { file: Some(Arc::new(file)) }))
+}
+
+/// Makes a [`NativeFile`] from a copy of the descriptor `fd`, which stays open.
+#[napi]
+pub fn from_fd(env: Env, fd: i32, done: Unknown) -> napi::Result<()> {
+    let job = move || {
+        let copy = descriptor::file_of(fd)?.try_clone();
+        let file = copy.map_err(|error| Failure::of_io("copying the descriptor", &error, "dup"))?;
+        Ok(DirectFile::from_file(file)?)
+    };
     work::start(env, &done, None, job, |_, _, file| Ok(NativeFile { file: Some(Arc::new(file)) }))
 }
 
-/// What a completed transfer came to.
+/// The result of a completed transfer.
 #[napi(object)]
 pub struct TransferFacts {
     /// Number of bytes; fewer than requested only from `read-to-end`, where the file ended.
@@ -207,35 +219,35 @@ pub struct TransferFacts {
     pub is_copied: bool,
 }
 
-/// What a flush did.
+/// The result of a flush.
 #[napi(object)]
 pub struct FlushFacts {
     /// The level that was reached.
     pub level: String,
     /// Whether the call is also specified to flush the device's volatile cache.
     pub is_device_cache_flushed: bool,
-    /// What was called.
+    /// The system call.
     pub call: String,
 }
 
-/// What part of a file is in the page cache, in pages; absent: not known.
+/// Pages of a file in the page cache; absent: unknown.
 #[napi(object)]
 pub struct ResidencyFacts {
     /// In the cache.
     pub cached_pages: f64,
-    /// Of these, changed.
+    /// Of these, dirty.
     pub dirty_pages: Option<f64>,
-    /// Of these, being written.
+    /// Of these, under writeback.
     pub writeback_pages: Option<f64>,
     /// In bytes.
     pub page_size_bytes: f64,
     /// In the range.
     pub file_pages: f64,
-    /// Who counted.
+    /// The source of the counts.
     pub source: String,
 }
 
-/// What a disk says about itself; absent: it does not say.
+/// Facts that a disk reports; absent: not reported.
 #[napi(object)]
 pub struct DiskFacts {
     /// In bytes.
@@ -248,19 +260,19 @@ pub struct DiskFacts {
     pub minimum_io_bytes: Option<u32>,
     /// In bytes.
     pub optimal_io_bytes: Option<u32>,
-    /// Whether it turns.
+    /// Whether the disk rotates.
     pub is_rotational: Option<bool>,
     /// Its serial number.
     pub serial: Option<String>,
-    /// Who told it.
+    /// The source of the serial number.
     pub serial_source: Option<String>,
 }
 
-/// What kind of transfer.
+/// A kind of transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
-    /// As far as the file goes.
+    /// Reads up to the end of the file.
     ReadToEnd,
     ReadUncached,
     ReadUnaligned,
@@ -299,6 +311,16 @@ impl Kind {
     }
 }
 
+/// A failed transfer, with its likely cause.
+pub(crate) fn failed(file: &DirectFile, error: TransferError) -> Failure {
+    let likely = file.likely_cause(&error);
+    let mut failure = Failure::from(error);
+    if let Some(likely) = likely {
+        failure.message += &format!(" (likely: {likely})");
+    }
+    failure
+}
+
 /// Makes the transfer. On the pool's thread.
 fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> Result<TransferFacts, Failure> {
     use trueio_direct as direct;
@@ -326,7 +348,7 @@ fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> 
             let Some(limits) = probe.atomic_write else {
                 let why = match probe.atomic_write_answer {
                     Answer::No => "this file has no atomic writes",
-                    _ => "nobody says whether this file has atomic writes",
+                    _ => "it is unknown whether this file has atomic writes",
                 };
                 return Err(Failure::own("ENOTSUP", why));
             };
@@ -334,14 +356,7 @@ fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> 
             Ok(direct::Transfer { bytes: length, calls: 1 })
         }
     };
-    let transfer = transfer.map_err(|error| {
-        let likely = file.likely_cause(&error);
-        let mut failure = Failure::from(error);
-        if let Some(likely) = likely {
-            failure.message += &format!(" (likely: {likely})");
-        }
-        failure
-    })?;
+    let transfer = transfer.map_err(|error| failed(file, error))?;
     Ok(TransferFacts { bytes: transfer.bytes as f64, calls: transfer.calls, is_copied: false })
 }
 
@@ -354,11 +369,11 @@ pub struct NativeFile {
 
 #[napi]
 impl NativeFile {
-    fn open_file(&self) -> napi::Result<Arc<DirectFile>> {
+    pub(crate) fn open_file(&self) -> napi::Result<Arc<DirectFile>> {
         self.file.clone().ok_or_else(|| napi::Error::from_reason("the file is closed"))
     }
 
-    /// What opening gave: `direct`, `not-kept` or `buffered`.
+    /// What was granted: `direct`, `unconfirmed`, `not-kept` or `buffered`.
     #[napi(getter)]
     pub fn granted(&self) -> napi::Result<String> {
         Ok(match self.open_file()?.granted() {
@@ -370,19 +385,19 @@ impl NativeFile {
         .into())
     }
 
-    /// Why that was granted.
+    /// The reason for `granted`.
     #[napi(getter)]
     pub fn reason(&self) -> napi::Result<String> {
         Ok(self.open_file()?.reason().to_owned())
     }
 
-    /// What transfers must keep to.
+    /// The alignment that transfers require.
     #[napi(getter)]
     pub fn alignment(&self) -> napi::Result<AlignmentFacts> {
         Ok(self.open_file()?.alignment().into())
     }
 
-    /// Lets go of the file. It is closed when the last transfer in it has ended.
+    /// Releases the file. It is closed when its last transfer has ended.
     #[napi]
     pub fn close(&mut self, env: Env, done: Unknown) -> napi::Result<()> {
         // Closing may wait for the disk, so the last owner must not be this thread.
@@ -399,18 +414,18 @@ impl NativeFile {
         )
     }
 
-    /// What a transfer of `buffer` at `offset` would be refused for; absent: nothing.
+    /// Returns the reason why a transfer of `buffer` at `offset` would be refused; absent: none.
     #[napi]
     pub fn check(&self, env: Env, buffer: Unknown, offset: f64, is_write: bool) -> napi::Result<Option<Failure>> {
         let file = self.open_file()?;
-        let place = match memory::place_of(&env, buffer.raw()) {
-            Ok(place) => place,
+        let memory = match memory::range_of(&env, buffer.raw()) {
+            Ok(memory) => memory,
             Err(failure) => return Ok(Some(failure)),
         };
-        Ok(check_place(&file, place, offset as u64, is_write).err())
+        Ok(check_memory(&file, memory, offset as u64, is_write).err())
     }
 
-    /// Reads or writes all of `buffer` at `offset`, as `kind` says.
+    /// Reads or writes all of `buffer` at `offset`, as set by `kind`.
     #[napi]
     pub fn transfer(
         &self,
@@ -419,6 +434,7 @@ impl NativeFile {
         buffer: Unknown,
         offset: f64,
         done: Unknown,
+        cancel: Option<&Cancel>,
     ) -> napi::Result<Option<Failure>> {
         let file = self.open_file()?;
         let Some(kind) = Kind::of(&kind) else {
@@ -426,7 +442,7 @@ impl NativeFile {
         };
         // What the check in JavaScript lets through: 0 to 2^53 - 1.
         let offset = offset as u64;
-        match claim(&env, &file, kind, &buffer, offset) {
+        match claim(&env, &file, kind.access(), kind.is_strict(), buffer.raw(), offset) {
             Err(failure) => Ok(Some(failure)),
             Ok((mut memory, is_copied)) => {
                 let job = move || {
@@ -441,15 +457,15 @@ impl NativeFile {
                         }
                         Ok(facts)
                     };
-                work::start(env, &done, Some(&buffer), job, settle)?;
+                work::start_cancellable(env, &done, cancel, Some(&buffer), job, settle)?;
                 Ok(None)
             }
         }
     }
 
-    /// Makes what was written durable as far as `level`.
+    /// Makes earlier writes durable up to `level`.
     #[napi]
-    pub fn flush(&self, env: Env, level: String, done: Unknown) -> napi::Result<()> {
+    pub fn flush(&self, env: Env, level: String, done: Unknown, cancel: Option<&Cancel>) -> napi::Result<()> {
         let file = self.open_file()?;
         let level = match level.as_str() {
             "barrier" => FlushLevel::Barrier,
@@ -459,7 +475,7 @@ impl NativeFile {
             other => return Err(napi::Error::from_reason(format!("`{other}` is not a flush level"))),
         };
         let job = move || file.flush(level).map_err(|error| Failure::of_io("flushing", &error, "fsync"));
-        work::start(env, &done, None, job, |_, _, flushed| {
+        work::start_cancellable(env, &done, cancel, None, job, |_, _, flushed| {
             let level = match flushed.level {
                 FlushLevel::Barrier => "barrier",
                 FlushLevel::Data => "data",
@@ -485,7 +501,7 @@ impl NativeFile {
         work::start(env, &done, None, job, |_, _, ()| Ok(()))
     }
 
-    /// How long the file is, or how much the disk holds, in bytes.
+    /// The length of the file, or the capacity of the disk, in bytes.
     #[napi]
     pub fn size(&self, env: Env, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -496,7 +512,7 @@ impl NativeFile {
         work::start(env, &done, None, job, |_, _, size| Ok(size))
     }
 
-    /// What the disk says about itself.
+    /// Returns the facts that the disk reports.
     #[napi]
     pub fn device_facts(&self, env: Env, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -515,7 +531,7 @@ impl NativeFile {
         })
     }
 
-    /// Locks the file without waiting, `shared` or `exclusive`; `none` gives the lock up.
+    /// Locks the file without waiting, `shared` or `exclusive`; `none` releases the lock.
     #[napi]
     pub fn lock(&self, env: Env, mode: String, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -527,7 +543,7 @@ impl NativeFile {
         work::start(env, &done, None, job, |_, _, ()| Ok(()))
     }
 
-    /// Locks a range without waiting, `shared` or `exclusive`; `none` gives the lock up.
+    /// Locks a range without waiting, `shared` or `exclusive`; `none` releases the lock.
     #[napi]
     pub fn lock_range(&self, env: Env, mode: String, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -540,7 +556,7 @@ impl NativeFile {
         work::start(env, &done, None, job, |_, _, ()| Ok(()))
     }
 
-    /// What of the file is in the page cache; a length of 0 means up to the end.
+    /// Counts the file's pages in the page cache; a length of 0 means up to the end.
     #[napi]
     pub fn residency(&self, env: Env, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -560,7 +576,7 @@ impl NativeFile {
         })
     }
 
-    /// Asks for clean pages of the file to be dropped; a length of 0 means up to the end.
+    /// Requests that clean pages of the file are dropped; a length of 0 means up to the end.
     #[napi]
     pub fn evict(&self, env: Env, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
@@ -572,7 +588,7 @@ impl NativeFile {
     }
 }
 
-/// What a word for a lock means; [`None`]: none.
+/// Returns the lock mode of a word; [`None`]: no lock.
 fn lock_mode(word: &str) -> napi::Result<Option<LockMode>> {
     match word {
         "shared" => Ok(Some(LockMode::Shared)),
@@ -582,48 +598,60 @@ fn lock_mode(word: &str) -> napi::Result<Option<LockMode>> {
     }
 }
 
-/// What a strict transfer of the bytes at `place` is refused for.
-fn check_place(file: &DirectFile, place: Place, offset: u64, is_write: bool) -> Result<(), Failure> {
-    check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write)
+/// Checks the alignment of a strict transfer of the bytes at `memory`.
+pub(crate) fn check_memory(file: &DirectFile, memory: MemoryRange, offset: u64, is_write: bool) -> Result<(), Failure> {
+    check_transfer(file.alignment(), memory.address.addr(), memory.length, offset, is_write)
         .map_err(|misaligned| Failure::from(&misaligned))
 }
 
-/// The memory for a transfer, and whether it is a copy.
-fn claim(env: &Env, file: &DirectFile, kind: Kind, buffer: &Unknown, offset: u64) -> Result<(Claim, bool), Failure> {
-    let place = memory::place_of(env, buffer.raw())?;
-    if let Some((block, range)) = memory::block_at(place) {
-        return Ok((block.claim(range, kind.access())?, false));
+/// Claims the memory for a transfer, and returns whether it is a copy.
+pub(crate) fn claim(
+    env: &Env,
+    file: &DirectFile,
+    access: Access,
+    is_strict: bool,
+    buffer: sys::napi_value,
+    offset: u64,
+) -> Result<(Claim, bool), Failure> {
+    let memory = memory::range_of(env, buffer)?;
+    if let Some((block, range)) = memory::block_at(memory) {
+        return Ok((block.claim(range, access)?, false));
     }
     // A copy is aligned whatever the user's buffer is, so the user's must be checked here.
-    if kind.is_strict() && place.length > 0 {
-        check_place(file, place, offset, kind.access() == Access::Taken)?;
+    if is_strict && memory.length > 0 {
+        check_memory(file, memory, offset, access == Access::Taken)?;
     }
     let align = file.alignment().or_assumed().memory_bytes.unwrap_or(1).max(4096) as usize;
     // A transfer of no bytes still has an address.
-    let block = Block::new(place.length.max(1), align.next_power_of_two())?;
-    if kind.access() == Access::Taken && place.length > 0 {
-        let mut whole = block.claim(0..place.length, Access::Filled)?;
+    let block = Block::new(memory.length.max(1), align.next_power_of_two())?;
+    if access == Access::Taken && memory.length > 0 {
+        let mut whole = block.claim(0..memory.length, Access::Filled)?;
         // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
-        unsafe { std::ptr::copy_nonoverlapping(place.address, whole.bytes_mut().as_mut_ptr(), place.length) };
+        unsafe { std::ptr::copy_nonoverlapping(memory.address, whole.bytes_mut().as_mut_ptr(), memory.length) };
     }
-    Ok((block.claim(0..place.length, kind.access())?, true))
+    Ok((block.claim(0..memory.length, access)?, true))
 }
 
 /// Copies the first `length` bytes, which were read, to the buffer that they were read for.
-fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim, length: usize) -> Result<(), Failure> {
-    let place = memory::place_of(env, kept.unwrap_or(std::ptr::null_mut()))?;
+pub(crate) fn copy_back(
+    env: &Env,
+    kept: Option<sys::napi_value>,
+    memory: &Claim,
+    length: usize,
+) -> Result<(), Failure> {
+    let buffer = memory::range_of(env, kept.unwrap_or(std::ptr::null_mut()))?;
     let bytes = memory.bytes();
-    if place.length != bytes.len() {
+    if buffer.length != bytes.len() {
         return Err(Failure::own(
             "ERR_TRUEIO_BUFFER_DETACHED",
             "the buffer's memory was given away (transferred or resized) while it was being read into",
         ));
     }
-    assert!(length <= place.length);
+    assert!(length <= buffer.length);
     if length == 0 {
         return Ok(());
     }
     // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.address, length) };
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.address, length) };
     Ok(())
 }

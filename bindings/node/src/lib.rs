@@ -1,23 +1,25 @@
 //! The native half of `@trueio/direct-io`: `trueio-direct` through N-API.
 //!
-//! It is called by the JavaScript beside it and by nobody else: `index.js` and `promises.js` check what
-//! users pass, give errors their class, and document everything (`*.d.ts`, `README.md`). What arrives
-//! here with a wrong type all the same is refused by napi-rs with an exception, never taken.
+//! Only the JavaScript of this package calls it: `index.js` and `promises.js` check the arguments of users, give errors
+//! their class, and document everything (`*.d.ts`, `README.md`). napi-rs refuses an argument of a wrong type with an
+//! exception.
 //!
 //! Every call that may wait runs on libuv's thread pool and ends in a call of `done`: see `work.rs`.
 //!
-//! Cannot do: hand a JavaScript exception's class to native code, or know whether JavaScript looks into
-//! a buffer while a transfer is filling it. The documentation tells users not to.
+//! Limits: native code does not choose the class of an exception, and does not detect that JavaScript reads a buffer
+//! while a transfer fills it. The documentation forbids that.
 //!
 //! Source: <https://nodejs.org/api/n-api.html>.
 
-// What `#[napi]` exports is public for N-API and for nobody in Rust.
+// Items that `#[napi]` exports are public for N-API and unused in Rust.
 #![allow(unreachable_pub)]
-// A failure is made once and ends in an exception; its size costs nothing that anybody would notice.
+// A failure is made once and becomes an exception, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
+mod descriptor;
 mod drop_in;
 mod failure;
 mod file;
 mod memory;
+mod vectored;
 mod work;

@@ -1,15 +1,14 @@
-//! Aligned memory that JavaScript sees as a `Buffer`, and who is using which part of it.
+//! Aligned memory that JavaScript sees as a `Buffer`, and the parts of it that transfers use.
 //!
-//! A transfer runs on another thread while JavaScript goes on, and JavaScript may let go of a buffer or
-//! transfer its memory to a worker meanwhile. So memory that was allocated here is owned here, shared by
-//! the `Buffer` and by every transfer in it; the last to leave frees it. A transfer in memory that
-//! somebody else allocated is made in a copy, because nothing keeps that memory in its place.
+//! A transfer runs on another thread while JavaScript continues, and JavaScript may drop a buffer or transfer its memory
+//! to a worker meanwhile. So memory that was allocated here is owned here, shared by the `Buffer` and by every transfer
+//! in it; the last owner frees it. A transfer in other memory uses a copy, because that memory may be moved or freed.
 //!
-//! Two transfers may read from one piece of memory (writes to files), but none may fill a piece that
-//! another one uses: that is refused. JavaScript itself cannot be kept from looking.
+//! Two transfers may read from the same memory (writes to files). A transfer that would fill memory in use is refused.
+//! JavaScript itself can still access the memory.
 //!
-//! Some programs forbid buffers over foreign memory (Electron since version 21, whose V8 has a sandbox);
-//! then none is made here, and `aligned.js` finds an aligned place within memory of V8's own.
+//! Some programs forbid buffers over foreign memory (Electron since version 21, whose V8 has a sandbox). Then none is
+//! made here, and `aligned.js` uses an aligned part of memory that V8 allocated.
 
 use crate::failure::Failure;
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
@@ -28,27 +27,57 @@ pub(crate) struct Block {
     _owner: AlignedBuffer,
     start: *mut u8,
     length: usize,
-    in_use: Mutex<Vec<(Range<usize>, Access)>>,
+    in_use: Mutex<InUse>,
 }
 
-// SAFETY: the memory is owned by the block alone, and which thread fills which part is kept in `in_use`.
+// SAFETY: only the block owns the memory, and `in_use` records which thread fills which part.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
-/// What a transfer does to memory.
+/// The access of a transfer to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It is written to a file.
+    /// The memory is written to a file.
     Taken,
-    /// It is filled from a file.
+    /// The memory is filled from a file.
     Filled,
 }
 
-/// The blocks that JavaScript holds, by the address of their first byte.
+/// The parts of a block that transfers use.
+#[derive(Default)]
+struct InUse {
+    /// End and access, by start and a number that makes the key unique: several transfers may read one part.
+    parts: BTreeMap<(usize, u64), (usize, Access)>,
+    next: u64,
+    /// Length of the longest part that was ever in use: a part that contains an address begins at most that far before
+    /// it.
+    longest: usize,
+}
+
+impl InUse {
+    /// Returns the bytes of `range` that a transfer with `access` must not use now.
+    fn conflict(&self, range: &Range<usize>, access: Access) -> Option<Range<usize>> {
+        let first = range.start.saturating_sub(self.longest);
+        let near = self.parts.range((first, 0)..(range.end, 0));
+        near.map(|((start, _), (end, theirs))| (*start..*end, *theirs))
+            .find(|(other, theirs)| other.end > range.start && (access, *theirs) != (Access::Taken, Access::Taken))
+            .map(|(other, _)| other.start.max(range.start)..other.end.min(range.end))
+    }
+
+    fn insert(&mut self, range: &Range<usize>, access: Access) -> (usize, u64) {
+        let key = (range.start, self.next);
+        self.next += 1;
+        self.longest = self.longest.max(range.len());
+        self.parts.insert(key, (range.end, access));
+        key
+    }
+}
+
+/// The blocks with a `Buffer` in JavaScript, by the address of their first byte.
 static BLOCKS: Mutex<BTreeMap<usize, Arc<Block>>> = Mutex::new(BTreeMap::new());
 
-/// What a panicking thread left is whole: every change is one call.
+/// Ignores poisoning: every change is one call, so a panic leaves a consistent state.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,41 +86,38 @@ impl Block {
     pub(crate) fn new(length: usize, align: usize) -> Result<Arc<Self>, Failure> {
         let mut owner = AlignedBuffer::new(length, align)?;
         let start = owner.as_mut_ptr();
-        Ok(Arc::new(Self { _owner: owner, start, length, in_use: Mutex::new(Vec::new()) }))
+        Ok(Arc::new(Self { _owner: owner, start, length, in_use: Mutex::default() }))
     }
 
-    /// The part `range`, for a transfer.
+    /// Claims the part `range` for a transfer.
     pub(crate) fn claim(self: &Arc<Self>, range: Range<usize>, access: Access) -> Result<Claim, Failure> {
         assert!(range.start <= range.end && range.end <= self.length);
         let mut in_use = locked(&self.in_use);
-        let overlaps = |other: &Range<usize>| other.start < range.end && range.start < other.end;
-        let conflicts = |(other, theirs): &&(Range<usize>, Access)| {
-            overlaps(other) && (access, *theirs) != (Access::Taken, Access::Taken)
-        };
-        if let Some((other, _)) = in_use.iter().find(conflicts) {
+        // A part of no bytes conflicts with none.
+        if let Some(both) = in_use.conflict(&range, access).filter(|_| !range.is_empty()) {
             return Err(Failure::own(
                 "ERR_TRUEIO_BUFFER_IN_USE",
                 format!(
                     "bytes {} to {} of this memory are in use by a transfer that has not ended",
-                    other.start.max(range.start),
-                    other.end.min(range.end)
+                    both.start, both.end
                 ),
             ));
         }
-        in_use.push((range.clone(), access));
-        Ok(Claim { block: Arc::clone(self), range, access })
+        let key = in_use.insert(&range, access);
+        Ok(Claim { block: Arc::clone(self), range, access, key })
     }
 }
 
-/// A part of a block that a transfer uses; given up on drop.
+/// A part of a block that a transfer uses; released on drop.
 pub(crate) struct Claim {
     block: Arc<Block>,
     range: Range<usize>,
     access: Access,
+    key: (usize, u64),
 }
 
 impl Claim {
-    /// The bytes, to be written to a file.
+    /// Returns the bytes, to be written to a file.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the range lies in the block, whose memory is initialised and lives as long as this
         // claim. No transfer fills it meanwhile. JavaScript may, against the documentation: then
@@ -99,7 +125,7 @@ impl Claim {
         unsafe { std::slice::from_raw_parts(self.block.start.add(self.range.start), self.range.len()) }
     }
 
-    /// The bytes, to be filled from a file.
+    /// Returns the bytes, to be filled from a file.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         assert!(self.access == Access::Filled);
         // SAFETY: as above, and no other transfer uses the range at all.
@@ -109,23 +135,19 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut in_use = locked(&self.block.in_use);
-        let own = in_use.iter().position(|(range, access)| *range == self.range && *access == self.access);
-        if let Some(index) = own {
-            in_use.swap_remove(index);
-        }
+        locked(&self.block.in_use).parts.remove(&self.key);
     }
 }
 
-/// Where the bytes of a `Buffer` lie.
+/// The memory of a `Buffer`: address and length of its bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct MemoryRange {
     pub(crate) address: *mut u8,
     pub(crate) length: usize,
 }
 
-/// Where the bytes of `buffer` lie now. Valid until JavaScript runs again.
-pub(crate) fn place_of(env: &Env, buffer: sys::napi_value) -> Result<Place, Failure> {
+/// Returns the memory of `buffer`. It is valid until JavaScript runs again.
+pub(crate) fn range_of(env: &Env, buffer: sys::napi_value) -> Result<MemoryRange, Failure> {
     let (mut data, mut length, mut is_buffer) = (null_mut(), 0, false);
     // SAFETY: environment and value are alive; N-API checks what the value is.
     let found = unsafe {
@@ -136,23 +158,23 @@ pub(crate) fn place_of(env: &Env, buffer: sys::napi_value) -> Result<Place, Fail
     if !found {
         return Err(Failure::own("ERR_INVALID_ARG_TYPE", "a buffer must be a Buffer or a Uint8Array"));
     }
-    Ok(Place { address: data.cast(), length })
+    Ok(MemoryRange { address: data.cast(), length })
 }
 
-/// The block that `place` lies in, and where in it; [`None`] if the memory is not ours.
-pub(crate) fn block_at(place: Place) -> Option<(Arc<Block>, Range<usize>)> {
-    let address = place.address.addr();
+/// Returns the block that contains `memory`, and the range within it; [`None`] if the memory was not allocated here.
+pub(crate) fn block_at(memory: MemoryRange) -> Option<(Arc<Block>, Range<usize>)> {
+    let address = memory.address.addr();
     let blocks = locked(&BLOCKS);
     let (start, block) = blocks.range(..=address).next_back()?;
     let offset = address - start;
-    let end = offset.checked_add(place.length)?;
+    let end = offset.checked_add(memory.length)?;
     (end <= block.length).then(|| (Arc::clone(block), offset..end))
 }
 
-/// A zeroed `Buffer` of `size` bytes at a multiple of `alignment`; `null` where this program forbids
+/// Allocates a zeroed `Buffer` of `size` bytes at a multiple of `alignment`; returns `null` if this program forbids
 /// buffers over foreign memory.
 ///
-/// Throws a failure object if there is no such memory.
+/// Throws a failure object if the allocation fails.
 #[napi]
 pub fn allocate_aligned<'env>(env: &'env Env, size: u32, alignment: u32) -> napi::Result<Option<Unknown<'env>>> {
     let block = match Block::new(size as usize, alignment as usize) {
@@ -177,18 +199,18 @@ pub fn allocate_aligned<'env>(env: &'env Env, size: u32, alignment: u32) -> napi
     Err(napi::Error::from_reason(format!("N-API made no buffer over aligned memory (status {status})")))
 }
 
-/// The `Buffer` over the block at `data` is gone.
+/// Called when the `Buffer` over the block at `data` is collected.
 unsafe extern "C" fn let_go(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
     // The memory is freed after the lock is.
     let block = locked(&BLOCKS).remove(&data.addr());
     drop(block);
 }
 
-/// The address of a buffer's first byte. Exact: addresses lie below 2^53.
+/// Returns the address of a buffer's first byte. Exact: addresses are below 2^53.
 #[napi]
 pub fn address_of(env: Env, buffer: Unknown) -> napi::Result<f64> {
-    match place_of(&env, buffer.raw()) {
-        Ok(place) => Ok(place.address.addr() as f64),
+    match range_of(&env, buffer.raw()) {
+        Ok(memory) => Ok(memory.address.addr() as f64),
         Err(failure) => Err(napi::Error::from_reason(failure.message)),
     }
 }

@@ -1,8 +1,8 @@
 //! Runs a job on libuv's thread pool and calls a JavaScript function when it is done.
 //!
 //! `done(failure)` or `done(undefined, value)` is called once, on the JavaScript thread, never before
-//! the starting call has returned. What `done` throws becomes an `uncaughtException`, as from any
-//! callback of Node's own. This is N-API's asynchronous work and not a promise, because the drop-in
+//! the starting call has returned. An exception of `done` becomes an `uncaughtException`, as from any callback of
+//! Node. This is N-API's asynchronous work and not a promise, because the drop-in
 //! promises that timing; `promises.js` makes promises of it.
 //!
 //! A job that panics ends in a failure. When the environment is torn down, a job that has begun is
@@ -13,11 +13,14 @@
 use crate::failure::Failure;
 use napi::bindgen_prelude::{Env, JsValue, ToNapiValue, Unknown};
 use napi::{Status, sys};
+use napi_derive::napi;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::rc::Rc;
 
-/// What travels between the threads. Nobody else has the pointer to it: `start` hands it to N-API,
+/// The state that is passed between the threads. Only one of them has the pointer: `start` passes it to N-API,
 /// `execute` borrows it on the pool's thread, and `complete` takes it back.
 struct Work<T, J, S> {
     job: Option<J>,
@@ -27,12 +30,57 @@ struct Work<T, J, S> {
     /// A JavaScript value that must outlive the job, and is given to `settle`.
     kept: sys::napi_ref,
     work: sys::napi_async_work,
+    cancel: Option<Cancel>,
+}
+
+/// Removes a job from the pool's queue, for an `AbortSignal`. Used on the JavaScript thread only.
+#[napi]
+#[derive(Clone, Default)]
+pub struct Cancel {
+    /// The work that can be cancelled; null before it is queued and after it has ended.
+    work: Rc<Cell<sys::napi_async_work>>,
+}
+
+#[napi]
+impl Cancel {
+    /// Makes one that belongs to no job yet.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self { work: Rc::new(Cell::new(null_mut())) }
+    }
+
+    /// Removes the job from the queue: it ends with `ECANCELED`, and nothing was done. Returns `false` if it has begun or
+    /// ended.
+    #[napi]
+    pub fn cancel(&self, env: Env) -> bool {
+        let work = self.work.get();
+        // SAFETY: the environment is alive, and the work is deleted only after `complete` has set this to null.
+        !work.is_null() && unsafe { sys::napi_cancel_async_work(env.raw(), work) } == sys::Status::napi_ok
+    }
 }
 
 /// Runs `job` on the pool, then `settle` on this thread, and calls `done` with the result.
 ///
-/// `kept` is kept from being collected meanwhile, and handed to `settle`.
+/// `kept` is protected from garbage collection meanwhile, and passed to `settle`.
 pub(crate) fn start<T, U, J, S>(env: Env, done: &Unknown, kept: Option<&Unknown>, job: J, settle: S) -> napi::Result<()>
+where
+    T: Send + 'static,
+    U: ToNapiValue,
+    J: FnOnce() -> Result<T, Failure> + Send + 'static,
+    S: FnOnce(&Env, Option<sys::napi_value>, T) -> Result<U, Failure> + 'static,
+{
+    start_cancellable(env, done, None, kept, job, settle)
+}
+
+/// Like [`start`]; while the job waits for a thread of the pool, `cancel` removes it.
+pub(crate) fn start_cancellable<T, U, J, S>(
+    env: Env,
+    done: &Unknown,
+    cancel: Option<&Cancel>,
+    kept: Option<&Unknown>,
+    job: J,
+    settle: S,
+) -> napi::Result<()>
 where
     T: Send + 'static,
     U: ToNapiValue,
@@ -54,6 +102,7 @@ where
         done: reference(done)?,
         kept,
         work: null_mut(),
+        cancel: cancel.cloned(),
     });
     let work = Box::into_raw(work);
     let mut name = null_mut();
@@ -75,8 +124,10 @@ where
                 ))
             })
             .and_then(|()| check(sys::napi_queue_async_work(raw, (*work).work)));
-        if queued.is_err() {
-            release(raw, &Box::from_raw(work));
+        match (&queued, &(*work).cancel) {
+            (Ok(()), Some(cancel)) => cancel.work.set((*work).work),
+            (Ok(()), None) => {}
+            (Err(_), _) => release(raw, &Box::from_raw(work)),
         }
         queued
     }
@@ -89,7 +140,7 @@ fn check(status: sys::napi_status) -> napi::Result<()> {
     }
 }
 
-/// On the pool's thread.
+/// Runs the job. Called on the pool's thread.
 unsafe extern "C" fn execute<T, J, S>(_env: sys::napi_env, data: *mut c_void)
 where
     J: FnOnce() -> Result<T, Failure>,
@@ -105,7 +156,7 @@ where
     }
 }
 
-/// On the JavaScript thread, within a handle scope that Node has opened.
+/// Settles the job. Called on the JavaScript thread, within a handle scope that Node has opened.
 unsafe extern "C" fn complete<T, U, J, S>(env: sys::napi_env, status: sys::napi_status, data: *mut c_void)
 where
     U: ToNapiValue,
@@ -113,6 +164,9 @@ where
 {
     // SAFETY: `data` is the `Work` of `start`; the pool is done with it, and N-API calls this once.
     let mut work = unsafe { Box::from_raw(data.cast::<Work<T, J, S>>()) };
+    if let Some(cancel) = &work.cancel {
+        cancel.work.set(null_mut());
+    }
     let outcome = match work.outcome.take() {
         Some(outcome) if status == sys::Status::napi_ok => outcome,
         _ => Err(Failure::own("ECANCELED", "async work was cancelled")),
@@ -127,8 +181,8 @@ where
         (Ok(_), None) => Err(Failure::own("ERR_TRUEIO_INTERNAL", "internal error: a job was settled twice")),
     }))
     .unwrap_or_else(|_| Err(Failure::own("ERR_TRUEIO_INTERNAL", "internal error: a settlement panicked")));
-    // SAFETY: N-API calls on the JavaScript thread with a live environment. What cannot be converted or
-    // called (an environment that is being torn down) is left; what `done` throws, Node handles.
+    // SAFETY: N-API calls on the JavaScript thread with a live environment. A value that cannot be
+    // converted or called (the environment is being torn down) is ignored; Node handles exceptions of `done`.
     unsafe {
         let mut arguments = [null_mut(); 2];
         let converted = match outcome {
@@ -153,7 +207,7 @@ where
     }
 }
 
-/// The value behind a reference; [`None`] if there is none.
+/// Returns the value of a reference; [`None`] if there is none.
 unsafe fn value_of(env: sys::napi_env, reference: sys::napi_ref) -> Option<sys::napi_value> {
     let mut value = null_mut();
     // SAFETY: the caller's: environment and reference are alive, if the reference is not null.
@@ -162,7 +216,7 @@ unsafe fn value_of(env: sys::napi_env, reference: sys::napi_ref) -> Option<sys::
     (found && !value.is_null()).then_some(value)
 }
 
-/// Gives N-API's things back.
+/// Frees the objects of N-API.
 unsafe fn release<T, J, S>(env: sys::napi_env, work: &Work<T, J, S>) {
     // SAFETY: the caller's: each of these was made by N-API for this environment and is freed once.
     unsafe {

@@ -11,12 +11,24 @@ const { PACKAGE, scratch } = require('./support');
 const CASES = JSON.parse(fs.readFileSync(path.join(PACKAGE, '..', '..', 'crates', 'direct', 'tests', 'cases.json'), 'utf8'));
 const FAILURES = { 'end-of-file': 'ERR_TRUEIO_END_OF_FILE', held: 'EAGAIN' };
 
-async function carryOut(file, other, { call, offset = 0, bytes = 0 }) {
-  const buffer = direct.allocate(Math.max(bytes, 1), 4096).subarray(0, bytes);
+const memory = (length) => direct.allocate(Math.max(length, 1), 4096).subarray(0, length);
+
+async function adopted(name) {
+  const handle = await fs.promises.open(name, 'r+');
+  const file = await direct.fromFile(handle);
+  await Promise.all([file.close(), handle.close()]);
+  return file.granted;
+}
+
+async function carryOut(file, other, { call, offset = 0, bytes = 0, parts = [] }) {
+  const buffer = memory(bytes);
   switch (call) {
     case 'read_at': return (await file.readAt(buffer, offset)).bytes;
     case 'read_exact_at': return (await file.readExactAt(buffer, offset)).bytes;
     case 'write_all_at': return (await file.writeAllAt(buffer, offset)).bytes;
+    case 'read_vectored_at': return (await file.readVectoredAt(parts.map(memory), offset)).bytes;
+    case 'write_vectored_at': return (await file.writeVectoredAt(parts.map(memory), offset)).bytes;
+    case 'adopt': return adopted(file.path);
     case 'size': return file.size();
     case 'flush_default': return (await file.flush()).level;
     case 'preallocate': await file.preallocate(offset, bytes); return file.size();
@@ -47,3 +59,15 @@ for (const { name, length, mode, policy, steps } of CASES) {
     }
   });
 }
+
+/** Each cell is names in backticks, or words. A name of the promise API, of a file, or of the drop-in; a code that the types declare. */
+test('the names of docs/bindings.md exist', () => {
+  const page = fs.readFileSync(path.join(PACKAGE, '..', '..', 'docs', 'bindings.md'), 'utf8');
+  const cells = [...page.matchAll(/^\| `.*? \| (.*?) \|/gm)].map(([, cell]) => cell);
+  const names = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name.split('(')[0].replace(/^file\./, '')));
+  const types = fs.readFileSync(path.join(PACKAGE, 'promises.d.ts'), 'utf8');
+  const known = new Set([...Object.keys(direct), ...Object.getOwnPropertyNames(direct.DirectFile.prototype), ...Object.keys(require('..'))]);
+  const isKnown = (name) => known.has(name) || new RegExp(`^ +(\\| '${name}'|${name}\\??:)|\\b(?=E[A-Z]+\\b)${name}\\b`, 'm').test(types);
+  assert.ok(names.length > 40);
+  assert.deepStrictEqual(names.filter((name) => !isKnown(name)), []);
+});

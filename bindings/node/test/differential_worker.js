@@ -11,7 +11,7 @@ const directIo = require(moduleName);
 const results = {};
 const context = new AsyncLocalStorage();
 
-/** A value as text that tells 0 from -0 and 1 from '1'. */
+/** Returns a value as text that distinguishes 0 from -0 and 1 from '1'. */
 function named(value) {
   if (typeof value === 'function') return 'function';
   if (typeof value === 'bigint') return `${value}n`;

@@ -38,7 +38,7 @@ function both(t) {
 }
 
 /**
- * Goal: nobody who changes the package's name notices.
+ * Goal: changing the package's name changes no result.
  * Method: upstream's binding.c as published is compiled and answers the same table: messages, classes, what
  * callbacks are called with, with which `this`, when, and in whose asynchronous context.
  */
@@ -108,7 +108,7 @@ test('errors carry code, errno and syscall beside upstream\'s message', async ()
   assert.throws(() => directIo.setFSCTL_LOCK_VOLUME(), { message: 'only supported on windows', code: 'ENOTSUP' });
 });
 
-test('a held lock says EWOULDBLOCK in words and EAGAIN, the same number, in its code', async (t) => {
+test('a held lock has EWOULDBLOCK in its message and EAGAIN, the same number, as its code', async (t) => {
   const file = path.join(scratch(t), 'file');
   const fds = [fs.openSync(file, 'w'), fs.openSync(file, 'r')];
   t.after(() => fds.forEach((fd) => fs.closeSync(fd)));
@@ -165,7 +165,7 @@ test('O_DIRECT is this system\'s own, and really opens a file for direct I/O', (
   assert.throws(() => fs.writeSync(fd, buffer, 1, 4096, 0), { code: 'EINVAL' });
 });
 
-test('both sector sizes of a disk are told, without a serial number', async (t) => {
+test('both sector sizes of a disk are returned, without a serial number', async (t) => {
   if (lacks(t, 'loop', loopReason())) return;
   const folder = scratch(t);
   for (const sector of [512, 4096]) {

@@ -1,9 +1,9 @@
 'use strict';
 // Other systems, as far as this machine can pretend to be them: Windows' node.exe under Wine, and Linux on
-// arm64 under qemu's user-mode emulation. Nobody need have what they need; without it they are skipped.
+// arm64 under qemu's user-mode emulation. Without the needed programs they are skipped.
 //
 // Cannot see: what real Windows refuses (Wine ignores FILE_FLAG_NO_BUFFERING and takes every misalignment),
-// and what statx says on arm64 (qemu 7.2 hands on the mask and not the numbers).
+// and the result of statx on arm64 (qemu 7.2 passes the mask and not the numbers).
 
 const assert = require('assert');
 const { execFileSync, spawnSync } = require('child_process');
@@ -65,7 +65,7 @@ test('upstream\'s test and the promise API pass on Windows\' node.exe, under Win
   fs.writeFileSync(
     path.join(folder, 'ours.js'),
     `const direct = require('./promises'), directIo = require('.'), fs = require('fs');
-    const said = async (promise) => promise.then(() => 'took it', ({ code }) => code);
+    const outcome = async (promise) => promise.then(() => 'took it', ({ code }) => code);
     const called = (name, ...args) => new Promise((resolve) => directIo[name](...args, (error) => resolve(error ? [error.message, error.code] : 'done')));
     (async () => {
       const file = await direct.open('data', { write: true, createNew: true, policy: 'prefer' });
@@ -76,8 +76,8 @@ test('upstream\'s test and the promise API pass on Windows\' node.exe, under Win
       const fd = fs.openSync('test.js');
       console.log(JSON.stringify([
         file.granted, file.reason, back.equals(data), (await file.flush()).call,
-        await said(direct.open('data', { exclusive: true, policy: 'off' })), await said(direct.open('none')),
-        await said(direct.open('data')), await said(direct.open('.')), await said(direct.syncDirectory('.')),
+        await outcome(direct.open('data', { exclusive: true, policy: 'off' })), await outcome(direct.open('none')),
+        await outcome(direct.open('data')), await outcome(direct.open('.')), await outcome(direct.syncDirectory('.')),
         await called('getBlockDevice', fd), await called('getBlockDevice', 4321), await called('setFSCTL_LOCK_VOLUME', 4321, 1),
         [directIo.O_DIRECT, directIo.O_DSYNC, directIo.O_EXCL, directIo.O_EXLOCK, directIo.O_SYNC],
       ]));
@@ -104,7 +104,7 @@ test('upstream\'s test passes on arm64, under qemu, and O_DIRECT is not 0', (t) 
   const run = (args) => spawnSync('qemu-aarch64', [node, ...args], { cwd: folder, env, encoding: 'utf8', timeout: 120_000 });
   const upstream = run(['test.js']);
   assert.deepStrictEqual([upstream.status, passed(upstream.stdout)], [0, 332], upstream.stderr);
-  // Upstream's own, compiled with Node 20's headers for arm64, says 0.
+  // Upstream's own, compiled with Node 20's headers for arm64, returns 0.
   const flags = run(['-p', "process.arch + ' ' + require('.').O_DIRECT + ' ' + require('fs').constants.O_DIRECT"]);
   assert.strictEqual(flags.stdout, 'arm64 65536 65536\n');
 });

@@ -73,7 +73,7 @@ test('the tarball installs in an empty folder with a prebuilt binary, without a 
   assert.ok(!listed.some((name) => /node_modules|\/test\/|\.test\.js|target\//.test(name)), 'tests and builds stay out');
 });
 
-test('where there is no binary for a system, the tarball builds one from source, or says what is missing', (t) => {
+test('where there is no binary for a system, the tarball builds one from source, or reports what is missing', (t) => {
   const folder = scratch(t);
   const tarball = pack(folder, ['--platforms', 'none']);
   const without = install(folder, tarball, { env: { ...process.env, PATH: bareBin(folder) } });

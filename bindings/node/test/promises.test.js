@@ -1,5 +1,5 @@
 'use strict';
-// The promise API: what it does on good input, and what it says on bad.
+// The promise API: its results for valid input, and its errors for invalid input.
 
 const assert = require('assert');
 const { execFileSync } = require('child_process');
@@ -25,7 +25,7 @@ test('the module is the same under both of its names', () => {
   assert.strictEqual(require('..').promises, direct);
 });
 
-test('a probe says what can be had and who says so, before and after there is a file', linuxOnly, async (t) => {
+test('a probe returns the support and its source, before and after a file exists', linuxOnly, async (t) => {
   const folder = scratch(t);
   const before = await direct.probeDirectory(folder);
   fs.writeFileSync(path.join(folder, 'file'), 'x');
@@ -37,7 +37,7 @@ test('a probe says what can be had and who says so, before and after there is a 
   assert.ok(fs.readdirSync(folder).length === 1, 'a probe leaves nothing behind');
 });
 
-test('a disk that is probed tells its alignment', async (t) => {
+test('a probe of a disk returns its alignment', async (t) => {
   if (lacks(t, 'loop', loopReason())) return;
   const device = loopDevice(t, scratch(t), 1 << 20, 4096);
   const found = await direct.probe(device);
@@ -76,7 +76,7 @@ test('an open file keeps saying what was granted and why', async (t) => {
 });
 
 /**
- * Goal: a policy means what it says.
+ * Goal: each policy has its documented effect.
  * Method: tmpfs takes O_DIRECT and ignores it; /dev/shm is one on every Linux.
  */
 test('less than asked for is granted under `prefer` only', linuxOnly, async (t) => {
@@ -121,7 +121,7 @@ test('misalignment is named before the call: which number, what it is, what is n
   assert.ok(fs.readFileSync(device).every((byte) => byte === 0));
 });
 
-test('memory of somebody else is checked like any other, and then transferred by copy, which is said', async (t) => {
+test('memory of V8 is checked like aligned memory, and transferred by a copy, which is reported', async (t) => {
   const file = await newFile(t, { policy: 'off' });
   const foreign = Buffer.from('a record of nineteen');
   assert.deepStrictEqual(await file.writeAllAt(foreign, 3), { bytes: 20, calls: 1, isCopied: true });
@@ -168,7 +168,7 @@ test('two transfers cannot fill one piece of memory at once, and two can write f
   await file.readExactAt(buffer, 0);
 });
 
-test('a read beyond the end says how far it came', async (t) => {
+test('a read beyond the end reports the bytes read', async (t) => {
   const file = await newFile(t);
   const buffer = direct.allocate(8192, 4096);
   await file.writeAllAt(buffer, 0);
@@ -226,7 +226,7 @@ test('a full disk is ENOSPC', linuxOnly, async (t) => {
   }
 });
 
-test('a closed file says that it is closed, to every call, and closing twice is closing once', async (t) => {
+test('every call on a closed file is rejected, and closing twice has no effect', async (t) => {
   const file = await newFile(t);
   const buffer = direct.allocate(4096, 4096);
   const writing = file.writeAllAt(buffer, 0);
@@ -249,7 +249,7 @@ test('a closed file says that it is closed, to every call, and closing twice is 
   assert.strictEqual(fs.statSync(file.path).size, 4096);
 });
 
-test('the descriptor is closed when close says so', linuxOnly, async (t) => {
+test('the descriptor is closed when the promise of close is resolved', linuxOnly, async (t) => {
   const holders = (name) =>
     fs.readdirSync('/proc/self/fd').filter((fd) => {
       try {
@@ -284,7 +284,7 @@ test('a lock is refused while another holds it', async (t) => {
   await file.tryLock('shared');
 });
 
-test('a disk is alone with who opened it exclusively, and tells its facts', async (t) => {
+test('an exclusively opened disk has one user, and reports its facts', async (t) => {
   if (lacks(t, 'loop', loopReason())) return;
   const device = loopDevice(t, scratch(t), 1 << 20);
   const file = await direct.open(device, { exclusive: true });
@@ -479,8 +479,8 @@ test('wrong options are errors that name the option', async (t) => {
     [{ write: 'yes' }, 'ERR_INVALID_ARG_TYPE', /`write` must be true or false, and is 'yes'/],
     [{ mode: -1 }, 'ERR_OUT_OF_RANGE', /`mode` must be an integer from 0 to 4095/],
     [{ mode: 0.5 }, 'ERR_OUT_OF_RANGE', /`mode`/],
-    [{ read: false }, 'ERR_INVALID_ARG_VALUE', /neither for reading nor for writing/],
-    [{ createNew: true }, 'ERR_INVALID_ARG_VALUE', /as a new file, but not for writing/],
+    [{ read: false }, 'ERR_INVALID_ARG_VALUE', /neither `read` nor `write` is set/],
+    [{ createNew: true }, 'ERR_INVALID_ARG_VALUE', /a new file needs `write`/],
     [{ read: false, hasOwnProperty: 1 }, 'ERR_INVALID_ARG_VALUE', /`hasOwnProperty` is not an option/],
   ]) {
     await assert.rejects(direct.open(name, options), (error) => {

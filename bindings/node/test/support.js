@@ -68,7 +68,7 @@ function upstreamReason() {
   if (!fs.existsSync(path.join(UPSTREAM, 'binding.c'))) return 'run `npm ci --ignore-scripts` in bindings/node/test';
   const include = headers();
   if (!include) return `no node_api.h and uv.h beside ${process.execPath}`;
-  // Tests run side by side: whoever is last wins, with the same result.
+  // Tests run in parallel: the last one wins, with the same result.
   const beside = `${binding}.${process.pid}`;
   const args = ['-shared', '-fPIC', '-O2', `-I${include}`, path.join(UPSTREAM, 'binding.c'), '-o', beside];
   const result = spawnSync('cc', [...args, '-DNODE_GYP_MODULE_NAME=binding'], { encoding: 'utf8' });

@@ -7,7 +7,7 @@ neither used nor filled. Threads keep several reads in flight, because each read
 a single one leaves a fast disk idle between two requests.
 
 The last bytes of a file whose length is no multiple of a block cannot be read directly where they belong; they go
-through `read_unaligned_by_copy_at`, which says so in its name.
+through `read_unaligned_by_copy_at`, whose name states it.
 
 Cannot do: be faster than the page cache on a file that is in it. `load_numpy_bench.py` shows both.
 """

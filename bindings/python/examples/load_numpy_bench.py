@@ -15,7 +15,7 @@ machine falls on all alike. Each result is compared with the file's contents. Pr
 each median to that of numpy.fromfile.
 
 Cannot see: caches below the page cache (the disk's, the hypervisor's); a virtual disk may serve a "cold" file from its
-host's memory. Where direct I/O is not granted it says so, and there is nothing to compare.
+host's memory. If direct I/O is not granted, it prints that, and compares nothing.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def evict(path: pathlib.Path) -> None:
     """Takes the file out of the page cache, and makes sure."""
     with path.open("rb+") as file:
         direct.flush(file, "device")
-        # Pages that somebody holds for a moment (the kernel's lists of each processor) stay; then again.
+        # Pages that the kernel holds briefly (its lists of each processor) stay, so this is repeated.
         for _ in range(100):
             direct.evict(file)
             left = direct.residency(file).cached_pages

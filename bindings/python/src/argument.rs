@@ -1,7 +1,7 @@
 //! Arguments of the caller: numbers, words, paths, buffers. Open files: `descriptor.rs`.
 //!
 //! A wrong type is a `TypeError`, a number out of range a `ValueError` (below zero) or an
-//! `OverflowError` (above what the machine counts), as Python's own functions say it. Nothing is cut,
+//! `OverflowError` (above the largest number of the machine), as in Python's own functions. Nothing is truncated,
 //! wrapped or guessed.
 
 use pyo3::buffer::PyUntypedBuffer;
@@ -22,7 +22,7 @@ pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     index.extract().map_err(|_| PyOverflowError::new_err(format!("{name} does not fit into 64 bits, and is {index}")))
 }
 
-/// The same for what lies in memory.
+/// Like [`count`], for sizes in memory.
 pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let value = count(name, value)?;
     usize::try_from(value)
@@ -51,7 +51,7 @@ pub(crate) fn path(value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     value.py().import("os")?.call_method1("fsdecode", (path,))?.extract()
 }
 
-/// Where the bytes of an empty buffer lie that says it lies nowhere: at a multiple of every alignment.
+/// The address that is used for an empty buffer without one: a multiple of every alignment.
 const NOWHERE: usize = 1 << 30;
 
 /// Memory that a Python object lends us for one call. While this lives the object can neither free nor move
@@ -68,7 +68,7 @@ pub(crate) struct Span {
     length: usize,
 }
 
-// SAFETY: an address and a number; what it is used for is said where it is used.
+// SAFETY: an address and a number; each use documents why it is sound.
 unsafe impl Send for Span {}
 // SAFETY: as above.
 unsafe impl Sync for Span {}
@@ -93,7 +93,7 @@ impl Lent {
         };
         let view = match PyUntypedBuffer::get(value) {
             Ok(view) => view,
-            // A closed buffer says so itself.
+            // The exception of a closed buffer already describes the error.
             Err(error) if error.is_instance_of::<PyValueError>(value.py()) => return Err(error),
             Err(error) => return Err(wrong(Some(error), "")),
         };
@@ -110,7 +110,7 @@ impl Lent {
         Ok(Self { view })
     }
 
-    /// Where it is.
+    /// Returns the address and length.
     pub(crate) fn span(&self) -> Span {
         let start = self.view.buf_ptr().cast::<u8>();
         let length = self.view.len_bytes();
@@ -144,7 +144,7 @@ impl Span {
     /// # Safety
     /// As [`Self::bytes`], and the [`Lent`] was made for writing.
     pub(crate) unsafe fn bytes_mut<'a>(self) -> &'a mut [u8] {
-        // SAFETY: as in `bytes`; the exporter said that it may be written. That no other call fills the same
+        // SAFETY: as in `bytes`; the exporter declared the memory writable. That no other call fills the same
         // bytes at the same time is the program's business: it would find a mixture, as with `os.preadv`.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.length) }
     }

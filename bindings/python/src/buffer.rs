@@ -1,8 +1,8 @@
-//! Aligned memory that Python sees through the buffer protocol, and who may free it.
+//! Aligned memory that Python sees through the buffer protocol, and when it may be freed.
 //!
-//! An export (a `memoryview`, a numpy array) holds a reference to its buffer, so that memory cannot go
-//! while somebody sees it. `close` and `release` do not wait for that: they count exports and refuse
-//! with `BufferError` while there are any, as `mmap` and `bytearray` do. Nothing here can be resized.
+//! An export (a `memoryview`, a numpy array) holds a reference to its buffer, so the memory lives as long as its exports.
+//! `close` and `release` do not wait for them: they raise `BufferError` while there are exports, as `mmap` and
+//! `bytearray` do. Nothing here can be resized.
 
 use crate::argument::size;
 use crate::error;
@@ -22,9 +22,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where some memory is, and how many see it through the buffer protocol.
+/// Address and length of memory, and the number of its exports through the buffer protocol.
 struct Exported<T> {
-    /// Keeps the memory; [`None`] once it was given up.
+    /// Keeps the memory alive; [`None`] after it was released.
     owner: Option<T>,
     start: *mut u8,
     length: usize,
@@ -44,7 +44,7 @@ impl<T> Exported<T> {
         if self.owner.is_some() { Ok(()) } else { Err(PyValueError::new_err(format!("operation on a {what}"))) }
     }
 
-    /// Gives the memory up, unless somebody sees it.
+    /// Releases the memory, unless there are exports.
     fn give_up(&mut self, verb: &str) -> PyResult<Option<T>> {
         if self.exports > 0 {
             return Err(PyBufferError::new_err(format!(
@@ -55,7 +55,7 @@ impl<T> Exported<T> {
         Ok(self.owner.take())
     }
 
-    /// Fills in what an exporter has to.
+    /// Fills in the fields that an exporter must set.
     ///
     /// # Safety
     /// `view` is what the interpreter gave to `__getbuffer__`, and `exporter` keeps `self`.
@@ -67,7 +67,7 @@ impl<T> Exported<T> {
         what: &str,
     ) -> PyResult<()> {
         if !view.is_null() {
-            // SAFETY: the interpreter's own structure. Whoever fails must leave it like this: Python/C API, `bf_getbuffer`.
+            // SAFETY: the interpreter's own structure. A failing exporter must leave it like this: Python/C API, `bf_getbuffer`.
             unsafe { (*view).obj = std::ptr::null_mut() };
         }
         self.alive(what)?;
@@ -123,7 +123,7 @@ impl AlignedBuffer {
         Ok(Self { state: Exported::new(memory, start, length), align_bytes: align })
     }
 
-    /// Where the first byte lies in memory.
+    /// The address of the first byte.
     #[getter]
     fn address(&self) -> PyResult<usize> {
         let state = locked(&self.state);
@@ -131,13 +131,13 @@ impl AlignedBuffer {
         Ok(state.start.addr())
     }
 
-    /// The alignment that was asked for, in bytes.
+    /// The requested alignment, in bytes.
     #[getter]
     fn align_bytes(&self) -> usize {
         self.align_bytes
     }
 
-    /// True once the memory was given back.
+    /// True after the memory was freed.
     #[getter]
     fn closed(&self) -> bool {
         locked(&self.state).owner.is_none()
@@ -199,14 +199,14 @@ impl AlignedBuffer {
     }
 }
 
-/// What leaving a `with` says. An exception that leaves it is not covered by ours: its traceback may be what still
-/// sees the memory, which goes when nothing does.
+/// Returns the result of leaving a `with`. An exception from its body is not replaced by ours: its traceback may hold
+/// the last export, and the memory is freed with it.
 fn unless_failing(error: &Bound<'_, PyTuple>, closed: PyResult<()>) -> PyResult<()> {
     let is_failing = error.get_item(0).is_ok_and(|kind| !kind.is_none());
     if is_failing { Ok(()) } else { closed }
 }
 
-/// The alignment that was asked for, or one that suits every sector in use.
+/// Returns the requested alignment, or one that suits every sector size in use.
 fn align_of(align: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     align.map_or(Ok(trueio_direct::ASSUMED_ALIGNMENT_BYTES as usize), |align| size("align", align))
 }
@@ -225,13 +225,13 @@ struct PoolState {
     free: Vec<usize>,
 }
 
-/// A place in a pool, given back when it is dropped.
-struct Place {
+/// A buffer's slot in a pool, returned to the pool on drop.
+struct PoolSlot {
     pool: Arc<Pool>,
     index: usize,
 }
 
-impl Drop for Place {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         locked(&self.pool.state).free.push(self.index);
         self.pool.returned.notify_one();
@@ -239,22 +239,22 @@ impl Drop for Place {
 }
 
 impl Pool {
-    /// A free place, with its address and length; [`None`] if there is none.
-    fn take(self: &Arc<Self>, state: &mut PoolState) -> PyResult<Option<(Place, *mut u8, usize)>> {
+    /// Takes a free slot, with its address and length; [`None`] if there is none.
+    fn take(self: &Arc<Self>, state: &mut PoolState) -> PyResult<Option<(PoolSlot, *mut u8, usize)>> {
         let PoolState { memory: Some(memory), free } = state else {
             return Err(PyValueError::new_err("operation on a closed pool"));
         };
         Ok(free.pop().map(|index| {
-            let place = Place { pool: Arc::clone(self), index };
-            (place, memory.buffer_ptr(index), memory.size_bytes())
+            let slot = PoolSlot { pool: Arc::clone(self), index };
+            (slot, memory.buffer_ptr(index), memory.size_bytes())
         }))
     }
 }
 
 /// `count` aligned buffers of `size_bytes` bytes each, in one allocation whose pages are touched in advance.
 ///
-/// `acquire()` lends one, and waits for it if all are lent; the buffer goes back at the end of its `with`, by
-/// `release()`, or when it is forgotten. Threads may share a pool. `with` closes the pool at the end; while
+/// `acquire()` lends one, and waits if all are lent. The buffer returns to the pool at the end of its `with`, by
+/// `release()`, or by garbage collection. Threads may share a pool. `with` closes the pool at the end; while
 /// a buffer is lent that raises BufferError.
 ///
 /// Raises ValueError for a count or size of zero or an alignment that is not a power of two, and MemoryError
@@ -288,7 +288,7 @@ impl BufferPool {
         Ok(Self { pool, size_bytes, stride_bytes, align_bytes: align })
     }
 
-    /// How many buffers there are, lent or not.
+    /// Number of buffers, lent or not.
     #[getter]
     fn count(&self) -> usize {
         self.pool.count
@@ -306,28 +306,28 @@ impl BufferPool {
         self.stride_bytes
     }
 
-    /// The alignment that was asked for, in bytes.
+    /// The requested alignment, in bytes.
     #[getter]
     fn align_bytes(&self) -> usize {
         self.align_bytes
     }
 
-    /// How many buffers can be lent at once now, without waiting.
+    /// Number of buffers that can be lent now without waiting.
     #[getter]
     fn free(&self) -> usize {
         locked(&self.pool.state).free.len()
     }
 
-    /// True once the memory was given back.
+    /// True after the memory was freed.
     #[getter]
     fn closed(&self) -> bool {
         locked(&self.pool.state).memory.is_none()
     }
 
-    /// Lends a buffer, waiting for one if all are lent: as long as it takes, or `timeout` seconds at most. Its
-    /// contents are those that its last user left.
+    /// Lends a buffer. If all are lent, waits for one without a limit, or for at most `timeout` seconds. The content is
+    /// that of its last use.
     ///
-    /// Raises TimeoutError when the time is over, and ValueError if the pool is closed.
+    /// Raises TimeoutError after that time, and ValueError if the pool is closed.
     #[pyo3(signature = (timeout = None))]
     fn acquire(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<PooledBuffer> {
         let until = match timeout {
@@ -377,7 +377,7 @@ impl BufferPool {
             state.memory.take()
         };
         py.detach(|| drop(memory));
-        // Who waits for a buffer is told.
+        // Wakes up the threads that wait for a buffer.
         self.pool.returned.notify_all();
         Ok(())
     }
@@ -407,22 +407,22 @@ impl BufferPool {
     }
 }
 
-fn lent((place, start, length): (Place, *mut u8, usize)) -> Mutex<Exported<Place>> {
-    Exported::new(place, start, length)
+fn lent((slot, start, length): (PoolSlot, *mut u8, usize)) -> Mutex<Exported<PoolSlot>> {
+    Exported::new(slot, start, length)
 }
 
 /// A buffer lent from a BufferPool. It supports the buffer protocol, writable, and slices as AlignedBuffer does.
 ///
-/// It goes back at the end of its `with`, by `release()`, or when it is forgotten. While a memoryview or an
-/// array sees it, `release()` raises BufferError: somebody else would get memory that is in use.
+/// It returns to the pool at the end of its `with`, by `release()`, or by garbage collection. While a memoryview or an
+/// array sees it, `release()` raises BufferError, because the memory would be lent again while it is in use.
 #[pyclass(frozen, module = "trueio.direct")]
 pub(crate) struct PooledBuffer {
-    state: Mutex<Exported<Place>>,
+    state: Mutex<Exported<PoolSlot>>,
 }
 
 #[pymethods]
 impl PooledBuffer {
-    /// Where the first byte lies in memory.
+    /// The address of the first byte.
     #[getter]
     fn address(&self) -> PyResult<usize> {
         let state = locked(&self.state);
@@ -430,25 +430,25 @@ impl PooledBuffer {
         Ok(state.start.addr())
     }
 
-    /// Which of the pool's buffers this is, from 0 on.
+    /// The number of this buffer in the pool, counted from 0.
     #[getter]
     fn index(&self) -> PyResult<usize> {
         let state = locked(&self.state);
         state.alive(RELEASED)?;
-        Ok(state.owner.as_ref().map_or(0, |place| place.index))
+        Ok(state.owner.as_ref().map_or(0, |slot| slot.index))
     }
 
-    /// True once it went back to the pool.
+    /// True after it was returned to the pool.
     #[getter]
     fn released(&self) -> bool {
         locked(&self.state).owner.is_none()
     }
 
-    /// Gives the buffer back. Raises BufferError while a memoryview or an array sees it. Twice is no error.
+    /// Returns the buffer to the pool. Raises BufferError while a memoryview or an array sees it. Twice is no error.
     fn release(&self) -> PyResult<()> {
         // Dropped when the lock on this buffer is gone: the pool's own is taken then.
-        let place = locked(&self.state).give_up("release")?;
-        drop(place);
+        let slot = locked(&self.state).give_up("release")?;
+        drop(slot);
         Ok(())
     }
 
@@ -479,8 +479,8 @@ impl PooledBuffer {
     fn __repr__(&self) -> String {
         let state = locked(&self.state);
         match &state.owner {
-            Some(place) => {
-                format!("<PooledBuffer {} of {} bytes at {:#x}>", place.index, state.length, state.start.addr())
+            Some(slot) => {
+                format!("<PooledBuffer {} of {} bytes at {:#x}>", slot.index, state.length, state.start.addr())
             }
             None => "<PooledBuffer, released>".to_owned(),
         }

@@ -4,7 +4,7 @@ use crate::argument::{Lent, count, path, size, word};
 use crate::descriptor::{OpenFile, open_file, open_file_or_none};
 use crate::error;
 use crate::fact::{Alignment, AtomicWrite, DeviceFacts, Flushed, Probe, Residency, Transfer};
-use crate::file::{DirectFile, flush_level, flushed};
+use crate::file::{DirectFile, flush_level, flushed, transferred};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::fs::File;
@@ -13,11 +13,11 @@ use trueio_direct::{LockError, LockMode};
 
 const LOCK_MODES: [(&str, LockMode); 2] = [("shared", LockMode::Shared), ("exclusive", LockMode::Exclusive)];
 
-/// Asks what an existing file or disk offers, given as a path, a file or a descriptor: whether direct I/O can be
-/// had, who says so, and at which alignment. Nothing is written. That a system does not answer is no error: then
-/// `support` is "unknown".
+/// Probes an existing file or disk, given as a path, a file or a descriptor: whether direct I/O is supported, the
+/// source of that answer, and the required alignment. Writes nothing. If the system gives no answer, `support` is
+/// "unknown", which is not an error.
 ///
-/// Raises NotAFileError (DirectoryError) for what holds no data at offsets, and what `os.open` would raise.
+/// Raises NotAFileError (DirectoryError) for anything that holds no data at offsets, and the exceptions of `os.open`.
 #[pyfunction]
 pub(crate) fn probe(py: Python<'_>, path_or_file: &Bound<'_, PyAny>) -> PyResult<Probe> {
     let result = match open_file_or_none(path_or_file)? {
@@ -30,7 +30,7 @@ pub(crate) fn probe(py: Python<'_>, path_or_file: &Bound<'_, PyAny>) -> PyResult
     result.map(Probe::from).map_err(|error| error::probe(py, &error))
 }
 
-/// Asks what a new file in the folder at `path` would be offered, before there is one. Nothing is left there.
+/// Probes the support for new files in the folder at `path`, before one exists. Nothing remains there.
 #[pyfunction]
 pub(crate) fn probe_directory(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Probe> {
     let path = self::path(path)?;
@@ -61,13 +61,13 @@ fn multiple_of(multiple: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-/// The greatest multiple of `multiple` that is not above `value`.
+/// Returns the greatest multiple of `multiple` that is not above `value`.
 #[pyfunction]
 pub(crate) fn round_down(value: &Bound<'_, PyAny>, multiple: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(trueio_direct::round_down(count("value", value)?, multiple_of(multiple)?))
 }
 
-/// The least multiple of `multiple` that is not below `value`. Raises OverflowError if it exceeds 64 bits.
+/// Returns the least multiple of `multiple` that is not below `value`. Raises OverflowError if it exceeds 64 bits.
 #[pyfunction]
 pub(crate) fn round_up(value: &Bound<'_, PyAny>, multiple: &Bound<'_, PyAny>) -> PyResult<u64> {
     let (value, multiple) = (count("value", value)?, multiple_of(multiple)?);
@@ -92,7 +92,7 @@ pub(crate) fn read_unaligned_by_copy_at(
     let span = lent.span();
     // SAFETY: `lent` outlives the call, and was made for writing.
     let result = py.detach(|| trueio_direct::read_unaligned_by_copy_at(&file, unsafe { span.bytes_mut() }, offset));
-    result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+    transferred(py, &file, result)
 }
 
 /// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, and writes them whole.
@@ -113,11 +113,11 @@ pub(crate) fn write_unaligned_by_read_modify_write_at(
     // SAFETY: `lent` outlives the call.
     let result =
         py.detach(|| trueio_direct::write_unaligned_by_read_modify_write_at(&file, unsafe { span.bytes() }, offset));
-    result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+    transferred(py, &file, result)
 }
 
-/// Writes all of `buffer` at `offset` so that a power loss leaves all of it or none. *(Linux)* Atomic is not durable:
-/// flush as for any other write. `limits` are those of `Probe.atomic_write`.
+/// Writes all of `buffer` at `offset` so that a power loss leaves all of it or none. *(Linux)* An atomic write is not
+/// durable: flush as for any other write. `limits` are those of `Probe.atomic_write`.
 ///
 /// Raises AtomicLimitError for a write that the limits forbid; the write is never made in another way.
 #[pyfunction]
@@ -150,11 +150,11 @@ pub(crate) fn write_dsync_at(
     let span = lent.span();
     // SAFETY: `lent` outlives the call.
     let result = py.detach(|| trueio_direct::write_dsync_at(&file, unsafe { span.bytes() }, offset));
-    result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+    transferred(py, &file, result)
 }
 
-/// Writes all of `buffer` at `offset` through the page cache, and lets the pages go once they are written out.
-/// *(Linux 6.14)* For a file without direct I/O. It waits for nothing.
+/// Writes all of `buffer` at `offset` through the page cache; the kernel drops the pages after writeback.
+/// *(Linux 6.14)* For a file without direct I/O. Does not wait for the writeback.
 #[pyfunction]
 pub(crate) fn write_uncached_at(
     py: Python<'_>,
@@ -187,7 +187,7 @@ pub(crate) fn read_uncached_at(
     result.map(Transfer::from).map_err(|error| error::transfer(py, &error, None))
 }
 
-/// A call on an open file that gives nothing but an error of the system.
+/// Makes a call on an open file whose only errors are those of the system.
 fn on_file<T: Send>(
     py: Python<'_>,
     file: &Bound<'_, PyAny>,
@@ -199,10 +199,10 @@ fn on_file<T: Send>(
 
 /// Flushes what was written to `file` as far as `level`, and waits for it.
 ///
-/// "barrier": what was written before reaches the medium before what is written after. "data": the data, and the
-/// metadata needed to read it back, are with the device. "file": all metadata too. "device": the device has been
-/// told to empty its volatile cache. A stronger call may stand in for a weaker one, never the reverse; the result
-/// says which it was. After an error, what was written before may be lost even if a later flush succeeds.
+/// "barrier": earlier writes reach the medium before later ones. "data": the data, and the metadata needed to read it
+/// back, are with the device. "file": all metadata too. "device": the device was requested to flush its volatile
+/// cache. A stronger call may replace a weaker one, never the reverse; the result has the level that was reached.
+/// After an error, earlier writes may be lost even if a later flush succeeds.
 #[pyfunction]
 #[pyo3(signature = (file, level = "device"))]
 pub(crate) fn flush(py: Python<'_>, file: &Bound<'_, PyAny>, level: &str) -> PyResult<Flushed> {
@@ -219,8 +219,8 @@ pub(crate) fn sync_directory(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResul
 }
 
 /// Reserves space for bytes `offset .. offset + length` of `file`, and makes it that long if it is shorter. Contents
-/// are not changed; new bytes read as zeros. Raises UnsupportedError where the filesystem cannot reserve: nothing is
-/// written in its place.
+/// are not changed; new bytes read as zeros. Raises UnsupportedError if the filesystem cannot reserve;
+/// zeros are not written instead.
 #[pyfunction]
 pub(crate) fn preallocate(
     py: Python<'_>,
@@ -261,7 +261,7 @@ pub(crate) fn evict(
     on_file(py, file, |file| trueio_direct::evict(file, offset, length))
 }
 
-/// Offset and length, both 0 if they are not given: the whole file.
+/// Returns offset and length; the default of both is 0, the whole file.
 fn range(offset: Option<&Bound<'_, PyAny>>, length: Option<&Bound<'_, PyAny>>) -> PyResult<(u64, u64)> {
     let number = |name, value: Option<&Bound<'_, PyAny>>| value.map_or(Ok(0), |value| count(name, value));
     Ok((number("offset", offset)?, number("length", length)?))
@@ -273,7 +273,7 @@ pub(crate) fn set_nocache(py: Python<'_>, file: &Bound<'_, PyAny>, nocache: bool
     on_file(py, file, |file| trueio_direct::set_nocache(file, nocache))
 }
 
-/// A call that gives or takes a lock.
+/// Makes a call that takes or releases a lock.
 fn on_locked(
     py: Python<'_>,
     file: &Bound<'_, PyAny>,
@@ -284,14 +284,14 @@ fn on_locked(
 }
 
 /// Locks the whole file without waiting; `mode` is "shared" or "exclusive". Unix: `flock`, owned by the open file.
-/// Windows: `LockFileEx`, mandatory. Raises LockHeldError if somebody else holds it.
+/// Windows: `LockFileEx`, mandatory. Raises LockHeldError if another lock conflicts.
 #[pyfunction]
 pub(crate) fn try_lock(py: Python<'_>, file: &Bound<'_, PyAny>, mode: &str) -> PyResult<()> {
     let mode = word("mode", mode, &LOCK_MODES)?;
     on_locked(py, file, |file| trueio_direct::try_lock(file, mode))
 }
 
-/// Gives up the lock of `try_lock`. Unix: no error if there was none.
+/// Releases the lock of `try_lock`. Unix: no error if there was none.
 #[pyfunction]
 pub(crate) fn unlock(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<()> {
     on_locked(py, file, |file| trueio_direct::unlock(file))
@@ -299,7 +299,7 @@ pub(crate) fn unlock(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Locks bytes `offset .. offset + length` without waiting; a length of 0 means to the end, however far the file grows.
 /// `mode` is "shared" or "exclusive". Linux and macOS: a lock of the open file (`F_OFD_SETLK`), not of the process.
-/// Raises LockHeldError if somebody else holds it, UnsupportedError on FreeBSD.
+/// Raises LockHeldError if another lock conflicts, UnsupportedError on FreeBSD.
 #[pyfunction]
 pub(crate) fn try_lock_range(
     py: Python<'_>,
@@ -313,7 +313,7 @@ pub(crate) fn try_lock_range(
     on_locked(py, file, |file| trueio_direct::try_lock_range(file, mode, offset, length))
 }
 
-/// Gives up the lock of `try_lock_range`. Windows: the range must be the same.
+/// Releases the lock of `try_lock_range`. Windows: the range must be the same.
 #[pyfunction]
 pub(crate) fn unlock_range(
     py: Python<'_>,
@@ -325,21 +325,21 @@ pub(crate) fn unlock_range(
     on_locked(py, file, |file| trueio_direct::unlock_range(file, offset, length))
 }
 
-/// Locks a volume that was opened as `\\.\X:`, so that nobody else can open files on it. *(Windows; UnsupportedError
-/// elsewhere)*
+/// Locks a volume that was opened as `\\.\X:`, so that no other program can open files on it. *(Windows;
+/// UnsupportedError elsewhere)*
 #[pyfunction]
 pub(crate) fn lock_volume(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<()> {
     on_locked(py, file, |file| trueio_direct::lock_volume(file))
 }
 
-/// Gives up the lock of `lock_volume`. *(Windows; UnsupportedError elsewhere)*
+/// Releases the lock of `lock_volume`. *(Windows; UnsupportedError elsewhere)*
 #[pyfunction]
 pub(crate) fn unlock_volume(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<()> {
     on_locked(py, file, |file| trueio_direct::unlock_volume(file))
 }
 
-/// Asks an open disk about itself: size, sectors, serial number. A missing serial number costs nothing else. Raises
-/// NotADeviceError for what is no disk.
+/// Returns the facts that an open disk reports: size, sectors, serial number. Without a serial number the other facts
+/// are returned. Raises NotADeviceError for anything but a disk.
 #[pyfunction]
 pub(crate) fn device_facts(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<DeviceFacts> {
     let file = open_file(file)?;

@@ -30,7 +30,7 @@ impl Deref for OpenFile {
     }
 }
 
-/// The open file that `value` stands for; [`None`] if it is of no such kind (a path, say).
+/// Returns the open file that `value` refers to; [`None`] if it is not an open file (a path, for example).
 pub(crate) fn open_file_or_none(value: &Bound<'_, PyAny>) -> PyResult<Option<OpenFile>> {
     if let Ok(file) = value.cast::<DirectFile>() {
         return file.get().open_file().map(|file| Some(OpenFile::Ours(file)));
@@ -67,12 +67,12 @@ fn file_of(py: Python<'_>, descriptor: i32) -> PyResult<File> {
     use std::os::windows::io::FromRawHandle;
     // Python's descriptors are those of the C library; it knows the handle.
     let handle: isize = py.import("msvcrt")?.call_method1("get_osfhandle", (descriptor,))?.extract()?;
-    // SAFETY: a handle of an open file, which the C library vouches for, and wrapped so that it is never
+    // SAFETY: a handle of an open file, which the C library returned, and wrapped so that it is never
     // closed here. That it stays open for the call is the caller's promise.
     Ok(unsafe { File::from_raw_handle(handle as *mut _) })
 }
 
-/// An open file, and nothing else.
+/// Returns the open file that `value` refers to, or raises TypeError.
 pub(crate) fn open_file(value: &Bound<'_, PyAny>) -> PyResult<OpenFile> {
     open_file_or_none(value)?.ok_or_else(|| {
         let kind = value.get_type().name().map_or_else(|_| "object".to_owned(), |kind| kind.to_string());

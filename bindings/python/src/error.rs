@@ -1,8 +1,8 @@
-//! Which exception an error of the library becomes.
+//! Converts the errors of the library to exceptions.
 //!
 //! The classes are written in Python (`trueio/direct/_errors.py`), where their attributes can be typed
-//! and documented. All are kinds of `OSError` and carry an errno: the system's own, or where the system
-//! was never asked, the one it would have given.
+//! and documented. All are subclasses of `OSError` with an errno: that of the system call, or, if none was made, the one
+//! that it would have returned.
 
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -14,15 +14,15 @@ use trueio_direct::{
     AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
 };
 
-/// Where the number of an error is from.
+/// The source of an error's number.
 pub(crate) enum Number {
-    /// The system said it.
+    /// The system returned it.
     System(i32),
     /// We chose it, by its name in Python's `errno`.
     Named(&'static str),
 }
 
-/// An exception in the making.
+/// The parts of an exception.
 pub(crate) struct Problem {
     class: &'static str,
     number: Number,
@@ -31,7 +31,7 @@ pub(crate) struct Problem {
     attributes: Vec<(&'static str, Attribute)>,
 }
 
-/// What an exception says beside its message.
+/// An attribute of an exception, in addition to its message.
 pub(crate) enum Attribute {
     Number(u64),
     Word(String),
@@ -60,7 +60,7 @@ impl Problem {
     }
 }
 
-/// The exception.
+/// Makes the exception.
 pub(crate) fn raise(py: Python<'_>, problem: Problem) -> PyErr {
     make(py, problem).map_or_else(|error| error, PyErr::from_value)
 }
@@ -90,7 +90,7 @@ fn make(py: Python<'_>, problem: Problem) -> PyResult<Bound<'_, PyAny>> {
     ))
 }
 
-/// The number that the system gave, or the one that its kind of error has.
+/// Returns the number that the system returned, or that of the kind of error.
 fn number_of(error: &io::Error) -> Number {
     match (error.raw_os_error(), error.kind()) {
         (Some(number), _) => Number::System(number),
@@ -106,7 +106,7 @@ fn number_of(error: &io::Error) -> Number {
     }
 }
 
-/// An error and its causes in one sentence. The number that Rust adds is left out: it stands in `errno`.
+/// Returns an error and its causes in one sentence, without the number that Rust appends, because `errno` has it.
 fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

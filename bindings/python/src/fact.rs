@@ -1,6 +1,6 @@
-//! What answers look like: small frozen objects with the field names of the Rust library.
+//! Results as small frozen objects with the field names of the Rust library.
 //!
-//! `None` means that nobody said. It never means "no", which is a word or a zero.
+//! `None` means unknown. It never means "no", which is a word or a zero.
 
 use crate::argument::{count, size};
 use crate::error;
@@ -33,10 +33,10 @@ macro_rules! fact {
     };
 }
 
-/// What direct I/O on one file demands, in bytes. None: nobody said; 1: no demand.
+/// The alignment that direct I/O on a file requires, in bytes. None: unknown; 1: no requirement.
 ///
-/// Made by a probe or an open file. `Alignment(memory_bytes, write_offset_bytes, read_offset_bytes)` makes one of
-/// your own numbers, as assumed.
+/// Returned by a probe and by an open file. `Alignment(memory_bytes, write_offset_bytes, read_offset_bytes)` makes one
+/// from your own numbers, with the source "assumed".
 #[pyclass(frozen, eq, module = "trueio.direct")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Alignment(pub(crate) trueio_direct::Alignment);
@@ -68,31 +68,31 @@ impl Alignment {
         Ok(Self(trueio_direct::Alignment { memory_bytes, write_offset_bytes, read_offset_bytes, source }))
     }
 
-    /// The address of every buffer is a multiple of this; None: nobody said.
+    /// The address of every buffer must be a multiple of this; None: unknown.
     #[getter]
     fn memory_bytes(&self) -> Option<u32> {
         self.0.memory_bytes
     }
 
-    /// Offset and length of every write are multiples of this; None: nobody said.
+    /// Offset and length of every write must be multiples of this; None: unknown.
     #[getter]
     fn write_offset_bytes(&self) -> Option<u32> {
         self.0.write_offset_bytes
     }
 
-    /// Offset and length of every read are multiples of this, which may be finer than for writes; None: nobody said.
+    /// Offset and length of every read must be multiples of this, which may be smaller than for writes; None: unknown.
     #[getter]
     fn read_offset_bytes(&self) -> Option<u32> {
         self.0.read_offset_bytes
     }
 
-    /// On whose word these numbers stand, as a sentence without a full stop.
+    /// The source of these numbers, as a sentence without a full stop.
     #[getter]
     fn source(&self) -> String {
         self.0.source.to_string()
     }
 
-    /// The same with a cautious 4096 in every place that is not known; the source says so.
+    /// Returns the same with 4096 for every unknown number; `source` reports this.
     fn or_assumed(&self) -> Self {
         Self(self.0.or_assumed())
     }
@@ -109,9 +109,9 @@ impl Alignment {
 fact! {
     /// A completed transfer.
     Transfer {
-        /// How many bytes, as asked for.
+        /// Number of bytes transferred.
         bytes: usize,
-        /// How many calls of the system it took; more than one means that some were short.
+        /// Number of system calls; more than one means that some were short.
         calls: u32,
     }
 }
@@ -132,7 +132,7 @@ fact! {
         max_bytes: u32,
         /// The largest that needs no slower path, in bytes; 0: not reported, and then it is `max_bytes`.
         max_fast_bytes: u32,
-        /// How many buffers one such write may gather.
+        /// The largest number of buffers in one such write.
         segments_max: u32,
     }
 
@@ -156,26 +156,26 @@ impl AtomicWrite {
 }
 
 fact! {
-    /// What a file offers. Nothing was written to find out.
+    /// The result of a probe. A probe writes nothing.
     Probe {
-        /// "direct", "silently-buffered" (accepted, and the page cache is used all the same, or that must be
-        /// expected), "refused", or "unknown" (accepted, and nobody says what becomes of it).
+        /// "direct", "silently-buffered" (accepted, but the page cache is used, or must be expected to be used),
+        /// "refused", or "unknown" (accepted, effect unknown).
         support: &'static str,
-        /// Who says so, as a sentence without a full stop.
+        /// The source of that answer, as a sentence without a full stop.
         reason: String,
-        /// What it demands. Where the page cache is used: nothing.
+        /// The required alignment. If the page cache is used, nothing is required.
         alignment: Alignment,
-        /// As `support`, of a file that is only read: btrfs reads past the cache and writes through it.
+        /// `support` for a file that is only read: btrfs reads past the cache and writes through it.
         read_support: &'static str,
-        /// What those reads demand.
+        /// The alignment that those reads require.
         read_alignment: Alignment,
         /// Limits of atomic writes; None unless `atomic_write_answer` is "yes".
         atomic_write: Option<AtomicWrite>,
-        /// Whether atomic writes can be had: "yes", "no", or "unknown" where nobody says.
+        /// Whether atomic writes are supported: "yes", "no" or "unknown".
         atomic_write_answer: &'static str,
-        /// Whether buffered I/O that leaves nothing in the cache can be had: "yes", "no" or "unknown".
+        /// Whether buffered I/O that leaves nothing in the cache is supported: "yes", "no" or "unknown".
         uncached_buffered: &'static str,
-        /// What kind of filesystem this is, in its own name; "the block device" on one.
+        /// The type of the filesystem; "the block device" for a disk.
         filesystem: String,
     }
 }
@@ -217,33 +217,33 @@ impl From<trueio_direct::Probe> for Probe {
 }
 
 fact! {
-    /// What a flush did.
+    /// The result of a flush.
     Flushed {
-        /// The level that was reached, never below the one asked for: "barrier", "data", "file" or "device".
+        /// The level that was reached, never below the requested one: "barrier", "data", "file" or "device".
         level: &'static str,
         /// Whether the call is also specified to flush the device's volatile cache.
         device_cache_flushed: bool,
-        /// What was called ("fdatasync").
+        /// The system call ("fdatasync").
         call: &'static str,
     }
 }
 
 fact! {
-    /// What part of a range of a file is in the page cache, in pages.
+    /// Pages of a range of a file in the page cache.
     Residency {
         /// Pages in the cache.
         cached_pages: u64,
-        /// Of these, changed and not yet being written; None: not known.
+        /// Of these, dirty and not yet under writeback; None: unknown.
         dirty_pages: Option<u64>,
-        /// Of these, being written to the device now; None: not known.
+        /// Of these, under writeback; None: unknown.
         writeback_pages: Option<u64>,
-        /// Pages that were in the cache and have been evicted, as far as the kernel remembers; None: not known.
+        /// Pages that were evicted from the cache, as far as the kernel remembers; None: unknown.
         evicted_pages: Option<u64>,
         /// The size of a page, in bytes.
         page_size_bytes: u64,
-        /// How many pages the range has, up to the end of the file.
+        /// Number of pages of the range, up to the end of the file.
         file_pages: u64,
-        /// Who counted: "cachestat" or "mincore".
+        /// The source: "cachestat" or "mincore".
         source: &'static str,
     }
 }
@@ -263,23 +263,23 @@ impl From<trueio_direct::Residency> for Residency {
 }
 
 fact! {
-    /// What an open disk says about itself.
+    /// Facts that an open disk reports.
     DeviceFacts {
-        /// How much it holds, in bytes.
+        /// Capacity in bytes.
         size_bytes: u64,
-        /// The unit of its addresses: no direct transfer is smaller or lies between two of these.
+        /// Logical sector: offset and length of direct transfers are multiples of it.
         logical_sector_bytes: u32,
-        /// The unit in which it writes: smaller writes make it read first. None: it does not say.
+        /// Physical sector: a smaller write makes the disk read first. None: not reported.
         physical_sector_bytes: Option<u32>,
-        /// The smallest transfer that costs nothing extra (a RAID's chunk); None: it does not say.
+        /// The smallest transfer without extra cost (a RAID's chunk); None: not reported.
         minimum_io_bytes: Option<u32>,
-        /// The transfer it likes best (a RAID's stripe); None: it does not say.
+        /// The preferred size of a transfer (a RAID's stripe); None: not reported.
         optimal_io_bytes: Option<u32>,
-        /// Whether it turns; None: it does not say. Virtual disks often say yes wrongly.
+        /// Whether the disk rotates; None: not reported. Virtual disks often report it wrongly.
         is_rotational: Option<bool>,
-        /// Its serial number without surrounding spaces; None: it has none to tell.
+        /// Serial number without surrounding spaces; None: not reported.
         serial: Option<String>,
-        /// Who told the serial number ("SCSI page 0x80", "sysfs"); None with it.
+        /// The source of the serial number ("SCSI page 0x80", "sysfs"); None without one.
         serial_source: Option<&'static str>,
     }
 }

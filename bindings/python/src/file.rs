@@ -1,17 +1,18 @@
 //! An open file, what was granted for it, and its transfers.
 //!
-//! `close` takes the file away at once for every later call; a transfer that another thread has under way
-//! ends first, and only then is the descriptor closed. So a number that was closed is never used again by
-//! a thread that was slow.
+//! After `close`, every later call fails at once. The descriptor is closed when the last running transfer has ended, so no
+//! thread uses a descriptor number after it was closed.
 
-use crate::argument::{Lent, count, path, word};
+use crate::argument::{Lent, Span, count, path, word};
+use crate::descriptor::open_file;
 use crate::error;
 use crate::fact::{Alignment, Flushed, Transfer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, PoisonError};
-use trueio_direct::{FlushLevel, Granted, OpenOptions, Policy, SyncMode};
+use trueio_direct::{FlushLevel, Granted, OpenOptions, Policy, SyncMode, TransferError};
 
 const POLICIES: [(&str, Policy); 3] = [("require", Policy::Require), ("prefer", Policy::Prefer), ("off", Policy::Off)];
 const SYNC_MODES: [(&str, SyncMode); 3] =
@@ -23,12 +24,31 @@ const LEVELS: [(&str, FlushLevel); 4] = [
     ("device", FlushLevel::Device),
 ];
 
-/// What a word for a flush level means.
+/// Returns the flush level of a word.
 pub(crate) fn flush_level(level: &str) -> PyResult<FlushLevel> {
     word("level", level, &LEVELS)
 }
 
-/// What a flush did, with the level's own word.
+/// Converts the result of a transfer on `file`; an error gets its likely cause.
+pub(crate) fn transferred(
+    py: Python<'_>,
+    file: &trueio_direct::DirectFile,
+    result: Result<trueio_direct::Transfer, TransferError>,
+) -> PyResult<Transfer> {
+    result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+}
+
+/// Lends each buffer of a sequence; the spans are valid while the first part of the result lives.
+fn lend_all(
+    buffers: &Bound<'_, PyAny>,
+    lend: impl Fn(&Bound<'_, PyAny>) -> PyResult<Lent>,
+) -> PyResult<(Vec<Lent>, Vec<Span>)> {
+    let lent = buffers.try_iter()?.map(|buffer| lend(&buffer?)).collect::<PyResult<Vec<_>>>()?;
+    let spans = lent.iter().map(Lent::span).collect();
+    Ok((lent, spans))
+}
+
+/// Converts the result of a flush.
 pub(crate) fn flushed(flushed: trueio_direct::Flushed) -> Flushed {
     let level = match flushed.level {
         FlushLevel::Barrier => "barrier",
@@ -39,10 +59,11 @@ pub(crate) fn flushed(flushed: trueio_direct::Flushed) -> Flushed {
     Flushed { level, device_cache_flushed: flushed.device_cache_flushed, call: flushed.call }
 }
 
-/// An open file, what was granted for it, and what its transfers must keep to. Made by `open`.
+/// An open file, what was granted for it, and the alignment that its transfers require. Returned by `open` and
+/// `from_file`.
 ///
-/// Threads may share it: every transfer has an offset of its own, there is no position. `with` closes it at
-/// the end; so does forgetting it. After that every call raises ValueError.
+/// Threads may share it: every transfer has its own offset, and there is no position. `with` closes it at the end, and
+/// so does garbage collection. After that every call raises ValueError.
 #[pyclass(frozen, module = "trueio.direct")]
 pub(crate) struct DirectFile {
     file: Mutex<Option<Arc<trueio_direct::DirectFile>>>,
@@ -63,33 +84,33 @@ impl DirectFile {
 
 #[pymethods]
 impl DirectFile {
-    /// The path as it was given to `open`.
+    /// The path that was passed to `open`, or the file that was passed to `from_file`.
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
         self.name.clone_ref(py)
     }
 
-    /// How it was opened: "r", "r+", "x" or "x+".
+    /// How it was opened: "r", "r+", "x" or "x+"; of `from_file` "r", "r+", or "w" if it can only be written.
     #[getter]
     fn mode(&self) -> &'static str {
         self.mode
     }
 
-    /// What opening really gave: "direct", "unconfirmed" (the flag was accepted, its effect is
-    /// unknown: FUSE, network filesystems), "not-kept" (the kernel was asked not to keep pages; macOS, files of
-    /// FreeBSD) or "buffered".
+    /// What was granted: "direct", "unconfirmed" (the flag was accepted, its effect is unknown: FUSE, network
+    /// filesystems), "not-kept" (the kernel was requested not to keep pages: macOS, files on FreeBSD) or
+    /// "buffered".
     #[getter]
     fn granted(&self) -> &'static str {
         self.granted
     }
 
-    /// Why that was granted and who says so, as a sentence without a full stop.
+    /// The reason for `granted` and its source, as a sentence without a full stop.
     #[getter]
     fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// What transfers must keep to. Where the page cache is used: nothing.
+    /// The alignment that transfers require. If the page cache is used, nothing is required.
     #[getter]
     fn alignment(&self) -> Alignment {
         self.alignment.clone()
@@ -125,11 +146,11 @@ impl DirectFile {
     }
 
     /// Fills `buffer`, any writable contiguous buffer, with the bytes of the file from `offset` on, with as many
-    /// calls of the system as it takes.
+    /// system calls as necessary.
     ///
     /// Raises MisalignedError before the call if address, length or offset does not suit the file's alignment,
-    /// EndOfFileError if the file is shorter (what was read until then is in the buffer), and TransferError with
-    /// the system's errno for what the system says.
+    /// EndOfFileError if the file is shorter (the bytes read until then are in the buffer), and TransferError with
+    /// the system's errno for an error of the system.
     fn read_exact_at(
         &self,
         py: Python<'_>,
@@ -141,7 +162,7 @@ impl DirectFile {
         let span = lent.span();
         // SAFETY: `lent` outlives the call, and was made for writing.
         let result = py.detach(|| file.read_exact_at(unsafe { span.bytes_mut() }, offset));
-        result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+        transferred(py, &file, result)
     }
 
     /// Reads from `offset` into `buffer`, any writable contiguous buffer, until it is full or the file ends.
@@ -154,21 +175,60 @@ impl DirectFile {
         let span = lent.span();
         // SAFETY: `lent` outlives the call, and was made for writing.
         let result = py.detach(|| file.read_at(unsafe { span.bytes_mut() }, offset));
-        result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+        transferred(py, &file, result)
     }
 
-    /// Writes all of `buffer`, any contiguous buffer, at `offset`, with as many calls of the system as it takes.
+    /// Writes all of `buffer`, any contiguous buffer, at `offset`, with as many system calls as necessary.
     ///
     /// Raises MisalignedError before the call if address, length or offset does not suit the file's alignment,
-    /// and TransferError with the system's errno for what the system says; what was written until then stays
-    /// written.
+    /// and TransferError with the system's errno for an error of the system; bytes written until then stay written.
     fn write_all_at(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, offset: &Bound<'_, PyAny>) -> PyResult<Transfer> {
         let (file, offset) = (self.open_file()?, count("offset", offset)?);
         let lent = Lent::for_reading(buffer)?;
         let span = lent.span();
         // SAFETY: `lent` outlives the call.
         let result = py.detach(|| file.write_all_at(unsafe { span.bytes() }, offset));
-        result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+        transferred(py, &file, result)
+    }
+
+    /// Reads from `offset` into `buffers`, a sequence of writable contiguous buffers, one after another, until all are
+    /// full or the file ends. Each must be aligned by itself, address and length.
+    ///
+    /// Raises MisalignedError and TransferError as `read_exact_at`, never EndOfFileError.
+    fn read_vectored_at(
+        &self,
+        py: Python<'_>,
+        buffers: &Bound<'_, PyAny>,
+        offset: &Bound<'_, PyAny>,
+    ) -> PyResult<Transfer> {
+        let (file, offset) = (self.open_file()?, count("offset", offset)?);
+        let (_lent, spans) = lend_all(buffers, Lent::for_writing)?;
+        let result = py.detach(|| {
+            // SAFETY: `_lent` outlives the call, and was made for writing.
+            let mut parts: Vec<_> = spans.iter().map(|span| IoSliceMut::new(unsafe { span.bytes_mut() })).collect();
+            file.read_vectored_at(&mut parts, offset)
+        });
+        transferred(py, &file, result)
+    }
+
+    /// Writes all of `buffers`, a sequence of contiguous buffers, one after another, at `offset`. Each must be aligned by
+    /// itself, address and length.
+    ///
+    /// Raises as `write_all_at`.
+    fn write_vectored_at(
+        &self,
+        py: Python<'_>,
+        buffers: &Bound<'_, PyAny>,
+        offset: &Bound<'_, PyAny>,
+    ) -> PyResult<Transfer> {
+        let (file, offset) = (self.open_file()?, count("offset", offset)?);
+        let (_lent, spans) = lend_all(buffers, Lent::for_reading)?;
+        let result = py.detach(|| {
+            // SAFETY: `_lent` outlives the call.
+            let mut parts: Vec<_> = spans.iter().map(|span| IoSlice::new(unsafe { span.bytes() })).collect();
+            file.write_vectored_at(&mut parts, offset)
+        });
+        transferred(py, &file, result)
     }
 
     /// The length of the file, or the capacity of the disk, in bytes.
@@ -188,7 +248,7 @@ impl DirectFile {
             .map_err(|wrong| error::misaligned(py, &wrong))
     }
 
-    /// Makes what was written durable as far as `level`: see the function `flush`.
+    /// Makes earlier writes durable up to `level`: see the function `flush`.
     #[pyo3(signature = (level = "device"))]
     fn flush(&self, py: Python<'_>, level: &str) -> PyResult<Flushed> {
         let (file, level) = (self.open_file()?, flush_level(level)?);
@@ -213,29 +273,33 @@ impl DirectFile {
     }
 }
 
-/// Opens a file or a disk and says what was really granted.
+/// Opens a file or a disk; `granted` of the result reports what was really granted.
 ///
-/// `mode`: "r" to read, "r+" to read and write, "x" to make a new file and write it, "x+" to make one and read
-/// it too. There is no "w": nothing that exists is ever shortened or replaced here.
+/// `mode`: "r" reads, "r+" reads and writes, "x" creates a new file and writes it, "x+" also reads it. There is no
+/// "w": an existing file is never truncated or replaced.
 ///
-/// `policy`: "require" gives direct I/O or raises, "prefer" gives what can be had and says what that is in
-/// `granted`, "off" uses the page cache.
+/// `create`: with "r+", creates the file if it does not exist.
+///
+/// `policy`: "require" grants direct I/O or raises, "prefer" falls back to buffered I/O and reports it in `granted`,
+/// "off" uses the page cache.
 ///
 /// `sync`: what every write waits for: "none", "dsync" (its data is durable), "sync" (all metadata too).
 ///
-/// `exclusive`: nobody else may use it meanwhile; how far that binds others depends on the system. Raises
-/// BusyError where somebody else has it.
+/// `exclusive`: no other program may use the file meanwhile; how far the system enforces this differs. Raises
+/// BusyError if another program uses it.
 ///
 /// `permissions` of a new file (None: 0o600), reduced by the process's umask.
 ///
-/// Raises RefusedError or SilentlyBufferedError under "require", NotAFileError (DirectoryError) for what holds
-/// no data at offsets, and what `os.open` would raise for the rest.
+/// Raises RefusedError or SilentlyBufferedError with "require", NotAFileError (DirectoryError) for anything that holds
+/// no data at offsets, and otherwise the exceptions of `os.open`.
 #[pyfunction]
-#[pyo3(signature = (path, mode = "r", *, policy = "require", sync = "none", exclusive = false, permissions = None))]
+#[pyo3(signature = (path, mode = "r", *, create = false, policy = "require", sync = "none", exclusive = false, permissions = None))]
+#[allow(clippy::too_many_arguments, reason = "they are the keyword arguments of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
     mode: &str,
+    create: bool,
     policy: &str,
     sync: &str,
     exclusive: bool,
@@ -254,6 +318,9 @@ pub(crate) fn open(
             )));
         }
     };
+    if create && mode != "r+" {
+        return Err(PyValueError::new_err(format!("create=True goes with mode 'r+', not with '{mode}'")));
+    }
     let permissions = permissions.map_or(Ok(0o600), |value| count("permissions", value))?;
     let Some(permissions) = u32::try_from(permissions).ok().filter(|bits| *bits <= 0o7777) else {
         return Err(PyValueError::new_err(format!("permissions must be at most 0o7777, and are {permissions:#o}")));
@@ -261,24 +328,66 @@ pub(crate) fn open(
     let options = OpenOptions::new()
         .read(read)
         .write(write)
+        .create(create)
         .create_new(create_new)
         .policy(word("policy", policy, &POLICIES)?)
         .sync(word("sync", sync, &SYNC_MODES)?)
         .exclusive(exclusive)
         .mode(permissions);
     let file = py.detach(|| options.open(&path)).map_err(|error| error::open(py, &error))?;
+    Ok(wrapped(name, mode, file))
+}
+
+/// Makes a DirectFile from an open file: a descriptor, or an object with `fileno()`. `granted` follows from its flags and
+/// a probe.
+///
+/// The descriptor is duplicated: the file stays open, and both must be closed. As with every descriptor of a file,
+/// closing one releases the process's record locks (`fcntl.lockf`) on that file.
+///
+/// Raises NotAFileError for anything that holds no data at offsets.
+#[pyfunction]
+pub(crate) fn from_file(py: Python<'_>, file: &Bound<'_, PyAny>) -> PyResult<DirectFile> {
+    let open = open_file(file)?;
+    let copy = py.detach(|| open.try_clone()).map_err(|error| error::io(py, &error))?;
+    let mode = mode_of(py, &copy)?;
+    let adopted = py.detach(|| trueio_direct::DirectFile::from_file(copy));
+    Ok(wrapped(file, mode, adopted.map_err(|error| error::probe(py, &error))?))
+}
+
+/// Returns the mode of an open descriptor.
+#[cfg(unix)]
+fn mode_of(py: Python<'_>, file: &std::fs::File) -> PyResult<&'static str> {
+    let (fcntl, os) = (py.import("fcntl")?, py.import("os")?);
+    let number = std::os::fd::AsRawFd::as_raw_fd(file);
+    let flags: i32 = fcntl.call_method1("fcntl", (number, fcntl.getattr("F_GETFL")?))?.extract()?;
+    let flag = |name: &str| os.getattr(name)?.extract::<i32>();
+    // The two lowest bits are one number: 0, 1 or 2.
+    Ok(match flags & (flag("O_WRONLY")? | flag("O_RDWR")?) {
+        0 => "r",
+        mode if mode == flag("O_WRONLY")? => "w",
+        _ => "r+",
+    })
+}
+
+/// Windows does not report it.
+#[cfg(not(unix))]
+fn mode_of(_py: Python<'_>, _file: &std::fs::File) -> PyResult<&'static str> {
+    Ok("r+")
+}
+
+fn wrapped(name: &Bound<'_, PyAny>, mode: &'static str, file: trueio_direct::DirectFile) -> DirectFile {
     let granted = match file.granted() {
         Granted::Direct => "direct",
         Granted::Unconfirmed => "unconfirmed",
         Granted::NotKept => "not-kept",
         _ => "buffered",
     };
-    Ok(DirectFile {
+    DirectFile {
         name: name.clone().unbind(),
         mode,
         granted,
         reason: file.reason().to_owned(),
         alignment: Alignment(file.alignment().clone()),
         file: Mutex::new(Some(Arc::new(file))),
-    })
+    }
 }

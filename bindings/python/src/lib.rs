@@ -1,25 +1,23 @@
 //! The native half of the Python package `trueio.direct`.
 //!
-//! It wraps `trueio-direct` and adds no rule of its own: every decision about alignment, policy and
-//! durability is made there. What is made here is the border: arguments of any type and size become
-//! what the library takes or an exception, buffers are lent without copies, and the interpreter is
-//! released around every call of the system.
+//! Wraps `trueio-direct`, which makes every decision about alignment, policy and durability. This crate converts
+//! arguments of any type and size, or raises an exception, lends buffers without copies, and releases the interpreter
+//! lock around every system call.
 //!
-//! | file         | question                                                          |
+//! | file         | purpose                                                           |
 //! |--------------|-------------------------------------------------------------------|
-//! | `argument`   | what did the caller pass?                                         |
-//! | `buffer`     | who owns aligned memory, and who may see it?                      |
+//! | `argument`   | converts the caller's arguments                                   |
+//! | `buffer`     | aligned memory, and its exports through the buffer protocol       |
 //! | `call`       | the functions of the module                                       |
-//! | `error`      | which exception is that?                                          |
-//! | `fact`       | what does an answer look like?                                    |
-//! | `file`       | what is open?                                                     |
+//! | `error`      | the exception for each error                                      |
+//! | `fact`       | the classes of results                                            |
+//! | `file`       | open files and their transfers                                    |
 //!
-//! Threads: every class is frozen, and what changes stands behind a lock that is held for a few
-//! instructions and never while Python is called or the system waits. So the module declares that it
-//! needs no global interpreter lock.
+//! Threads: every class is frozen, and mutable state is protected by a lock that is held for a few instructions and
+//! never during a call to Python or to the system. So the module declares that it needs no global interpreter lock.
 //!
-//! Cannot do: keep a Python program from changing a buffer while a transfer uses it. As with
-//! `os.preadv`, such a transfer moves bytes of one moment or the other.
+//! Limit: a Python program can change a buffer while a transfer uses it. As with `os.preadv`, such a transfer may contain
+//! old and new bytes.
 
 mod argument;
 mod buffer;
@@ -29,7 +27,7 @@ mod error;
 mod fact;
 mod file;
 
-/// Direct I/O past the page cache: the compiled half of `trueio.direct`, which says what there is.
+/// Direct I/O past the page cache: the compiled half of `trueio.direct`, which documents it.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
@@ -44,5 +42,5 @@ mod _native {
     #[pymodule_export]
     use crate::fact::{Alignment, AtomicWrite, DeviceFacts, Flushed, Probe, Residency, Transfer};
     #[pymodule_export]
-    use crate::file::{DirectFile, open};
+    use crate::file::{DirectFile, from_file, open};
 }

@@ -69,9 +69,9 @@ def test_absurd_sizes_and_alignments_are_errors_and_never_aborts() -> None:
     with pytest.raises(MemoryError):
         direct.BufferPool(2**40, 2**40)
     for count, size in ((0, 1), (1, 0)):
-        with pytest.raises(ValueError, match="zero"):
+        with pytest.raises(ValueError, match="zero|at least one"):
             direct.BufferPool(count, size)
-    with pytest.raises(ValueError, match="zero"):
+    with pytest.raises(ValueError, match="zero|at least one"):
         direct.AlignedBuffer(0)
     for numbers in ((0, 1, 1), (1, 0, 1), (1, 1, 0)):
         with pytest.raises(ValueError, match="above zero"):

@@ -1,4 +1,4 @@
-"""Aligned memory under Python's buffer protocol: usable everywhere, and never freed under who sees it."""
+"""Aligned memory and the buffer protocol: usable everywhere, and never freed while it is exported."""
 
 import gc
 import mmap
@@ -12,7 +12,7 @@ import pytest
 from trueio import direct
 
 
-def test_a_buffer_is_zeroed_aligned_and_as_long_as_asked_for() -> None:
+def test_a_buffer_is_zeroed_aligned_and_has_the_requested_length() -> None:
     for length, align in ((1, 1), (100, 64), (4096, 4096), (10_000, 2 << 20)):
         with direct.AlignedBuffer(length, align) as buffer:
             assert buffer.address % align == 0
@@ -128,7 +128,7 @@ def test_an_exception_that_leaves_a_with_is_not_covered_by_ours() -> None:
 def test_a_transfer_holds_its_buffer(folder: pathlib.Path) -> None:
     """Goal: close() cannot free memory that a transfer in another thread fills.
     Method: many large buffered reads beside many attempts to close; each attempt either is refused or comes when
-    no read runs, and then the next read says "closed". A crash would end the program."""
+    no read runs, and then the next read raises "closed". A crash would end the program."""
     path = folder / "data"
     path.write_bytes(bytes(2 << 20))
     with direct.open(path, policy="off") as file:
@@ -227,7 +227,7 @@ def test_a_pool_outlives_its_name_while_a_buffer_is_lent() -> None:
     assert array.min() == array.max() == 7
 
 
-def test_who_waits_for_a_buffer_gets_the_one_that_comes_back() -> None:
+def test_a_waiting_thread_gets_the_returned_buffer() -> None:
     with direct.BufferPool(1, 4096) as pool:
         first = pool.acquire()
         got: list[int] = []
@@ -247,16 +247,16 @@ def test_who_waits_for_a_buffer_gets_the_one_that_comes_back() -> None:
         assert got == [0] * 5
 
 
-def test_closing_a_pool_wakes_who_waits_for_nothing() -> None:
+def test_closing_a_pool_wakes_waiting_threads() -> None:
     pool = direct.BufferPool(1, 4096)
     buffer = pool.acquire()
-    said: list[str] = []
+    messages: list[str] = []
 
     def wait() -> None:
         try:
             pool.acquire(timeout=30)
         except ValueError as error:
-            said.append(str(error))
+            messages.append(str(error))
 
     # The only buffer goes back and the pool is closed before the waiting thread can take it, or after it
     # took and forgot it: either way it ends.
@@ -271,4 +271,4 @@ def test_closing_a_pool_wakes_who_waits_for_nothing() -> None:
             time.sleep(0.001)
     thread.join(timeout=10)
     assert not thread.is_alive()
-    assert said in ([], ["operation on a closed pool"])
+    assert messages in ([], ["operation on a closed pool"])

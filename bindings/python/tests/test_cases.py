@@ -1,11 +1,15 @@
 """The cases of crates/direct/tests/cases.json, which the tests of Rust and of Node run, too."""
 
+import builtins
+import inspect
 import json
 import pathlib
+import re
 from typing import Any, Literal
 
 import pytest
 from trueio import direct
+from trueio.direct import aio
 
 CASES = json.loads(
     (pathlib.Path(__file__).parents[3] / "crates" / "direct" / "tests" / "cases.json").read_text("utf-8")
@@ -20,6 +24,13 @@ def carry_out(file: direct.DirectFile, other: direct.DirectFile, step: dict[str,
         case "read_at" | "read_exact_at" | "write_all_at":
             transfer: direct.Transfer = getattr(file, call)(buffer, offset)
             return transfer.bytes
+        case "read_vectored_at" | "write_vectored_at":
+            buffers = [direct.AlignedBuffer(max(length, 1), 4096)[:length] for length in step["parts"]]
+            moved: direct.Transfer = getattr(file, call)(buffers, offset)
+            return moved.bytes
+        case "adopt":
+            with direct.from_file(file) as adopted:
+                return adopted.granted
         case "size":
             return file.size()
         case "flush_default":
@@ -61,3 +72,19 @@ def test_the_cases_that_all_languages_share(folder: pathlib.Path, case: dict[str
                 carry_out(file, other, step)
             if "done" in step:
                 assert isinstance(caught.value, direct.EndOfFileError) and caught.value.done == step["done"], step
+
+
+def test_the_names_of_the_page_that_compares_the_languages_exist() -> None:
+    """Each cell is names in backticks, or words. A name of the module, of a file, of `open`, of an error, or of Python."""
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "bindings.md").read_text("utf-8")
+    cells = [row.split(" | ")[2] for row in page.splitlines() if row.startswith("| `")]
+    names = [name.split("(")[0] for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert len(names) > 30
+    owners = [direct, direct.DirectFile, OSError(), builtins]
+    options = inspect.signature(direct.open).parameters
+    for name in names:
+        option = name.split("=")[0]
+        path = name.removeprefix("file.").split(".")
+        owner = {"aio": aio, "Alignment": direct.Alignment}.get(path[0])
+        is_known = hasattr(owner, path[1]) if owner is not None and path[1:] else any(hasattr(one, path[0]) for one in owners)
+        assert is_known or option in options, name

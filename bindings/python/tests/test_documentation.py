@@ -1,5 +1,6 @@
 """Every public name is documented and typed, and what the README and the examples show runs."""
 
+import importlib.metadata
 import inspect
 import json
 import os
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from conftest import loop_device
 from trueio import direct
 
 HERE = pathlib.Path(__file__).parent.parent
@@ -45,7 +47,7 @@ def test_all_names_are_public_and_no_public_name_is_missing() -> None:
     assert direct.__all__ == sorted(direct.__all__)
 
 
-def test_every_function_tells_its_arguments() -> None:
+def test_every_function_has_a_signature() -> None:
     for name, thing in public_names():
         if callable(thing) and not inspect.isclass(thing):
             assert inspect.signature(thing) is not None, name
@@ -141,3 +143,36 @@ def test_importing_needs_nothing_but_the_package() -> None:
     modules = json.loads(done.stdout)
     assert "trueio.direct._native" in modules
     assert [name for name in modules if name.split(".")[0] in ("numpy", "typing_extensions", "mypy")] == []
+
+
+def test_the_report_on_a_disk_has_its_size_and_sectors(folder: pathlib.Path) -> None:
+    with loop_device(folder, 1 << 20, 4096) as device:
+        command = [sys.executable, str(EXAMPLES / "block_device_report.py"), device]
+        lines = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    found = dict(line.strip().split(": ", 1) for line in lines if ": " in line)
+    assert (found["Logical Sector Size"], found["Size"], found["Serial Number"]) == ("4096", str(1 << 20), "unknown")
+    assert found["Direct I/O"].startswith("direct (")
+    refused = subprocess.run([*command[:2], __file__], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("Error: ")
+
+
+def test_the_benchmark_has_a_row_for_each_way_flush_and_block(folder: pathlib.Path) -> None:
+    path = folder / "file"
+    sizes = ["--block-max", "8192", "--size", "65536", "--rounds", "1"]
+    command = [sys.executable, str(EXAMPLES / "benchmark.py"), *sizes, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    rows = re.findall(r"^ +(4096|8192) \| (buffered|direct) +\| ([a-z ]+?) +\| +[\d.]+ \([\d.]+ to [\d.]+\)$", done.stdout, re.M)
+    assert len(rows) == len(set(rows)) == 2 * 2 * 7
+    assert path.read_bytes() == b"\xff" * 65_536
+
+
+def test_the_package_has_what_a_registry_shows() -> None:
+    metadata = importlib.metadata.metadata("trueio")
+    assert metadata.get_all("License-File") == ["LICENSE-MIT", "LICENSE-APACHE"]
+    assert {url.split(", ")[0] for url in metadata.get_all("Project-URL") or []} >= {"Homepage", "Changelog", "Issues"}
+    assert "O_DIRECT" in (metadata["Keywords"] or "")
+    assert f"## {metadata['Version']} (" in (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        assert (HERE / name).read_bytes() == (HERE.parent.parent / name).read_bytes()
+    assert "is not published" in (HERE / "README.md").read_text(encoding="utf-8")

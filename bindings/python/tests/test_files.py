@@ -1,4 +1,4 @@
-"""Opening, probing, flushing, locking: what is granted is true, and said."""
+"""Opening, probing, flushing, locking: the reported results are true."""
 
 import errno
 import fcntl
@@ -14,7 +14,7 @@ from trueio import direct
 MIB = 1 << 20
 
 
-def test_probe_says_the_same_of_a_path_a_file_and_a_descriptor(folder: pathlib.Path) -> None:
+def test_probe_returns_the_same_for_a_path_a_file_and_a_descriptor(folder: pathlib.Path) -> None:
     path = folder / "data"
     path.write_bytes(b"x")
     by_path = direct.probe(path)
@@ -27,7 +27,7 @@ def test_probe_says_the_same_of_a_path_a_file_and_a_descriptor(folder: pathlib.P
         assert direct.probe(mine) == by_path
 
 
-def test_a_folder_is_asked_before_there_is_a_file(folder: pathlib.Path) -> None:
+def test_a_folder_is_probed_before_a_file_exists(folder: pathlib.Path) -> None:
     before = direct.probe_directory(folder)
     assert os.listdir(folder) == []
     (folder / "data").write_bytes(b"x")
@@ -109,7 +109,7 @@ def test_permissions_of_a_new_file(folder: pathlib.Path) -> None:
     assert stat.S_IMODE((folder / "own").stat().st_mode) == 0o640
 
 
-def test_exclusive_keeps_out_who_asks_for_it_too(folder: pathlib.Path) -> None:
+def test_exclusive_excludes_a_second_exclusive_opener(folder: pathlib.Path) -> None:
     path = folder / "data"
     with direct.open(path, "x", policy="off", exclusive=True):
         with pytest.raises(direct.BusyError) as caught:
@@ -119,7 +119,7 @@ def test_exclusive_keeps_out_who_asks_for_it_too(folder: pathlib.Path) -> None:
     direct.open(path, policy="off", exclusive=True).close()
 
 
-def test_a_closed_file_says_so_like_pythons_own(folder: pathlib.Path) -> None:
+def test_a_closed_file_raises_like_pythons_own(folder: pathlib.Path) -> None:
     file = direct.open(folder / "data", "x+", policy="off")
     descriptor = file.fileno()
     file.close()
@@ -221,7 +221,7 @@ def test_locks_keep_out_other_open_files(folder: pathlib.Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="loop devices are of Linux")
 @pytest.mark.parametrize("sector", [512, 4096])
-def test_a_disk_tells_its_facts_without_a_serial(folder: pathlib.Path, sector: int) -> None:
+def test_a_disk_reports_its_facts_without_a_serial(folder: pathlib.Path, sector: int) -> None:
     with loop_device(folder, 16 * MIB, sector) as device:
         with direct.open(device, "r+", exclusive=True) as disk:
             facts = direct.device_facts(disk)

@@ -135,7 +135,7 @@ def test_an_atomic_write_keeps_to_its_limits(xfs_folder: pathlib.Path) -> None:
             for length, offset, sentence in (
                 (limits.min_bytes, 512, "not a multiple of its length"),
                 (limits.min_bytes + 1, 0, "not a power of two"),
-                (2 * limits.max_bytes, 0, "is outside"),
+                (2 * limits.max_bytes, 0, "is not between"),
             ):
                 with pytest.raises(direct.AtomicLimitError, match=sentence) as caught:
                     limits.check(length, offset)

@@ -1,6 +1,6 @@
-//! The whole command line: each command's file describes its own arguments.
+//! The command line: each command's file describes its own arguments.
 
-use crate::{baseline, compare, doctor, fio, flags, history, run, selftest, study, usb};
+use crate::{baseline, compare, completions, doctor, fio, flags, history, run, selftest, study, usb};
 use clap::{ArgMatches, Command};
 use std::ffi::OsString;
 use trueio_job::table::suggestion;
@@ -8,16 +8,21 @@ use trueio_job::table::suggestion;
 /// Parses a command line.
 ///
 /// # Errors
-/// clap's; help and the version are among them.
+/// clap's; help and version are among them.
 pub(crate) fn parse(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches, clap::Error> {
     flags::parse(command, words)
 }
 
-/// The whole command line.
+/// Builds the command line with all arguments of each command.
+pub(crate) fn complete() -> Command {
+    flags::describe_all(command)
+}
+
+/// Builds the command line.
 ///
-/// Each command describes its arguments only when it is the one that was typed (`defer`): they are
-/// some three hundred together, and a run with a single I/O would spend most of its instructions on
-/// those of other commands (`cargo xtask gate` counts them).
+/// Each command describes its arguments only if it is the one that was typed (`defer`). There are about three
+/// hundred of them, and a run with a single I/O would otherwise spend most of its instructions on those of
+/// other commands (`cargo xtask gate` counts them).
 fn command() -> Command {
     let later = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
         Command::new(name).about(about).defer(arguments)
@@ -39,13 +44,14 @@ fn command() -> Command {
         .subcommand(later("selftest", selftest::ABOUT, selftest::arguments))
         .subcommand(later("history", history::ABOUT, history::arguments))
         .subcommand(later("report", history::ABOUT_REPORT, history::report_arguments))
-        .subcommand(later("reference", "Every job option: name, unit, default, meaning (as Markdown)", |command| {
+        .subcommand(later("reference", "Print every job option as Markdown: name, unit, default, meaning", |command| {
             command.arg(flags::switch("schema", "Print the JSON schema of job files instead"))
         }))
+        .subcommand(later("completions", completions::ABOUT, completions::arguments))
 }
 
-/// Prints a hint for an unknown flag from the option table, which has the names that other tools use (`--queue-depth`);
-/// clap suggests similar spellings only.
+/// Prints a hint for an unknown flag from the option table, which has the names of other tools
+/// (`--queue-depth`); clap suggests only similar spellings.
 pub(crate) fn suggest(error: &clap::Error) {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     if error.kind() != ErrorKind::UnknownArgument {

@@ -1,22 +1,20 @@
-//! `trueio baseline`: seven phases that together are a picture of a disk.
+//! `trueio baseline`: seven phases that describe the performance of a disk.
 //!
-//! | phase | why |
+//! | phase | what it represents |
 //! |---|---|
-//! | sequential read, write, 1 MiB, depth 8 | what backups, scans and copies see |
+//! | sequential read, write, 1 MiB, depth 8 | backups, scans and copies |
 //! | random read 4 KiB, depth 1 | the latency of one lookup |
-//! | random read 4 KiB, depth 32 | how much the disk does at once |
+//! | random read 4 KiB, depth 32 | the parallelism of the disk |
 //! | random write 4 KiB, depth 32 | the same for writes |
-//! | random 70/30 mix, depth 32 | a database's steady work |
+//! | random 70/30 mix, depth 32 | a database under constant load |
 //! | append 4 KiB + fdatasync | the commit of a database's log |
 //!
-//! In a directory the files are this program's own and gone afterwards. Anything that exists is only
-//! read, unless `--overwrite` names it.
+//! In a directory the files are this program's own and removed afterwards. Existing files and devices are only
+//! read, unless `--overwrite` names them.
 
 use crate::failure::Failure;
 use crate::flags::{run_outputs, switch};
-use crate::machine::{Live, entropy, machine};
-use crate::output;
-use crate::planning::{may_run, planned};
+use crate::output::{self, Outputs};
 use crate::run::execute;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::os::unix::fs::FileExt;
@@ -27,11 +25,13 @@ use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
 use trueio_engine::RandomFill;
 use trueio_job::{FactsSource, Machine, Target};
 use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
+use trueio_run::machine::{MachineFacts, entropy, machine};
+use trueio_run::planning::{may_run, planned};
 
 const MIB: u64 = 1 << 20;
-/// The test file is never larger.
+/// Maximum size of the test file.
 const SIZE_MAX_BYTES: u64 = 4 << 30;
-/// The test file is never smaller: figures of less are meaningless.
+/// Minimum size of the test file: smaller ones give meaningless figures.
 const SIZE_MIN_BYTES: u64 = 16 * MIB;
 
 /// The name of the durable append.
@@ -45,7 +45,7 @@ pub(crate) fn arguments(command: Command) -> Command {
     run_outputs(command)
         .long_about(
             "A complete picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
-             its evidence.\n\nIn a directory it makes its own files, which are removed in any case. \
+             its evidence.\n\nIn a directory it creates its own files, which are always removed. \
              An existing file or a block device is only read, unless --overwrite names it.",
         )
         .arg(
@@ -61,31 +61,31 @@ pub(crate) fn arguments(command: Command) -> Command {
             "trace-syscalls",
             "Record every system call of the workers, with its cost (as root); it slows them",
         ))
-        .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
+        .arg(switch("thorough", "Repeat each phase until it is steady (SNIA rule): 10 to 30 minutes"))
         .arg(
             Arg::new("overwrite")
                 .long("overwrite")
                 .value_name("TARGET")
-                .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
+                .help("Also write to this existing file or device, which destroys its content; must name TARGET again")
                 .value_parser(value_parser!(PathBuf)),
         )
         .arg(
             Arg::new("overwrite-signature")
                 .long("overwrite-signature")
                 .value_name("NAMES")
-                .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                .help("Signatures on the device that may be destroyed, with the names of `wipefs`: gpt,ext4")
                 .requires("overwrite"),
         )
 }
 
-/// How long everything takes.
+/// Durations of the parts.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
-    /// Of each phase.
+    /// Measured time of each phase.
     phase: Duration,
-    /// Of watching the disk idle before each phase.
+    /// Length of the idle baseline before each phase.
     idle: Duration,
-    /// Of writing the test file.
+    /// Time for writing the test file.
     fill: Duration,
 }
 
@@ -103,59 +103,56 @@ impl Budget {
 
 /// `trueio baseline`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    output::check(matches)?;
+    output::check(matches, std::iter::empty())?;
     let target = matches.get_one::<PathBuf>("target").expect("it has a default");
     let overwrite = matches.get_one::<PathBuf>("overwrite");
-    // As texts: paths that differ in a slash would compare equal.
+    // Compared as text, because paths that differ in a slash would compare equal.
     if overwrite.is_some_and(|named| named.as_os_str() != target.as_os_str()) {
         return Err(Failure::refused(format!(
-            "--overwrite names `{}`, but the target is `{}`: both must be the same, letter by letter",
+            "--overwrite names `{}`, but the target is `{}`: both must be spelled the same",
             overwrite.map_or_else(String::new, |p| p.display().to_string()),
             target.display()
         )));
     }
     let budget = Budget::of(matches);
-    let facts = match Live::touching_nothing().look(&target.to_string_lossy()) {
+    let facts = match MachineFacts::without_probing().look(&target.to_string_lossy()) {
         Target::Present(facts) => facts,
         Target::Missing => {
             return Err(Failure::refused(format!(
-                "`{}` does not exist\n\nhint: a directory, an existing file or a block device is needed",
+                "`{}` does not exist\n\nhint: name a directory, an existing file or a block device",
                 target.display()
             )));
         }
         Target::Unreadable(reason) => {
-            return Err(Failure::refused(format!("`{}` cannot be looked at\n  because: {reason}", target.display())));
+            return Err(Failure::refused(format!("`{}` cannot be examined\n  because: {reason}", target.display())));
         }
     };
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { budget.idle.as_nanos() as u64 } else { 0 };
-    let machine = Machine { beside: output::beside(matches, &[]), ..machine(idle_ns) };
+    let machine = Machine { command_files: output::command_files(matches, &[]), ..machine(idle_ns) };
     let (mut specs, notes) = match facts.kind {
         TargetKind::Directory => {
             if overwrite.is_some() {
                 return Err(Failure::refused(format!(
-                    "`{}` is a directory: baseline makes its own files there and overwrites nothing",
+                    "`{}` is a directory: baseline creates its own files there and overwrites nothing",
                     target.display()
                 )));
             }
-            in_directory(target, &facts, budget, |trial| planned(trial, &machine, may_run).map(drop))?
+            in_directory(target, &facts, budget, |trial| Ok(planned(trial, &machine, may_run).map(drop)?))?
         }
         TargetKind::File | TargetKind::BlockDevice => {
             let signatures = matches.get_one::<String>("overwrite-signature").map(String::as_str);
             on_existing(target, &facts, overwrite.is_some(), signatures, budget)?
         }
         TargetKind::CharacterDevice => {
-            return Err(Failure::refused(format!(
-                "`{}` is a character device: there is no disk in it",
-                target.display()
-            )));
+            return Err(Failure::refused(format!("`{}` is a character device: it is no disk", target.display())));
         }
     };
     for spec in specs.iter_mut().skip(1) {
         spec.set("stonewall", "true", preset());
     }
     if matches.get_flag("thorough") {
-        // An append grows its file; a second round would overwrite it, which is another load.
+        // An append makes its file longer; a second round would overwrite it, which is a different load.
         for spec in specs.iter_mut().filter(|spec| spec.name != APPEND) {
             spec.set("steady_state", "true", preset());
         }
@@ -167,14 +164,15 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let mut plan = planned(&specs, &machine, may_run)?;
     plan.notes.splice(0..0, notes);
-    execute("baseline", specs, plan, has_evidence, matches)
+    let outputs = Outputs::reserve(matches, std::iter::empty())?;
+    execute("baseline", specs, plan, has_evidence, outputs, matches)
 }
 
 fn preset() -> Origin {
     Origin::Preset { name: "baseline".to_owned() }
 }
 
-/// A job of the preset.
+/// Builds a job of the preset.
 fn job(name: &str, options: &[(&str, &str)], common: &[(&str, String)]) -> JobSpec {
     let mut spec = JobSpec::new(name);
     for (option, text) in common {
@@ -186,7 +184,7 @@ fn job(name: &str, options: &[(&str, &str)], common: &[(&str, String)]) -> JobSp
     spec
 }
 
-/// The phases that only read.
+/// Returns the phases that only read.
 fn reading(common: &[(&str, String)]) -> [JobSpec; 3] {
     [
         job("seq-read-1m", &[("rw", "read"), ("bs", "1m"), ("iodepth", "8")], common),
@@ -195,7 +193,7 @@ fn reading(common: &[(&str, String)]) -> [JobSpec; 3] {
     ]
 }
 
-/// The phases that write, but for the durable append. The flush at the end is part of the time.
+/// Returns the phases that write, except the durable append. The final flush is part of the measured time.
 fn writing(common: &[(&str, String)]) -> [JobSpec; 3] {
     let flushed = ("end_fsync", "true");
     [
@@ -209,24 +207,25 @@ fn writing(common: &[(&str, String)]) -> [JobSpec; 3] {
     ]
 }
 
-/// One of the phases by its name, for a comparison: without files, and a size that flags may change.
+/// Returns one of the phases by its name, for a comparison: without files, and with a size that flags may
+/// change.
 pub(crate) fn preset_job(name: &str) -> Result<JobSpec, Failure> {
     let common = [("size", (256 * MIB).to_string()), ("direct", "prefer".to_owned())];
     let all: Vec<JobSpec> = reading(&common).into_iter().chain(writing(&common)).collect();
     let names: Vec<String> = all.iter().map(|job| job.name.clone()).collect();
     all.into_iter().find(|job| job.name == name).ok_or_else(|| {
-        Failure::refused(format!("`baseline:{name}` is no preset\n\nhint: there are {}", names.join(", ")))
+        Failure::refused(format!("`baseline:{name}` is not a preset\n\nhint: the presets are {}", names.join(", ")))
     })
 }
 
-/// In the order in which they are read as a table.
+/// Sorts the phases in the order of the table.
 fn in_order(reading: [JobSpec; 3], writing: [JobSpec; 3], append: JobSpec) -> Vec<JobSpec> {
     let [seq_read, read_q1, read_q32] = reading;
     let [seq_write, write_q32, mix] = writing;
     vec![seq_read, seq_write, read_q1, read_q32, write_q32, mix, append]
 }
 
-/// A path as a list of one: a colon would begin the next.
+/// Returns a path as a list of one, because a colon would begin the next.
 fn escaped(path: &str) -> String {
     path.replace(':', "\\:")
 }
@@ -241,7 +240,7 @@ fn common(path: &str, size_bytes: u64, budget: Budget) -> Vec<(&'static str, Str
     ]
 }
 
-/// The durable append: one writer, one block at a time, each followed by fdatasync.
+/// Builds the durable append: one writer, one block at a time, each followed by fdatasync.
 fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
     job(
         APPEND,
@@ -250,10 +249,10 @@ fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
     )
 }
 
-/// Jobs on files of our own in a directory, and what to say about their size.
+/// Builds jobs on our own files in a directory, and notes about their size.
 ///
-/// How large they are depends on how fast this disk is written, which takes a probe file. Before it
-/// is made, the smallest jobs are planned by `plan`, which refuses what can be refused.
+/// The size depends on the write rate of the disk, which is measured with a probe file. Before that file is
+/// created, `plan` plans the smallest jobs, so that every refusal comes first.
 fn in_directory(
     directory: &Path,
     facts: &TargetFacts,
@@ -263,7 +262,7 @@ fn in_directory(
     let free = facts.filesystem.as_ref().and_then(|f| f.available_bytes.value).unwrap_or(0);
     if free / 10 < SIZE_MIN_BYTES {
         return Err(Failure::refused(format!(
-            "`{}` has {} free, and at most a tenth of it would be used: too little to measure with\n\nhint: at least {} must be free",
+            "`{}` has {} free, and baseline uses at most a tenth of it, which is too little to measure\n\nhint: at least {} must be free",
             directory.display(),
             units::format_bytes(free),
             units::format_bytes(SIZE_MIN_BYTES * 10)
@@ -278,7 +277,7 @@ fn in_directory(
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     if let Err(error) = rustix::fs::access(directory, access) {
         return Err(Failure::refused(format!(
-            "no file can be made in `{}`\n  because: {}\n\nhint: baseline needs a directory that it may write to",
+            "no file can be created in `{}`\n  because: {}\n\nhint: name a directory that this user may write to",
             directory.display(),
             std::io::Error::from(error)
         )));
@@ -287,11 +286,11 @@ fn in_directory(
     let rate = fill_rate(directory, &tag)?;
     let by_time = (rate * budget.fill.as_secs_f64()) as u64;
     let (size_bytes, why) = [
-        (SIZE_MAX_BYTES, "the most that baseline uses".to_owned()),
-        (free / 10, format!("a tenth of the {} that are free", units::format_bytes(free))),
+        (SIZE_MAX_BYTES, "the maximum".to_owned()),
+        (free / 10, format!("a tenth of the {} of free space", units::format_bytes(free))),
         (
             by_time.max(SIZE_MIN_BYTES),
-            format!("what {} can be written here in {} s", units::format_bandwidth(rate), budget.fill.as_secs_f64()),
+            format!("measured write rate {} × {} s", units::format_bandwidth(rate), budget.fill.as_secs_f64()),
         ),
     ]
     .into_iter()
@@ -299,7 +298,7 @@ fn in_directory(
     .expect("three choices");
     let size_bytes = size_bytes / MIB * MIB;
     let mut notes = vec![format!(
-        "the test file has {}: {why}; it is really written with random content, and has no name, so that nothing is left of it",
+        "test file: {} ({why}); it is filled with random content and has no name, so nothing is left of it",
         units::format_bytes(size_bytes)
     )];
     notes.extend(cache_note("the test file", size_bytes));
@@ -307,21 +306,21 @@ fn in_directory(
     Ok((jobs(size_bytes, log_bytes), notes))
 }
 
-/// Notes that a file is smaller than memory: then a cache could serve it whole.
+/// Returns notes about files smaller than memory, which a cache could hold completely.
 fn cache_note(what: &str, size_bytes: u64) -> Option<String> {
     let memory = trueio_device::environment(&trueio_device::System::live()).memory_bytes.value?;
     (size_bytes < memory).then(|| {
         format!(
             "{what} ({}) is smaller than this machine's memory ({}) and may be smaller than the disk's own cache; \
-             the evidence says whether reads reached the disk, and no evidence reaches into the disk's cache",
+             the evidence shows whether reads reached the disk, but not what its cache served",
             units::format_bytes(size_bytes),
             units::format_bytes(memory)
         )
     })
 }
 
-/// How fast a new file can be written here, in bytes a second: up to 64 MiB or 0.3 s, into a file
-/// without a name.
+/// Measures the rate at which a new file can be written here, in bytes per second: up to 64 MiB or 0.3 s,
+/// into a file without a name.
 fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
     const PIECE: usize = 4 << 20;
     let path = directory.join(format!("trueio-probe-{tag}.dat"));
@@ -332,7 +331,7 @@ fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
         .policy(Policy::Prefer)
         .mode(0o600)
         .open(&path)
-        .map_err(|e| Failure::refused_by(&e, Some("baseline needs a directory that it may write to")))?;
+        .map_err(|e| Failure::refused_by(&e, Some("name a directory that this user may write to")))?;
     std::fs::remove_file(&path).map_err(|e| Failure::failed(format!("`{}` cannot be unlinked", path.display()), &e))?;
     let alignment = opened.alignment().memory_bytes.unwrap_or(4096).max(4096);
     let mut buffer =
@@ -341,7 +340,7 @@ fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
     let begin = Instant::now();
     let mut written = 0;
     while written < 16 && begin.elapsed() < Duration::from_millis(300) {
-        // As the test file will be written: making the content takes time, too.
+        // As the test file will be written: generating the content takes time, too.
         content.fill(&mut buffer);
         opened
             .file()
@@ -356,7 +355,7 @@ fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
     Ok(written as f64 * PIECE as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Jobs on something that exists: reads only, unless it may be overwritten.
+/// Builds jobs on an existing target: reads only, unless it may be overwritten.
 fn on_existing(
     target: &Path,
     facts: &TargetFacts,
@@ -367,7 +366,7 @@ fn on_existing(
     let size = facts.size_bytes.value.unwrap_or(0);
     if size < SIZE_MIN_BYTES {
         return Err(Failure::refused(format!(
-            "`{}` has {}: at least {} are needed",
+            "the size of `{}` is {}; at least {} is needed",
             target.display(),
             units::format_bytes(size),
             units::format_bytes(SIZE_MIN_BYTES)
@@ -378,7 +377,7 @@ fn on_existing(
     let mut notes = vec![];
     notes.extend(cache_note(&format!("`{path}`"), size));
     if !may_write {
-        notes.insert(0, format!("`{path}` exists and is only read; --overwrite `{path}` would write to it too"));
+        notes.insert(0, format!("`{path}` exists and is only read; --overwrite `{path}` also writes to it"));
         return Ok((reading(&common).into(), notes));
     }
     let reading = reading(&common);

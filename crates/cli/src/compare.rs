@@ -1,12 +1,12 @@
 //! `trueio compare`: sides interleaved live, or records of earlier runs, and gates for a CI service.
 //!
-//! Exit codes: 0 done, and no gate was missed; 1 the comparison failed or was interrupted, or a gate's regression
-//! is shown; 2 the request was refused; 3 a gate cannot be decided.
+//! Exit codes: 0 done, and no gate failed; 1 the comparison failed or was interrupted, or a gate's regression
+//! is shown; 2 the request was refused; 3 a gate is undecided.
 
 use crate::failure::Failure;
-use crate::planning::{may_run, planned};
+use crate::output::Outputs;
 use crate::run::read_job_file;
-use crate::{baseline, flags, kept, machine, output, progress};
+use crate::{baseline, flags, kept, output, progress};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,21 +14,25 @@ use trueio_compare::{
     Gate, Head, Interleaved, Named, SessionBench, Settings, Standing, StoredRun, compare_runs, from_records,
     from_rounds, interleave, metric_names, metric_of, precondition,
 };
+use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
-    Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, format_utc, units,
+    Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain, format_utc,
+    units,
 };
-use trueio_run::{Request, Session, watch_signals};
+use trueio_run::machine;
+use trueio_run::planning::{may_run, planned};
+use trueio_run::{Reporting, Request, Session, watch_signals};
 
-/// How long disks are watched idle before each slice, in nanoseconds. Short, because slices are; it is also the pause in
-/// which the effects of the slice before settle.
+/// Length of the idle baseline before each slice, in nanoseconds. Short, because slices are; effects of the
+/// previous slice also settle in this pause.
 const IDLE_NS: u64 = 30_000_000;
-/// The most sides: with more, a round takes longer than what it is meant to hold still.
+/// Maximum number of sides: with more, a round takes so long that the machine changes within it.
 const SIDES_MAX: usize = 32;
 
 const EXIT_CANNOT_TELL: u8 = 3;
 
-/// What `trueio compare` is for.
+/// One-line description of `trueio compare`.
 pub(crate) const ABOUT: &str = "Is B better than A, or is it noise?";
 
 /// The command line.
@@ -36,24 +40,24 @@ pub(crate) fn arguments(command: Command) -> Command {
     flags::table_options(own_arguments(command))
 }
 
-/// The command line without the job options.
+/// Builds the command line without the job options.
 fn own_arguments(command: Command) -> Command {
     let value = |name: &'static str, value_name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value_name).help(help).help_heading("Comparison")
     };
     command
         .long_about(
-            "Is B better than A, or is it noise? For bandwidth, IOPS, latency and CPU per I/O: the ratio with its interval, and in words.\n\n\
+            "Is B better than A, or is it noise? Prints, for bandwidth, IOPS, latency and CPU per I/O, the ratio with its interval and a conclusion.\n\n\
              With jobs it runs them in short slices, in random order, on the same files, until the answer is clear or the time is up \
              (`trueio compare A.toml B.toml --live`, `trueio compare --vary iodepth=1,4,16 JOB.toml`). With records (ids of the history, \
              JSON files, fio's JSON) it reports what one run a side can show.",
         )
         .after_help(
-            "Exit codes: 0 done, no gate missed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate cannot be decided.\n\
+            "Exit codes: 0 done, no gate failed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate is undecided.\n\
              docs/statistics.md describes how the intervals are made and how often they are wrong; docs/ci.md has a complete example for CI.",
         )
         .arg(Arg::new("sides").value_name("A B …").num_args(0..).help(
-            "Job files or presets (`baseline:rand-read-4k-q32`) to run; or records: ids of the history, JSON files, fio's JSON",
+            "Job files or presets (`baseline:rand-read-4k-q32`) to run; or records: IDs of the history, JSON files, fio's JSON",
         ))
         .arg(
             Arg::new("live")
@@ -63,24 +67,24 @@ fn own_arguments(command: Command) -> Command {
                 .action(ArgAction::SetTrue),
         )
         .arg(
-            value("vary", "OPTION=V1,V2", "Make the sides from one job by varying this option; several make a grid")
+            value("vary", "OPTION=V1,V2", "Create the sides from one job by varying this option; several options make a grid")
                 .action(ArgAction::Append),
         )
-        .arg(value("budget", "TIME", "How long it may take, preparing excluded").default_value("60s"))
+        .arg(value("budget", "TIME", "Time limit, without preparation").default_value("60s"))
         .arg(value("slice", "TIME", "Length of a slice [default: 0.3 to 1 s, by the jobs' rate]"))
-        .arg(value("margin", "PERCENT", "Differences up to this are none").default_value("5%"))
+        .arg(value("margin", "PERCENT", "Differences up to this count as none").default_value("5%"))
         .arg(value(
             "until",
             "METRIC,…",
-            "Go on until these are clear [default: iops, or p99 of a job with a rate; and those of --fail-if]",
+            "Continue until these are clear [default: iops, or p99 of a job with a rate; and those of --fail-if]",
         ))
-        .arg(value("order-seed", "NUMBER", "Seed of the order and of what is resampled [default: drawn]").value_parser(value_parser!(u64)))
+        .arg(value("order-seed", "NUMBER", "Seed of the order and of the resampling [default: random]").value_parser(value_parser!(u64)))
         .arg(
-            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it cannot be decided: 'p99 > +5%', 'iops < -3%'")
+            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it is undecided: 'p99 > +5%', 'iops < -3%'")
                 .action(ArgAction::Append),
         )
         .arg(
-            value("accept-difference", "NAME,…", "Compare records although these circumstances differ (disk, transport, size, …)")
+            value("accept-difference", "NAME,…", "Compare records although these properties differ (disk, transport, size, …)")
                 .action(ArgAction::Append)
                 .value_delimiter(','),
         )
@@ -91,36 +95,37 @@ fn own_arguments(command: Command) -> Command {
         .arg(
             Arg::new("no-evidence")
                 .long("no-evidence")
-                .help("Do not collect evidence; every verdict then rests on the calls alone")
+                .help("Do not collect evidence; verdicts then use only the results of the calls")
                 .help_heading("Output")
                 .action(ArgAction::SetTrue),
         )
 }
 
-/// Runs `trueio compare` with these words, for another command.
+/// Runs `trueio compare` with these arguments, for another command.
 pub(crate) fn with_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<ExitCode, Failure> {
     let whole = || Command::new("trueio").subcommand(Command::new("compare").about(ABOUT).defer(arguments));
     let matches = flags::parse(whole, ["trueio", "compare"].into_iter().chain(words))
         .map_err(|e| Failure::refused(e.to_string().trim_start_matches("error: ").to_owned()))?;
-    let (_, matches) = matches.subcommand().expect("compare was asked for");
+    let (_, matches) = matches.subcommand().expect("the command is compare");
     command(matches)
 }
 
 /// `trueio compare`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    output::check(matches)?;
     let gates = gates(matches)?;
     let margin = margin(matches)?;
     let names: Vec<&String> = matches.get_many("sides").into_iter().flatten().collect();
     let is_job = |name: &str| name.starts_with("baseline:") || name.ends_with(".toml");
     let has_flags = !flags::job_flags(matches).is_empty();
     let wants_live = matches.get_flag("live") || matches.contains_id("vary");
-    let comparison = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
+    let read = names.iter().map(|name| Path::new(name.as_str())).filter(|path| path.is_file());
+    output::check(matches, read)?;
+    let (comparison, outputs) = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
         live(&names, margin, &gates, matches)?
     } else {
         records(&names, margin, &gates, matches)?
     };
-    deliver(&comparison, matches)?;
+    deliver(&comparison, outputs, matches)?;
     let any = |verdict| comparison.gates.iter().any(|gate| gate.verdict == verdict);
     Ok(match comparison.outcome {
         Outcome::Failed { .. } | Outcome::Interrupted { .. } => ExitCode::FAILURE,
@@ -143,7 +148,7 @@ fn gates(matches: &ArgMatches) -> Result<Vec<Gate>, Failure> {
     texts.map(read).collect()
 }
 
-/// `5%`, `5` or `0.5 %` as a share.
+/// Parses `5%`, `5` or `0.5 %` as a share.
 fn margin(matches: &ArgMatches) -> Result<f64, Failure> {
     let text = matches.get_one::<String>("margin").expect("it has a default");
     let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
@@ -158,17 +163,20 @@ fn duration(matches: &ArgMatches, name: &str) -> Result<Option<u64>, Failure> {
     units::parse_duration_ns(text).map(Some).map_err(|e| Failure::refused(format!("--{name} `{text}`: {e}")))
 }
 
-/// The metrics whose answers end the comparison.
+/// Returns the metrics whose answers end the comparison.
 fn until(matches: &ArgMatches, gates: &[Gate], is_paced: bool) -> Result<Vec<Metric>, Failure> {
     let mut metrics = Vec::new();
     if let Some(text) = matches.get_one::<String>("until") {
         for name in text.split(',') {
             metrics.push(metric_of(name).ok_or_else(|| {
-                Failure::refused(format!("--until `{name}` is no metric\n\nhint: the metrics are {}", metric_names()))
+                Failure::refused(format!(
+                    "--until `{name}` is not a metric\n\nhint: the metrics are {}",
+                    metric_names()
+                ))
             })?);
         }
     } else if gates.is_empty() {
-        // A job with a rate makes as many I/Os on both sides, whatever it costs.
+        // With a rate, both sides do the same number of I/Os, whatever each costs.
         metrics.push(if is_paced { Metric::P99 } else { Metric::Iops });
     }
     for gate in gates {
@@ -201,18 +209,23 @@ struct LiveSide {
     jobs: Vec<JobSpec>,
 }
 
-fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) -> Result<Comparison, Failure> {
+fn live(
+    names: &[&String],
+    margin: f64,
+    gates: &[Gate],
+    matches: &ArgMatches,
+) -> Result<(Comparison, Outputs), Failure> {
     let budget_ns = duration(matches, "budget")?.unwrap_or(60_000_000_000);
     let slice_ns = duration(matches, "slice")?;
     if slice_ns.is_some_and(|ns| ns < 10_000_000) {
-        return Err(Failure::refused("--slice: at least 10 ms; shorter slices measure their own beginning"));
+        return Err(Failure::refused("--slice must be at least 10 ms; shorter slices measure their own start"));
     }
     let mut read = Vec::new();
     let sides = live_sides(names, matches, &mut read)?;
     let specs = joined(&sides)?;
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { IDLE_NS } else { 0 };
-    let machine = Machine { beside: output::beside(matches, &read), ..machine::machine(idle_ns) };
+    let machine = Machine { command_files: output::command_files(matches, &read), ..machine::machine(idle_ns) };
     let mut plan = planned(&specs, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
     let is_paced = plan.jobs.iter().any(|job| job.is_paced());
@@ -227,10 +240,13 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
     let described: Vec<(String, String)> =
         sides.iter().enumerate().map(|(index, side)| (side.name.clone(), detail(&plan, index))).collect();
     notes.extend(plan.notes.iter().cloned());
+    let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
 
     let stop = watch_signals();
     let mut line = progress::Line::new();
-    let request = Request { kind: "compare".to_owned(), command: flags::as_typed(), spec: specs, plan, has_evidence };
+    let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
+    let request =
+        Request { kind: "compare".to_owned(), command: flags::as_typed(), spec: specs, plan, has_evidence, reporting };
     let session = Session::new(request, stop);
     let started_at = session.record().started_at.clone();
     let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
@@ -254,10 +270,10 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
     for part in &mut comparison.parts {
         part.sides.iter_mut().zip(syscalls.iter()).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
     }
-    Ok(comparison)
+    Ok((comparison, outputs))
 }
 
-/// The sides of the command line; the files that were read are added to `read`.
+/// Returns the sides of the command line; adds the files that were read to `read`.
 fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -> Result<Vec<LiveSide>, Failure> {
     let flags = flags::job_flags(matches);
     let mut jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
@@ -283,7 +299,7 @@ fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -
             [one] => jobs_of(one)?,
             _ => {
                 return Err(Failure::refused(
-                    "--vary makes the sides from one job: name one job file, one preset, or job options only",
+                    "--vary creates the sides from one job: name one job file, one preset, or job options only",
                 ));
             }
         };
@@ -292,13 +308,13 @@ fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -
     match sides.len() {
         2..=SIDES_MAX => Ok(sides),
         0 | 1 => Err(Failure::refused(
-            "a comparison needs two sides or more\n\nhint: `trueio compare A.toml B.toml --live`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
+            "a comparison needs at least two sides\n\nhint: `trueio compare A.toml B.toml --live`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
         )),
-        count => Err(Failure::refused(format!("{count} sides are more than {SIDES_MAX}: a round would last too long"))),
+        count => Err(Failure::refused(format!("{count} sides are more than {SIDES_MAX}: a round would take too long"))),
     }
 }
 
-/// One side for each combination of the varied values; the first value of each is side A.
+/// Returns one side per combination of the varied values; the first value of each is side A.
 fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> {
     let mut sides = vec![LiveSide { name: String::new(), jobs: base.to_vec() }];
     let mut names: Vec<&str> = Vec::new();
@@ -307,13 +323,13 @@ fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> 
             Failure::refused(format!("--vary `{text}`: an option and its values are expected, `iodepth=1,4,16`"))
         })?;
         if names.contains(&option) {
-            return Err(Failure::refused(format!("--vary `{option}` is given twice: list its values in one")));
+            return Err(Failure::refused(format!("--vary `{option}` is given twice: list all values in one flag")));
         }
         names.push(option);
         let values: Vec<&str> = values.split(',').collect();
         if values.len() < 2 || values.iter().any(|v| v.is_empty()) {
             return Err(Failure::refused(format!(
-                "--vary `{text}`: two values or more are expected, separated by commas"
+                "--vary `{text}`: at least two values are expected, separated by commas"
             )));
         }
         let mut grown = Vec::new();
@@ -330,7 +346,7 @@ fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> 
     Ok(sides)
 }
 
-/// All sides as one list of jobs, a phase a side, on shared files.
+/// Returns all sides as one list of jobs, one phase per side, on shared files.
 fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
     let tag = format!("{:08x}", machine::entropy() as u32);
     let mut all = Vec::new();
@@ -348,9 +364,10 @@ fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
             job.set(
                 "stonewall",
                 if position == 0 && index > 0 { "true" } else { "false" },
-                because("each side is a phase of its own"),
+                because("each side is a separate phase"),
             );
-            // Files without a given name are shared by all sides: the position of a file on the disk makes a difference.
+            // Files without a given name are shared by all sides, because the position of a file on the disk
+            // affects the result.
             let touches = !matches!(value_of(&job, "ioengine"), Some("null" | "simulated"));
             if touches && !job.options.contains_key("filename") {
                 let count = value_of(&job, "nrfiles").and_then(|n| n.parse::<u32>().ok()).unwrap_or(1).clamp(1, 10_000);
@@ -377,7 +394,7 @@ fn side_letter(index: usize) -> String {
     )
 }
 
-/// What a side does, from its plan.
+/// Describes a side's load, from its plan.
 fn detail(plan: &Plan, side: usize) -> String {
     let jobs = plan.jobs.iter().filter(|job| job.phase as usize == side);
     jobs.map(|job| format!("{} {}", trueio_report::shape_of(job), job.engine.name())).collect::<Vec<_>>().join(" + ")
@@ -385,13 +402,17 @@ fn detail(plan: &Plan, side: usize) -> String {
 
 // ---- records ----------------------------------------------------------------------------------
 
-fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) -> Result<Comparison, Failure> {
+fn records(
+    names: &[&String],
+    margin: f64,
+    gates: &[Gate],
+    matches: &ArgMatches,
+) -> Result<(Comparison, Outputs), Failure> {
     if names.len() < 2 {
         return Err(Failure::refused(
-            "a comparison needs two sides or more\n\nhint: `trueio history` lists records; jobs are compared with --live",
+            "a comparison needs at least two sides\n\nhint: `trueio history` lists records; jobs are compared with --live",
         ));
     }
-    output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))?;
     let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;
     let mut compared = compare_runs(&runs, margin).map_err(|e| Failure::refused(e.to_string()))?;
     let accepted: Vec<&str> =
@@ -417,7 +438,7 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
             }
         }
         return Err(Failure::refused(format!(
-            "{text}\n\nhint: if the difference is what you want to compare, say so: --accept-difference {}",
+            "{text}\n\nhint: to compare across this difference, set --accept-difference {}",
             together.join(",")
         )));
     }
@@ -425,10 +446,12 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
         StoredRun::Record(record) => record.started_at.clone(),
         StoredRun::Fio(run) => format_utc(run.timestamp_unix_s),
     };
-    Ok(from_records(head(margin, None, started_at), compared, gates))
+    let read = names.iter().map(|name| Path::new(name.as_str()));
+    let outputs = Outputs::reserve(matches, read)?;
+    Ok((from_records(head(margin, None, started_at), compared, gates), outputs))
 }
 
-/// A record by its file or id, or a run of fio's by its file.
+/// Reads a record by its file or ID, or a result of fio by its file.
 fn stored(name: &str) -> Result<Named, Failure> {
     let path = Path::new(name);
     if path.is_file() {
@@ -438,16 +461,11 @@ fn stored(name: &str) -> Result<Named, Failure> {
         let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
         if is_fio {
             let run = trueio_fio::results::parse(&text).map_err(|e| {
-                Failure::refused(crate::failure::chain(
-                    &format!("`{name}` is no run of fio's that can be read"),
-                    Some(&e),
-                ))
+                Failure::refused(error_chain(&format!("`{name}` is not a valid result of fio"), Some(&e)))
             })?;
             if trueio_compare::fio::rows(&run).is_empty() {
-                let why = "this fio run holds no I/O: nothing can be compared";
-                return Err(Failure::refused(format!(
-                    "`{name}` is no run of fio's that can be compared\n  because: {why}"
-                )));
+                let why = "it contains no I/O";
+                return Err(Failure::refused(format!("`{name}` cannot be compared\n  because: {why}")));
             }
             return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
         }
@@ -463,7 +481,7 @@ fn stem(path: &Path) -> String {
 
 // ---- outputs ----------------------------------------------------------------------------------
 
-fn deliver(comparison: &Comparison, matches: &ArgMatches) -> Result<(), Failure> {
+fn deliver(comparison: &Comparison, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
     use std::io::IsTerminal;
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
@@ -475,18 +493,13 @@ fn deliver(comparison: &Comparison, matches: &ArgMatches) -> Result<(), Failure>
         let style = output::style(std::io::stdout().is_terminal());
         results.push(output::print_all(&trueio_report::comparison_terminal(comparison, &style)));
     }
-    for (name, path) in output::files(matches) {
-        let text = match name {
+    results.push(outputs.write(|name| {
+        Ok(match name {
             "json" => format!("{}\n", trueio_report::comparison_json(comparison)),
             "html" => trueio_report::comparison_html(comparison),
             "markdown" => trueio_report::comparison_markdown(comparison),
             _ => trueio_report::comparison_junit(comparison),
-        };
-        let written = output::write_file(path, &text);
-        if name == "html" && written.is_ok() {
-            eprintln!("page: {}", path.display());
-        }
-        results.push(written);
-    }
+        })
+    }));
     results.into_iter().collect()
 }

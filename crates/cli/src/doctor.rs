@@ -1,4 +1,4 @@
-//! `trueio doctor` and `trueio device`: what this machine allows, and what a target is.
+//! `trueio doctor` and `trueio device`: what works on this machine, and the facts of a target.
 
 use crate::failure::Failure;
 use crate::flags::switch;
@@ -11,19 +11,19 @@ use std::process::ExitCode;
 use trueio_device::System;
 use trueio_engine::{availability, choose_clock, measure_ruler};
 
-/// Something the program can use if it is there.
+/// A feature that the program uses if it is available.
 struct Means {
     name: &'static str,
     is_there: bool,
     detail: String,
 }
 
-/// What `trueio doctor` is for.
-pub(crate) const ABOUT: &str = "What works on this machine, and the tool's own cost here";
+/// One-line description of `trueio doctor`.
+pub(crate) const ABOUT: &str = "Show what works on this machine, and the tool's own cost";
 
-/// What `trueio device` is for.
+/// One-line description of `trueio device`.
 pub(crate) const ABOUT_DEVICE: &str =
-    "What a directory, a file or a block device is, down to the disks, and the source of each fact";
+    "Show the facts of a directory, file or block device, down to its disks, with the source of each";
 
 /// The command line of `trueio doctor`.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -67,9 +67,12 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "machine    {}, {} processors usable", environment.system, environment.cpu.usable_count);
+    if let Some(quota) = environment.cpu.quota {
+        let _ = writeln!(text, "           the control group's quota allows {quota:.2} of them");
+    }
     let _ = writeln!(
         text,
-        "clock      {}: {:.1} ns a reading, smallest step {:.1} ns",
+        "clock      {}: {:.1} ns per reading, smallest step {:.1} ns",
         ruler.clock, ruler.clock_cost_ns, ruler.clock_resolution_ns
     );
     let _ = writeln!(
@@ -116,35 +119,37 @@ fn means() -> Vec<Means> {
     let mut all = Vec::new();
     // SAFETY: a plain call without arguments.
     let is_root = unsafe { libc::geteuid() } == 0;
-    let detail = if is_root { "runs as root" } else { "runs as an ordinary user; block devices and tracing need more" };
+    let detail = if is_root {
+        "runs as root"
+    } else {
+        "runs as an ordinary user; block devices and tracing need more privileges"
+    };
     all.push(Means { name: "root", is_there: is_root, detail: detail.to_owned() });
     let disks = std::fs::read_dir("/sys/block").map(|d| d.count()).unwrap_or(0);
     all.push(Means {
         name: "counters",
         is_there: disks > 0,
-        detail: format!("/sys/block shows {disks} disks whose requests can be counted"),
+        detail: format!("the requests of {disks} disks can be counted (/sys/block)"),
     });
     all.push(residency());
-    // Tried out: an instance is made and removed.
+    // Tested by creating an instance and removing it.
     let why_not_traced = trueio_evidence::why_not_traced();
     all.push(Means {
         name: "tracefs",
         is_there: why_not_traced.is_none(),
-        detail: why_not_traced
-            .unwrap_or_else(|| "block requests can be traced in an instance of our own (evidence level E3)".to_owned()),
+        detail: why_not_traced.unwrap_or_else(|| "block requests can be traced (evidence level E3)".to_owned()),
     });
     let why_not_recorded = trueio_evidence::why_no_syscall_trace();
     all.push(Means {
         name: "sys calls",
         is_there: why_not_recorded.is_none(),
-        detail: why_not_recorded
-            .unwrap_or_else(|| "each call of an engine can be recorded (`--trace-syscalls`)".to_owned()),
+        detail: why_not_recorded.unwrap_or_else(|| "system calls can be recorded (`--trace-syscalls`)".to_owned()),
     });
     all.push(locked_memory());
     all
 }
 
-/// Can cached pages be counted: asked of this program's own file.
+/// Tests whether cached pages can be counted, with this program's own file.
 fn residency() -> Means {
     let result = std::env::current_exe()
         .and_then(std::fs::File::open)
@@ -161,12 +166,12 @@ fn residency() -> Means {
 fn locked_memory() -> Means {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     match limit {
-        None => Means { name: "memlock", is_there: true, detail: "locked memory is not limited".to_owned() },
+        None => Means { name: "memlock", is_there: true, detail: "locked memory is unlimited".to_owned() },
         Some(bytes) => Means {
             name: "memlock",
             is_there: bytes >= 8 << 20,
             detail: format!(
-                "{} of memory may be locked; registered io_uring buffers need their size",
+                "{} of memory can be locked; registered io_uring buffers need their size",
                 trueio_model::units::format_bytes(bytes)
             ),
         },

@@ -2,7 +2,8 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use trueio_model::causes;
+use trueio_model::error_chain;
+use trueio_run::planning::PlanningError;
 
 /// A command that ended without a result: its text and exit code.
 #[derive(Debug)]
@@ -17,28 +18,29 @@ impl Failure {
         Self { code: 2, text: text.into() }
     }
 
-    /// Something that should have worked did not.
+    /// An operation failed.
     pub(crate) fn failed(what: impl Into<String>, error: &dyn Error) -> Self {
-        Self { code: 1, text: chain(&what.into(), Some(error)) }
+        Self { code: 1, text: error_chain(&what.into(), Some(error)) }
     }
 
-    /// As [`Failure::refused`], from an error and its causes.
+    /// Builds [`Failure::refused`] from an error and its causes.
     pub(crate) fn refused_by(error: &dyn Error, hint: Option<&str>) -> Self {
-        let mut text = chain(&error.to_string(), error.source());
+        let mut text = error_chain(&error.to_string(), error.source());
         if let Some(hint) = hint {
             text.push_str(&format!("\n\nhint: {hint}"));
         }
         Self { code: 2, text }
     }
 
-    /// The text, to be printed elsewhere.
+    /// Returns the text, for another output.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
 
-    /// Prints it to stderr; the exit code.
+    /// Prints the text to stderr and returns the exit code.
     pub(crate) fn show(&self) -> ExitCode {
-        let text = self.text.trim_end();
+        // Names in it may come from a job file, a record or a device.
+        let text = trueio_report::clean_lines(self.text.trim_end());
         if text.starts_with("error") {
             eprintln!("{text}")
         } else {
@@ -48,13 +50,8 @@ impl Failure {
     }
 }
 
-/// Formats a sentence and its cause, with the causes of that, a line each.
-pub(crate) fn chain(what: &str, cause: Option<&dyn Error>) -> String {
-    let mut text = what.to_owned();
-    let Some(cause) = cause else { return text };
-    text.push_str(&format!("\n  because: {cause}"));
-    for deeper in causes(cause) {
-        text.push_str(&format!("\n  because: {deeper}"));
+impl From<PlanningError> for Failure {
+    fn from(error: PlanningError) -> Self {
+        Self::refused(error.into_text())
     }
-    text
 }

@@ -1,4 +1,5 @@
-//! Arguments that several commands share, and how a command line is parsed. Job options are the rows of the option table.
+//! Arguments that several commands share, and the parsing of a command line. Job options are the rows of the
+//! option table.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
@@ -36,10 +37,10 @@ pub(crate) fn outputs(command: Command) -> Command {
         .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }
 
-/// Adds the outputs of a run's record, and what is in it.
+/// Adds the outputs of a run's record, and the flags of its content.
 pub(crate) fn run_outputs(command: Command) -> Command {
     outputs(command)
-        .arg(switch("no-history", "Do not keep the record in the history").help_heading("Output"))
+        .arg(switch("no-history", "Do not store the record in the history").help_heading("Output"))
         .arg(
             switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")
                 .help_heading("Output"),
@@ -48,7 +49,7 @@ pub(crate) fn run_outputs(command: Command) -> Command {
             Arg::new("accept")
                 .long("accept")
                 .value_name("CHECK")
-                .help("Print figures that this check contradicts as suspect, with the reason, instead of contradicted")
+                .help("Show figures that this check contradicts; they are suspect, and the reason stays")
                 .help_heading("Output")
                 .action(ArgAction::Append)
                 .hide_possible_values(true)
@@ -77,16 +78,18 @@ pub(crate) fn job_options(command: Command) -> Command {
     table_options(command)
 }
 
-/// Names of the long options on the command line: commands describe only these rows of the option table; `None`: all.
+/// Names of the long options on the command line: commands describe only these rows of the option table;
+/// `None`: all.
 static TYPED: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Parses a command line with the command that `command` builds.
 ///
-/// Only the rows of the option table that occur in it are described to clap: there are more than a hundred and fifty,
-/// and a run with one I/O would spend a tenth of its instructions on them. A line that does not parse so is parsed again
-/// with all rows, so that help and errors list every option.
+/// Only the rows of the option table that occur in it are described to clap: there are more than a hundred
+/// and fifty, and a run with one I/O would spend a tenth of its instructions on them. A line that fails to
+/// parse is parsed again with all rows, so that help and errors list every option.
 ///
 /// # Errors
+/// clap's; help and version are among them.
 /// clap's; help and the version are among them.
 pub(crate) fn parse(
     command: impl Fn() -> Command,
@@ -100,6 +103,14 @@ pub(crate) fn parse(
         typed().take();
         command().try_get_matches_from(&words)
     })
+}
+
+/// Builds a command that describes all rows of the option table.
+pub(crate) fn describe_all(command: impl Fn() -> Command) -> Command {
+    typed().take();
+    let mut command = command();
+    command.build();
+    command
 }
 
 fn typed() -> MutexGuard<'static, Option<Vec<String>>> {
@@ -116,13 +127,13 @@ pub(crate) fn table_options(command: Command) -> Command {
     TABLE.iter().copied().filter(is_typed).fold(command, |command, row| command.arg(option(row, typed.is_none())))
 }
 
-/// Names of a row on the command line: its own, and fio's.
+/// Returns the names of a row on the command line: its own, and fio's.
 fn names_of(row: &'static OptionRow) -> impl Iterator<Item = &'static str> {
     let own = (row.name == "trace_syscalls").then_some("trace-syscalls");
     std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own)
 }
 
-/// The argument of a row. Its help is built only where all rows are described.
+/// Builds the argument of a row. Its help is built only if all rows are described.
 fn option(row: &'static OptionRow, has_help: bool) -> Arg {
     let mut arg = Arg::new(row.name)
         .long(row.name)
@@ -144,7 +155,7 @@ fn option(row: &'static OptionRow, has_help: bool) -> Arg {
     arg
 }
 
-/// The given job options as (name, value), in the table's order.
+/// Returns the given job options as (name, value), in the table's order.
 pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     TABLE
         .iter()
@@ -156,7 +167,7 @@ pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The command line as it was typed.
+/// Returns the command line as typed.
 pub(crate) fn as_typed() -> Vec<String> {
     std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
 }

@@ -1,8 +1,7 @@
-//! `trueio history` and `trueio report`: what was measured before.
+//! `trueio history` and `trueio report`: earlier runs.
 //!
-//! Records of trueio come with their evidence; results of fio are kept as fio's word and never
-//! get a verdict. Nothing here measures; deleting is the only thing that takes something away, and it
-//! takes what is named.
+//! Records of trueio are stored with their evidence; results of fio are stored as they are and never get a
+//! verdict. Nothing here measures. Only `delete` removes runs, and only those that it names.
 
 mod arguments;
 mod compare;
@@ -14,6 +13,7 @@ mod trend;
 
 use crate::failure::Failure;
 use crate::kept::{Document, document, find, get, short, store, unreadable, whole_id};
+use crate::output::Outputs;
 use crate::{flags, output};
 use clap::{Arg, ArgMatches, Command};
 use std::path::Path;
@@ -48,7 +48,7 @@ fn unwritable(error: &StoreError) -> Failure {
     Failure::failed("the history was not changed", error)
 }
 
-/// The one value of an argument that clap demands.
+/// Returns the one value of an argument that clap requires.
 fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
     matches.get_one::<String>(name).expect("clap demands it")
 }
@@ -88,7 +88,7 @@ fn note(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut store = store()?;
     let mut ids = Vec::new();
-    // All are found before the first goes.
+    // All are found before the first is deleted.
     for id in matches.get_many::<String>("ids").expect("clap demands one") {
         ids.push(whole_id(&store, id)?);
     }
@@ -99,7 +99,7 @@ fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `trueio report` is for.
+/// One-line description of `trueio report`.
 pub(crate) const ABOUT_REPORT: &str = "Print an earlier record in any output format";
 
 /// The command line of `trueio report`.
@@ -108,23 +108,23 @@ pub(crate) fn report_arguments(command: Command) -> Command {
         Arg::new("record")
             .value_name("RECORD")
             .required(true)
-            .help("An id (or its beginning) from the history, or a record's JSON file"),
+            .help("An ID (or a unique prefix) from the history, or a record's JSON file"),
     )
 }
 
 /// `trueio report`.
 pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    output::check(matches)?;
     let name = text(matches, "record");
-    output::refuse_to_replace(matches, std::iter::once(Path::new(name)))?;
+    output::check(matches, std::iter::once(Path::new(name)))?;
     let record = find(name)?;
-    output::deliver(&record, matches, false)?;
+    let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
+    output::deliver(&record, outputs, matches, false)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The filter that the flags of `list`, `export` and `trend` make.
+/// Builds the filter from the flags of `list`, `export` and `trend`.
 fn filter(store: &Store, matches: &ArgMatches) -> Result<Filter, Failure> {
-    // `trend` names its device in another way.
+    // `trend` has another argument for its device.
     let device = match matches.try_get_one::<String>("device").ok().flatten() {
         Some(name) => Some(find_device(store, name)?.id),
         None => None,
@@ -138,32 +138,32 @@ fn filter(store: &Store, matches: &ArgMatches) -> Result<Filter, Failure> {
     })
 }
 
-/// A moment: a date, or how long ago.
+/// Parses a time: a date, or a duration before now.
 fn since(text: &str) -> Result<u64, Failure> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let ago = || units::parse_duration_ns(text).ok().map(|ns| now.saturating_sub(ns / 1_000_000_000));
     trueio_model::parse_utc(text).or_else(ago).ok_or_else(|| {
         Failure::refused(format!(
-            "--since `{text}` is no moment\n\nhint: a date (`2026-11-20`, `2026-11-20T20:28`, in UTC), or how long ago \
+            "--since `{text}` is neither a date nor a duration\n\nhint: a date (`2026-11-20`, `2026-11-20T20:28`, in UTC), or a duration before now \
              (`7d`, `12h`)"
         ))
     })
 }
 
-/// A device by its number in the history, by a path on it, or by a part of what it is known by.
+/// Finds a device by its number in the history, by a path on it, or by a part of its identifiers.
 fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
     let hint = "\n\nhint: `trueio history devices` lists the devices that were measured";
     let devices = store.devices().map_err(|e| unreadable(&e))?;
     if let Ok(id) = name.trim_start_matches('#').parse::<i64>() {
         let found = devices.into_iter().find(|device| device.id == id);
-        return found.ok_or_else(|| Failure::refused(format!("the history knows no device {id}{hint}")));
+        return found.ok_or_else(|| Failure::refused(format!("the history has no device {id}{hint}")));
     }
     let wanted = name.to_lowercase();
     let is_it = |device: &Device| {
         let texts = std::iter::once(&device.label).chain(device.keys.iter().map(|(_, value)| value));
         texts.map(|text| text.to_lowercase()).any(|text| text.contains(&wanted))
     };
-    // A path comes first: it is what this machine has now.
+    // A path takes precedence: it names a present device.
     let node = Path::new("/dev").join(name);
     let path = if Path::new(name).exists() { Path::new(name) } else { &node };
     if !name.is_empty() && path.exists() {
@@ -172,20 +172,18 @@ fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
     let mut found: Vec<Device> = devices.into_iter().filter(is_it).collect();
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Failure::refused(format!(
-            "no run in the history was on a device that `{name}` names, and there is no such path{hint}"
-        ))),
-        _ => Err(Failure::refused(format!("`{name}` fits several devices: {}{hint}", listing::names(&found)))),
+        0 => Err(Failure::refused(format!("`{name}` is neither a device of the history nor an existing path{hint}"))),
+        _ => Err(Failure::refused(format!("`{name}` matches several devices: {}{hint}", listing::names(&found)))),
     }
 }
 
-/// The device that a path lies on now.
+/// Returns the device that a path is on now.
 fn device_at(store: &Store, path: &Path, hint: &str) -> Result<Device, Failure> {
     let facts = target_facts(&System::live(), path).map_err(|e| Failure::refused_by(&e, None))?;
     let identity = DeviceIdentity::of(&facts);
     if identity.is_empty() {
         return Err(Failure::refused(format!(
-            "what is under `{}` has no world-wide identifier, serial number or filesystem UUID that this user can \
+            "the device under `{}` has no world-wide identifier, serial number or filesystem UUID that this user can \
              read, so which earlier runs were on it cannot be known{hint}",
             path.display()
         )));

@@ -1,8 +1,8 @@
-//! Access to the history: runs by their ids, and records by id or file.
+//! Access to the history: runs by their IDs, and records by ID or file.
 
 use crate::failure::Failure;
 use std::path::Path;
-use trueio_model::{ForeignRun, RunRecord};
+use trueio_model::{ForeignRun, RunRecord, error_chain};
 use trueio_store::{Source, Store, StoreError, Stored};
 
 pub(crate) fn store() -> Result<Store, Failure> {
@@ -14,7 +14,7 @@ pub(crate) fn unreadable(error: &StoreError) -> Failure {
     Failure::failed("the history cannot be read", error)
 }
 
-/// The whole id that `id` is the beginning of.
+/// Returns the whole ID with the prefix `id`.
 pub(crate) fn whole_id(store: &Store, id: &str) -> Result<String, Failure> {
     store.whole_id(id).map_err(|e| match e {
         StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => no_such_run(&e),
@@ -30,22 +30,22 @@ pub(crate) fn get(store: &Store, id: &str) -> Result<Stored, Failure> {
 }
 
 fn no_such_run(error: &StoreError) -> Failure {
-    Failure::refused_by(error, Some("`trueio history` lists what there is"))
+    Failure::refused_by(error, Some("`trueio history` lists all runs"))
 }
 
-/// The beginning of an id that lists show.
+/// Returns the prefix of an ID that lists print.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }
 
-/// A record by its file or its id.
+/// Reads a record by its file or its ID.
 pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     let path = Path::new(name);
     if path.is_file() {
         let text = std::fs::read_to_string(path)
             .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
         return trueio_report::parse(&text)
-            .map_err(|e| Failure::refused(format!("`{name}` is no record that can be read\n  because: {e}")));
+            .map_err(|e| Failure::refused(format!("`{name}` is not a valid record\n  because: {e}")));
     }
     match document(&get(&store()?, name)?)? {
         Document::Record(record) => Ok(*record),
@@ -56,7 +56,7 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     }
 }
 
-/// What the history keeps of a run.
+/// Reads the stored record of a run.
 pub(crate) enum Document {
     Record(Box<RunRecord>),
     Fio(ForeignRun),
@@ -65,7 +65,7 @@ pub(crate) enum Document {
 pub(crate) fn document(stored: &Stored) -> Result<Document, Failure> {
     let refused = |error: &dyn std::error::Error| {
         let what = format!("the history's record {} cannot be read", short(&stored.entry.id));
-        Failure::refused(crate::failure::chain(&what, Some(error)))
+        Failure::refused(error_chain(&what, Some(error)))
     };
     match stored.entry.source {
         Source::Trueio => {

@@ -1,20 +1,19 @@
 //! The `trueio` program: thin commands over the crates.
 //!
-//! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted,
-//! 2 the request was refused or malformed. `compare` adds 3: a gate cannot be decided.
+//! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted, 2 the
+//! request was refused or malformed. `compare` adds 3: a gate is undecided.
 
 mod arguments;
 mod baseline;
 mod compare;
+mod completions;
 mod doctor;
 mod failure;
 mod fio;
 mod flags;
 mod history;
 mod kept;
-mod machine;
 mod output;
-mod planning;
 mod progress;
 mod run;
 mod selftest;
@@ -24,9 +23,9 @@ mod usb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // fio's language has a grammar of its own, and options that look like ours.
+    // fio's language has its own grammar, and options that resemble ours.
     if let Some(arguments) = fio::arguments() {
-        return fio::command(&arguments);
+        return trueio_fio::command::run(&arguments, &fio::PROGRAM);
     }
     let matches = match arguments::parse(std::env::args_os()) {
         Ok(matches) => matches,
@@ -52,6 +51,7 @@ fn main() -> ExitCode {
             };
             output::print_all(&text).map(|()| ExitCode::SUCCESS)
         }
+        Some(("completions", arguments)) => completions::command(arguments),
         Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),

@@ -1,36 +1,37 @@
-//! Where records go: terminal, JSON, HTML, HdrHistogram log, history.
+//! Writes records to their outputs: terminal, JSON, HTML, HdrHistogram log, history.
 
-use crate::failure::{Failure, chain};
-use crate::machine::Live;
+use crate::failure::Failure;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_job::{Beside, FileUse, Refusal, Role, check_outputs};
-use trueio_model::{Outcome, RunRecord, Verdict};
+use trueio_job::{CommandFiles, FileUse, Role};
+use trueio_model::{Outcome, RunRecord, Verdict, error_chain};
 use trueio_report::Style;
+use trueio_run::{ReservedOutput, planning};
 use trueio_store::Store;
 
-/// The outputs that go to files, by their option.
-pub(crate) fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+/// The outputs that are files, by option.
+fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
     ["json", "html", "hdr", "markdown", "junit"]
         .into_iter()
         .filter_map(|name| Some((name, path_of(matches, name)?)))
         .filter(|(_, path)| *path != Path::new("-"))
 }
 
-/// The path of an output; `None` if it was not given, or the command does not have it.
+/// Returns the path of an output; `None` if it was not given, or the command does not have it.
 fn path_of<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a PathBuf> {
     matches.try_get_one::<PathBuf>(name).ok().flatten()
 }
 
-/// The same as uses of files, for the planner.
-pub(crate) fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
+/// Returns the same as uses of files, for the planner.
+fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
     files(matches).map(|(name, path)| FileUse::new(path.to_string_lossy(), format!("--{name}"), Role::Document))
 }
 
-/// Files that a command reads and writes next to its jobs. Its outputs must not replace the history either.
-pub(crate) fn beside(matches: &ArgMatches, reads: &[String]) -> Beside {
+/// Returns the files that a command reads and writes in addition to its jobs. Its outputs must not replace
+/// the history either.
+pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFiles {
     let mut files: Vec<FileUse> = documents(matches).collect();
     files.extend(reads.iter().map(|path| FileUse::new(path, "this command", Role::Input)));
     let history = trueio_store::default_directory().ok().filter(|_| !files.is_empty());
@@ -39,46 +40,104 @@ pub(crate) fn beside(matches: &ArgMatches, reads: &[String]) -> Beside {
             FileUse::new(place.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
         }),
     );
-    Beside { files, sends_logs: false }
+    CommandFiles { files, sends_logs: false }
 }
 
-/// Refuses outputs that could not be written, before anything is measured.
-pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
+/// The output files of a command, reserved before anything is measured.
+///
+/// Dropped without [`Outputs::write`], the files that the reservation created are removed.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    files: Vec<(&'static str, ReservedOutput)>,
+}
+
+impl Outputs {
+    /// Reserves the file of each output option, once nothing else can refuse the command. `reads` are the files that
+    /// the command reads.
+    ///
+    /// # Errors
+    /// As [`check`].
+    pub(crate) fn reserve<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Path>) -> Result<Self, Failure> {
+        check(matches, reads)?;
+        let reserved = files(matches).map(|(name, path)| Ok((name, reserve(&format!("--{name}"), path)?)));
+        Ok(Self { files: reserved.collect::<Result<_, Failure>>()? })
+    }
+
+    /// Writes each output; `text_of` returns the content by the name of its option. One that fails does not keep the
+    /// others from being written.
+    ///
+    /// # Errors
+    /// The first output that failed; the others are printed.
+    pub(crate) fn write(self, text_of: impl Fn(&str) -> Result<String, Failure>) -> Result<(), Failure> {
+        let mut first = Ok(());
+        for (name, reserved) in self.files {
+            let path = reserved.path().to_owned();
+            match text_of(name).and_then(|text| write(reserved, text.as_bytes())) {
+                Ok(()) if name == "html" => eprintln!("page: {}", path.display()),
+                Ok(()) => {}
+                Err(failure) if first.is_ok() => first = Err(failure),
+                Err(failure) => drop(failure.show()),
+            }
+        }
+        first
+    }
+}
+
+/// Refuses outputs that cannot be written, before anything is measured; touches nothing. `reads` are the files that
+/// the command reads.
+///
+/// # Errors
+/// An output would replace what the command reads, the history or another output, or cannot be written.
+pub(crate) fn check<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
     for name in ["html", "hdr", "markdown", "junit"] {
         if path_of(matches, name).is_some_and(|path| path == Path::new("-")) {
-            return Err(Failure::refused(format!("--{name} needs a file; only --json can write to stdout")));
+            return Err(Failure::refused(format!(
+                "--{name} needs the path of a file; only --json can write to stdout"
+            )));
         }
     }
-    check_files(&documents(matches).collect::<Vec<_>>())
+    let reads: Vec<String> = reads.map(|path| path.to_string_lossy().into_owned()).collect();
+    check_files(&command_files(matches, &reads).files)
 }
 
-/// Refuses a file that could not be written, or must not be. `what` is the option's name.
-pub(crate) fn check_file(what: &str, path: &Path) -> Result<(), Failure> {
-    check_files(&[FileUse::new(path.to_string_lossy(), what, Role::Document)])
+/// Reserves one output file. `what` is the option's name.
+///
+/// # Errors
+/// As [`Outputs::reserve`].
+pub(crate) fn reserve(what: &str, path: &Path) -> Result<ReservedOutput, Failure> {
+    let history = trueio_store::default_directory().ok().map(|directory| {
+        FileUse::new(directory.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
+    });
+    let document = FileUse::new(path.to_string_lossy(), what, Role::Document);
+    check_files(&[document].into_iter().chain(history).collect::<Vec<_>>())?;
+    ReservedOutput::reserve(path)
+        .map_err(|e| Failure::refused(format!("{what} cannot be written to `{}`\n  because: {e}", path.display())))
+}
+
+/// Writes a reserved output.
+///
+/// # Errors
+/// The name refers to another file now, or the content could not be written.
+pub(crate) fn write(reserved: ReservedOutput, content: &[u8]) -> Result<(), Failure> {
+    let path = reserved.path().to_owned();
+    reserved.write(content).map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))
 }
 
 /// Refuses outputs that would replace what is read or each other, or that could not be written.
-pub(crate) fn check_files(files: &[FileUse]) -> Result<(), Failure> {
-    let refused = |rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
-    check_outputs(files, &Live::touching_nothing())
-        .map_err(|rule| Failure::refused(trueio_job::explain_refusal(&refused(rule))))
+fn check_files(files: &[FileUse]) -> Result<(), Failure> {
+    Ok(planning::check_files(files)?)
 }
 
-/// Refuses outputs that would replace what the command reads or measures.
-pub(crate) fn refuse_to_replace<'a>(
-    matches: &ArgMatches,
-    inputs: impl Iterator<Item = &'a Path>,
-) -> Result<(), Failure> {
-    let mut files: Vec<FileUse> = documents(matches).collect();
-    files.extend(inputs.map(|path| FileUse::new(path.to_string_lossy(), "this command", Role::Input)));
-    check_files(&files)
-}
-
-/// Writes a record everywhere it should go; the exit code of the run.
+/// Writes a record to every output, and returns the exit code of the run.
 ///
-/// The history comes last and is best effort: a lock that another process holds, or a home directory that does not
-/// answer, must not keep the user from the result, and a full disk there must not lose it.
-pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> Result<ExitCode, Failure> {
+/// The history comes last and is best effort: a lock of another process, or a home directory that does not
+/// respond, must not withhold the result, and a full disk there must not lose it.
+pub(crate) fn deliver(
+    record: &RunRecord,
+    outputs: Outputs,
+    matches: &ArgMatches,
+    keep: bool,
+) -> Result<ExitCode, Failure> {
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
     if json_to_stdout {
@@ -87,28 +146,23 @@ pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> R
     } else {
         results.push(print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal()))));
     }
-    // One that fails does not keep the others from being written.
-    for (name, path) in files(matches) {
-        results.push(match name {
-            "json" => write_file(path, &format!("{}\n", trueio_report::json(record))),
-            "html" => {
-                write_file(path, &trueio_report::html(record)).inspect(|()| eprintln!("page: {}", path.display()))
-            }
-            _ => trueio_report::hdr_log(record)
-                .map_err(|e| Failure::failed("the HdrHistogram log could not be made", &e))
-                .and_then(|log| write_file(path, &log)),
-        });
-    }
+    results.push(outputs.write(|name| match name {
+        "json" => Ok(format!("{}\n", trueio_report::json(record))),
+        "html" => Ok(trueio_report::html(record)),
+        _ => {
+            trueio_report::hdr_log(record).map_err(|e| Failure::failed("the HdrHistogram log could not be created", &e))
+        }
+    }));
     if keep
         && !matches.get_flag("no-history")
         && let Err(error) = keep_in_history(record)
     {
-        eprintln!("warning: {}", chain("the record was not kept in the history", Some(&error)));
+        eprintln!("warning: {}", error_chain("the record was not stored in the history", Some(&error)));
     }
     results.into_iter().collect::<Result<(), Failure>>()?;
     let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
     Ok(match record.outcome {
-        // What was asked for is a figure, and there is none.
+        // A command that measures must return a figure, and there is none.
         Outcome::Complete if keep && is_contradicted => ExitCode::FAILURE,
         Outcome::Complete => ExitCode::SUCCESS,
         Outcome::Interrupted { .. } | Outcome::Failed { .. } => ExitCode::FAILURE,
@@ -119,12 +173,12 @@ fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
     Store::open(&trueio_store::default_directory()?)?.insert(record)
 }
 
-/// Writes to stdout; a reader that went away (`| head`) is no error.
+/// Writes to stdout. A closed pipe (`| head`) is no error.
 pub(crate) fn print_all(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// The same of bytes.
+/// Writes bytes to stdout.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     match std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -134,11 +188,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))
-}
-
-/// The terminal's layout: its width, colours unless `NO_COLOR` is set or the output is a pipe.
+/// Returns the terminal's layout: its width; colours unless `NO_COLOR` is set or the output is a pipe.
 pub(crate) fn style(is_terminal: bool) -> Style {
     let width = match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),

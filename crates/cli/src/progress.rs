@@ -1,22 +1,22 @@
-//! The progress line: on a terminal only, on stderr.
+//! The progress line: on stderr, only if it is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use trueio_model::{PhaseRecord, SteadyState, units};
+use trueio_model::{SteadyState, units};
 use trueio_report::progress_line;
-use trueio_run::{Observer, Tick};
+use trueio_run::{Event, Observer, Tick};
 
-/// Draws one line that is redrawn in place, and nothing where stderr is no terminal.
+/// Draws one line that is redrawn in place; draws nothing if stderr is no terminal.
 #[derive(Debug)]
 pub(crate) struct Line {
     bar: ProgressBar,
     phase: String,
-    /// Whether the disks are watched idle before a phase.
+    /// True if the idle disks are observed before a phase.
     has_idle: bool,
 }
 
 impl Line {
-    /// A line on stderr, cut to the terminal's width: one that wraps flickers.
+    /// A line on stderr, cut to the terminal's width, because a wrapped line flickers.
     pub(crate) fn new() -> Self {
         let line = Self::hidden();
         if std::io::stderr().is_terminal() {
@@ -26,13 +26,13 @@ impl Line {
         line
     }
 
-    /// One that draws nothing.
+    /// A progress line that draws nothing.
     pub(crate) fn hidden() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Self { bar, phase: String::new(), has_idle: true }
     }
 
-    /// The same for runs that collect no evidence: no disk is watched idle then.
+    /// A progress line for runs without evidence, which do not observe idle disks.
     pub(crate) fn without_idle(self, is_without: bool) -> Self {
         Self { has_idle: !is_without, ..self }
     }
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-impl Observer for Line {
+impl Line {
     fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
         let percent = done_bytes * 100 / size_bytes.max(1);
         let size = units::format_bytes(size_bytes);
@@ -57,24 +57,25 @@ impl Observer for Line {
 
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.phase = format!("{}/{count} {name}", index + 1);
-        let doing = if self.has_idle { "looking at the idle disk" } else { "beginning" };
+        let doing = if self.has_idle { "observing the idle disk" } else { "starting" };
         self.bar.set_message(format!("{}: {doing}", self.phase));
     }
 
-    fn settled(&mut self, _state: &SteadyState) {
-        if let Some(name) = self.phase.split(", round").next() {
-            self.phase = name.to_owned();
-        }
-    }
-
-    fn settling(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
+    fn round_begins(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
         let drift = so_far.variables.iter().filter_map(|variable| {
             Some(format!("{} drift {:+.0} %", variable.name.replace('_', " "), variable.excursion_percent?))
         });
         let drift: Vec<String> = drift.collect();
         let drift = if drift.is_empty() { String::new() } else { format!(" ({})", drift.join(", ")) };
-        let name = self.phase.split(", round").next().unwrap_or_default();
-        self.phase = format!("{name}, round {} of {rounds_max} at most{drift}", round + 1);
+        self.rounds_end();
+        self.phase = format!("{}, round {} of at most {rounds_max}{drift}", self.phase, round + 1);
+    }
+
+    /// Removes the round from the phase's name.
+    fn rounds_end(&mut self) {
+        if let Some(end) = self.phase.find(", round") {
+            self.phase.truncate(end);
+        }
     }
 
     fn progress(&mut self, tick: &Tick) {
@@ -89,6 +90,17 @@ impl Observer for Line {
             tick.left_ns,
         ));
     }
+}
 
-    fn phase_ends(&mut self, _phase: &PhaseRecord) {}
+impl Observer for Line {
+    fn notify(&mut self, event: Event<'_>) {
+        match event {
+            Event::Preparing { path, done_bytes, size_bytes } => self.preparing(path, done_bytes, size_bytes),
+            Event::PhaseBegins { index, count, name } => self.phase_begins(index, count, name),
+            Event::RoundBegins { round, rounds_max, so_far } => self.round_begins(round, rounds_max, so_far),
+            Event::RoundsEnd { .. } => self.rounds_end(),
+            Event::Progress(tick) => self.progress(tick),
+            _ => {}
+        }
+    }
 }

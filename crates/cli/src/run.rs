@@ -1,20 +1,22 @@
 //! `trueio run` and `trueio explain`: job files and flags.
 
 use crate::failure::Failure;
-use crate::machine::{IDLE_BASELINE_NS, machine};
-use crate::planning::{may_run, planned};
+use crate::output::Outputs;
 use crate::{flags, output, progress};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_job::{Beside, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
+use trueio_fio::logs::FioLogs;
+use trueio_job::{CommandFiles, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::{JobSpec, Plan};
-use trueio_run::{Request, watch_signals};
+use trueio_run::machine::{IDLE_BASELINE_NS, machine};
+use trueio_run::planning::{may_run, planned};
+use trueio_run::{Reporting, Request, watch_signals};
 
-/// What `trueio run` is for.
-pub(crate) const ABOUT: &str = "Run job files, or a job made of flags";
+/// One-line description of `trueio run`.
+pub(crate) const ABOUT: &str = "Run job files, or a job given by flags";
 
-/// What `trueio explain` is for.
+/// One-line description of `trueio explain`.
 pub(crate) const ABOUT_EXPLAIN: &str = "Print the plan of jobs, each value with its origin, without running them";
 
 /// The command line.
@@ -31,23 +33,26 @@ pub(crate) fn explain_arguments(command: Command) -> Command {
 
 /// `trueio run`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    output::check(matches)?;
     let has_evidence = !matches.get_flag("no-evidence");
     let (spec, read) = specs(matches)?;
+    output::check(matches, read.iter().map(Path::new))?;
     let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
-    let machine = Machine { beside: output::beside(matches, &read), ..machine(idle_ns) };
+    let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
     let plan = planned(&spec, &machine, may_run)?;
-    execute("run", spec, plan, has_evidence, matches)
+    let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
+    execute("run", spec, plan, has_evidence, outputs, matches)
 }
 
 /// `trueio explain`.
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (spec, read) = specs(matches)?;
     let reads = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
-    let machine = Machine { beside: Beside { files: reads, sends_logs: false }, ..machine(IDLE_BASELINE_NS) };
+    let machine =
+        Machine { command_files: CommandFiles { files: reads, sends_logs: false }, ..machine(IDLE_BASELINE_NS) };
     let plan = planned(&spec, &machine, |_| Ok(()))?;
     let text = if matches.get_flag("json") {
-        let json = serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan is no JSON", &e))?;
+        let json = serde_json::to_string_pretty(&plan)
+            .map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
         format!("{json}\n")
     } else {
         trueio_job::explain(&plan)
@@ -62,18 +67,20 @@ pub(crate) fn execute(
     spec: Vec<JobSpec>,
     plan: Plan,
     has_evidence: bool,
+    outputs: Outputs,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let accepted = matches.get_many::<String>("accept").into_iter().flatten();
     let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
-    let request = Request { kind: kind.to_owned(), command: flags::as_typed(), spec, plan, has_evidence };
+    let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
+    let request = Request { kind: kind.to_owned(), command: flags::as_typed(), spec, plan, has_evidence, reporting };
     let mut line = progress::Line::new().without_idle(!has_evidence);
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
-    output::deliver(&record, matches, true)
+    output::deliver(&record, outputs, matches, true)
 }
 
-/// The jobs that files and flags ask for, and the files that were read.
+/// Returns the jobs of files and flags, and the files that were read.
 fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     let flags = flags::job_flags(matches);
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
@@ -95,11 +102,11 @@ fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     Ok((all, read))
 }
 
-/// The jobs of a file: TOML, or fio's language if its name ends as those files' names do. The files that were read,
-/// included ones too, are added to `read`.
+/// Returns the jobs of a file: TOML, or fio's language if the name ends as those files' names do. Adds the
+/// files that were read, including included ones, to `read`.
 pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
     if path.extension().is_some_and(|ending| ["fio", "job", "ini"].iter().any(|known| ending == *known)) {
-        return crate::fio::read_job_file(path, read);
+        return trueio_fio::command::read_job_file(path, read).map_err(Failure::refused);
     }
     read.push(path.to_string_lossy().into_owned());
     let text = std::fs::read_to_string(path)

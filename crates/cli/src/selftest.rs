@@ -1,27 +1,28 @@
-//! `trueio selftest`: each lie that a storage benchmark can tell, staged here, and caught by name.
+//! `trueio selftest`: false results of storage benchmarks, staged on this machine and detected by name.
 //!
-//! A row is a lie: what a tool that trusts its calls would have reported of it, and what trueio
-//! reported. The jobs are small and real, and go the way of all jobs: specification, plan, run,
-//! judgement. Between them stand honest runs in the same places, which must not be accused: a check
-//! that always objects would catch every lie, too.
+//! A row is a false result: the figure that a tool without these checks would report, and the findings of
+//! trueio. The jobs are small and real, and use the same code as all jobs: specification, plan, run, verdict.
+//! Correct runs in the same places must not be flagged, because a check that always flags would detect every
+//! false result, too.
 //!
-//! Cannot stage: throttling, a hypervisor's cache, a disk that lies about its cache (only a power
-//! cut shows it), blocks that a thin-provisioned device never stored. `docs/evidence.md` lists what
-//! is detectable.
+//! Cannot stage: throttling, a hypervisor's cache, a disk with a wrong cache declaration (only a power cut
+//! shows it), blocks that a thin-provisioned device never stored. `docs/evidence.md` lists what is
+//! detectable.
 
+mod busy;
 mod misaligned;
-mod place;
 mod rows;
+mod scratch;
 mod stage;
 
 use crate::failure::Failure;
-use crate::machine::{look, machine};
 use crate::output;
+use busy::BusyProcessor;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use place::{Disk, Mounted, Scratch, nameless};
 use rows::{Count, Finding, Row};
 use rustix::fs::OFlags;
-use stage::{RUNTIME, Spoiler, Stage, Staged, iops_text, measured_op, naive_quantile, objections};
+use scratch::{Disk, Mounted, Scratch, nameless};
+use stage::{RUNTIME, Stage, Staged, Tamper, findings_of, iops_text, measured_op, naive_quantile};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::IsTerminal;
@@ -33,29 +34,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use trueio_direct::AlignedBuffer;
 use trueio_job::Target;
-use trueio_model::{DirectSupport, RunRecord, TargetKind, units};
+use trueio_model::{DirectSupport, FilesystemKind, RunRecord, TargetKind, units};
+use trueio_run::machine::{look, machine};
 use trueio_run::{signal_received, watch_signals};
 
 const MIB: u64 = 1 << 20;
-/// How long the disks are watched idle before each job, in nanoseconds.
+/// Length of the idle baseline before each job, in nanoseconds.
 const IDLE_NS: u64 = 100_000_000;
-/// What a neighbour writes at least while a job runs, if it is to be noticed.
+/// Minimum that the other writer must write while a job runs, so that the check can detect it.
 const NEIGHBOUR_BYTES_MIN: u64 = 16 * MIB;
 
-/// A job of one I/O at a time, 4 KiB at random, for a short time.
+/// A job with one I/O at a time, 4 KiB at random, for a short time.
 const SHORT: &[(&str, &str)] = &[("bs", "4k"), ("ioengine", "psync"), ("runtime", RUNTIME), ("time_based", "true")];
-/// Where direct I/O goes, or seems to.
+/// Operations, with direct I/O or without.
 const REQUIRE: (&str, &str) = ("direct", "require");
 const PREFER: (&str, &str) = ("direct", "prefer");
 const BUFFERED: (&str, &str) = ("direct", "off");
 const READS: (&str, &str) = ("rw", "randread");
 const WRITES: (&str, &str) = ("rw", "randwrite");
 
-/// What an honest run on a disk that others use, too, must leave silent.
+/// Checks that must not flag a correct run on a disk that other processes use, too.
 const OUR_CHECKS: &[&str] =
     &["call_results", "direct_granted", "process_read_bytes", "page_cache", "holes", "content", "latency_floor"];
-/// What an honest run on a disk of our own must leave silent: everything but the processor, which
-/// others use whatever the disk.
+/// Checks that must not flag a correct run on a private disk: all except that of the processor, which other
+/// processes use whatever the disk.
 const ALL_CHECKS: &[&str] = &[
     "call_results",
     "direct_granted",
@@ -70,21 +72,21 @@ const ALL_CHECKS: &[&str] = &[
     "content",
 ];
 
-/// What `trueio selftest` is for.
-pub(crate) const ABOUT: &str = "Stages each lie of storage benchmarks here, and shows it caught";
+/// One-line description of `trueio selftest`.
+pub(crate) const ABOUT: &str = "Stage false results here, and show that each is detected";
 
 /// The command line of `trueio selftest`.
 pub(crate) fn arguments(command: Command) -> Command {
     command
         .long_about(
-            "Stages each lie that a storage benchmark can tell, in scratch files and, as root, on loop devices that only \
-             this process mounts; shows what a tool that trusts its calls would have reported, and what trueio reported. \
-             Takes about 15 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a lie was missed or an honest run accused.",
+            "Stages causes of false results in scratch files and, as root, on loop devices that only \
+             this process mounts. Prints the figure that a tool without checks would report, and the findings of trueio. \
+             Takes about 15 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a false result was missed or a correct run was flagged.",
         )
         .arg(
             Arg::new("directory")
                 .value_name("DIRECTORY")
-                .help("Where the scratch files lie")
+                .help("Directory of the scratch files")
                 .default_value(".")
                 .value_hint(ValueHint::DirPath)
                 .value_parser(value_parser!(PathBuf)),
@@ -100,7 +102,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         .map_err(|e| Failure::refused(format!("`{}` cannot be used\n  because: {e}", directory.display())))?;
     let facts = match look(&directory.to_string_lossy()) {
         Target::Present(facts) if facts.kind == TargetKind::Directory => facts,
-        _ => return Err(Failure::refused(format!("`{}` is no directory that can be looked at", directory.display()))),
+        _ => return Err(Failure::refused(format!("`{}` cannot be examined", directory.display()))),
     };
     rustix::fs::access(&directory, rustix::fs::Access::WRITE_OK).map_err(|e| {
         let error = std::io::Error::from(e);
@@ -108,81 +110,83 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     })?;
     let stage = Stage { machine: machine(IDLE_NS), stop: watch_signals() };
     let width = output::style(std::io::stdout().is_terminal()).width;
-    let mut theatre = Theatre { stage, rows: Vec::new(), width, prints: !is_json };
+    let mut selftest = Selftest { stage, rows: Vec::new(), width, prints: !is_json };
 
-    // On the directory's own disk, while it can be seen: the scratch place covers it.
+    // On the directory's own disk, while it is accessible: the scratch tmpfs covers it.
     let why_no_disk = match (facts.direct.support, facts.disks.is_empty()) {
         (DirectSupport::Direct, false) => None,
-        (DirectSupport::Direct, true) => Some("no disk is seen under the directory"),
+        (DirectSupport::Direct, true) => Some("no disk is visible under the directory"),
         _ => Some("the directory's filesystem has no direct I/O"),
     };
     if why_no_disk.is_none() {
-        theatre.on_a_disk(&directory)?;
+        selftest.on_a_disk(&directory)?;
     }
-    if theatre.goes_on() {
+    if selftest.continues() {
         match Scratch::new(&directory) {
-            Ok(scratch) => theatre.in_scratch(&scratch, why_no_disk.is_some())?,
-            Err(why) => theatre.without_scratch(&why, why_no_disk)?,
+            Ok(scratch) => selftest.in_scratch(&scratch, why_no_disk.is_some())?,
+            Err(why) => selftest.without_scratch(&why, why_no_disk)?,
         }
     }
-    if !theatre.goes_on() {
-        eprintln!("interrupted by {}: not all lies were staged", signal_received().unwrap_or("request"));
+    if !selftest.continues() {
+        eprintln!("interrupted by {}: not all false results were staged", signal_received().unwrap_or("request"));
     }
-    let count = Count::of(&theatre.rows);
+    let count = Count::of(&selftest.rows);
     if is_json {
         let document = serde_json::json!({
             "directory": directory.display().to_string(),
-            "rows": theatre.rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "rows": selftest.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "count": count.json(),
-            "is_complete": theatre.goes_on(),
+            "is_complete": selftest.continues(),
         });
         output::print_all(&format!("{document:#}\n"))?;
     } else {
         output::print_all(&format!("\n{}", count.text()))?;
     }
-    Ok(if count.is_good() && theatre.goes_on() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if count.is_good() && selftest.continues() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Lies that need a disk with direct I/O and no permission.
-const DISK_LIES: &[&str] = &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, FALLS, FEW, ZEROS];
-/// Lies that need filesystems of our own, which only root can mount.
-const SCRATCH_LIES: &[&str] = &[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
+/// False results that need a disk with direct I/O and no privileges.
+const DISK_CASES: &[&str] =
+    &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, STARVED, FALLS, FEW, ZEROS];
+/// False results that need private filesystems, which only root can mount.
+const SCRATCH_CASES: &[&str] = &[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
-const UNWRITTEN: &str = "space that was reserved and never written, read with direct I/O";
-const BLANK: &str = "blocks that hold only zeros, as on a disk that was never written";
+const UNWRITTEN: &str = "preallocated space that was never written, read with direct I/O";
+const BLANK: &str = "blocks that contain only zeros, as on a disk that was never written";
 const CUT: &str = "the file is shorter than the job: reads beyond its end return nothing";
 const CACHED: &str = "the file was cached before: buffered reads";
 const DEPTH: &str = "a queue of 32 that is never that deep: buffered reads through io_uring";
-const PACE: &str = "a rate that the disk cannot keep, and latencies from the hand-over";
+const PACE: &str = "a rate that the disk cannot sustain, with latencies from the submission";
+const STARVED: &str = "the tool waits for its processor, which other programs use";
 const FEW: &str = "p99.9 of 50 I/Os";
 const ZEROS: &str = "zeros are written: disks and filesystems need not store them";
-const UNFLUSHED: &str = "buffered writes that nobody flushed";
-const NEIGHBOUR: &str = "a neighbour writes to the same disk";
-const JOURNAL: &str = "ext4 with data=journal takes O_DIRECT and buffers";
+const UNFLUSHED: &str = "buffered writes without a flush";
+const NEIGHBOUR: &str = "another program writes to the same disk";
+const JOURNAL: &str = "ext4 with data=journal accepts O_DIRECT and buffers";
 const NO_BARRIER: &str = "fdatasync that never becomes a flush: ext4 mounted with nobarrier";
-const BTRFS: &str = "btrfs takes O_DIRECT and buffers the writes";
+const BTRFS: &str = "btrfs accepts O_DIRECT and buffers the writes";
 const MEMORY_LOOP: &str = "the disk is a loop device on tmpfs";
-const FALLS: &str = "a write cache that is full after 1.5 s (a modelled disk)";
-const TMPFS: &str = "tmpfs takes O_DIRECT, and there is no disk";
+const FALLS: &str = "a write cache that is full after 1.5 s (a simulated disk)";
+const TMPFS: &str = "tmpfs accepts O_DIRECT although there is no disk";
 
-/// The rows, and what it takes to make them.
-struct Theatre {
+/// The rows, and the state needed to produce them.
+struct Selftest {
     stage: Stage,
     rows: Vec<Row>,
     width: usize,
     prints: bool,
 }
 
-impl Theatre {
-    fn goes_on(&self) -> bool {
+impl Selftest {
+    fn continues(&self) -> bool {
         !self.stage.stop.load(Relaxed)
     }
 
-    /// Adds a row, unless it was interrupted: then it proves nothing.
+    /// Adds a row, unless the selftest was interrupted: then the row proves nothing.
     fn add(&mut self, row: Row) -> Result<(), Failure> {
-        if !self.goes_on() {
+        if !self.continues() {
             return Ok(());
         }
         if self.prints {
@@ -196,97 +200,100 @@ impl Theatre {
         names.iter().try_for_each(|name| self.add(Row::not_staged(false, name, why)))
     }
 
-    /// Runs a job and makes a row of its record.
+    /// Runs a job and builds a row from its record.
     fn job(
         &mut self,
-        is_honest: bool,
+        is_correct: bool,
         name: &str,
         place: (&str, &Path),
         options: &[&[(&str, &str)]],
-        spoiler: Option<Spoiler<'_>>,
+        tamper: Option<Tamper<'_>>,
         row: impl FnOnce(&RunRecord) -> Row,
     ) -> Result<(), Failure> {
-        if !self.goes_on() {
+        if !self.continues() {
             return Ok(());
         }
-        let staged = self.stage.run(place.0, place.1, &options.concat(), spoiler);
-        self.row_of(is_honest, name, staged, row)
+        let staged = self.stage.run(place.0, place.1, &options.concat(), tamper);
+        self.row_of(is_correct, name, staged, row)
     }
 
     fn row_of(
         &mut self,
-        is_honest: bool,
+        is_correct: bool,
         name: &str,
         staged: Staged,
         row: impl FnOnce(&RunRecord) -> Row,
     ) -> Result<(), Failure> {
         let row = match staged {
-            Staged::Refused(finding) => Row::not_staged(is_honest, name, &finding.sentence),
-            Staged::Ran(record) if record.phases.is_empty() => {
-                Row::not_staged(is_honest, name, objections(&record).first().map_or("it did not run", |s| &s.sentence))
-            }
+            Staged::Refused(finding) => Row::not_staged(is_correct, name, &finding.sentence),
+            Staged::Ran(record) if record.phases.is_empty() => Row::not_staged(
+                is_correct,
+                name,
+                findings_of(&record).first().map_or("it did not run", |s| &s.sentence),
+            ),
             Staged::Ran(record) => row(&record),
         };
         self.add(row)
     }
 
-    /// A lie whose figure is a rate.
-    fn lie(
+    /// Stages a false result whose figure is a rate.
+    fn false_result(
         &mut self,
         name: &str,
         place: (&str, &Path),
         options: &[&[(&str, &str)]],
-        spoiler: Option<Spoiler<'_>>,
+        tamper: Option<Tamper<'_>>,
         meant: &[&str],
     ) -> Result<(), Failure> {
-        let row = |record: &RunRecord| Row::lie(name, iops_text(record), objections(record), &[meant]);
-        self.job(false, name, place, options, spoiler, row)
+        let row = |record: &RunRecord| Row::false_result(name, iops_text(record), findings_of(record), &[meant]);
+        self.job(false, name, place, options, tamper, row)
     }
 
-    fn honest(
+    fn correct(
         &mut self,
         name: &str,
         place: (&str, &Path),
         options: &[&[(&str, &str)]],
         silent: &[&str],
     ) -> Result<(), Failure> {
-        let row = |record: &RunRecord| Row::honest(name, iops_text(record), &objections(record), silent);
+        let row = |record: &RunRecord| Row::correct(name, iops_text(record), &findings_of(record), silent);
         self.job(true, name, place, options, None, row)
     }
 
-    /// A filesystem that takes `O_DIRECT` and buffers: required, it is refused; preferred, flagged.
+    /// Stages a filesystem that accepts `O_DIRECT` and buffers: required direct I/O is refused, preferred
+    /// direct I/O is flagged.
     fn silently_buffered(&mut self, name: &str, place: (&str, &Path)) -> Result<(), Failure> {
         let refused = match self.stage.run(place.0, place.1, &[SHORT, &[WRITES, REQUIRE]].concat(), None) {
             Staged::Refused(finding) => vec![finding],
-            Staged::Ran(record) => objections(&record),
+            Staged::Ran(record) => findings_of(&record),
         };
         let row = |record: &RunRecord| {
             let mut findings = refused;
-            findings.extend(objections(record));
-            Row::lie(name, iops_text(record), findings, &[&["direct_impossible"], &["direct_granted"]])
+            findings.extend(findings_of(record));
+            Row::false_result(name, iops_text(record), findings, &[&["direct_impossible"], &["direct_granted"]])
         };
         self.job(false, name, place, &[SHORT, &[WRITES, PREFER]], None, row)
     }
 
-    /// What needs a disk and no permission.
+    /// Stages the rows that need a disk and no privileges.
     fn on_a_disk(&mut self, at: &Path) -> Result<(), Failure> {
-        self.honest(
-            "direct reads of a file that is really there",
+        self.correct(
+            "direct reads of a file that is stored on the disk",
             ("reads", at),
             &[SHORT, &[READS, REQUIRE]],
             OUR_CHECKS,
         )?;
         let writes = "direct writes of random content";
-        self.honest(writes, ("writes", at), &[SHORT, &[WRITES, REQUIRE]], OUR_CHECKS)?;
-        if self.goes_on() {
+        self.correct(writes, ("writes", at), &[SHORT, &[WRITES, REQUIRE]], OUR_CHECKS)?;
+        if self.continues() {
             let row = misaligned::stage(&self.stage, at);
             self.add(row)?;
         }
         let direct_reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
-        self.lie(SPARSE, ("sparse", at), direct_reads, Some(&stage::punch), &["holes"])?;
-        self.lie(UNWRITTEN, ("unwritten", at), direct_reads, Some(&stage::unwrite), &["holes"])?;
-        self.lie(BLANK, ("blank", at), direct_reads, Some(&stage::blank), &["zero_blocks"])?;
-        self.lie(
+        self.false_result(SPARSE, ("sparse", at), direct_reads, Some(&stage::punch), &["holes"])?;
+        self.false_result(UNWRITTEN, ("unwritten", at), direct_reads, Some(&stage::unwrite), &["holes"])?;
+        self.false_result(BLANK, ("blank", at), direct_reads, Some(&stage::blank), &["zero_blocks"])?;
+        self.false_result(
             CUT,
             ("cut", at),
             &[SHORT, &[READS, REQUIRE, ("continue_on_error", "all")]],
@@ -295,63 +302,95 @@ impl Theatre {
         )?;
         let cached: &[(&str, &str)] = &[READS, BUFFERED, ("invalidate", "false")];
         let witnesses = ["block_layer_bytes", "process_read_bytes", "page_cache"];
-        self.lie(CACHED, ("cached", at), &[SHORT, cached], Some(&stage::warm), &witnesses)?;
+        self.false_result(CACHED, ("cached", at), &[SHORT, cached], Some(&stage::warm), &witnesses)?;
         let cold = [("bs", "64k"), ("ioengine", "psync"), ("rw", "read"), BUFFERED];
-        self.honest("buffered reads of a file that was not cached", ("cold", at), &[&cold], &witnesses[1..])?;
+        self.correct("buffered reads of a file that was not cached", ("cold", at), &[&cold], &witnesses[1..])?;
         let deep = [("ioengine", "io_uring"), ("iodepth", "32")];
         let row = |record: &RunRecord| {
-            let trusting = format!("{} at iodepth 32", iops_text(record));
-            Row::lie(DEPTH, trusting, objections(record), &[&["achieved_depth"]])
+            let unchecked = format!("{} at iodepth 32", iops_text(record));
+            Row::false_result(DEPTH, unchecked, findings_of(record), &[&["achieved_depth"]])
         };
         self.job(false, DEPTH, ("depth", at), &[SHORT, cached, &deep], Some(&stage::warm), row)?;
-        // One at a time is collected: a disk that is quicker than this program's own work would empty the queue otherwise.
+        // One completion is reaped at a time: otherwise a disk faster than this program's own work would
+        // empty the queue.
         let one = ("iodepth_batch_complete_max", "1");
         let eight = [READS, REQUIRE, ("ioengine", "io_uring"), ("iodepth", "8"), one];
-        let name = "a queue of 8 that is kept: direct reads through io_uring";
-        self.honest(name, ("queue", at), &[SHORT, &eight], &["achieved_depth"])?;
+        let name = "a queue depth of 8 that is reached: direct reads through io_uring";
+        self.correct(name, ("queue", at), &[SHORT, &eight], &["achieved_depth"])?;
         self.pace(at)?;
+        self.starved(at)?;
         self.falls(at)?;
         self.few(at)?;
-        self.lie(ZEROS, ("zeros", at), &[SHORT, &[WRITES, PREFER, ("zero_buffers", "true")]], None, &["content"])
+        self.false_result(
+            ZEROS,
+            ("zeros", at),
+            &[SHORT, &[WRITES, PREFER, ("zero_buffers", "true")]],
+            None,
+            &["content"],
+        )
     }
 
     fn pace(&mut self, at: &Path) -> Result<(), Failure> {
         const RATE: &str = "10000000";
         let row = |record: &RunRecord| {
             let p99 = measured_op(record).map_or_else(String::new, |op| naive_quantile(op, 990));
-            let trusting = format!("{}, p99 {p99}", iops_text(record));
-            Row::lie(PACE, trusting, objections(record), &[&["pace"]])
+            let unchecked = format!("{}, p99 {p99}", iops_text(record));
+            Row::false_result(PACE, unchecked, findings_of(record), &[&["pace"]])
         };
         let rate = [READS, REQUIRE, ("rate_iops", RATE)];
         self.job(false, PACE, ("pace", at), &[SHORT, &rate], None, row)?;
         let rate = [READS, REQUIRE, ("rate_iops", "50")];
-        self.honest("a rate that the disk keeps", ("kept", at), &[SHORT, &rate], &["pace"])
+        self.correct("a rate that the disk sustains", ("kept", at), &[SHORT, &rate], &["pace"])
     }
 
-    /// In virtual time, on no disk: the rate falls to a quarter and stays there.
+    /// The worker shares its processor with busy threads and has the lowest priority.
+    fn starved(&mut self, at: &Path) -> Result<(), Failure> {
+        let Some(cpu) = self.stage.machine.cpus.first().copied() else {
+            return self.not_staged(&[STARVED], "the processors of this process are unknown");
+        };
+        if trueio_engine::thread_usage(true).waiting.is_none() {
+            return self.not_staged(&[STARVED], "the kernel does not count how long threads wait for a processor");
+        }
+        let busy = match BusyProcessor::start(cpu) {
+            Ok(busy) => busy,
+            Err(error) => return self.not_staged(&[STARVED], &format!("no busy threads: {error}")),
+        };
+        let pinned = cpu.to_string();
+        let low = [READS, REQUIRE, ("cpus_allowed", pinned.as_str()), ("nice", "19")];
+        self.false_result(STARVED, ("starved", at), &[SHORT, &low], None, &["processor_wait"])?;
+        drop(busy);
+        Ok(())
+    }
+
+    /// In virtual time, without a disk: the rate falls to a quarter and stays there.
     fn falls(&mut self, at: &Path) -> Result<(), Failure> {
         let model =
             |simulated| [("ioengine", "simulated"), ("simulated", simulated), ("bs", "4k"), ("size", "1g"), READS];
         let long = [("runtime", "4s"), ("time_based", "true")];
         let full = "service=100us,channels=4,slow=1500ms*4";
-        self.lie(FALLS, ("falls", at), &[&model(full), &long], None, &["steadiness"])?;
+        self.false_result(FALLS, ("falls", at), &[&model(full), &long], None, &["steadiness"])?;
         let even = "service=100us,channels=4";
-        self.honest("the same disk without an end of its cache", ("even", at), &[&model(even), &long], &["steadiness"])
+        self.correct(
+            "the same disk with a cache that does not fill",
+            ("even", at),
+            &[&model(even), &long],
+            &["steadiness"],
+        )
     }
 
-    /// No check: a percentile that the sample cannot support is not given.
+    /// Not a check: a percentile that the sample cannot support is not printed.
     fn few(&mut self, at: &Path) -> Result<(), Failure> {
         let p999 = |record: &RunRecord| {
             measured_op(record).is_some_and(|op| op.percentiles.iter().any(|given| given.percent == 99.9))
         };
         let row = |record: &RunRecord| {
             let worst = measured_op(record).map_or_else(String::new, |op| naive_quantile(op, 999));
-            let mut findings = objections(record);
+            let mut findings = findings_of(record);
             if !p999(record) {
                 let sentence = "50 I/Os do not support a p99.9: its 95 % interval has no upper end.";
                 findings.push(Finding::new("not printed", "percentiles", sentence));
             }
-            Row::lie(FEW, format!("p99.9 {worst}"), findings, &[&["percentiles"]])
+            Row::false_result(FEW, format!("p99.9 {worst}"), findings, &[&["percentiles"]])
         };
         let fifty = [("bs", "4k"), ("ioengine", "psync"), ("number_ios", "50"), READS, REQUIRE];
         self.job(false, FEW, ("few", at), &[&fifty], None, row)?;
@@ -362,44 +401,44 @@ impl Theatre {
                 findings.push(Finding::new("not printed", "percentiles", "p99.9 is missing."));
             }
             let value = measured_op(record).map_or_else(String::new, |op| naive_quantile(op, 999));
-            Row::honest(name, format!("p99.9 {value}"), &findings, &["percentiles"])
+            Row::correct(name, format!("p99.9 {value}"), &findings, &["percentiles"])
         };
         let many = [("bs", "4k"), ("size", "1g"), ("ioengine", "null"), ("number_ios", "100000"), READS];
         self.job(true, name, ("many", at), &[&many], None, row)
     }
 
-    /// What needs filesystems of our own.
+    /// Stages the rows that need private filesystems.
     fn in_scratch(&mut self, scratch: &Scratch, has_no_disk: bool) -> Result<(), Failure> {
         match scratch.filesystem("ext4", "ext4", 128 * MIB) {
             Ok(disk) => self.on_ext4(&disk, has_no_disk)?,
             Err(why) => {
                 if has_no_disk {
-                    self.not_staged(DISK_LIES, &why)?;
+                    self.not_staged(DISK_CASES, &why)?;
                 }
                 self.not_staged(&[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
             }
         }
-        if self.goes_on() {
+        if self.continues() {
             let name = "direct reads on xfs on a loop device";
             match scratch.filesystem("xfs", "xfs", 320 * MIB).and_then(|disk| Ok((disk.mount("")?, disk))) {
                 Ok((mount, _disk)) => {
-                    self.honest(name, ("xfs", &mount.path), &[SHORT, &[READS, REQUIRE]], ALL_CHECKS)?;
+                    self.correct(name, ("xfs", &mount.path), &[SHORT, &[READS, REQUIRE]], ALL_CHECKS)?;
                 }
                 Err(why) => self.add(Row::not_staged(true, name, &why))?,
             }
         }
-        if self.goes_on() {
+        if self.continues() {
             match scratch.filesystem("btrfs", "btrfs", 160 * MIB).and_then(|disk| Ok((disk.mount("")?, disk))) {
                 Ok((mount, _disk)) => self.silently_buffered(BTRFS, ("btrfs", &mount.path))?,
                 Err(why) => self.not_staged(&[BTRFS], &why)?,
             }
         }
-        if self.goes_on() {
+        if self.continues() {
             let disk = scratch.filesystem_in_memory("memory", "ext4", 64 * MIB);
             match disk.and_then(|disk| Ok((disk.mount("")?, disk))) {
                 Ok((mount, _disk)) => {
                     let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
-                    self.lie(MEMORY_LOOP, ("memory", &mount.path), reads, None, &["memory_backed"])?;
+                    self.false_result(MEMORY_LOOP, ("memory", &mount.path), reads, None, &["memory_backed"])?;
                 }
                 Err(why) => self.not_staged(&[MEMORY_LOOP], &why)?,
             }
@@ -417,12 +456,12 @@ impl Theatre {
             }
             Err(why) => {
                 if has_no_disk {
-                    self.not_staged(DISK_LIES, &why)?;
+                    self.not_staged(DISK_CASES, &why)?;
                 }
                 self.not_staged(&[UNFLUSHED, NEIGHBOUR], &why)?;
             }
         }
-        if !self.goes_on() {
+        if !self.continues() {
             return Ok(());
         }
         match disk.mount("data=journal") {
@@ -432,7 +471,7 @@ impl Theatre {
         match disk.mount("nobarrier") {
             Ok(mount) => {
                 let row = |record: &RunRecord| {
-                    Row::lie(NO_BARRIER, durable_text(record), objections(record), &[&["flushes"]])
+                    Row::false_result(NO_BARRIER, durable_text(record), findings_of(record), &[&["flushes"]])
                 };
                 self.job(false, NO_BARRIER, ("barrier", &mount.path), &[DURABLE], None, row)
             }
@@ -442,35 +481,35 @@ impl Theatre {
 
     fn on_plain_ext4(&mut self, mount: &Mounted) -> Result<(), Failure> {
         let at = mount.path.as_path();
-        self.honest("direct reads on ext4 on a loop device", ("own", at), &[SHORT, &[READS, REQUIRE]], ALL_CHECKS)?;
-        self.honest("direct writes there", ("own", at), &[SHORT, &[WRITES, REQUIRE]], ALL_CHECKS)?;
+        self.correct("direct reads on ext4 on a loop device", ("own", at), &[SHORT, &[READS, REQUIRE]], ALL_CHECKS)?;
+        self.correct("direct writes there", ("own", at), &[SHORT, &[WRITES, REQUIRE]], ALL_CHECKS)?;
         let name = "buffered writes there, each followed by fdatasync";
-        let row = |record: &RunRecord| Row::honest(name, durable_text(record), &objections(record), ALL_CHECKS);
+        let row = |record: &RunRecord| Row::correct(name, durable_text(record), &findings_of(record), ALL_CHECKS);
         self.job(true, name, ("own", at), &[DURABLE], None, row)?;
-        self.lie(
+        self.false_result(
             UNFLUSHED,
             ("unflushed", at),
             &[SHORT, &[WRITES, BUFFERED]],
             None,
             &["block_layer_bytes", "page_cache"],
         )?;
-        if !self.goes_on() {
+        if !self.continues() {
             return Ok(());
         }
         match Neighbour::move_in(at) {
-            Ok(neighbour) => self.beside(&neighbour, at),
-            Err(error) => self.not_staged(&[NEIGHBOUR], &format!("no file for the neighbour: {error}")),
+            Ok(neighbour) => self.stage_neighbour(&neighbour, at),
+            Err(error) => self.not_staged(&[NEIGHBOUR], &format!("no file for the other writer: {error}")),
         }
     }
 
-    /// Reads while a neighbour writes. On a machine that is busy with other things the neighbour may get no turn
-    /// while the job is measured: then there was no lie, and it is tried again.
-    fn beside(&mut self, neighbour: &Neighbour, at: &Path) -> Result<(), Failure> {
+    /// Reads while another thread writes. On a machine that is busy otherwise that thread may get no
+    /// processor time while the job is measured: then nothing was staged, and it is tried again.
+    fn stage_neighbour(&mut self, neighbour: &Neighbour, at: &Path) -> Result<(), Failure> {
         const TRIES: u32 = 10;
         let options = [SHORT, &[READS, REQUIRE]].concat();
         let mut wrote = 0;
         for _ in 0..TRIES {
-            if !self.goes_on() {
+            if !self.continues() {
                 return Ok(());
             }
             let before = Cell::new(0);
@@ -484,26 +523,27 @@ impl Theatre {
                 Staged::Ran(record) => measured_op(record).map_or(0, |op| op.byte_count),
                 Staged::Refused(_) => 0,
             };
-            // The span began before the measured one: so much more must have been written than would be noticed.
+            // The span began before the measured one, so the minimum is larger than the detectable amount.
             if wrote >= NEIGHBOUR_BYTES_MIN.max(read) {
                 let meant: &[&str] = &["foreign_io", "block_layer_bytes"];
-                let row = |record: &RunRecord| Row::lie(NEIGHBOUR, iops_text(record), objections(record), &[meant]);
+                let row =
+                    |record: &RunRecord| Row::false_result(NEIGHBOUR, iops_text(record), findings_of(record), &[meant]);
                 return self.row_of(false, NEIGHBOUR, staged, row);
             }
         }
-        let why = format!("the neighbour got to write only {} while the job ran", units::format_bytes(wrote));
+        let why = format!("the other writer wrote only {} while the job ran", units::format_bytes(wrote));
         self.not_staged(&[NEIGHBOUR], &why)
     }
 
-    /// What is left without root.
+    /// Stages the rows that remain without root.
     fn without_scratch(&mut self, why: &str, why_no_disk: Option<&str>) -> Result<(), Failure> {
         if let Some(why_no_disk) = why_no_disk {
-            self.not_staged(DISK_LIES, &format!("{why_no_disk}, and {why}"))?;
+            self.not_staged(DISK_CASES, &format!("{why_no_disk}, and {why}"))?;
         }
-        self.not_staged(SCRATCH_LIES, why)?;
+        self.not_staged(SCRATCH_CASES, why)?;
         let shm = Path::new("/dev/shm");
         match look("/dev/shm") {
-            Target::Present(facts) if facts.filesystem.as_ref().is_some_and(|f| f.kind == "tmpfs") => {
+            Target::Present(facts) if facts.filesystem.as_ref().is_some_and(|f| f.kind == FilesystemKind::Tmpfs) => {
                 self.silently_buffered(TMPFS, ("tmpfs", shm))
             }
             _ => self.not_staged(&[TMPFS], why),
@@ -511,7 +551,7 @@ impl Theatre {
     }
 }
 
-/// 200 writes, each of which is to survive a power cut.
+/// 200 writes, each of which must be durable.
 const DURABLE: &[(&str, &str)] =
     &[("bs", "4k"), ("ioengine", "psync"), ("rw", "write"), BUFFERED, ("fdatasync", "1"), ("number_ios", "200")];
 
@@ -519,7 +559,7 @@ fn durable_text(record: &RunRecord) -> String {
     format!("{} durable writes a second, no error", units::format_count(stage::naive_iops(record)))
 }
 
-/// A thread that writes a file of its own with direct I/O, until dropped.
+/// A thread that writes a separate file with direct I/O, until dropped.
 struct Neighbour {
     stop: Arc<AtomicBool>,
     /// Bytes written so far.

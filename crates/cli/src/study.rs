@@ -1,11 +1,10 @@
 //! `trueio study`: published experiments, your figures next to the published ones.
 //!
-//! Exit codes: 0 the study was run, whatever it found; 1 a row failed that should not have, or it was interrupted;
-//! 2 the request was refused. A figure that the evidence contradicts is a finding here, not a failure.
+//! Exit codes: 0 the study ran, whatever its results; 1 a row failed unexpectedly, or it was interrupted; 2
+//! the request was refused. A figure that the evidence contradicts is a result here, not a failure.
 
-use crate::failure::{Failure, chain};
-use crate::machine::{Live, entropy, machine};
-use crate::planning::{may_run, planned};
+use crate::failure::Failure;
+use crate::output::Outputs;
 use crate::usb::Transports;
 use crate::{flags, output, progress};
 use clap::builder::PossibleValuesParser;
@@ -17,31 +16,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_engine::Availability;
 use trueio_job::{FactsSource, Machine};
-use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind};
-use trueio_run::{Observer, Tick, watch_signals};
+use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind, error_chain};
+use trueio_run::machine::{MachineFacts, entropy, machine};
+use trueio_run::planning::{may_run, planned};
+use trueio_run::{Event, Observer, watch_signals};
 use trueio_study::{
     Brought, EMBEDDED, Head, JOURNAL_FORMAT, Journal, MODEST_DISK, Order, Refused, Samples, Standing, Study,
     Surroundings, Target, Variables, Watcher, conduct, embedded, from_folder, needs,
 };
 
-/// How long disks are watched idle before each row, in nanoseconds. Short, because rows are many.
+/// Length of the idle baseline before each row, in nanoseconds. Short, because there are many rows.
 const IDLE_NS: u64 = 20_000_000;
 
-/// What `trueio study` is for.
-pub(crate) const ABOUT: &str = "Repeat a published experiment: your figures next to the published ones";
+/// One-line description of `trueio study`.
+pub(crate) const ABOUT: &str = "Repeat a published experiment, and show your figures next to the published ones";
 
 /// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
     outputs(own_arguments(command))
 }
 
-/// Adds what is run, and on what.
+/// Adds the arguments for the study and its target.
 fn own_arguments(command: Command) -> Command {
     command
         .long_about(
-            "Repeats a published experiment as it was done, and as it should be, with evidence for every row; shows your figures \
-             next to the published ones, what agrees, what differs, and which published figures cannot be what they claim.\n\n\
-             `trueio study list` describes the studies. In a directory a study makes a file of its own, which is gone afterwards \
+            "Repeats a published experiment as published and with a corrected method, with evidence for every row. Shows your figures \
+             next to the published ones, where they agree and differ, and which published figures are impossible.\n\n\
+             `trueio study list` describes the studies. In a directory a study creates its own file, which is removed afterwards \
              whatever happens; an existing file or a block device is only read, unless --overwrite names it.",
         )
         .after_help("docs/studies.md describes what was published, what we found, and how to write a study.")
@@ -62,11 +63,11 @@ fn own_arguments(command: Command) -> Command {
         .arg(
             Arg::new("second")
                 .value_name("TARGET2")
-                .help("A second USB disk like the first, on the other transport: then none is switched (usb-transport)")
+                .help("A second USB disk, on the other transport: then none is switched (usb-transport)")
                 .value_hint(ValueHint::AnyPath)
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(flags::switch("quick", "Smaller, in less than two minutes; every figure is marked"))
+        .arg(flags::switch("quick", "Run a smaller version, in less than two minutes; the output lists what is smaller"))
         .arg(
             Arg::new("mode")
                 .long("mode")
@@ -90,22 +91,22 @@ fn own_arguments(command: Command) -> Command {
             Arg::new("set")
                 .long("set")
                 .value_name("OPTION=VALUE")
-                .help("A job option that overrides that of every row: size=256m")
+                .help("A job option for every row, instead of its own: size=256m")
                 .action(ArgAction::Append),
         )
         .arg(
             Arg::new("only")
                 .long("only")
                 .value_name("AXIS=VALUE,…")
-                .help("Only the rows with these values of an axis; can be repeated: job=read_iops,read_depth_1")
+                .help("Run only the rows with these values of an axis; can be repeated: job=read_iops,read_depth_1")
                 .action(ArgAction::Append),
         )
-        .arg(Arg::new("seed").long("seed").value_name("NUMBER").help("Seed of the order [default: drawn]").value_parser(value_parser!(u64)))
+        .arg(Arg::new("seed").long("seed").value_name("NUMBER").help("Seed of the order [default: random]").value_parser(value_parser!(u64)))
         .arg(
             Arg::new("overwrite")
                 .long("overwrite")
                 .value_name("TARGET")
-                .help("Write to this existing file or device, destroying what is on it; must name TARGET again (and TARGET2)")
+                .help("Write to this existing file or device, which destroys its content; must name TARGET again (and TARGET2)")
                 .action(ArgAction::Append)
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -113,23 +114,23 @@ fn own_arguments(command: Command) -> Command {
             Arg::new("overwrite-signature")
                 .long("overwrite-signature")
                 .value_name("NAMES")
-                .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                .help("Signatures on the device that may be destroyed, with the names of `wipefs`: gpt,ext4")
                 .requires("overwrite"),
         )
-        .arg(flags::switch("allow-exec", "Let a study from a folder start the programs that it names"))
+        .arg(flags::switch("allow-exec", "Allow a study from a folder to start the programs that it names"))
         .arg(flags::switch("trace-syscalls", "Record every system call of every row, with its cost (as root); it slows them"))
-        .arg(flags::switch("resume", "Go on with the last attempt at this study that was interrupted").conflicts_with("no-journal"))
-        .arg(flags::switch("no-journal", "Do not keep samples for --resume"))
+        .arg(flags::switch("resume", "Continue the last interrupted attempt at this study").conflicts_with("no-journal"))
+        .arg(flags::switch("no-journal", "Do not store samples for --resume"))
 }
 
-/// Adds what is printed and written.
+/// Adds the arguments for the outputs.
 fn outputs(command: Command) -> Command {
     command
         .arg(
             Arg::new("format")
                 .long("format")
                 .value_name("FORMAT")
-                .help("What is printed: the table, or rows as the source prints them")
+                .help("Output format: the table, or rows as the source prints them")
                 .help_heading("Output")
                 .default_value("table")
                 .value_parser(PossibleValuesParser::new(["table", "rows"])),
@@ -137,7 +138,7 @@ fn outputs(command: Command) -> Command {
         .arg(flags::output_file("json", "Write the study's record as JSON; - for stdout"))
         .arg(flags::output_file("html", "Write a self-contained page with plots"))
         .arg(
-            flags::switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+            flags::switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")
                 .help_heading("Output"),
         )
 }
@@ -148,41 +149,41 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if name == "list" {
         return list(matches);
     }
-    output::check(matches)?;
     let study = find(name)?;
     let order = order(&study, name, matches)?;
-    // From here on a signal ends it in order: a disk that was switched is brought back.
+    // From here on a signal ends the study in order: a switched disk is returned to its transport.
     let stop = watch_signals();
     let transports = transports(&study, &order)?;
-    output::refuse_to_replace(matches, target_paths(matches).into_iter())?;
+    output::check(matches, target_paths(matches).into_iter())?;
     if matches.get_one::<String>("format").is_some_and(|f| f == "rows") && study.definition.row_format.is_none() {
         return Err(Failure::refused(format!("--format rows: the source of `{name}` has no row format")));
     }
     let (journal, earlier, order) = journal(&study, order, matches)?;
     let kept = journal.as_ref().map(|journal| journal.path().to_owned());
+    let outputs = Outputs::reserve(matches, target_paths(matches).into_iter())?;
     let mut line = StudyLine { line: progress::Line::new(), standing: String::new() };
-    let mut place = Place { matches, engines: OnceCell::new(), transports };
-    let found = conduct(&study, &order, &mut place, journal, earlier, stop, &mut line);
+    let mut services = StudyServices { matches, engines: OnceCell::new(), transports };
+    let found = conduct(&study, &order, &mut services, journal, earlier, stop, &mut line);
     line.line.clear();
-    let restored = place.transports.take().map_or(Ok(()), |mut transports| transports.restore());
+    let restored = services.transports.take().map_or(Ok(()), |mut transports| transports.restore());
     let record = match found {
         Ok(record) => record,
         Err(Refused(why)) => {
-            // Nothing was measured: there is nothing to go on with, but in what an earlier attempt left.
+            // Nothing was measured: there is nothing to resume, except from an earlier attempt.
             if let Some(path) = kept.as_ref().filter(|_| !matches.get_flag("resume")) {
                 let _ = std::fs::remove_file(path);
             }
             return Err(Failure::refused(why));
         }
     };
-    deliver(&record, matches)?;
+    deliver(&record, outputs, matches)?;
     if let Err(why) = &restored {
-        eprintln!("error: the study is over, and its disk is not where it was\n  because: {why}");
+        eprintln!("error: the study has ended, but its disk is not on its previous transport\n  because: {why}");
     }
     if let Some(path) = kept {
         if record.outcome != Outcome::Complete {
             eprintln!(
-                "hint: `trueio study {name}` with the same arguments and --resume measures what is missing, and nothing else"
+                "hint: `trueio study {name}` with the same arguments and --resume measures only the missing rows"
             );
         } else if let Err(error) = std::fs::remove_file(&path) {
             eprintln!("warning: the journal `{}` could not be removed: {error}", path.display());
@@ -192,17 +193,17 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The USB transports that rows need; `None`: no row needs any.
+/// Returns the USB transports that rows need; `None`: no row needs any.
 fn transports(study: &Study, order: &Order) -> Result<Option<Transports>, Failure> {
     let needs = needs(study, order).map_err(|Refused(why)| Failure::refused(why))?;
     if needs.is_empty() && !order.others.is_empty() {
-        return Err(Failure::refused(format!("`{}` is done to one target, and two are named", study.name)));
+        return Err(Failure::refused(format!("`{}` takes one target, but two are named", study.name)));
     }
     let targets: Vec<Target> = std::iter::once(&order.target).chain(&order.others).cloned().collect();
     (!needs.is_empty()).then(|| Transports::new(&targets, &needs)).transpose()
 }
 
-/// A study by its name, or from a folder.
+/// Loads a study by its name, or from a folder.
 fn find(name: &str) -> Result<Study, Failure> {
     if is_folder(name) {
         return from_folder(Path::new(name)).map_err(|e| Failure::refused(e.to_string()));
@@ -210,7 +211,7 @@ fn find(name: &str) -> Result<Study, Failure> {
     embedded(name).map_err(|why| Failure::refused(format!("{why}\n\nhint: `trueio study list` describes them")))
 }
 
-/// True if a study's name is that of a folder, and not of a study of the program.
+/// Returns true if a study's name is that of a folder, and not of a built-in study.
 fn is_folder(name: &str) -> bool {
     name.contains('/') || (Path::new(name).is_dir() && !EMBEDDED.iter().any(|study| study.name == name))
 }
@@ -232,7 +233,9 @@ fn order(study: &Study, name: &str, matches: &ArgMatches) -> Result<Order, Failu
             Failure::refused(format!("--set `{text}`: an option and its value are expected, `size=256m`"))
         })?;
         if ["filename", "directory", "overwrite_existing", "overwrite_signature", "stonewall"].contains(&option) {
-            return Err(Failure::refused(format!("--set `{option}`: name the target, and --overwrite, instead")));
+            return Err(Failure::refused(format!(
+                "--set cannot set `{option}`; name the target, and --overwrite, instead"
+            )));
         }
         extra.push((option.to_owned(), value.to_owned()));
     }
@@ -272,43 +275,43 @@ fn order(study: &Study, name: &str, matches: &ArgMatches) -> Result<Order, Failu
     })
 }
 
-/// One target or two, as they were named.
+/// One target or two, as typed.
 fn target_paths(matches: &ArgMatches) -> Vec<&Path> {
     std::iter::once(target_path(matches)).chain(matches.get_one::<PathBuf>("second").map(PathBuf::as_path)).collect()
 }
 
-/// What the study is done to, by what the path names. `named` are the paths that may be overwritten, `all` the targets.
+/// Classifies the target by its path. `named` are the paths that may be overwritten, `all` the targets.
 fn target(path: &Path, named: &[&PathBuf], all: &[&Path], matches: &ArgMatches) -> Result<Target, Failure> {
-    // As texts: paths that differ in a slash would compare equal.
+    // Compared as text, because paths that differ in a slash would compare equal.
     let is_among = |named: &PathBuf, all: &[&Path]| all.iter().any(|path| path.as_os_str() == named.as_os_str());
     let other = named.iter().find(|named| !is_among(named, all));
     let is_left_out = !named.is_empty() && !named.iter().any(|named| is_among(named, &[path]));
     if let Some(other) = other.or(named.first().filter(|_| is_left_out)) {
         return Err(Failure::refused(format!(
-            "--overwrite names `{}`, but the target is `{}`: both must be the same, letter by letter",
+            "--overwrite names `{}`, but the target is `{}`: both must be spelled the same",
             other.display(),
             path.display()
         )));
     }
     let overwrite = (!named.is_empty()).then_some(());
     let text = path.to_str().ok_or_else(|| Failure::refused(format!("`{}` is not UTF-8", path.display())))?;
-    match Live::touching_nothing().look(text) {
+    match MachineFacts::without_probing().look(text) {
         trueio_job::Target::Missing => Err(Failure::refused(format!(
-            "`{text}` does not exist\n\nhint: a directory, an existing file or a block device is needed"
+            "`{text}` does not exist\n\nhint: name a directory, an existing file or a block device"
         ))),
         trueio_job::Target::Unreadable(why) => {
-            Err(Failure::refused(format!("`{text}` cannot be looked at\n  because: {why}")))
+            Err(Failure::refused(format!("`{text}` cannot be examined\n  because: {why}")))
         }
         trueio_job::Target::Present(facts) => match facts.kind {
             TargetKind::Directory if overwrite.is_some() => Err(Failure::refused(format!(
-                "`{text}` is a directory: a study makes its own file there and overwrites nothing"
+                "`{text}` is a directory: a study creates its own file there and overwrites nothing"
             ))),
             TargetKind::Directory => {
                 let name = format!("trueio-study-{:08x}.dat", entropy() as u32);
                 Ok(Target::NewFile { path: path.join(name).to_string_lossy().into_owned() })
             }
             TargetKind::CharacterDevice => {
-                Err(Failure::refused(format!("`{text}` is a character device: there is no disk in it")))
+                Err(Failure::refused(format!("`{text}` is a character device: it is no disk")))
             }
             TargetKind::File | TargetKind::BlockDevice => Ok(Target::Existing {
                 path: text.to_owned(),
@@ -319,12 +322,14 @@ fn target(path: &Path, named: &[&PathBuf], all: &[&Path], matches: &ArgMatches) 
     }
 }
 
-/// The journal: a new one, the one to go on with, or none. The order then has that one's seed.
+/// Opens the journal: a new one, the one to resume, or none. The order then has the seed of the resumed one.
 fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<Journal>, Samples, Order), Failure> {
     if matches.get_flag("no-journal") {
         return Ok((None, Samples::new(), order));
     }
-    let failed = |error: &dyn std::error::Error| Failure::refused(chain("the study cannot be kept", Some(error)));
+    let failed = |error: &dyn std::error::Error| {
+        Failure::refused(error_chain("the study's journal cannot be used", Some(error)))
+    };
     let directory = trueio_store::default_directory().map_err(|e| failed(&e))?.join("studies");
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let targets: Vec<String> =
@@ -347,7 +352,7 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
         let journals = all.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
         let path = Journal::newest(journals, &head).map_err(|other| match other {
             Some(error) => failed(&error),
-            None => Failure::refused(format!("there is no interrupted attempt at `{}` to go on with", study.name)),
+            None => Failure::refused(format!("there is no interrupted attempt at `{}` to resume", study.name)),
         })?;
         let earlier = Journal::head(&path).map_err(|e| failed(&e))?;
         head.seed = earlier.seed;
@@ -355,9 +360,9 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
         let order = Order { seed: head.seed, ..order };
         return Ok((Some(journal), samples, order));
     }
-    // A study without a place for its journal is still a study.
+    // A study without a directory for its journal runs anyway.
     if let Err(error) = std::fs::create_dir_all(&directory) {
-        eprintln!("warning: `{}` cannot be made, so --resume will not work: {error}", directory.display());
+        eprintln!("warning: `{}` cannot be created, so --resume will not work: {error}", directory.display());
         return Ok((None, Samples::new(), order));
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -366,24 +371,24 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
     Ok((Some(journal), Samples::new(), order))
 }
 
-/// What a study asks of the program.
-struct Place<'a> {
+/// The services of the program that a study uses: planning, engines, USB transports.
+struct StudyServices<'a> {
     matches: &'a ArgMatches,
-    /// Asked once, when the first row names an engine.
+    /// Determined once, when the first row names an engine.
     engines: OnceCell<Vec<Availability>>,
     transports: Option<Transports>,
 }
 
-impl Surroundings for Place<'_> {
+impl Surroundings for StudyServices<'_> {
     fn plan(&mut self, jobs: &[JobSpec], programs: &[String]) -> Result<Plan, Refused> {
         let idle_ns = if self.matches.get_flag("no-evidence") { 0 } else { IDLE_NS };
-        let beside = output::beside(self.matches, &[]);
-        let machine = Machine { programs: programs.to_vec(), beside, ..machine(idle_ns) };
+        let command_files = output::command_files(self.matches, &[]);
+        let machine = Machine { programs: programs.to_vec(), command_files, ..machine(idle_ns) };
         planned(jobs, &machine, may_run).map_err(|e| Refused(e.into_text()))
     }
 
     fn lacks(&mut self, job: &JobSpec) -> Option<String> {
-        // What the user asked of every row is refused as a whole.
+        // Options that the user set for every row are refused as a whole.
         let asks = |option: &str| {
             job.options
                 .get(option)
@@ -404,13 +409,13 @@ impl Surroundings for Place<'_> {
     }
 
     fn bring(&mut self, needs: &BTreeMap<String, String>, _: &Target) -> Result<Brought, String> {
-        let transports = self.transports.as_mut().ok_or("nothing was looked at before")?;
+        let transports = self.transports.as_mut().ok_or("no disk was read before")?;
         transports.bring(needs)
     }
 }
 
-/// Why the engine that a study's row names does not work here. One that the user asked of every row is refused by the
-/// plan instead.
+/// Returns the reason why the engine of a study's row does not work here. An engine that the user set for
+/// every row is refused by the plan instead.
 fn engine_lacking(job: &JobSpec, engines: &[Availability]) -> Option<String> {
     let given =
         job.options.get("ioengine").filter(|given| !matches!(given.origin, trueio_model::Origin::Flag { .. }))?;
@@ -418,7 +423,7 @@ fn engine_lacking(job: &JobSpec, engines: &[Availability]) -> Option<String> {
     Some(format!("the engine `{}` does not work here ({})", given.text, found.reason))
 }
 
-/// Whether a program can be found where the shell would look for it.
+/// Returns true if a program is in PATH.
 fn is_installed(program: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let is_program = |path: &std::path::Path| {
@@ -437,13 +442,15 @@ struct StudyLine {
 }
 
 impl Observer for StudyLine {
-    fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
-        self.line.preparing(path, done_bytes, size_bytes);
-    }
-
-    fn progress(&mut self, tick: &Tick) {
-        let rate = trueio_model::units::format_bandwidth(tick.bytes_per_s);
-        self.line.show(&format!("{}  {rate}", self.standing));
+    fn notify(&mut self, event: Event<'_>) {
+        match event {
+            Event::Preparing { .. } => self.line.notify(event),
+            Event::Progress(tick) => {
+                let rate = trueio_model::units::format_bandwidth(tick.bytes_per_s);
+                self.line.show(&format!("{}  {rate}", self.standing));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -478,7 +485,8 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 })
             })
             .collect();
-        let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::failed("the list is no JSON", &e))?;
+        let text = serde_json::to_string_pretty(&all)
+            .map_err(|e| Failure::failed("the list cannot be written as JSON", &e))?;
         output::print_all(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -505,7 +513,7 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         text.push('\n');
     }
     let promise = format!(
-        "`trueio study NAME [TARGET]` runs one. What --quick takes at most is computed for an idle machine with a disk of {}.",
+        "`trueio study NAME [TARGET]` runs one. The limit of --quick is computed for an idle machine with a disk of {}.",
         MODEST_DISK.words()
     );
     trueio_report::wrap(&mut text, "", 0, &promise, width);
@@ -513,13 +521,13 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The seconds that the quick mode of a study takes at most on a modest disk.
+/// Returns the upper limit of the quick mode's duration on a modest disk, in seconds.
 fn quick_s(study: &Study) -> Result<u64, Failure> {
     let longest = study.longest(&study.usual_modes(), true, MODEST_DISK);
     Ok(longest.map_err(|e| Failure::refused(e.to_string()))?.as_secs_f64().ceil() as u64)
 }
 
-fn deliver(record: &StudyRecord, matches: &ArgMatches) -> Result<(), Failure> {
+fn deliver(record: &StudyRecord, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let rows = matches.get_one::<String>("format").is_some_and(|f| f == "rows");
     let page = |is_terminal| trueio_report::study_terminal(record, &output::style(is_terminal));
@@ -532,17 +540,12 @@ fn deliver(record: &StudyRecord, matches: &ArgMatches) -> Result<(), Failure> {
     } else {
         results.push(output::print_all(&page(std::io::stdout().is_terminal())));
     }
-    for (name, path) in output::files(matches) {
-        let text = match name {
+    results.push(outputs.write(|name| {
+        Ok(match name {
             "json" => format!("{}\n", trueio_report::study_json(record)),
             _ => trueio_report::study_html(record),
-        };
-        let written = output::write_file(path, &text);
-        if name == "html" && written.is_ok() {
-            eprintln!("page: {}", path.display());
-        }
-        results.push(written);
-    }
+        })
+    }));
     results.into_iter().collect()
 }
 
@@ -552,7 +555,7 @@ mod tests {
     use trueio_model::{EngineKind, Origin};
 
     #[test]
-    fn a_row_whose_engine_does_not_work_here_is_left_out_and_one_that_the_user_asked_for_is_not() {
+    fn a_row_is_skipped_if_its_engine_does_not_work_here_unless_the_user_set_the_engine() {
         let uring = |works| Availability { engine: EngineKind::IoUring, works, reason: "EPERM".to_owned() };
         let with = |origin| {
             let mut job = JobSpec::new("a");

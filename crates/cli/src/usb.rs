@@ -1,11 +1,12 @@
-//! `trueio usb`: which transport each USB disk runs on, why, and how to change it.
+//! `trueio usb`: the transport of each USB disk, its reason, and how to change it.
 //!
-//! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if it
-//! may. `switch` changes something, and prints its plan first. `trueio_device::usb` interprets the facts; this
+//! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if permitted.
+//! `switch` changes the transport, and prints its plan first. `trueio_device::usb` interprets the facts; this
 //! folder prints them.
 
 mod explain;
 mod list;
+mod lock;
 mod other;
 mod studied;
 mod switch;
@@ -17,8 +18,8 @@ use std::process::ExitCode;
 pub(crate) use studied::Transports;
 use trueio_device::System;
 
-/// What `trueio usb` is for.
-pub(crate) const ABOUT: &str = "USB disks: UAS or BOT, why, and how to change it";
+/// One-line description of `trueio usb`.
+pub(crate) const ABOUT: &str = "List USB disks, explain their transport (UAS or BOT), and switch it";
 
 /// The command line of `trueio usb`.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -27,15 +28,15 @@ pub(crate) fn arguments(command: Command) -> Command {
         .arg_required_else_help(true)
         .subcommand(
             recorded(Command::new("list"))
-                .about("Every USB disk: driver, link, what it offers, queue depth, block devices, mounts")
+                .about("Lists every USB disk: driver, link, offered transports, queue depth, block devices, mounts")
                 .arg(switch("tree", "Print the tree of buses, hubs and devices only").conflicts_with("table"))
                 .arg(switch("table", "Print the table of disks only"))
                 .arg(switch("json", "Print every fact with its source, as JSON").conflicts_with_all(["tree", "table"])),
         )
         .subcommand(
             recorded(Command::new("explain"))
-                .about("Why a disk runs on UAS or BOT: the kernel's rules, trouble, what can be changed")
-                .arg(disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number; all if none is named"))
+                .about("Explains why a disk runs on UAS or BOT: the kernel's rules, errors, possible changes")
+                .arg(disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number; all disks by default"))
                 .arg(switch("json", "Print the rules and facts with their sources, as JSON")),
         )
         .subcommand(switch::arguments())
@@ -65,18 +66,18 @@ fn recorded(command: Command) -> Command {
         Arg::new("recorded")
             .long("recorded")
             .value_name("FOLDER")
-            .help("Look at a recorded copy of /proc and /sys instead of this machine")
+            .help("Read a recorded copy of /proc and /sys instead of this machine")
             .hide(true)
             .value_hint(ValueHint::DirPath)
             .value_parser(value_parser!(PathBuf)),
     )
 }
 
-/// The live machine, or the recorded one.
+/// Returns the live machine, or the recorded one.
 fn system(matches: &ArgMatches) -> Result<System, Failure> {
     match matches.get_one::<PathBuf>("recorded") {
         None => Ok(System::live()),
         Some(folder) => System::recorded(folder)
-            .map_err(|e| Failure::refused(format!("`{}` is no recorded machine\n  because: {e}", folder.display()))),
+            .map_err(|e| Failure::refused(format!("`{}` is not a recorded machine\n  because: {e}", folder.display()))),
     }
 }

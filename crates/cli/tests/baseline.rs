@@ -1,4 +1,4 @@
-//! `trueio baseline`, as somebody with a new disk uses it.
+//! `trueio baseline`, as a user with a new disk runs it.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn whole() -> &'static Whole {
 }
 
 #[test]
-fn a_directory_is_measured_in_seven_phases_and_nothing_is_left_behind() {
+fn a_directory_is_measured_in_seven_phases_and_nothing_is_left() {
     let whole = whole();
     whole.ran.assert_code(0);
     assert_eq!(whole.left, [""; 0]);
@@ -102,7 +102,7 @@ fn the_page_is_self_contained_and_has_plots() {
 }
 
 #[test]
-fn stdout_has_the_table_and_stderr_only_says_where_the_page_is() {
+fn stdout_has_the_table_and_stderr_only_the_path_of_the_page() {
     let ran = &whole().ran;
     for word in ["bandwidth", "IOPS", "p50", "p99.9", "max", "evidence", "seq-read-1m", "append-4k-fdatasync"] {
         assert!(ran.out.contains(word), "`{word}` is missing\n{ran:?}");
@@ -113,7 +113,7 @@ fn stdout_has_the_table_and_stderr_only_says_where_the_page_is() {
     assert!(lines[0].starts_with("page: ") && lines[0].ends_with("page.html"), "{ran:?}");
 }
 
-/// Goal: a target that exists is not changed by a baseline that was not told to.
+/// Goal: a baseline without `--overwrite` does not change an existing target.
 /// Method: content, size and times of the file before and after; links to it too.
 #[test]
 fn an_existing_file_is_only_read() {
@@ -155,13 +155,13 @@ fn a_block_device_is_only_read() {
 }
 
 #[test]
-fn overwriting_needs_the_target_named_letter_by_letter() {
+fn overwriting_needs_the_exact_name_of_the_target() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data.img", 16 << 20);
     let before = sandbox.listing();
     for other in ["./data.img", "data.img/", "other.img", "."] {
         let ran = sandbox.run(&["baseline", "--quick", "data.img", "--overwrite", other]);
-        ran.assert_refused(&[&format!("--overwrite names `{other}`"), "letter by letter"]);
+        ran.assert_refused(&[&format!("--overwrite names `{other}`"), "spelled the same"]);
     }
     sandbox.run(&["baseline", "--quick", ".", "--overwrite", "."]).assert_refused(&["`.` is a directory"]);
     assert_eq!(sandbox.listing(), before);
@@ -180,12 +180,12 @@ fn a_target_with_a_colon_in_its_name_is_one_target() {
 }
 
 #[test]
-fn what_is_not_there_or_no_disk_is_refused() {
+fn missing_targets_and_targets_that_are_no_disk_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(&["baseline", "nowhere"]).assert_refused(&["`nowhere` does not exist", "hint: "]);
     sandbox.run(&["baseline", "/dev/null"]).assert_refused(&["`/dev/null` is a character device"]);
     sandbox.write("small", "x");
-    sandbox.run(&["baseline", "small"]).assert_refused(&["`small` has 1 B", "at least 16 MiB"]);
+    sandbox.run(&["baseline", "small"]).assert_refused(&["the size of `small` is 1 B", "at least 16 MiB"]);
     std::os::unix::fs::symlink("gone", sandbox.path("link")).expect("a link");
     sandbox.run(&["baseline", "link"]).assert_refused(&["a symbolic link to nothing"]);
     assert_eq!(sandbox.run(&["history"]).out, "");
@@ -207,7 +207,7 @@ fn a_directory_with_too_little_space_is_refused() {
 /// tmpfs accepts O_DIRECT since Linux 6.6 and stays in memory: its figures are of memory, and must
 /// not be taken for a disk's.
 #[test]
-fn a_directory_in_memory_is_never_supported_and_the_output_says_why() {
+fn a_directory_in_memory_is_never_supported_and_the_reason_is_printed() {
     if lacks("tmpfs") {
         return;
     }

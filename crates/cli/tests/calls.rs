@@ -62,7 +62,7 @@ fn each_blocking_engine_makes_the_calls_of_its_name() {
 }
 
 #[test]
-fn a_sync_call_at_the_end_is_the_one_that_was_asked_for() {
+fn the_final_sync_call_is_the_one_that_the_job_sets() {
     if lacks("strace") {
         return;
     }
@@ -83,7 +83,7 @@ fn a_sync_call_at_the_end_is_the_one_that_was_asked_for() {
 /// Goal: a file is made as a published program made it.
 /// Method: one block of 4 KiB is written to the end of 16 MiB; what the file has then is what it was given.
 #[test]
-fn a_new_file_is_allocated_or_a_hole_or_empty_as_asked_for() {
+fn fallocate_decides_whether_a_new_file_is_allocated_a_hole_or_empty() {
     let sandbox = Sandbox::new();
     let made = |name: &str, fallocate: &str| {
         let job = format!(
@@ -131,7 +131,7 @@ fn direct_writes_from_a_misaligned_buffer_fail_the_run_and_are_contradicted() {
     }
 }
 
-/// Goal: the state that says what can be compared after a power cut outlasts one.
+/// Goal: the saved state, which is needed to compare blocks after a power cut, is itself durable.
 #[test]
 fn a_verify_state_is_flushed_when_it_is_written() {
     if lacks("strace") {
@@ -140,7 +140,8 @@ fn a_verify_state_is_flushed_when_it_is_written() {
     let sandbox = Sandbox::new();
     let job = "run --rw write --size 64k --verify crc32c --verify_state_save --no-evidence --no-history";
     let lines = calls(&sandbox, "openat,fsync", job);
-    let opened = lines.iter().position(|line| line.contains("-verify.state")).expect("it is opened");
+    let opened = lines.iter().position(|line| line.contains("-verify.state") && line.contains("O_CREAT"));
+    let opened = opened.expect("it is created");
     let number = lines[opened].rsplit_once("= ").expect("a descriptor").1;
     assert!(lines[opened..].iter().any(|line| line.contains(&format!("fsync({number})"))), "{lines:?}");
 }

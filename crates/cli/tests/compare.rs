@@ -1,4 +1,4 @@
-//! `trueio compare`: live and over records, its answers, gates and exit codes, and what it says of bad input.
+//! `trueio compare`: live and over records, its answers, gates and exit codes, and its messages for bad input.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 use trueio_model::{Comparison, Conclusion, GateVerdict, Metric, Outcome, Verdict};
 
-/// A modelled disk that takes as long as `compare` is told: exact, and quick.
+/// A modelled disk with the given latency: exact, and quick.
 const MODEL: &[&str] = &[
     "compare",
     "--no-evidence",
@@ -43,7 +43,7 @@ fn answer(comparison: &Comparison, side: usize, metric: Metric) -> &trueio_model
 }
 
 #[test]
-fn a_disk_that_takes_10_percent_longer_is_called_so_in_every_output_and_equals_are_not() {
+fn a_disk_10_percent_slower_is_reported_in_every_output_and_equal_ones_are_not() {
     let sandbox = Sandbox::new();
     let vary = ["--vary", "simulated=service=100us,service=110us,service=100us"];
     let outputs = ["--html", "page.html", "--markdown", "summary.md", "--junit", "tests.xml"];
@@ -74,18 +74,18 @@ fn a_disk_that_takes_10_percent_longer_is_called_so_in_every_output_and_equals_a
     assert!(summary.contains("| IOPS |") && summary.contains("slower by more than 5 %"), "{summary}");
     assert!(tests.contains("<testcase classname=\"trueio.compare\" name=\"B IOPS\">"), "{tests}");
     assert_eq!(comparison.parts[0].sides[1].name, "simulated=service=110us");
-    assert!(sandbox.listing().iter().all(|line| !line.contains(".dat")), "files are left behind");
+    assert!(sandbox.listing().iter().all(|line| !line.contains(".dat")), "files remain");
 }
 
 #[test]
-fn a_gate_fails_with_1_if_shown_passes_with_0_if_absent_and_says_3_if_it_cannot_be_told() {
+fn a_gate_exits_with_1_if_shown_0_if_absent_and_3_if_undecided() {
     let sandbox = Sandbox::new();
     let vary = ["--vary", "simulated=service=100us,service=110us"];
     for (condition, code, verdict) in [
         ("p50 > +5%", 1, GateVerdict::Shown),
         ("p50 > +20%", 0, GateVerdict::Absent),
         ("iops < -5%", 1, GateVerdict::Shown),
-        // The model costs nothing of a processor that could be told apart in so few I/Os.
+        // The model uses too little CPU time for a difference to show in so few I/Os.
         ("iops < 0.5x", 0, GateVerdict::Absent),
     ] {
         let gate = ["--fail-if", condition, "--junit", "tests.xml"];
@@ -106,19 +106,19 @@ fn a_gate_fails_with_1_if_shown_passes_with_0_if_absent_and_says_3_if_it_cannot_
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_before_anything_is_touched() {
+fn invalid_requests_are_refused_before_anything_is_touched() {
     let sandbox = Sandbox::new();
     let cases: &[(&[&str], &str)] = &[
-        (&["compare"], "needs two sides"),
-        (&["compare", "--vary", "iodepth=1,2"], "--vary makes the sides from one job"),
+        (&["compare"], "at least two sides"),
+        (&["compare", "--vary", "iodepth=1,2"], "--vary creates the sides from one job"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth"], "an option and its values are expected"),
-        (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth=1"], "two values or more"),
+        (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth=1"], "at least two values"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepht=1,2"], "iodepth"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "bs=1k,2k", "--vary", "bs=1k,2k"], "is given twice"),
         (&["compare", "a", "b", "--fail-if", "p98 > +5%"], "column 1: a metric is expected, not `p98`"),
         (&["compare", "a", "b", "--margin", "none"], "--margin `none`"),
-        (&["compare", "a", "b", "--until", "speed"], "no metric"),
-        (&["compare", "--live", "baseline:none", "baseline:none"], "is no preset"),
+        (&["compare", "a", "b", "--until", "speed"], "is not a metric"),
+        (&["compare", "--live", "baseline:none", "baseline:none"], "is not a preset"),
         (&["compare", "--live", "missing.toml", "other.toml"], "cannot be read"),
     ];
     for (arguments, sentence) in cases {
@@ -155,7 +155,7 @@ fn two_job_files_on_one_real_file_have_evidence_and_a_verdict_each() {
     // The same on every machine: 64 KiB reads move more bytes.
     let bandwidth = answer(&comparison, 1, Metric::Bandwidth);
     assert!(bandwidth.ratio.is_some_and(|ratio| ratio.estimate > 1.0), "{bandwidth:?}\n{ran:?}");
-    assert_eq!(sandbox.listing(), before, "files are left behind");
+    assert_eq!(sandbox.listing(), before, "files remain");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn run_record(sandbox: &Sandbox, name: &str, more: &[&str]) -> String {
 }
 
 #[test]
-fn two_records_are_compared_in_the_past_tense_and_a_gate_on_them_cannot_be_told() {
+fn two_records_are_compared_in_the_past_tense_and_a_gate_on_them_is_undecided() {
     let sandbox = Sandbox::new();
     let a = run_record(&sandbox, "a.json", &[]);
     let b = run_record(&sandbox, "b.json", &["--simulated", "service=120us"]);
@@ -264,7 +264,7 @@ fn two_records_are_compared_in_the_past_tense_and_a_gate_on_them_cannot_be_told(
 }
 
 #[test]
-fn records_of_other_work_are_refused_by_name_unless_the_difference_is_accepted() {
+fn records_of_different_loads_are_refused_unless_the_difference_is_accepted() {
     let sandbox = Sandbox::new();
     let a = run_record(&sandbox, "a.json", &[]);
     let b = run_record(&sandbox, "b.json", &["--bs", "64k"]);
@@ -275,7 +275,7 @@ fn records_of_other_work_are_refused_by_name_unless_the_difference_is_accepted()
 }
 
 #[test]
-fn bad_records_are_named_for_what_they_are() {
+fn bad_records_are_described_in_the_error() {
     let sandbox = Sandbox::new();
     let good = run_record(&sandbox, "good.json", &[]);
     let text = fs::read_to_string(&good).expect("a record");
@@ -291,7 +291,7 @@ fn bad_records_are_named_for_what_they_are() {
         ("edited", text.replacen("\"sub_bits\": 7", "\"sub_bits\": 6", 1), "damaged"),
         ("empty", String::new(), "not JSON"),
         ("nothing", empty_run, "nothing was measured"),
-        ("fio-broken", "{\"fio version\" : \"fio-3.42\", \"jobs\" : [".to_owned(), "no run of fio's"),
+        ("fio-broken", "{\"fio version\" : \"fio-3.42\", \"jobs\" : [".to_owned(), "is not a valid result of fio"),
         ("fio-idle", "{\"fio version\" : \"fio-3.42\", \"jobs\" : []}".to_owned(), "no I/O"),
     ];
     for (name, content, sentence) in cases {
@@ -306,7 +306,7 @@ fn bad_records_are_named_for_what_they_are() {
 }
 
 #[test]
-fn one_io_zero_variance_and_missing_figures_divide_nothing() {
+fn one_io_zero_variance_and_missing_figures_give_no_ratio() {
     let sandbox = Sandbox::new();
     let long = run_record(&sandbox, "long.json", &[]);
     let one = sandbox.aside("one.json");
@@ -334,7 +334,7 @@ const FIO: &str = r#"fio: a warning before the JSON
   "clat_ns" : {"min" : 9000, "max" : 300000, "mean" : 16000.0, "stddev" : 1.0, "N" : 100000, "percentile" : {"50.000000" : 15000, "99.000000" : 90000, "99.900000" : 200000}}}}]}"#;
 
 #[test]
-fn runs_of_fio_are_shown_side_by_side_without_an_interval_that_they_do_not_have() {
+fn results_of_fio_are_shown_next_to_each_other_without_an_interval() {
     let sandbox = Sandbox::new();
     let (a, b) = (sandbox.aside("a.json"), sandbox.aside("b.json"));
     fs::write(&a, FIO.replace("IOPS", "50000.0")).expect("a file");

@@ -1,5 +1,5 @@
-//! Goal: on real files, comparisons of a job with itself name a winner no more often than they say; and a stop of two
-//! seconds shows in the latencies of who was waiting.
+//! Goal: on real files, comparisons of a job with itself name a winner no more often than the stated probability; and a stop
+//! of two seconds is part of the latencies of the waiting I/Os.
 //!
 //! Method: 6 comparisons on a tmpfs in each test run; `TRUEIO_LIVE_COMPARISONS=40` makes it 40 (about two minutes). The bar is the
 //! count that 5 % of wrong answers pass in one of a thousand test runs.
@@ -103,11 +103,11 @@ fn exact_latencies_ms(count: usize, service_ms: f64, stall: (f64, f64)) -> Vec<f
     found
 }
 
-/// Goal: a stop of 2 s in 10 s at 1000 I/Os a second is charged to everybody who was due in it; the figure that a closed loop
-/// gives stands beside it and is another.
-/// Method: the modelled disk, and the same worked out request by request.
+/// Goal: a stop of 2 s in 10 s at 1000 I/Os per second is part of the latency of every I/O that was due during it. The figure of
+/// a closed loop is printed next to it and differs.
+/// Method: the modelled disk, and the same computed request by request.
 #[test]
-fn a_stop_of_2_s_shows_its_true_p99_and_maximum_from_the_intended_start_and_not_from_the_submission() {
+fn a_stall_of_2_s_is_in_p99_and_maximum_from_the_intended_start_and_not_from_the_submission() {
     let sandbox = Sandbox::new();
     let (_, record) = sandbox.record(&[
         "run",
@@ -151,7 +151,7 @@ fn a_stop_of_2_s_shows_its_true_p99_and_maximum_from_the_intended_start_and_not_
 
 /// The same with a real filesystem that is frozen for 2 s.
 #[test]
-fn a_frozen_filesystem_shows_in_p99_from_the_intended_start() {
+fn a_frozen_filesystem_is_visible_in_p99_from_the_intended_start() {
     if lacks("root") || lacks("loop") {
         return;
     }

@@ -1,5 +1,4 @@
-//! `trueio device`: every fact with the one who says so, in words and as JSON; and the plan holds to
-//! what it says.
+//! `trueio device`: every fact with its source, as text and as JSON; the plan follows these facts.
 
 mod common;
 
@@ -22,7 +21,7 @@ fn facts<'a>(document: &'a Value, path: &str, found: &mut Vec<(String, &'a Value
 /// Method: a directory, a file and, as root, a loop device; each fact of the JSON is looked for in
 /// the words by its source.
 #[test]
-fn every_fact_stands_with_the_one_who_says_so_in_words_and_in_json() {
+fn every_fact_has_its_source_in_text_and_in_json() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     let disk = (!lacks("loop")).then(|| Loop::new(&sandbox, "disk.img", 16 << 20));
@@ -40,7 +39,7 @@ fn every_fact_stands_with_the_one_who_says_so_in_words_and_in_json() {
         for (name, fact) in &found {
             let source = fact["source"].as_str().expect("a text");
             assert!(!source.is_empty(), "{path} {name} has no source");
-            // How much is free changes between two questions; who says so does not.
+            // The free space may change between two calls; its source does not.
             assert!(text.contains(&joined(source)), "{path} {name}: `{source}` is not in the words\n{}", words.out);
             if fact["value"].is_null() {
                 assert!(source.contains(' '), "{path} {name}: not known, and no reason: {source}");
@@ -58,16 +57,16 @@ fn every_fact_stands_with_the_one_who_says_so_in_words_and_in_json() {
 }
 
 #[test]
-fn what_is_no_target_is_refused() {
+fn paths_that_are_no_targets_are_refused() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["device", "nowhere"]).assert_refused(&["`nowhere` cannot be looked at", "No such file"]);
+    sandbox.run(&["device", "nowhere"]).assert_refused(&["`nowhere` cannot be examined", "No such file"]);
 }
 
-/// Goal: what a target says that it cannot do is refused while planning and not found at the first I/O.
-/// Method: `device --json` on this directory and on a loop device; where it says no, a job that
-/// needs it is refused; where it says yes, it is not.
+/// Goal: a feature that a target does not support is refused while planning and not found at the first I/O.
+/// Method: `device --json` on this directory and on a loop device: a job that needs an unsupported feature is
+/// refused, and one that needs a supported feature is not.
 #[test]
-fn a_job_that_needs_what_the_device_says_it_has_not_is_refused_while_planning() {
+fn a_job_that_needs_a_missing_device_feature_is_refused_while_planning() {
     let sandbox = Sandbox::new();
     let disk = (!lacks("loop")).then(|| Loop::new(&sandbox, "disk.img", 16 << 20));
     for path in std::iter::once(".").chain(disk.iter().map(|disk| disk.device.as_str())) {
@@ -84,7 +83,7 @@ fn a_job_that_needs_what_the_device_says_it_has_not_is_refused_while_planning() 
                 job(&["--rw", "read", "--hipri"]).assert_refused(&["rule: poll_impossible", "queue/io_poll is 0"])
             }
             Some(true) => job(&["--rw", "read", "--hipri"]).assert_code(0),
-            None => eprintln!("skipped: nobody says whether the disk under {path} can be polled"),
+            None => eprintln!("skipped: it is unknown whether the disk under {path} can be polled"),
         }
         let by_statx = document["direct"]["atomic_write"]["value"]["max_bytes"].as_u64();
         let by_queue = limits["atomic_write_max_bytes"]["value"].as_u64();

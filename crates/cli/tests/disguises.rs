@@ -1,7 +1,7 @@
-//! A disk that is in use is not written, whatever it is called and whatever lies between.
+//! A disk that is in use is not written, under any name and through any layers.
 //!
-//! Cannot see: dm, md and bcache, which this kernel may not have. `crates/device/tests/machines.rs`
-//! asks recorded trees of them; the laboratory runs real ones.
+//! Limits: dm, md and bcache, which this kernel may not have, are not tested here. `crates/device/tests/machines.rs`
+//! reads recorded trees with them; the lab runs real ones.
 
 mod common;
 
@@ -41,8 +41,8 @@ fn write_partition_table(image: &Path, bytes: u64) {
     fs::OpenOptions::new().write(true).open(image).and_then(|f| f.write_all_at(&table, 446)).expect("a table");
 }
 
-/// The partition in that table; gone when dropped. The kernel is told of it, for it may have no
-/// reader of such tables, and would keep it when the loop device is detached.
+/// The partition in that table, removed on drop. It is added explicitly, because the kernel may not read such tables,
+/// and would keep the partition when the loop device is detached.
 struct Partition<'a> {
     disk: &'a Loop,
     device: String,
@@ -79,8 +79,8 @@ fn node_of(sandbox: &Sandbox, device: &str, name: &str) -> String {
 }
 
 /// Goal: the same device under another name, and other devices with the same bytes, are recognised.
-/// Method: ext4 on a loop device, mounted; asked through its name, a link, a node made by hand, an
-/// open descriptor, a twin over the same file, a loop device over the loop device. The mount is
+/// Method: ext4 on a loop device, mounted; named by its path, a link, a node of mknod, an open
+/// descriptor, a second loop device over the same file, a loop device over the loop device. The mount is
 /// then moved to a bind mount, and the first unmounted.
 #[test]
 fn a_mounted_disk_is_not_written_under_any_name() {
@@ -153,16 +153,16 @@ fn a_whole_disk_with_a_mounted_partition_is_not_written() {
     write_partition_table(&backing, bytes);
     let disk = Loop::over(&backing, &[]);
     let partition = Partition::of(&disk, bytes);
-    tool("mkfs.ext4", &["-q", "-F", &partition.device]).expect("a filesystem");
+    trueio_testkit::make_filesystem("ext4", &partition.device).expect("a filesystem");
     let mount = mount_read_only(&sandbox, &partition.device);
     let sentence = format!("`{}` is mounted at", partition.device.trim_start_matches("/dev/"));
     for path in [&disk.device, &partition.device] {
         assert_not_written(&sandbox, path, "rule: target_mounted", &sentence, &|| disk.content());
     }
-    // A disk whose only partition is free still carries a partition table.
+    // A disk whose only partition is free still has a partition table.
     drop(mount);
     let job = ["run", "--rw", "write", "--size", "64k", "--filename", &disk.device, "--overwrite_existing"];
-    sandbox.run(&[&job[..], &[&disk.device]].concat()).assert_refused(&["carries dos", "rule: signature_not_named"]);
+    sandbox.run(&[&job[..], &[&disk.device]].concat()).assert_refused(&["has dos", "rule: signature_not_named"]);
 }
 
 /// A process that is ended on drop, and its mount namespace with it.
@@ -225,19 +225,19 @@ fn swap_is_not_written() {
 }
 
 #[test]
-fn a_device_on_which_another_stands_is_not_written() {
+fn a_device_below_another_one_is_not_written() {
     if lacks("loop") {
         return;
     }
     let sandbox = Sandbox::new();
     let disk = Loop::new(&sandbox, "disk.img", 16 << 20);
     let above = Loop::over(Path::new(&disk.device), &[]);
-    let sentence = format!("carries `{}`", above.device.trim_start_matches("/dev/"));
+    let sentence = format!("`{}` is stacked on", above.device.trim_start_matches("/dev/"));
     assert_not_written(&sandbox, &disk.device, "rule: target_carries_device", &sentence, &|| disk.content());
 }
 
 #[test]
-fn a_device_that_somebody_has_claimed_is_not_written() {
+fn a_claimed_device_is_not_written() {
     use std::os::unix::fs::OpenOptionsExt;
     if lacks("loop") {
         return;
@@ -254,10 +254,10 @@ fn a_device_that_somebody_has_claimed_is_not_written() {
     sandbox.run(&[&job[..], &[&disk.device]].concat()).assert_code(0);
 }
 
-/// Goal: a file that is the disk of a loop device, or swap, is not written behind its back.
+/// Goal: a file that backs a loop device, or is swap, is not written.
 /// Method: the file by its name and by a hard link.
 #[test]
-fn a_file_on_which_a_loop_device_stands_is_not_written() {
+fn a_file_below_a_loop_device_is_not_written() {
     if lacks("loop") {
         return;
     }
@@ -266,7 +266,7 @@ fn a_file_on_which_a_loop_device_stands_is_not_written() {
     fs::hard_link(&path, sandbox.path("hard")).expect("a link");
     let disk = Loop::over(&path, &[]);
     for name in ["image", "hard"] {
-        assert_not_written(&sandbox, name, "rule: target_carries_device", "carries `loop", &|| disk.content());
+        assert_not_written(&sandbox, name, "rule: target_carries_device", "is stacked on", &|| disk.content());
     }
     drop(disk);
     let job = ["run", "--rw", "write", "--size", "64k", "--filename", "hard", "--overwrite_existing", "hard"];

@@ -27,7 +27,7 @@ fn engines(sandbox: &Sandbox) -> Vec<&'static str> {
 /// Method: a job that draws half of the offsets with repetition writes a file with each engine; the
 /// files are equal byte for byte, holes included. Another seed gives another file.
 #[test]
-fn the_same_seed_makes_the_same_file_on_every_engine() {
+fn the_same_seed_gives_the_same_file_with_every_engine() {
     let sandbox = Sandbox::new();
     let image = |engine: &str, seed: &str| {
         let name = format!("{engine}-{seed}");
@@ -67,7 +67,7 @@ fn the_same_seed_makes_the_same_file_on_every_engine() {
 /// Goal: what one engine wrote, every other one finds.
 /// Method: a verified file written by each engine is read and verified by the next one in the list.
 #[test]
-fn what_one_engine_wrote_every_other_verifies() {
+fn data_written_by_one_engine_is_verified_by_every_other() {
     let sandbox = Sandbox::new();
     let engines = engines(&sandbox);
     for (index, writer) in engines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Full disks, disks that fail, requests that cannot be had: a record or a refusal, and no file.
+//! Full disks, disks that fail, impossible requests: a record or a refusal, and no file.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn only_failure(record: &RunRecord) -> &IoFailure {
 }
 
 #[test]
-fn a_job_that_needs_more_space_than_there_is_is_refused() {
+fn a_job_that_needs_more_than_the_free_space_is_refused() {
     if lacks("tmpfs") {
         return;
     }
@@ -32,14 +32,14 @@ fn a_job_that_needs_more_space_than_there_is_is_refused() {
     for job in [&["--rw", "read"][..], &["--rw", "write"], &["--rw", "write", "--fallocate", "none"]] {
         let mut all = vec!["run", "--directory", "full", "--size", "8m"];
         all.extend(job);
-        sandbox.run(&all).assert_refused(&["take 8 MiB", "has 4 MiB left", "rule: size_beyond_free_space"]);
+        sandbox.run(&all).assert_refused(&["need 8 MiB", "has 4 MiB free", "rule: size_beyond_free_space"]);
     }
     assert_eq!(listing(&mount.path), [""; 0]);
 }
 
 /// Goal: a disk that fills while a test file is written ends the run with what was measured before.
-/// Method: the second job's file fits when the run is planned; while the first job runs, somebody
-/// else takes the space.
+/// Method: the second job's file fits when the run is planned; another file takes the space while the
+/// first job runs.
 #[test]
 fn enospc_while_a_file_is_filled_leaves_a_record_of_the_phases_before_and_no_file() {
     if lacks("tmpfs") {
@@ -56,7 +56,7 @@ fn enospc_while_a_file_is_filled_leaves_a_record_of_the_phases_before_and_no_fil
     let mut command = sandbox.command(&["run", "jobs.toml", "--no-evidence", "--json"]);
     let running = Running::start(command.arg(&json));
     running.wait_for_worker("before-0");
-    fs::write(mount.path.join("others"), vec![1; 6 << 20]).expect("somebody else's file");
+    fs::write(mount.path.join("others"), vec![1; 6 << 20]).expect("another file");
     let (ran, _) = running.wait();
     ran.assert_code(1);
     let record = read_record(&json);
@@ -66,7 +66,7 @@ fn enospc_while_a_file_is_filled_leaves_a_record_of_the_phases_before_and_no_fil
         assert!(reason.contains(word), "`{word}` is not in: {reason}");
     }
     assert_eq!(record.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["before"]);
-    assert_eq!(listing(&mount.path).len(), 1, "only somebody else's file is there");
+    assert_eq!(listing(&mount.path).len(), 1, "only the other file exists");
     assert!(sandbox.run(&["history"]).out.contains("run"), "it is not in the history");
 }
 
@@ -84,7 +84,7 @@ fn enospc_in_a_job_that_extends_its_file_is_named_with_offset_and_errno() {
     // 1,000 blocks of 4 KiB a second: half of the file is not written when the space is taken.
     let running = Running::start(command.args(["--rate_iops", "1000", "--no-evidence", "--json"]).arg(&json));
     running.wait_for_worker("extend-0");
-    fs::write(mount.path.join("others"), vec![1; 5 << 20]).expect("somebody else's file");
+    fs::write(mount.path.join("others"), vec![1; 5 << 20]).expect("another file");
     let (ran, _) = running.wait();
     ran.assert_code(1);
     let record = read_record(&json);
@@ -97,7 +97,7 @@ fn enospc_in_a_job_that_extends_its_file_is_named_with_offset_and_errno() {
     assert_every_io_is_recorded(&record);
     assert!(failure_reason(&record).contains("No space left"), "{}", failure_reason(&record));
     assert_eq!(record.phases[0].verdict, Verdict::Contradicted);
-    assert_eq!(listing(&mount.path).len(), 1, "only somebody else's file is there");
+    assert_eq!(listing(&mount.path).len(), 1, "only the other file exists");
 }
 
 /// Goal: a disk that fails under the run is named with errno, offset and what it means.
@@ -160,7 +160,7 @@ fn a_failure_of_the_simulated_disk_names_it() {
 }
 
 #[test]
-fn direct_io_that_cannot_be_aligned_is_refused_before_a_file_is_made() {
+fn misaligned_direct_io_is_refused_before_a_file_is_created() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     let before = sandbox.listing();
@@ -186,7 +186,7 @@ fn a_directory_on_a_filesystem_that_is_mounted_read_only_is_refused() {
     let _frozen = Mount::try_new("tmpfs", "size=400m,ro", "none", &sandbox.path("frozen")).expect("a tmpfs");
     let job = ["run", "--directory", "frozen", "--rw", "write", "--size", "1m"];
     sandbox.run(&job).assert_refused(&["is mounted read-only", "rule: cannot_create_here", "hint: choose another"]);
-    sandbox.run(&["baseline", "frozen"]).assert_refused(&["os error 30", "hint: baseline needs a directory"]);
+    sandbox.run(&["baseline", "frozen"]).assert_refused(&["os error 30", "hint: name a directory"]);
 }
 
 /// Lets no file of a command become longer.
@@ -203,11 +203,11 @@ fn limit_files(command: &mut Command, bytes: u64) {
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, limit) };
 }
 
-/// Goal: a job that fills ends well where nothing is free, and only there.
+/// Goal: a job with `fill_device` succeeds when no space is free, and only then.
 /// Method: a limit of a file's length, in the middle of a block: that write is short, and the next one fails. If the short
-/// one is the job's last, nobody says why it was.
+/// write is the job's last, the kernel returns no error.
 #[test]
-fn a_write_that_a_limit_of_length_shortened_does_not_end_a_job_that_fills() {
+fn a_write_shortened_by_a_limit_does_not_end_a_job_with_fill_device() {
     for (more, errnos) in [("", &[0, libc::EFBIG][..]), ("--size 1028k", &[0])] {
         let sandbox = Sandbox::new();
         let json = sandbox.aside("record.json");
@@ -226,7 +226,7 @@ fn a_write_that_a_limit_of_length_shortened_does_not_end_a_job_that_fills() {
     }
 }
 
-/// `ulimit -f`: without care the kernel ends the process with SIGXFSZ and there is no record.
+/// `ulimit -f`: if SIGXFSZ is not handled, the kernel ends the process and there is no record.
 #[test]
 fn the_limit_of_a_files_size_is_an_error_of_the_run() {
     let sandbox = Sandbox::new();
@@ -244,11 +244,11 @@ fn the_limit_of_a_files_size_is_an_error_of_the_run() {
     assert_eq!(sandbox.listing(), [""; 0]);
 }
 
-/// Goal: a file that somebody cuts under the run ends it with a record of what was read until then,
-/// with every engine: a mapping gets SIGBUS for it, which would end the process.
-/// Method: reads all over a file at a steady rate; while they run, the file is cut to a block.
+/// Goal: a file that is truncated during the run ends it with a record of the reads until then, with
+/// every engine: a mapping gets SIGBUS, which would end the process.
+/// Method: reads all over a file at a steady rate; while they run, the file is truncated to a block.
 #[test]
-fn a_file_that_shrinks_under_the_run_leaves_a_record_with_every_engine() {
+fn a_file_truncated_during_the_run_leaves_a_record_with_every_engine() {
     for engine in ["psync", "sync", "pvsync2", "libaio", "io_uring", "mmap"] {
         let sandbox = Sandbox::new();
         let path = sandbox.data_file("data", 4 << 20);
@@ -276,7 +276,7 @@ fn a_file_that_shrinks_under_the_run_leaves_a_record_with_every_engine() {
 /// Goal: a disk that is gone under the run is an error of the run.
 /// Method: the file under a loop device is cut to nothing while the device is read.
 #[test]
-fn a_disk_that_fails_under_the_run_leaves_a_record() {
+fn a_disk_that_fails_during_the_run_leaves_a_record() {
     if lacks("loop") {
         return;
     }
@@ -305,7 +305,7 @@ fn a_disk_that_fails_under_the_run_leaves_a_record() {
 
 /// The kernel keeps a loop device that is detached until its last user is gone.
 #[test]
-fn a_device_that_is_detached_under_the_run_is_measured_to_the_end() {
+fn a_device_detached_during_the_run_is_measured_to_the_end() {
     if lacks("loop") {
         return;
     }
@@ -316,9 +316,7 @@ fn a_device_that_is_detached_under_the_run_is_measured_to_the_end() {
     let mut command = sandbox.command(&[&job[..], &["--runtime", "1500ms", "--time_based", "--json"]].concat());
     let running = Running::start(command.arg(&json));
     running.wait_for_worker("held-0");
-    tool("losetup", &["--detach", &device.device]).expect("a detach");
-    // Its number may be somebody else's soon.
-    std::mem::forget(device);
+    device.detach().expect("a detach");
     let (ran, _) = running.wait();
     ran.assert_code(0);
     let record = read_record(&json);
@@ -353,7 +351,7 @@ fn a_full_history_disk_is_a_warning_and_loses_nothing() {
     let all = [&NULL_RUN[..], &["--json", json.to_str().expect("UTF-8")]].concat();
     let ran = run_with_history(&sandbox, &mount.path, &all);
     ran.assert_code(0);
-    assert!(ran.err.contains("warning: the record was not kept in the history"), "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not stored in the history"), "{ran:?}");
     assert!(ran.err.contains("full"), "{ran:?}");
     assert_eq!(read_record(&json).outcome, Outcome::Complete);
     assert!(!ran.out.is_empty());
@@ -373,12 +371,12 @@ fn a_history_that_is_read_only_is_a_warning_and_the_record_is_printed() {
     let sandbox = Sandbox::new();
     let mount = Mount::tmpfs(&sandbox, "data", "2m");
     run_with_history(&sandbox, &mount.path, &NULL_RUN).assert_code(0);
-    tool("mount", &["-o", "remount,ro", mount.path.to_str().expect("UTF-8")]).expect("a remount");
+    mount.make_read_only();
     let json = sandbox.aside("record.json");
     let all = [&NULL_RUN[..], &["--json", json.to_str().expect("UTF-8")]].concat();
     let ran = run_with_history(&sandbox, &mount.path, &all);
     ran.assert_code(0);
-    assert!(ran.err.contains("warning: the record was not kept in the history"), "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not stored in the history"), "{ran:?}");
     assert_eq!(read_record(&json).outcome, Outcome::Complete);
 }
 

@@ -55,7 +55,7 @@ fn assert_measured(mode: &StudyMode, bytes: u64) {
 }
 
 #[test]
-fn as_published_it_downloads_overwrites_starts_dd_and_flushes_nothing() {
+fn the_faithful_mode_downloads_overwrites_starts_dd_and_flushes_nothing() {
     let sandbox = Sandbox::new();
     let json = sandbox.aside("s.json");
     let arguments = ["study", "file-writers", ".", "--quick", "--samples", "1", "--mode", "faithful", "--json"];
@@ -75,13 +75,13 @@ fn as_published_it_downloads_overwrites_starts_dd_and_flushes_nothing() {
     }
     assert!(mode.scale.iter().any(|words| words.contains("8 MiB instead of 5 GiB")), "{:?}", mode.scale);
     let text = ran.out_joined();
-    for sentence in ["source wait", "Did not ask for it", "o_direct", "published 1.33 times", "a data race"] {
+    for sentence in ["source wait", "Did not request it", "o_direct", "published 1.33 times", "a data race"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
 }
 
 #[test]
-fn done_right_on_a_device_all_flush_and_what_the_flush_costs_is_told_apart() {
+fn the_improved_mode_flushes_on_a_device_and_reports_the_cost_of_the_flush_separately() {
     if lacks("loop") {
         return;
     }
@@ -148,11 +148,11 @@ fn assert_caught(ran: &Ran, row: &StudyRow) {
     assert_eq!((row.verdict, row.figures.len()), (Some(Verdict::Contradicted), 0), "{ran:?}");
 }
 
-/// Goal: an overwrite whose content is wrong has no figure, whoever wrote; one that is right has.
-/// Method: somebody else writes into the same place all the time while one of our writers overwrites the file; and a
-/// `dd` that spoils a byte of what dd wrote.
+/// Goal: an overwrite with wrong content has no figure, for every writer; one with correct content has.
+/// Method: another thread writes to the same offset all the time while one of our writers overwrites the file; and a
+/// `dd` that changes a byte of what dd wrote.
 #[test]
-fn an_overwrite_that_left_something_else_is_caught_and_an_honest_one_is_not() {
+fn an_overwrite_with_wrong_content_is_detected_and_a_correct_one_is_not() {
     use std::os::unix::fs::{FileExt, PermissionsExt};
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     let sandbox = Sandbox::new();
@@ -168,7 +168,7 @@ fn an_overwrite_that_left_something_else_is_caught_and_an_honest_one_is_not() {
         let is_over = &is_over;
         scope.spawn(move || {
             while !is_over.load(Relaxed) {
-                spoiler.write_all_at(b"somebody else was here", MIB).expect("a write");
+                spoiler.write_all_at(b"written by another thread", MIB).expect("a write");
             }
         });
         let (ran, row) = overwrites(&sandbox, name, "control", |_| {});
@@ -202,7 +202,7 @@ fn an_overwrite_that_left_something_else_is_caught_and_an_honest_one_is_not() {
 /// Method: `strace` counts the writes of each length, by us and by dd; the lengths tell the writers apart. Sync
 /// calls are made between the rows and never by a worker.
 #[test]
-fn as_published_the_calls_are_those_of_the_source() {
+fn the_faithful_mode_makes_the_calls_of_the_source() {
     if lacks("strace") {
         return;
     }
@@ -251,7 +251,7 @@ fn as_published_the_calls_are_those_of_the_source() {
 }
 
 #[test]
-fn rows_of_a_program_that_is_not_installed_are_left_out_and_that_is_said() {
+fn rows_of_a_missing_program_are_skipped_with_a_note() {
     let sandbox = Sandbox::new();
     let folder = small(&sandbox);
     let arguments =

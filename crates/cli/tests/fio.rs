@@ -24,7 +24,7 @@ fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
 }
 
 #[test]
-fn the_commands_that_others_script_run_as_they_are() {
+fn commands_from_scripts_run_unchanged() {
     let sandbox = Sandbox::new();
     for line in [
         // dbench, kubestr
@@ -78,20 +78,20 @@ fn the_program_called_fio_is_fio() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_exit_code_1_and_touches_nothing() {
+fn an_impossible_fio_job_is_refused_with_exit_code_1_and_touches_nothing() {
     let sandbox = Sandbox::new();
     for (line, sentence) in [
         ("--name=a --size=1m --bfs=4k", "did you mean `bs`?"),
-        ("--name=a --size=4kfoo", "`foo` follows the number"),
+        ("--name=a --size=4kfoo", "`foo` after the number"),
         ("--name=a --size=1m --bssplit=4k/80:8k/80", "sum to 160"),
-        ("--name=a --size=1m --filename=/dev/trueio-typo1p1 --rw=write", "is no place for files"),
+        ("--name=a --size=1m --filename=/dev/trueio-typo1p1 --rw=write", "is not for files"),
         ("--name=a --size=1m --exec_prerun=touch\u{a0}x", "--allow-exec"),
         ("--name=a", "no `size` is given"),
         ("nosuch.fio", "cannot be read"),
         ("", "no job is defined"),
         ("--name=a --size=1m --readonly --rw=write", "forbids it"),
-        ("--name=a --size=1m --readonly", "forbids to make it"),
-        ("--name=a --size=1m --allow_file_create=0", "forbids to make it"),
+        ("--name=a --size=1m --readonly", "forbids its creation"),
+        ("--name=a --size=1m --allow_file_create=0", "forbids its creation"),
     ] {
         let ran = fio(&sandbox, line);
         assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{line}\n{}", ran.err);
@@ -104,7 +104,7 @@ fn what_cannot_be_run_is_refused_with_exit_code_1_and_touches_nothing() {
 /// Method: an empty file for each kind of job, as scripts make it with `mktemp`; and one with content, which a job that
 /// writes elsewhere keeps.
 #[test]
-fn a_file_that_is_too_small_is_made_longer_and_keeps_what_it_holds() {
+fn a_file_that_is_too_small_is_extended_and_keeps_its_content() {
     let sandbox = Sandbox::new();
     for (name, words) in [
         ("read", "--rw=read"),
@@ -136,7 +136,7 @@ fn a_file_that_is_too_small_is_made_longer_and_keeps_what_it_holds() {
 
 /// fio empties and rewrites a file that is too small for a job that reads.
 #[test]
-fn a_file_is_never_destroyed_to_be_read() {
+fn a_file_is_never_overwritten_for_reading() {
     let sandbox = Sandbox::new();
     let path = sandbox.write("u", "precious");
     let ran = fio(&sandbox, "--name=r --rw=read --filename=u --size=64k");
@@ -145,7 +145,7 @@ fn a_file_is_never_destroyed_to_be_read() {
     assert_eq!(fs::read(path).expect("the file"), b"precious");
 }
 
-/// Goal: what fio's guard misses is caught: links, trims, a twin of the device; and the exit code says so.
+/// Goal: cases that fio's guard misses are refused with exit code 1: links, trims, a second device on the same file.
 /// Method: ext4 on a loop device, mounted read-only; the same jobs through its names. A loop device without
 /// anything on it is then written and trimmed, because a job names it.
 #[test]
@@ -201,7 +201,7 @@ fn a_signal_ends_the_run_with_its_results_and_exit_code_128() {
 }
 
 #[test]
-fn logs_are_called_after_the_job_or_as_it_says_and_stand_where_they_are_asked_for() {
+fn logs_have_the_job_name_or_the_given_name_and_the_given_directory() {
     let sandbox = Sandbox::new();
     sandbox.write("job.fio", "[global]\nioengine=null\nsize=64k\n[a]\nnumjobs=2\nwrite_bw_log\n[b]\nwrite_lat_log=l\n");
     fs::create_dir(sandbox.path("logs")).expect("a directory");
@@ -213,13 +213,13 @@ fn logs_are_called_after_the_job_or_as_it_says_and_stand_where_they_are_asked_fo
 }
 
 #[test]
-fn a_job_that_only_burns_a_processor_is_a_success_without_an_io() {
+fn a_cpuio_job_succeeds_without_an_io() {
     succeeds(&Sandbox::new(), "--name=c --ioengine=cpuio --cpuload=10 --runtime=100ms --time_based");
 }
 
 /// A job that measures ends one that only makes noise, and this is neither a failure nor an interruption.
 #[test]
-fn a_job_with_exitall_ends_those_beside_it_and_the_run_is_a_success() {
+fn a_job_with_exitall_ends_the_parallel_jobs_and_the_run_succeeds() {
     let sandbox = Sandbox::new();
     let ran = succeeds(
         &sandbox,
@@ -261,7 +261,7 @@ fn scheduling_of(running: &Running, name: &str) -> (String, libc::c_long) {
 }
 
 #[test]
-fn clones_run_on_the_processors_that_they_share_or_split_with_the_priority_that_is_asked_for() {
+fn clones_share_or_split_processors_and_have_the_given_priority() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         eprintln!("skipped: one processor cannot be shared or split");
         return;
@@ -288,7 +288,7 @@ fn clones_run_on_the_processors_that_they_share_or_split_with_the_priority_that_
 
 /// Goal: a worker runs on the processors of its node and takes memory from it; the rest of the program does not.
 #[test]
-fn workers_run_and_take_memory_where_the_nodes_say() {
+fn workers_run_and_allocate_memory_on_the_given_nodes() {
     if !std::path::Path::new("/proc/self/numa_maps").exists() {
         println!("skipped: this kernel knows no nodes");
         return;
@@ -319,7 +319,7 @@ fn workers_run_and_take_memory_where_the_nodes_say() {
 
 /// fio puts its notes before the document and, with `--output`, into its file.
 #[test]
-fn the_document_stands_alone_and_notes_stand_in_it() {
+fn stdout_has_only_the_document_and_it_contains_the_notes() {
     let sandbox = Sandbox::new();
     let line = "--name=a --size=64k --iodepth=32 --thread --output-format=json";
     let ran = succeeds(&sandbox, line);
@@ -338,7 +338,7 @@ fn the_document_stands_alone_and_notes_stand_in_it() {
 }
 
 #[test]
-fn commands_of_a_job_run_around_it_if_the_command_line_allows_them() {
+fn commands_of_a_job_run_before_and_after_it_with_allow_exec() {
     let sandbox = Sandbox::new();
     let job = "[a]\nioengine=null\nsize=1m\nexec_prerun=echo before\nexec_postrun=echo after\n";
     sandbox.write("job.fio", job);
@@ -350,10 +350,10 @@ fn commands_of_a_job_run_around_it_if_the_command_line_allows_them() {
     assert_eq!((printed("a.prerun.txt").as_str(), printed("a.postrun.txt").as_str()), ("before\n", "after\n"));
 }
 
-/// Goal: a job whose place was not made ready does nothing, and what was made ready is undone however the phase ends.
-/// Method: the first of three jobs has its command behind it when that of the second fails; the last is not reached.
+/// Goal: a phase whose `exec_prerun` fails does nothing, and `exec_postrun` runs for each job whose `exec_prerun` succeeded.
+/// Method: of three jobs, the command of the first succeeds, that of the second fails, and the last is not reached.
 #[test]
-fn a_command_that_fails_keeps_its_phase_from_beginning() {
+fn a_failed_prerun_command_prevents_its_phase() {
     let sandbox = Sandbox::new();
     let job = |name: &str, before: &str| {
         format!("[{name}]\nrw=write\nsize=64k\nexec_prerun={before}\nexec_postrun=echo undone\n")
@@ -375,7 +375,7 @@ fn a_command_that_fails_keeps_its_phase_from_beginning() {
     assert_eq!(printed("b.prerun.txt").as_deref(), Some("no mount\n"));
     let undone = |name: &str| printed(&format!("{name}.postrun.txt"));
     assert_eq!((undone("a").as_deref(), undone("b"), undone("c")), (Some("undone\n"), None, None));
-    // A phase that cannot run has been prepared for all the same: its logs have lost their place.
+    // `exec_postrun` also runs if the phase cannot begin: the directory of its logs is gone.
     fs::create_dir(sandbox.path("logs")).expect("a directory");
     let failing = "[d]\nrw=write\nsize=64k\nwrite_bw_log=logs/l\nexec_prerun=rmdir logs\nexec_postrun=echo\n";
     sandbox.write("failing.fio", failing);
@@ -386,7 +386,7 @@ fn a_command_that_fails_keeps_its_phase_from_beginning() {
 /// Goal: a command does not keep a run from being ended, and is ended with what it started.
 /// Method: a shell that waits for a sleep of a day; the signal goes to this program alone.
 #[test]
-fn a_signal_ends_a_command_with_what_it_started() {
+fn a_signal_ends_a_command_with_its_children() {
     let sandbox = Sandbox::new();
     sandbox.write("long.sh", "sleep 86400 &\necho $! > pid\nwait\n");
     sandbox.write("job.fio", "[a]\nioengine=null\nsize=1m\nexec_prerun=sh long.sh\nexec_postrun=echo after\n");

@@ -14,14 +14,14 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 /// A sandbox in which `fio` is our program.
-fn place() -> Sandbox {
+fn sandbox_with_program() -> Sandbox {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.aside("bin")).expect("a directory");
     symlink(env!("CARGO_BIN_EXE_trueio"), sandbox.aside("bin/fio")).expect("a link");
     sandbox
 }
 
-/// Runs a script of a shell; whatever is said on stderr fails it.
+/// Runs a shell script; any output on stderr is a failure.
 fn shell(sandbox: &Sandbox, script: &str) -> String {
     let path = format!("{}:{}", sandbox.aside("bin").display(), std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new("sh");
@@ -49,7 +49,7 @@ fio --name=rw_iops --directory=. --size=10G --time_based --runtime=60s --ramp_ti
 
 #[test]
 fn the_commands_of_googles_documentation_and_seed_002_run_in_full() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     for line in GOOGLE.lines() {
         let line = line.replace("10G", "8M").replace("60s", "300ms").replace("=2s", "=50ms");
         let out = shell(&sandbox, &line);
@@ -66,7 +66,7 @@ fn the_commands_of_seed_003_run_in_full_and_under_strace() {
     if lacks("strace") {
         return;
     }
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     for (name, rw, calls) in [("randwrite", "randwrite", "pwrite64("), ("write", "write", "pwrite64(")] {
         let log = sandbox.aside(&format!("{name}.log"));
         let line = format!(
@@ -94,7 +94,7 @@ fn the_commands_of_seed_003_run_in_full_and_under_strace() {
 /// The documentation of Amazon's EBS: random I/O of 16 KiB by 16 clones, and the reading of a new volume.
 #[test]
 fn the_commands_of_amazons_documentation_run_in_full() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     for rw in ["randwrite", "randread"] {
         let line = format!(
             "fio --directory=. --ioengine=psync --name fio_test_file --direct=1 --rw={rw} --bs=16k --size=1M --numjobs=16 \
@@ -117,7 +117,7 @@ fn the_commands_of_amazons_documentation_run_in_full() {
 /// The documentation of Azure's disks: job files, one with four writers, one with clones, and the time on the command line.
 #[test]
 fn the_job_files_of_azures_documentation_run() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     fs::create_dir(sandbox.path("nocache")).expect("a directory");
     let global = "[global]\nsize=4m\ndirect=1\niodepth=256\nioengine=libaio\nbs=4k\n";
     let writer = |n: u32| format!("[writer{n}]\nrw=randwrite\ndirectory=nocache\n");
@@ -131,11 +131,11 @@ fn the_job_files_of_azures_documentation_run() {
 
 /// etcd's check of a disk for its log, in full (22 MB, on tmpfs), and how OpenShift's and others' scripts read it.
 #[test]
-fn etcds_check_gives_its_percentile_to_jq() {
+fn etcds_check_reads_its_percentile_with_jq() {
     if !has("jq", "--version") {
         return;
     }
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     let data = tempfile::tempdir_in("/dev/shm").expect("a directory");
     let line = format!(
         "fio --rw=write --ioengine=sync --fdatasync=1 --directory={} --size=22m --bs=2300 --name=mytest --output-format=json",
@@ -155,7 +155,7 @@ fn etcds_check_gives_its_percentile_to_jq() {
 /// yabs: a file is made, then a line of terse output is searched for by the job's name, and cut by `awk`.
 #[test]
 fn yabs_finds_its_columns() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     let out = shell(
         &sandbox,
         "fio --name=setup --ioengine=libaio --rw=read --bs=64k --iodepth=64 --numjobs=2 --size=8M --runtime=1 --gtod_reduce=1 \
@@ -180,7 +180,7 @@ fn yabs_finds_its_columns() {
 /// Longhorn's kbench: how idle the processors were, by `jq`.
 #[test]
 fn kbench_finds_how_idle_the_processors_were() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     let line = "fio --idle-prof=percpu --output-format=json --name=bw --ioengine=null --rw=randread --bs=128k --size=1g \
                 --rate_iops=100 --time_based --runtime=300ms";
     let document = json(&shell(&sandbox, line));
@@ -193,7 +193,7 @@ fn kbench_finds_how_idle_the_processors_were() {
 /// The scripts that Debian's package of fio has: buckets as a table, logs as data for gnuplot.
 #[test]
 fn fios_own_scripts_read_our_buckets_and_logs() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     let line = "fio --name=a --ioengine=null --iodepth=4 --rw=randrw --bs=4k --size=4m --numjobs=2 --output=o.json \
                 --output-format=json+ --write_bw_log=x --write_iops_log=x --log_avg_msec=50 --time_based --runtime=300ms";
     shell(&sandbox, line);
@@ -221,7 +221,7 @@ fn fios_own_scripts_read_our_buckets_and_logs() {
 /// Phoronix' `pts/fio`: a job file, and the text between `IOPS=` and `, BW=` of the direction.
 #[test]
 fn phoronix_finds_its_figures_in_the_text() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     // `force_async` is an option of io_uring alone, in fio as well.
     let probe = ["run", "--ioengine=io_uring", "--rw=read", "--size=64k", "--no-history", "--no-evidence"];
     let ran = sandbox.run(&probe);
@@ -246,10 +246,10 @@ fn phoronix_finds_its_figures_in_the_text() {
     }
 }
 
-/// What KDiskMark, kubestr and fio-cdm read: whole numbers where their types are whole, and nothing beside the document.
+/// What KDiskMark, kubestr and fio-cdm read: whole numbers where their types are whole, and only the document.
 #[test]
 fn programs_that_read_json_by_type_find_whole_numbers_and_fractions_where_they_expect_them() {
-    let sandbox = place();
+    let sandbox = sandbox_with_program();
     // KDiskMark's line; its file is there already.
     sandbox.data_file("kdiskmark.tmp", 8 << 20);
     let line = "fio --output-format=json --ioengine=libaio --direct=1 --randrepeat=0 --refill_buffers --end_fsync=1 \
@@ -284,8 +284,8 @@ fn programs_that_read_json_by_type_find_whole_numbers_and_fractions_where_they_e
 
 /// ezfio asks for the version as a number, and `--help` for `json+`; blktests and others cut the version out.
 #[test]
-fn questions_about_the_version_and_its_features_are_answered_as_scripts_ask_them() {
-    let sandbox = place();
+fn version_and_feature_queries_of_scripts_work() {
+    let sandbox = sandbox_with_program();
     let version = shell(&sandbox, "fio -v");
     let number: f64 = version.trim_end().strip_prefix("fio-").expect("a version").parse().expect("a number");
     assert!(number >= 3.0 && version.lines().count() == 1, "{version}");

@@ -1,7 +1,7 @@
-//! What steers fio's jobs while they run: searches for a queue depth, and beside each the program that it is compared
-//! with, where that is there.
+//! Options that control fio's jobs while they run: searches for a queue depth, steady states, flows, rates, `exitall`.
+//! Each is compared with the installed fio, if there is one.
 //!
-//! Cannot see: whether what was found is right for a disk (`crates/engine/tests/control.rs` has exact devices).
+//! Limit: whether a result is right for a disk is not tested here (`crates/engine/tests/control.rs` has exact devices).
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Ran, Sandbox};
 use serde_json::Value;
 use std::process::Command;
 
-/// Runs a command line of fio's, written as in a shell without quotes; it must be a success that says nothing.
+/// Runs a command line of fio's language, written as in a shell without quotes. It must succeed and print nothing on stderr.
 fn fio(sandbox: &Sandbox, line: &str) -> Ran {
     let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
     let ran = sandbox.run(&words);
@@ -36,18 +36,18 @@ fn real(sandbox: &Sandbox, line: &str) -> Option<Value> {
     Some(serde_json::from_str(&text[begin..]).expect("fio's JSON"))
 }
 
-/// The part of a job's entry that tells of the search, without the keys that fio 3.33 does not have.
+/// Returns the keys of a job's entry about the search, without those that fio 3.33 does not have.
 fn latency(document: &Value) -> Vec<(String, Value)> {
     let job = document["jobs"][0].as_object().expect("an entry");
     let keys = job.iter().filter(|(key, _)| key.starts_with("latency_") && !key.ends_with('s'));
     keys.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Goal: a depth that keeps the target is found as by fio, and told under the same keys.
+/// Goal: the depth that meets the target is found as by fio, and reported under the same keys.
 /// Method: nothing is as fast as an engine that does nothing, so the first window, with the job's own depth, keeps a
 /// target of a second; and no I/O takes 1 ns or less, so another target is kept by none, and the job runs to its end.
 #[test]
-fn a_latency_target_ends_the_job_at_the_depth_that_keeps_it_as_in_fio() {
+fn a_latency_target_ends_the_job_at_the_depth_that_meets_it_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--name=a --ioengine=null --size=1g --bs=4k --rw=randread --norandommap --iodepth=16 --time_based \
                 --runtime=300 --latency_target=1s --latency_window=50ms --latency_percentile=99.5";
@@ -79,9 +79,9 @@ fn a_latency_target_ends_the_job_at_the_depth_that_keeps_it_as_in_fio() {
     );
 }
 
-/// The depth goes down to one; if a share must keep the target, the job goes on, and if all must, it has failed.
+/// The depth goes down to one. If a share of the I/Os must meet the target, the job continues; if all must, it fails.
 #[test]
-fn a_latency_target_that_nothing_keeps_runs_to_the_jobs_end_or_fails_as_in_fio() {
+fn a_latency_target_that_no_depth_meets_runs_to_the_end_or_fails_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--name=a --ioengine=posixaio --size=1m --bs=4k --rw=randread --filename=f --iodepth=8 --time_based \
                 --runtime=1 --latency_target=1ns --latency_window=20ms";
@@ -107,14 +107,14 @@ fn a_latency_target_that_nothing_keeps_runs_to_the_jobs_end_or_fails_as_in_fio()
 }
 
 #[test]
-fn a_latency_target_without_a_window_is_refused_and_says_what_is_missing() {
+fn a_latency_target_without_a_window_is_refused_with_the_missing_option() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["fio", "--name=a", "--size=1m", "--latency_target=5ms"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("latency_window"), "{}", ran.err);
 }
 
-/// A document without its values: keys in their order, and of what type each value is.
+/// Returns a document without its values: the keys in order, and the type of each value.
 fn shape(value: &Value) -> String {
     match value {
         Value::Object(object) => {
@@ -132,8 +132,8 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no whole number"))
 }
 
-/// Goal: a job ends when it is steady, and tells so as fio does.
-/// Method: of two values none is further from their mean than the mean itself, unless one is 0: 100 % is always kept.
+/// Goal: a job ends when it is steady, and reports it as fio does.
+/// Method: the distance of two positive values from their mean is at most the mean, so a limit of 100 % is always met.
 #[test]
 fn a_job_that_is_steady_ends_and_its_document_is_fios() {
     let sandbox = Sandbox::new();
@@ -172,19 +172,19 @@ fn jobs_of_one_group_are_steady_together_and_latency_can_be_what_is_steady() {
     assert_eq!(steady["attained"], 1);
     assert_eq!(steady["data"]["lat_ns"].as_array().map(Vec::len), Some(3));
     let text = fio(&sandbox, line).out;
-    let told = text.lines().find(|line| line.starts_with("  steadystate  : attained=yes, bw=")).expect("a line");
-    assert!(told.contains(", iops=") && told.contains(", lat slope=") && told.ends_with('%'), "{told}");
-    // What is not steady by its end says so: of many values not all are the same to a millionth of a byte.
+    let line = text.lines().find(|line| line.starts_with("  steadystate  : attained=yes, bw=")).expect("a line");
+    assert!(line.contains(", iops=") && line.contains(", lat slope=") && line.ends_with('%'), "{line}");
+    // A job that is not steady at its end reports it: many values are never equal to a millionth of a byte.
     let never = "--name=a --ioengine=null --size=1g --time_based --runtime=500ms --norandommap --rw=randread \
                  --ss=bw:0.000001 --ss_dur=200ms --ss_interval=100ms";
     assert_eq!(json(&sandbox, never)["jobs"][0]["steadystate"]["attained"], 0);
 }
 
 #[test]
-fn spans_that_make_no_window_and_groups_that_disagree_are_refused() {
+fn too_short_windows_and_inconsistent_groups_are_refused() {
     let sandbox = Sandbox::new();
     for (line, sentence) in [
-        ("--name=a --size=1m --ioengine=null --ss_dur=1500ms", "no whole number"),
+        ("--name=a --size=1m --ioengine=null --ss_dur=1500ms", "not a whole number"),
         ("--name=a --size=1m --ioengine=null --ss=iops --ss_dur=5", "a limit: `iops:0.3%`"),
         ("--group_reporting --size=1m --ioengine=null --ss_dur=5 --name=a --name=b --ss_dur=6", "judged together"),
         ("--size=1m --ioengine=null --name=a --name=b --wait_for=c", "names no job before this one"),
@@ -197,23 +197,23 @@ fn spans_that_make_no_window_and_groups_that_disagree_are_refused() {
 }
 
 /// Goal: jobs of one flow keep their proportions.
-/// Method: the one that ends ends the other, before that could run on alone.
+/// Method: the end of one job ends the other, so that it cannot continue alone.
 #[test]
-fn the_ios_of_a_flow_stand_in_the_proportion_of_their_weights() {
+fn the_ios_of_a_flow_are_in_the_proportion_of_their_weights() {
     let sandbox = Sandbox::new();
-    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --runtime=60 --name=a --flow=3 \
-                --number_ios=6000 --exitall --name=b --flow=1 --name=c --flow=2 --flow_id=7";
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --name=a --flow=3 --number_ios=6000 --exitall \
+                --name=b --flow=1 --time_based --runtime=60 --name=c --flow=2 --flow_id=7 --time_based --runtime=60";
     let ours = json(&sandbox, line);
     let count = |job: usize| number(&ours["jobs"][job]["read"]["total_ios"]);
     assert_eq!(count(0), 6_000);
-    // Without a flow it would be as many as the first; the last I/Os are those until it learns that the first has ended.
+    // Without a flow both would do the same number. The job does a few more I/Os until the end of the first takes effect.
     assert!(count(1).abs_diff(2_000) <= 200, "{}", count(1));
 }
 
-/// Goal: a job waits for all clones of one that stands before it, while others run on.
-/// Method: the two that follow each other take a second each, and the one beside them is not held up.
+/// Goal: a job waits for all clones of an earlier job, while others continue.
+/// Method: the two jobs in sequence take a second each, and the parallel one is not delayed.
 #[test]
-fn a_job_that_waits_for_another_lets_those_beside_it_go_on_as_in_fio() {
+fn a_job_with_wait_for_does_not_stop_parallel_jobs_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --runtime=1 --name=a --numjobs=2 \
                 --name=b --name=c --wait_for=a";
@@ -230,9 +230,9 @@ fn a_job_that_waits_for_another_lets_those_beside_it_go_on_as_in_fio() {
     }
 }
 
-/// Goal: `exitall` of one job holds for all of them: whichever ends first ends those beside it.
+/// Goal: `exitall` of one job applies to all: the first job that ends also ends the parallel ones.
 #[test]
-fn exitall_of_one_job_is_that_of_all_as_in_fio() {
+fn exitall_of_one_job_applies_to_all_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --name=a --runtime=1 --name=b \
                 --runtime=300 --exitall --exit_what=stonewall";
@@ -244,9 +244,9 @@ fn exitall_of_one_job_is_that_of_all_as_in_fio() {
     real(&sandbox, line).iter().for_each(check);
 }
 
-/// Goal: a job that fails ends those beside it, if it was told to.
+/// Goal: with `exitall_on_error` a job that fails ends the parallel ones.
 #[test]
-fn a_job_that_fails_ends_those_beside_it_if_it_is_to() {
+fn exitall_on_error_ends_the_parallel_jobs() {
     let sandbox = Sandbox::new();
     let line = "fio --ioengine=null --size=1g --rw=randread --norandommap --time_based --runtime=300 --name=a --name=b \
                 --rate_iops_min=1000000000000 --exitall_on_error --output-format=json";
@@ -257,14 +257,14 @@ fn a_job_that_fails_ends_those_beside_it_if_it_is_to() {
     let document: Value = serde_json::from_str(&ran.out).expect("a document");
     for job in document["jobs"].as_array().expect("two jobs") {
         let runtime = number(&job["read"]["runtime"]);
-        assert!(runtime < 290_000, "nobody waited for the other's end: {runtime} ms");
+        assert!(runtime < 290_000, "the run did not wait for the other job's end: {runtime} ms");
     }
 }
 
-/// Goal: reads and writes of one job come at rates of their own.
-/// Method: a count of I/Os ends the job, so that no clock has a part in it.
+/// Goal: reads and writes of one job have separate rates.
+/// Method: a number of I/Os ends the job, so the result does not depend on a clock.
 #[test]
-fn reads_and_writes_come_at_their_own_rates_as_in_fio() {
+fn reads_and_writes_have_separate_rates_as_in_fio() {
     let sandbox = Sandbox::new();
     let line =
         "--name=a --ioengine=null --size=1g --bs=4k --rw=randrw --norandommap --rate_iops=300,100 --number_ios=400";
@@ -278,11 +278,11 @@ fn reads_and_writes_come_at_their_own_rates_as_in_fio() {
     }
 }
 
-/// Goal: a job without I/O neither keeps a group from being steady nor goes on when that has ended, and is waited for.
-/// Method: without an end of the group the run takes a minute; the job that waits measures nothing if it begins before its
-/// file is there.
+/// Goal: a job without I/O does not prevent its group from being steady, ends with the group, and `wait_for` waits for it.
+/// Method: without the end of the group the run takes a minute; the waiting job measures nothing if it begins before its
+/// file exists.
 #[test]
-fn jobs_without_io_stand_beside_those_that_measure() {
+fn jobs_without_io_run_next_to_measured_ones() {
     let sandbox = Sandbox::new();
     let line = "--group_reporting --exitall --name=load --ioengine=cpuio --cpuload=5 --runtime=60 --name=a --ioengine=null \
                 --size=1g --norandommap --rw=randread --time_based --runtime=60 --ss=iops:100% --ss_dur=300ms \
@@ -298,9 +298,9 @@ fn jobs_without_io_stand_beside_those_that_measure() {
     assert_eq!(printed, "it is there\n");
 }
 
-/// Goal: a rate of reads only leaves writes free, as in fio; and the other way round.
-/// Method: a count of I/Os ends the job. What has no rate is made as fast as it can be, so few of the I/Os are those with one:
-/// at 1 a second the first is due at once and the next ones seconds later.
+/// Goal: a rate of reads only does not limit writes, as in fio, and the reverse.
+/// Method: a number of I/Os ends the job. Operations without a rate are issued without waiting, so few I/Os have the rate:
+/// at 1 per second the first is due at once and the next ones seconds later.
 #[test]
 fn a_rate_of_one_direction_leaves_the_other_free_as_in_fio() {
     let sandbox = Sandbox::new();
@@ -311,7 +311,7 @@ fn a_rate_of_one_direction_leaves_the_other_free_as_in_fio() {
         let check = |document: &Value, what: &str| {
             let count = |op: &str| number(&document["jobs"][0][op]["total_ios"]);
             let (few, many) = (count(paced), count(free));
-            // As many as have seconds gone by, and one or two for the ends.
+            // One for each second, and one or two at the ends.
             let most = number(&document["jobs"][0]["job_runtime"]) / 1000 + 3;
             assert!((1..=most).contains(&few) && few + many >= 20_000, "{what}: {few} {paced}s, {many} {free}s");
         };
@@ -320,9 +320,9 @@ fn a_rate_of_one_direction_leaves_the_other_free_as_in_fio() {
     }
 }
 
-/// Goal: `exit_what=all` ends the run with the job that ends first: what waits behind a stonewall does not begin.
+/// Goal: `exit_what=all` ends the run with the first job that ends: jobs after a stonewall do not start.
 #[test]
-fn exit_what_says_whether_jobs_behind_a_stonewall_begin_as_in_fio() {
+fn exit_what_decides_whether_jobs_after_a_stonewall_start_as_in_fio() {
     let sandbox = Sandbox::new();
     for (what, begins) in [("all", false), ("group", true), ("stonewall", true)] {
         let line = format!(
@@ -335,13 +335,13 @@ fn exit_what_says_whether_jobs_behind_a_stonewall_begin_as_in_fio() {
         };
         let ours = json(&sandbox, &line);
         check(&ours, "ours");
-        let told = ours["trueio"]["warnings"].to_string().contains("it does not begin");
-        assert_eq!(told, !begins, "{what}");
+        let is_noted = ours["trueio"]["warnings"].to_string().contains("it does not start");
+        assert_eq!(is_noted, !begins, "{what}");
         real(&sandbox, &line).iter().for_each(|theirs| check(theirs, "fio"));
     }
 }
 
-/// Goal: what `io_size` says is reached by whole I/Os, one of them at least, as in fio.
+/// Goal: `io_size` is reached by whole I/Os, at least one, as in fio.
 #[test]
 fn io_size_is_reached_by_whole_blocks_as_in_fio() {
     let sandbox = Sandbox::new();
@@ -361,5 +361,34 @@ fn io_size_is_reached_by_whole_blocks_as_in_fio() {
         };
         check(&json(&sandbox, &line), "ours");
         real(&sandbox, &line).iter().for_each(|theirs| check(theirs, "fio"));
+    }
+}
+
+/// Goal: a job that fails ends only itself: those after a `stonewall` run, and each has its own error, as in fio.
+/// Method: the first job compares a file that holds no headers (84 is EILSEQ).
+#[test]
+fn jobs_after_a_failed_one_run_and_each_has_its_own_error_as_in_fio() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 65_536);
+    let line = "--ioengine=psync --bs=4k --size=64k --filename=data --rw=read --name=bad --verify=crc32c --name=good \
+                --stonewall --output-format=json";
+    let results = |document: &Value| {
+        let job = |index: usize| {
+            let job = &document["jobs"][index];
+            (job["error"].as_i64(), job["read"]["total_ios"].as_u64().is_some_and(|ios| ios == 16))
+        };
+        (job(0).0, job(1))
+    };
+    let parsed = |text: &str| -> Value { serde_json::from_str(&text[text.find('{').expect("JSON")..]).expect("JSON") };
+    let ran = sandbox.run(&std::iter::once("fio").chain(line.split_whitespace()).collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert_eq!(results(&parsed(&ran.out)), (Some(84), (Some(0), true)), "{}", ran.out);
+    let mut theirs = Command::new("fio");
+    match theirs.args(line.split_whitespace()).current_dir(sandbox.path(".")).output() {
+        Ok(ran) => {
+            let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+            assert_eq!(results(&parsed(&text)), (Some(84), (Some(0), true)), "{text}");
+        }
+        Err(_) => println!("skipped: fio is not installed"),
     }
 }

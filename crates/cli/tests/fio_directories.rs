@@ -1,4 +1,4 @@
-//! Directories in the names of fio's files: made as fio makes them, and never where nobody wants them.
+//! Directories in the names of fio's files: created as fio creates them, and only if they are needed.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn run(mut command: Command) -> Ran {
     Ran::of(command.output().expect("it starts"))
 }
 
-/// Lets a command make files as if somebody had said `umask 027`.
+/// Runs a command under umask 027.
 fn with_umask(mut command: Command) -> Command {
     let mask = || {
         // SAFETY: it sets a number of this process, and cannot fail.
@@ -30,7 +30,7 @@ fn with_umask(mut command: Command) -> Command {
     command
 }
 
-/// All names below a directory; of directories the mode, of files the length.
+/// Returns all names below a directory, directories with their mode, files with their length.
 fn tree(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];
@@ -51,11 +51,11 @@ fn tree(root: &Path) -> Vec<String> {
     found
 }
 
-/// Goal: the same directories stand there afterwards as with fio, with the same modes, and the same files in them.
-/// Method: each line in two equal directories, under a umask; with what both leave compared to what is known, for
-/// machines without fio.
+/// Goal: the same directories as with fio remain, with the same modes and files.
+/// Method: each line in two equal directories, under a umask. The results are also compared with expected ones, for machines
+/// without fio.
 #[test]
-fn directories_in_names_are_made_as_fio_makes_them_and_stay() {
+fn directories_in_names_are_created_as_in_fio_and_stay() {
     let known: &[(&str, &[&str])] = &[
         ("--name=a/b/c --rw=write", &["a/ 0700", "a/b/ 0700", "a/b/c.0.0 8192"]),
         ("--name=x --filename=p/q/r --rw=randwrite", &["p/ 0700", "p/q/ 0700", "p/q/r 8192"]),
@@ -93,9 +93,9 @@ fn directories_in_names_are_made_as_fio_makes_them_and_stay() {
     }
 }
 
-/// Goal: what is refused has made nothing: neither a file nor a directory.
+/// Goal: a refused job creates neither a file nor a directory.
 #[test]
-fn no_directory_is_made_that_nobody_wants() {
+fn unneeded_directories_are_not_created() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("old")).expect("a directory");
     fs::write(sandbox.path("file"), [7; 8192]).expect("a file");
@@ -103,23 +103,23 @@ fn no_directory_is_made_that_nobody_wants() {
     let before = tree(sandbox.root());
     let write = "--size=8k --bs=4k --rw=write --name=x";
     for (line, words) in [
-        // What `directory` says must be there, with fio, too.
+        // The directory of `directory` must exist, in fio, too.
         ("--directory=new", "the directory `new` does not exist"),
         ("--directory=new --filename=p/q", "the directory `new` does not exist"),
         ("--directory=old/new --filename=p/q", "the directory `old/new` does not exist"),
-        ("--filename=p/q --allow_file_create=0", "`allow_file_create=0` forbids to make it"),
+        ("--filename=p/q --allow_file_create=0", "`allow_file_create=0` forbids its creation"),
         ("--filename=p/q --readonly", "`--readonly` forbids it"),
-        ("--filename=p/q --rw=read --readonly", "`--readonly` forbids to make it"),
+        ("--filename=p/q --rw=read --readonly", "`--readonly` forbids its creation"),
         ("--filename=file/p/q", "Not a directory"),
         ("--filename=dangling/p/q", "a symbolic link to nothing"),
         ("--filename=new/../p", "`..` follows a directory that does not exist"),
         ("--filename=p/q/", "its name ends with a slash"),
-        ("--filename=p:p/q", "job `x` makes it as a file"),
+        ("--filename=p:p/q", "job `x` creates it as a file"),
         ("--filename=/dev/trueio-typo/x", "is the device's name mistyped?"),
         ("--filename=/dev/disk/trueio-typo/x", "is the device's name mistyped?"),
-        ("--filename=/proc/trueio/x", "proc is no place for files"),
-        ("--filename=p/q --size=800t", "the files to be created take 800 TiB"),
-        ("--filename=p/q --name=y --filename=p", "makes it as a file"),
+        ("--filename=/proc/trueio/x", "proc is not for files"),
+        ("--filename=p/q --size=800t", "the files to be created need 800 TiB"),
+        ("--filename=p/q --name=y --filename=p", "creates it as a file"),
         ("--ioengine=filecreate --directory=new", "the directory `new` does not exist"),
     ] {
         if line.contains("/dev/disk/") && !Path::new("/dev/disk").exists() {
@@ -132,24 +132,24 @@ fn no_directory_is_made_that_nobody_wants() {
         assert_eq!(tree(sandbox.root()), before, "{line}");
     }
     assert!(!Path::new("/dev/trueio-typo").exists());
-    // A log names files, and fio makes no directories for them either.
+    // A log names files; fio creates no directories for them, either.
     sandbox.write("log", "fio version 2 iolog\np/q add\np/q open\np/q write 0 4096\np/q close\n");
     let before = tree(sandbox.root());
     let ran = run(ours(&sandbox, "--name=r --read_iolog=log"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("the directory `p` does not exist"), "{}", ran.err);
-    // Nor is it a word of ours.
+    // TOML jobs create none, either.
     sandbox.run(&["run", "--rw=write", "--size=8k", "--filename=p/q"]).assert_refused(&["rule: directory_missing"]);
-    // To look at the plan makes nothing, and reading a file that is there neither.
+    // Neither `explain` nor reading an existing file creates anything.
     for line in ["--name=a/b --size=8k --parse-only", "--name=a/b --filename=file --size=8k --rw=read"] {
         assert_eq!(run(ours(&sandbox, line)).code, Some(0), "{line}");
     }
     assert_eq!(tree(sandbox.root()), before);
 }
 
-/// Goal: directories are that user's who makes the files in them, and nobody else is promised to come in.
+/// Goal: directories belong to the job's user, and jobs of other users are refused if they need them.
 #[test]
-fn directories_are_made_for_the_jobs_user() {
+fn directories_belong_to_the_jobs_user() {
     if lacks("root") {
         return;
     }
@@ -168,8 +168,8 @@ fn directories_are_made_for_the_jobs_user() {
         assert_eq!(tree(home.path()), before, "{line}");
     };
     let ran = run(ours(&sandbox, &format!("--name=a --filename={at}/p/q/r {job} {AS_NOBODY}")));
-    if ran.code != Some(0) && ran.err.contains("may not make files") {
-        eprintln!("skipped: nobody cannot use {at}");
+    if ran.code != Some(0) && ran.err.contains("may not create files") {
+        eprintln!("skipped: the user `nobody` cannot use {at}");
         return;
     }
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -177,22 +177,23 @@ fn directories_are_made_for_the_jobs_user() {
         let made = fs::metadata(home.path().join(name)).expect("it is there");
         assert_eq!((made.uid(), made.gid()), (65_534, 65_533), "{name}");
     }
-    // The nearest directory that is there is root's.
+    // The nearest existing directory belongs to root.
     fs::create_dir(home.path().join("roots")).expect("a directory");
-    let words = format!("user 65534 (group 65533) may not make files in `{at}/roots`");
+    let words = format!("user 65534 (group 65533) may not create files in `{at}/roots`");
     refused(&format!("--name=a --filename={at}/roots/p/q {job} {AS_NOBODY}"), &words);
-    // Root makes it for itself, before.
-    let words = format!("may not make files in `{at}/s`: job `a` makes it, as another user and for nobody else");
+    // An earlier job of root creates it.
+    let words =
+        format!("may not create files in `{at}/s`: job `a` creates it as another user, with access for that user only");
     refused(&format!("--name=a --filename={at}/s/f {job} --name=b --filename={at}/s/t/g {job} {AS_NOBODY}"), &words);
 }
 
-/// Goal: what somebody else put there between the plan and the making is not taken.
+/// Goal: a link that takes the name of a directory between plan and creation is not followed.
 /// Method: a first job that takes a while, and a directory of the second that becomes a link meanwhile.
 #[test]
-fn a_link_that_is_put_in_the_place_of_a_directory_is_not_followed() {
+fn a_link_in_place_of_a_created_directory_is_not_followed() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("precious")).expect("a directory");
-    // The job before is the one that does it: its command runs behind all planning.
+    // A command of the first job creates the link, after all planning.
     let mut command = ours(
         &sandbox,
         "--allow-exec --name=first --ioengine=null --size=4k --name=second --stonewall --filename=p/q --size=8k --rw=write",
@@ -204,7 +205,7 @@ fn a_link_that_is_put_in_the_place_of_a_directory_is_not_followed() {
     words.insert(at, format!("--exec_prerun={script}"));
     let ran = sandbox.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(ran.code, Some(1), "{}", ran.out);
-    assert!(joined(&ran.err).contains("the directory `p` cannot be made"), "{}", ran.err);
+    assert!(joined(&ran.err).contains("the directory `p` cannot be created"), "{}", ran.err);
     assert_eq!(fs::read_dir(sandbox.path("precious")).expect("it is there").count(), 0);
     assert!(!sandbox.path("s").exists(), "the run went on");
 }

@@ -1,7 +1,7 @@
-//! Options of fio's about files, cached pages, overlaps and expected errors, each beside the installed fio where that
-//! shows something.
+//! fio's options about files, cached pages, overlaps and expected errors, compared with the installed fio where the results
+//! are comparable.
 //!
-//! Cannot see: what fio 3.42 does where 3.33 does it otherwise.
+//! Limit: the installed fio may be 3.33, so differences of 3.42 are not tested.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn ours(sandbox: &Sandbox, line: &str) -> Ran {
     sandbox.run(&words)
 }
 
-/// The first job of a document; fio may print lines before it.
+/// Returns the first job of a document; fio may print lines before it.
 #[track_caller]
 fn first_job(ran: &Ran) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -27,7 +27,7 @@ fn first_job(ran: &Ran) -> Value {
     document["jobs"][0].clone()
 }
 
-/// The first job of ours, and of the installed fio if there is one.
+/// Returns the first job of our document, and of that of the installed fio if there is one.
 #[track_caller]
 fn both(sandbox: &Sandbox, line: &str) -> Vec<(&'static str, Value)> {
     let line = format!("{line} --output-format=json");
@@ -45,12 +45,12 @@ fn refused(sandbox: &Sandbox, line: &str, words: &str) {
     assert!(ran.err.contains(words), "{line}\n{}", ran.err);
 }
 
-/// Runs a command to its end; how many bytes it caused to be read from disks (`ru_inblock`, in units of 512).
-#[expect(clippy::zombie_processes, reason = "wait4 takes it, and says what it used")]
+/// Runs a command to its end and returns the bytes that were read from disks for it (`ru_inblock`, in units of 512).
+#[expect(clippy::zombie_processes, reason = "wait4 reaps it, and returns its resource usage")]
 fn bytes_read(command: &mut Command) -> u64 {
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let mut status = 0;
-    // SAFETY: `rusage` is plain numbers, for which zeros are valid; the kernel fills both that are handed to it.
+    // SAFETY: `rusage` is plain numbers, for which zeros are valid; the kernel fills both arguments.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         let pid = i32::try_from(child.id()).expect("a process number");
@@ -62,7 +62,7 @@ fn bytes_read(command: &mut Command) -> u64 {
 }
 
 /// Goal: the second pass of a buffered job reads from the disk, as in fio, and not from memory.
-/// Method: what the kernel says that the process caused to be read; one pass shows whether this filesystem has a disk.
+/// Method: the bytes that the kernel read for the process; one pass shows whether this filesystem is on a disk.
 #[test]
 fn each_pass_of_a_buffered_job_begins_without_cached_pages() {
     let sandbox = Sandbox::new();
@@ -86,8 +86,8 @@ fn each_pass_of_a_buffered_job_begins_without_cached_pages() {
             assert!(read >= 4 << 20, "fio {more}: {read}");
         }
     }
-    // A pass of a job that only ends with its time.
-    let read = of_ours("--rw=read --time_based --runtime=10 --number_ios=256");
+    // The passes of a job that ends by time only.
+    let read = of_ours("--rw=read --time_based --runtime=2");
     assert!(read >= 4 << 20, "{read}");
     for more in ["--invalidate=0 --loops=2", "--pre_read=1 --loops=2"] {
         assert!(of_ours(&format!("--rw=read {more}")) < 4 << 20, "{more}");
@@ -121,7 +121,7 @@ fn writes_that_overlap_wait_for_each_other() {
 }
 
 #[test]
-fn null_at_a_depth_of_1_hands_nothing_over() {
+fn null_at_a_depth_of_1_has_no_submission_latency() {
     let sandbox = Sandbox::new();
     for (depth, class, share) in [(1, "4", 0.0), (2, "4", 100.0)] {
         for (who, job) in both(&sandbox, &format!("--name=n --ioengine=null --size=1m --iodepth={depth}")) {
@@ -131,10 +131,10 @@ fn null_at_a_depth_of_1_hands_nothing_over() {
     }
 }
 
-/// Goal: a filesystem that is full is expected: the job goes on, its errors are counted, and the run is no failure.
+/// Goal: if the lack of space is an expected error, the job continues, its errors are counted, and the run succeeds.
 /// Method: a small tmpfs, and twice as many bytes.
 #[test]
-fn errors_that_are_expected_are_counted_and_fail_nothing() {
+fn expected_errors_are_counted_and_do_not_fail_the_job() {
     if lacks("root") {
         return;
     }
@@ -146,11 +146,11 @@ fn errors_that_are_expected_are_counted_and_fail_nothing() {
         assert_eq!((job["total_err"].as_u64(), job["first_error"].as_u64()), (Some(32), Some(28)), "{who}");
     }
     fs::remove_file(sandbox.path("small/e.0.0")).unwrap();
-    // Without a word, and with one about reads, it is known beforehand that it does not fit.
+    // Without the option, and with one about reads only, the job is refused because its file does not fit.
     for more in ["", "--ignore_error=ENOSPC,EIO"] {
         refused(&sandbox, &format!("{line} {more}"), "size_beyond_free_space");
     }
-    // The record says them, and what the figures are made of.
+    // The record has the errors, and the I/Os that the figures are based on.
     let arguments = "run --rw write --bs 64k --size 4m --fallocate none --directory small --ignore_error ,ENOSPC";
     let (ran, record) = sandbox.record(&arguments.split_whitespace().collect::<Vec<_>>());
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -160,7 +160,7 @@ fn errors_that_are_expected_are_counted_and_fail_nothing() {
     assert!(ran.out_joined().contains("ignored as set by the job"), "{}", ran.out);
 }
 
-/// Goal: only errors that were named, of the direction that was named, are passed over.
+/// Goal: only the named errors, in the named direction, are ignored.
 /// Method: a modelled disk whose seventh I/O fails with EIO.
 #[test]
 fn errors_that_were_not_named_end_the_job() {
@@ -174,22 +174,22 @@ fn errors_that_were_not_named_end_the_job() {
         assert_eq!(ran.code, Some(1), "{more}: {ran:?}");
         assert!(ran.out.contains("\"error\" : 5"), "{more}: {ran:?}");
     }
-    // It goes on, but nobody said that such errors are expected.
+    // The job continues, but these errors are not expected, so the run fails.
     let ran = ours(&sandbox, &format!("{line} --continue_on_error=read"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.out.contains("\"total_err\" : 1,"), "{ran:?}");
 }
 
 #[test]
-fn opendir_reads_what_lies_below_a_directory() {
+fn opendir_reads_all_files_below_a_directory() {
     let sandbox = Sandbox::new();
     fs::create_dir_all(sandbox.path("tree/deep/er")).unwrap();
     for (name, bytes) in [("tree/b", 16 << 10), ("tree/deep/a", 8 << 10), ("tree/deep/er/c", 4 << 10)] {
         fs::write(sandbox.path(name), vec![7; bytes]).unwrap();
     }
     fs::write(sandbox.path("tree/empty"), "").unwrap();
-    fs::write(sandbox.path("beside"), vec![1; 64 << 10]).unwrap();
-    symlink("../beside", sandbox.path("tree/link")).unwrap();
+    fs::write(sandbox.path("outside"), vec![1; 64 << 10]).unwrap();
+    symlink("../outside", sandbox.path("tree/link")).unwrap();
     symlink("..", sandbox.path("tree/deep/up")).unwrap();
     for (who, job) in both(&sandbox, "--name=o --opendir=tree --rw=read --bs=4k") {
         assert_eq!(job["read"]["io_bytes"], 28 << 10, "{who}");
@@ -197,11 +197,11 @@ fn opendir_reads_what_lies_below_a_directory() {
     let before = fs::read(sandbox.path("tree/b")).unwrap();
     refused(&sandbox, "--name=o --opendir=tree --rw=write --bs=4k", "only files that are named are written");
     assert_eq!(fs::read(sandbox.path("tree/b")).unwrap(), before);
-    refused(&sandbox, "--name=o --opendir=beside --rw=read", "cannot be read");
+    refused(&sandbox, "--name=o --opendir=outside --rw=read", "cannot be read");
 }
 
 #[test]
-fn an_offset_in_percent_begins_where_fios_does() {
+fn an_offset_in_percent_equals_that_of_fio() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     for (more, ios) in [("", 42), ("--offset_align=64k", 40), ("--offset_align=100", 42)] {
@@ -211,7 +211,7 @@ fn an_offset_in_percent_begins_where_fios_does() {
     }
 }
 
-/// Goal: more files than this process may open by its soft limit are no obstacle.
+/// Goal: a job may have more files than the soft limit of open files.
 #[test]
 fn the_limit_of_open_files_is_raised_for_a_job_of_many() {
     let sandbox = Sandbox::new();
@@ -233,10 +233,10 @@ fn the_limit_of_open_files_is_raised_for_a_job_of_many() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// Goal: where not all files can be open, the run ends before one is made, in whatever phase they would be, and says what
-/// to do. Method: the hard limit is lowered, and the right to go beyond it given up.
+/// Goal: if not all files can be open at once, in any phase, the run ends before one is created, with a hint.
+/// Method: the hard limit is lowered, and the privilege to exceed it dropped.
 #[test]
-fn a_job_of_more_files_than_may_be_open_is_refused_before_one_is_made() {
+fn a_job_with_too_many_open_files_is_refused_before_one_is_created() {
     let sandbox = Sandbox::new();
     let line = "--name=a --rw=write --bs=4k --size=4k --name=m --stonewall --rw=write --bs=4k --size=1600k --nrfiles=400 \
                 --openfiles=4";
@@ -257,16 +257,16 @@ fn a_job_of_more_files_than_may_be_open_is_refused_before_one_is_made() {
     unsafe { command.pre_exec(limit) };
     let ran = Ran::of(command.output().expect("it starts"));
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("open files at once, and the limit is 300 (RLIMIT_NOFILE)"), "{told}");
-    assert!(told.contains("whatever `openfiles` says; use fewer files, or raise the limit (`ulimit -Hn "), "{told}");
+    let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("open files at once, and the limit is 300 (RLIMIT_NOFILE)"), "{text}");
+    assert!(text.contains("independent of `openfiles`; use fewer files, or raise the limit (`ulimit -Hn "), "{text}");
     assert_eq!(sandbox.listing(), [""; 0]);
 }
 
-/// Goal: several files are gone over in fio's order: those that are done wait for the others, and with `openfiles` only so
-/// many are in use. Method: what both read, by their own logs of I/O.
+/// Goal: several files are used in fio's order: finished files wait for the others, and `openfiles` limits the number in use.
+/// Method: the offsets that both tools read, from their logs of I/O.
 #[test]
-fn several_files_are_gone_over_in_fios_order() {
+fn several_files_are_used_in_fios_order() {
     let sandbox = Sandbox::new();
     for (name, blocks) in [("a", 2), ("b", 9), ("c", 5), ("d", 5)] {
         sandbox.data_file(name, blocks << 12);
@@ -301,7 +301,7 @@ fn several_files_are_gone_over_in_fios_order() {
             assert_eq!(places("theirs"), expected, "fio {more}");
         }
     }
-    // Each block of each file is written, so that a job behind it may look for all of them.
+    // Each block of each file is written, so that a later job can verify all of them.
     let files = "--filesize=4k-64k --nrfiles=8 --filename_format=x.$filenum --bs=4k --verify=crc32c";
     for (index, writes) in ["--rw=write", "--rw=randwrite --file_service_type=random --ioengine=posixaio --iodepth=4"]
         .into_iter()
@@ -315,10 +315,10 @@ fn several_files_are_gone_over_in_fios_order() {
     }
 }
 
-/// Goal: what is appended stands behind what was there, which stays, as in fio; clones append one behind the other.
-/// Method: an existing file, whose length is no whole number of blocks; sizes and what was there beside the installed fio.
+/// Goal: data is appended after existing data, which stays, as in fio; clones append one after the other.
+/// Method: an existing file whose length is not a multiple of the block; lengths and content, compared with the installed fio.
 #[test]
-fn what_is_appended_stands_behind_what_was_there() {
+fn appended_data_follows_existing_data() {
     let sandbox = Sandbox::new();
     let before: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
     let line = "--name=a --filename=data --rw=write --bs=16k --size=64k --file_append=1";
@@ -339,16 +339,16 @@ fn what_is_appended_stands_behind_what_was_there() {
             check("fio", Ran::of(theirs.output().expect("fio starts")));
         }
     }
-    // fio unlinks the file to read behind its end.
+    // fio unlinks the file to read beyond its end.
     fs::write(sandbox.path("data"), &before).unwrap();
     refused(&sandbox, &format!("{line} --rw=read"), "size_beyond_target");
     assert_eq!(fs::read(sandbox.path("data")).unwrap(), before);
 }
 
-/// Goal: jobs that lock the file that they share all come to their end, by bytes or by time, and move what they do in fio.
-/// (That no two are at it at once, `crates/engine/tests/locks.rs` sees.)
+/// Goal: jobs that lock a shared file complete, by bytes or by time, and transfer as many bytes as in fio. (That no two use it
+/// at the same time is tested in `crates/engine/tests/locks.rs`.)
 #[test]
-fn jobs_that_lock_the_file_they_share_come_to_their_end() {
+fn jobs_that_lock_a_shared_file_complete() {
     let sandbox = Sandbox::new();
     let jobs = "--name=w --rw=write --name=r --rw=randread --name=m --rw=randrw";
     for locking in ["exclusive", "readwrite"] {
@@ -374,10 +374,10 @@ fn jobs_that_lock_the_file_they_share_come_to_their_end() {
     }
 }
 
-/// Goal: a further pass begins with a new, empty file, as in fio, on every engine, and without ours the file stays.
-/// Method: the job ends in the middle of its second pass, so a file that was made again is half as long.
+/// Goal: a further pass begins with a new, empty file, as in fio, on every engine; without the option the file stays.
+/// Method: the job ends in the middle of its second pass, so a recreated file is half as long.
 #[test]
-fn a_further_pass_finds_its_files_made_again() {
+fn files_are_recreated_before_a_further_pass() {
     let sandbox = Sandbox::new();
     let line = "--name=u --filename=made --rw=write --bs=16k --size=64k --io_size=96k --output-format=json";
     let length = |who: &str, more: &str, ran: Ran| {
@@ -401,16 +401,16 @@ fn a_further_pass_finds_its_files_made_again() {
     if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} {more}")) {
         assert_eq!(length("fio", more, Ran::of(theirs.output().expect("fio starts"))), 32 << 10);
     }
-    // What exists is not ours to remove.
+    // An existing file is never removed.
     fs::write(sandbox.path("made"), [7; 64 << 10]).unwrap();
-    refused(&sandbox, &format!("{line} {more}"), "what exists is never removed");
+    refused(&sandbox, &format!("{line} {more}"), "existing files are never removed");
     assert_eq!(fs::read(sandbox.path("made")).unwrap(), [7; 64 << 10]);
 }
 
-/// Goal: a file without a name is made again, too, the space of the first one is free, and later jobs find the last one.
-/// Method: a tmpfs with room for little more than one pass; a job behind it reads it, whole.
+/// Goal: a file without a name is recreated, too, the space of the first one is freed, and later jobs use the last one.
+/// Method: a tmpfs with room for little more than one pass; a later job reads the whole file.
 #[test]
-fn a_file_without_a_name_is_made_again_and_later_jobs_find_it() {
+fn a_file_without_a_name_is_recreated_and_found_by_later_jobs() {
     if lacks("root") {
         return;
     }
@@ -431,10 +431,10 @@ fn a_file_without_a_name_is_made_again_and_later_jobs_find_it() {
     }
 }
 
-/// Goal: a sequential write goes on until nothing is free, and ends well, as in fio; its files are gone unless they are kept.
+/// Goal: a sequential write continues until no space is free, and succeeds, as in fio; its files are removed unless kept.
 /// Method: a tmpfs of 2 MiB.
 #[test]
-fn a_write_that_fills_ends_well_where_space_does() {
+fn fill_device_ends_without_an_error_when_the_space_is_used_up() {
     if lacks("root") {
         return;
     }
@@ -458,7 +458,7 @@ fn a_write_that_fills_ends_well_where_space_does() {
             assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0, "{who} {more}");
         }
     }
-    // A last block for which there is room in part counts by what was written of it (in fio not at all).
+    // A last block that fits in part counts with the bytes written (in fio not at all).
     let job = first_job(&ours(&sandbox, &format!("{line} --bs=7000 --output-format=json")));
     assert_eq!(job["write"]["io_bytes"], 2 << 20);
     drop(mount);
@@ -473,18 +473,18 @@ fn a_write_that_fills_ends_well_where_space_does() {
     drop(mount);
 }
 
-/// How many different blocks of 4 KiB a file has.
+/// Returns the number of different blocks of 4 KiB in a file.
 fn different_blocks(sandbox: &Sandbox, name: &str) -> usize {
     fs::read(sandbox.path(name)).unwrap().chunks(4096).map(<[u8]>::to_vec).collect::<HashSet<_>>().len()
 }
 
 #[test]
-fn a_working_set_leaves_as_many_different_blocks_as_in_fio() {
+fn a_dedupe_working_set_has_as_many_different_blocks_as_in_fio() {
     let sandbox = Sandbox::new();
     let line = "--name=d --filename=set --rw=write --bs=4k --size=4m --dedupe_percentage=50 --dedupe_mode=working_set \
                 --dedupe_working_set_percentage=25";
     assert_eq!(ours(&sandbox, line).code, Some(0));
-    // Half of 1024; four deviations are 64.
+    // Half of 1024, within four standard deviations (64).
     let count = different_blocks(&sandbox, "set");
     assert!((448..=576).contains(&count), "{count}");
     fs::remove_file(sandbox.path("set")).unwrap();
@@ -499,7 +499,7 @@ fn a_working_set_leaves_as_many_different_blocks_as_in_fio() {
 fn blocks_of_a_trim_backlog_are_trimmed_in_batches() {
     let sandbox = Sandbox::new();
     let line = "--name=t --rw=write --bs=4k --size=256k --verify=crc32c --trim_percentage=100 --trim_backlog=8";
-    // Each eight writes, before the next.
+    // After every eight writes, before the next.
     for (more, trims) in [("", 56), ("--trim_backlog_batch=2", 14)] {
         let ran = ours(&sandbox, &format!("{line} {more} --output-format=json"));
         assert_eq!(first_job(&ran)["trim"]["total_ios"], trims, "{more}");

@@ -1,12 +1,13 @@
-//! The formats of fio's outputs, beside the real fio: the same jobs with both, and what they print compared line by line with
-//! all measured numbers masked.
+//! The formats of fio's outputs, compared with the installed fio: the same jobs with both, and the outputs compared line by line
+//! with all measured numbers masked.
 //!
-//! Compared are normal text, terse 2 to 5 and JSON with buckets: lines, keys, fields, their order, whole numbers or digits behind
-//! the point, the words of options, and that buckets are named by fio's middles; of logs their names, columns, directions and
-//! sizes. What differs must be named here, with its reason; a reason that no longer differs is a fault, too. The installed fio
-//! may be older than the one that we follow (3.42): differences between the two are named as such.
+//! Compared are normal text, terse 2 to 5 and JSON with buckets: lines, keys, fields, their order, whole numbers or number of
+//! decimal places, the words of options, and that buckets are named by fio's middles; of logs their names, columns, directions
+//! and sizes. Every difference must be listed here with its reason; a listed difference that does not occur is a failure, too.
+//! The installed fio may be older than the reference (3.42): differences between the two are listed as such.
 //!
-//! Cannot see: numbers (`cargo xtask bench fio-agreement`), and which lines of latencies a job has, for they depend on them.
+//! Limits: numbers are not compared (`cargo xtask bench fio-agreement` does that), nor the lines of latency classes, which
+//! depend on them.
 
 mod common;
 
@@ -16,8 +17,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A difference: a line (masked) that only one of the two has; with a `*` behind it each that begins so, with one before it
-/// each that has it. A line without a star that a job has several times is named as often.
+/// A difference: a masked line that only one of the two has. With a trailing `*` it matches each line that begins so, with a
+/// leading one each line that contains it. A line without a star that a job has several times is listed as often.
 #[derive(Clone, Copy)]
 enum Known {
     /// Only fio's.
@@ -40,7 +41,7 @@ impl Known {
         }
     }
 
-    /// True if it stands for any number of lines.
+    /// Returns true if it matches any number of lines.
     fn is_many(self) -> bool {
         let (Self::Fios(known, _) | Self::Ours(known, _)) = self;
         known.contains('*')
@@ -49,10 +50,10 @@ impl Known {
 
 use Known::{Fios, Ours};
 
-/// A reason: fio does it like this by now.
+/// A reason: newer versions of fio do it like this.
 const NEWER: &str = "fio 3.33 is older";
 
-/// What differs in every run where it occurs.
+/// Differences that every run may have.
 const EVERYWHERE: &[Known] = &[
     Ours("      \"job_start\" : N", NEWER),
     Ours("      \"latency_target_ns\" : N", NEWER),
@@ -70,7 +71,7 @@ const BITS: &str = "fio forgets `unit_base` in the lines of samples";
 const UNSEEN: &str = "fio does not see it";
 const FLAG: &str = "fio 3.33 drops options without a value";
 
-/// A job, and what differs in it beside that.
+/// A job, and its further differences.
 struct Case {
     line: &'static str,
     known: &'static [Known],
@@ -80,7 +81,7 @@ const fn case(line: &'static str, known: &'static [Known]) -> Case {
     Case { line, known }
 }
 
-/// Of a job with sync calls.
+/// Differences of a job with sync calls.
 const SYNCED: [Known; 2] =
     [Fios("  fsync/fdatasync/sync_file_range:", NEWER), Ours("  fsync/fdatasync/sync_file_range/syncfs:", NEWER)];
 const PREPARED: Known = Fios("*Laying out IO file", "only results are printed, no progress");
@@ -158,19 +159,19 @@ const CASES: &[Case] = &[
         &[],
     ),
     case("job.fio", &[]),
-    // What is read back is read.
+    // Reads of `verify` count as reads.
     case("--name=a --ioengine=libaio --iodepth=4 --rw=write --bs=4k --size=64k --verify=crc32c", &[]),
     case("--name=a --rw=randrw --bs=4k --size=256k --verify=md5 --verify_backlog=8", &[]),
     case("--name=a --ioengine=mmap --rw=read --bs=4k --size=64k --filename=f --pre_read=1", &[]),
     case("--name=a --rw=write --bs=4k --size=64k --fill_device=1 --description=words", &[]),
     case("--name=a --ioengine=null --rw=read --bs=4k --size=1m --kb_base=1000", &[]),
     case("--name=a --ioengine=null --rw=read --bs=4k --kb_base=1000 --size=1m --unit_base=1", &[]),
-    // The last job of a group says its units.
+    // The last job of a group sets its units.
     case("--ioengine=null --rw=read --bs=4k --name=a --size=1m --name=b --kb_base=1000 --size=1m", &[]),
     case("--ioengine=null --rw=read --bs=4k --name=a --kb_base=1000 --size=1m --name=b --size=1m", &[]),
 ];
 
-/// A job file whose options fio tells in another order.
+/// A job file whose options fio prints in another order.
 const JOB_FILE: &str = "\
 ; a comment
 [global]
@@ -195,7 +196,7 @@ buffered=1
 directory=.
 ";
 
-/// What two programs print of one job.
+/// The outputs of both programs for one job.
 struct Pair {
     fios: String,
     ours: String,
@@ -211,12 +212,12 @@ fn both(sandbox: &Sandbox, line: &str) -> Option<Pair> {
     Some(Pair { fios, ours })
 }
 
-/// The same, whatever comes of it: fio, and ours.
+/// Runs both, which may fail: fio, and ours.
 fn both_ran(sandbox: &Sandbox, line: &str) -> Option<[Ran; 2]> {
     both_in(sandbox, line, |_| ()).map(|both| both.map(|(ran, ())| ran))
 }
 
-/// The same, with a look at what each left behind in its directory.
+/// Runs both, and calls `look` on the directory of each.
 fn both_in<T>(sandbox: &Sandbox, line: &str, look: impl Fn(&Path) -> T) -> Option<[(Ran, T); 2]> {
     let run = |mut command: Command| {
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
@@ -231,10 +232,10 @@ fn both_in<T>(sandbox: &Sandbox, line: &str, look: impl Fn(&Path) -> T) -> Optio
     Some([fios, run(sandbox.command(&words))])
 }
 
-/// What was found in all cases.
+/// The findings of all cases.
 #[derive(Default)]
 struct Findings {
-    /// Differences that nobody named, and reasons for differences that are not there.
+    /// Differences that are not listed, and listed ones that did not occur.
     complaints: String,
     /// All differences.
     seen: Vec<String>,
@@ -270,13 +271,13 @@ impl Findings {
     }
 }
 
-/// Known differences that are not among these.
+/// Returns the known differences that are not among these.
 fn missing(known: &[Known], differences: &[String]) -> Vec<String> {
     let gone = known.iter().filter(|known| !differences.iter().any(|line| known.is_of(line)));
-    let told = |known: &Known| match known {
+    let text = |known: &Known| match known {
         Fios(part, reason) | Ours(part, reason) => format!("no difference any more: {part} ({reason})"),
     };
-    gone.map(told).collect()
+    gone.map(text).collect()
 }
 
 /// Lines that only one of them has, after the longest common sequence: `-` fio's, `+` ours.
@@ -308,12 +309,12 @@ fn parts(text: &str) -> [Vec<&str>; 3] {
     let lines: Vec<&str> = text.lines().collect();
     let at = |mark: &str| lines.iter().position(|line| *line == mark).unwrap_or_else(|| panic!("no {mark}: {text}"));
     let (begin, end) = (at("{"), at("}"));
-    // fio writes lines for each job before all results.
+    // fio prints lines for each job before all results.
     let first = lines.iter().position(|line| line.split(';').count() > 50).expect("a terse line");
     [lines[first..begin].to_vec(), lines[begin..=end].to_vec(), lines[end + 1..].to_vec()]
 }
 
-/// Numbers as `N`, with the digits behind the point: `N.2`.
+/// Replaces numbers by `N`, with the number of decimal places: `N.2`.
 fn masked(text: &str) -> String {
     let mut masked = String::new();
     let mut rest = text;
@@ -335,11 +336,11 @@ fn masked(text: &str) -> String {
     masked
 }
 
-/// JSON by lines: keys, kinds of numbers, words; of buckets nothing but that their names are fio's middles.
+/// Returns JSON by lines: keys, kinds of numbers, words; of buckets only whether their names are fio's middles.
 fn json(lines: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut bins = false;
-    // Ours alone, at the end.
+    // Only ours has this, at the end.
     for line in lines.iter().take_while(|line| !line.starts_with("  \"trueio\"")) {
         let line = line.trim_end_matches(',');
         let Some((key, value)) = line.split_once(" : ") else {
@@ -380,14 +381,14 @@ fn terse(lines: &[&str]) -> Vec<String> {
     lines.iter().flat_map(|line| line.split(';').enumerate().map(field)).collect()
 }
 
-/// Normal text without what depends on measured times: units, prefixes, classes of latencies; `has_samples`: the jobs run so
-/// long that there are samples of bandwidth.
+/// Returns normal text without parts that depend on measured times: units, prefixes, classes of latencies. `has_samples`: the
+/// jobs run long enough for samples of bandwidth.
 fn normal(lines: &[&str], has_samples: bool) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in lines {
         let is_evidence = line.starts_with("     trueio    :") || line.starts_with(&" ".repeat(17));
         let is_class = ["  lat (nsec)", "  lat (usec)", "  lat (msec)"].iter().any(|head| line.starts_with(head));
-        // So do those of samples, unless there surely are some.
+        // So do the lines of samples, unless samples are certain.
         let is_sample = ["   bw (", "   iops        :"].iter().any(|head| line.starts_with(head));
         if is_evidence || is_class || (is_sample && !has_samples) {
             continue;
@@ -440,7 +441,7 @@ fn line_of_text(line: &str) -> String {
     text
 }
 
-/// What stands behind each `key`, up to a comma or the end, as `#`.
+/// Replaces the text after each `key`, up to a comma or the end, by `#`.
 fn blanked(text: &str, key: &str) -> String {
     let mut pieces = text.split(key);
     let mut blanked = pieces.next().unwrap_or_default().to_owned();
@@ -451,7 +452,7 @@ fn blanked(text: &str, key: &str) -> String {
     blanked
 }
 
-/// The same document, seen by a reader of JSON: it is valid.
+/// Checks that the document is valid JSON.
 fn assert_is_json(lines: &[&str]) {
     let text = lines.join("\n");
     serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -465,7 +466,7 @@ fn has_shared_memory() -> bool {
     is_there
 }
 
-/// Compares all formats of some cases; `None` if that cannot be.
+/// Compares all formats of some cases; `None` without an installed fio or shared memory.
 fn compare(cases: &[Case]) -> Option<Findings> {
     if !has_shared_memory() {
         return None;
@@ -487,15 +488,15 @@ fn compare(cases: &[Case]) -> Option<Findings> {
 #[test]
 fn all_formats_of_many_jobs_have_fios_lines_keys_and_fields() {
     let Some(findings) = compare(CASES) else { return };
-    // What is to differ everywhere does so somewhere; the rest of it is of jobs that run for a while.
+    // Each general difference occurs in some case; the others occur in jobs that run for a while.
     let gone = missing(EVERYWHERE, &findings.seen);
     assert_eq!(gone.iter().filter(|line| !line.contains("time_based")).count(), 0, "{gone:?}");
     findings.end();
 }
 
-/// Goal: the same of jobs whose results need a second.
+/// Goal: the same for jobs whose results need a second.
 #[test]
-fn jobs_that_run_for_a_while_have_fios_lines_too() {
+fn long_jobs_have_fios_lines_too() {
     let findings = compare(&[
         case(
             "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --ramp_time=200ms \
@@ -551,7 +552,7 @@ fn terse_versions_and_the_lines_before_normal_text_are_fios() {
             findings.add(&line, &lines(&pair.fios), &lines(&pair.ours), &[]);
         }
     }
-    // Lines before the results are printed only where normal text is all that was asked for.
+    // Lines before the results are printed only if normal text is the only format.
     const STARTED: [Known; 2] =
         [Fios("Starting N process*", "workers are threads"), Ours("Starting N thread*", "workers are threads")];
     const FLUSHED: &str = "fio does not count the flush at the end";
@@ -569,10 +570,10 @@ fn terse_versions_and_the_lines_before_normal_text_are_fios() {
     findings.end();
 }
 
-/// Goal: disks and errors are told as fio tells them.
-/// Method: a loop device, and one whose backing file lies on a tmpfs with too little space.
+/// Goal: disks and errors are printed as fio prints them.
+/// Method: a loop device, and one whose backing file is on a tmpfs with too little space.
 #[test]
-fn disks_and_jobs_that_fail_are_told_in_fios_lines() {
+fn disks_and_failed_jobs_are_printed_in_fios_lines() {
     if !has_shared_memory() || lacks("loop") || lacks("tmpfs") {
         return;
     }
@@ -589,7 +590,7 @@ fn disks_and_jobs_that_fail_are_told_in_fios_lines() {
         Fios("*ios=N/N, merge=", NEWER),
     ];
     const WORDS: &str = "fio names a place in its source";
-    const REASON: &str = "why a run failed is said once more";
+    const REASON: &str = "the reason of a failed run is printed once more";
     let errors =
         [Fios("*(groupid=N, jobs=N): err=N (file:", WORDS), Ours("*(groupid=N, jobs=N): err=N (error=No space", WORDS)];
     let reason = [Ours("trueio: the run was failed: job `a`: a write of*", REASON), Ours("", REASON)];
@@ -625,7 +626,7 @@ fn disks_and_jobs_that_fail_are_told_in_fios_lines() {
     findings.end();
 }
 
-/// A log: its name, and each kind of line that it has. Of the columns direction, block size and priority count.
+/// Returns the name of each log and its kinds of lines. Only the columns direction, block size and priority count.
 fn shapes(directory: &Path, has_offsets: bool) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("a directory").flatten() {

@@ -1,6 +1,6 @@
-//! fio's iologs: what fio writes is replayed here, what is written here fio replays, with the same I/Os and bytes.
+//! fio's iologs: trueio replays fio's logs, and fio replays ours, with the same I/Os and bytes.
 //!
-//! Where fio is not installed, logs as fio 3.33 wrote them stand in for it.
+//! Without an installed fio, stored logs of fio 3.33 are used.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn fio(sandbox: &Sandbox, line: &str) -> Ran {
     sandbox.run(&words)
 }
 
-/// Operations, and bytes where they are transferred: reads, writes, sync calls.
+/// Returns the operations and bytes of reads, writes and sync calls.
 fn totals(document: &str) -> [(u64, u64); 3] {
     let document: Value = serde_json::from_str(document).unwrap_or_else(|error| panic!("{error}: {document}"));
     let job = &document["jobs"][0];
@@ -25,7 +25,7 @@ fn totals(document: &str) -> [(u64, u64); 3] {
     })
 }
 
-/// The same of a log, counted line by line.
+/// Returns the same for a log, counted line by line.
 fn totals_of_log(text: &str) -> [(u64, u64); 3] {
     let mut totals = [(0, 0); 3];
     for line in text.lines().skip(1) {
@@ -42,7 +42,7 @@ fn totals_of_log(text: &str) -> [(u64, u64); 3] {
     totals
 }
 
-/// The real one; `None` where it is not installed.
+/// Runs the installed fio; `None` without one.
 fn real_fio(sandbox: &Sandbox, line: &str) -> Option<String> {
     let version = Command::new("fio").arg("--version").output();
     if version.is_err() {
@@ -60,7 +60,7 @@ fn real_fio(sandbox: &Sandbox, line: &str) -> Option<String> {
 
 /// Goal: a log that fio wrote is replayed with the same operations and bytes, on engines of any depth.
 #[test]
-fn what_fio_writes_down_is_replayed() {
+fn iologs_of_fio_are_replayed() {
     let sandbox = Sandbox::new();
     let job = "--name=w --filename=f --size=256k --rw=randrw --bssplit=4k/50:8k/50 --fdatasync=4 --write_iolog=log";
     if real_fio(&sandbox, job).is_none() {
@@ -81,9 +81,9 @@ fn what_fio_writes_down_is_replayed() {
     }
 }
 
-/// Goal: fio replays what is written down here, and so do we, with the same operations and bytes.
+/// Goal: fio and trueio replay our logs with the same operations and bytes.
 #[test]
-fn what_is_written_down_here_fio_replays() {
+fn fio_replays_our_iologs() {
     let sandbox = Sandbox::new();
     sandbox.data_file("f", 1 << 18);
     for engine in ["psync", "libaio --iodepth=4"] {
@@ -111,9 +111,9 @@ fn what_is_written_down_here_fio_replays() {
     }
 }
 
-/// Goal: a log has no more rights than its job, and cannot make a file longer; nothing was touched then.
+/// Goal: a log has no more rights than its job, and cannot extend a file; a refusal touches nothing.
 #[test]
-fn a_log_is_refused_with_its_line_and_nothing_was_touched() {
+fn an_invalid_log_is_refused_with_its_line_before_anything_is_touched() {
     let sandbox = Sandbox::new();
     let file = sandbox.data_file("f", 8192);
     let before = fs::read(&file).unwrap();
@@ -148,7 +148,7 @@ fn a_log_is_refused_with_its_line_and_nothing_was_touched() {
     assert_eq!(fs::read(&file).unwrap()[4096..], before[4096..]);
 }
 
-/// Goal: standard input will do if it is a file, which can be read twice; a pipe is refused with what to do.
+/// Goal: standard input is accepted if it is a file, which can be read twice; a pipe is refused with a hint.
 #[test]
 fn a_log_on_standard_input_is_replayed_if_it_is_a_file() {
     let sandbox = Sandbox::new();
@@ -162,11 +162,11 @@ fn a_log_on_standard_input_is_replayed_if_it_is_a_file() {
     drop(child.stdin.take());
     let refused = child.wait_with_output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(common::joined(&told).contains("instead: keep it in a file"), "{told}");
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(common::joined(&text).contains("instead: save it to a file"), "{text}");
 }
 
-/// Goal: logs are stored compressed in fio's way: fio prints ours, and we print fio's, line for line.
+/// Goal: compressed logs have fio's format: fio prints ours, and trueio prints fio's, line for line.
 #[test]
 fn compressed_logs_are_read_by_fio_and_fios_by_us() {
     let sandbox = Sandbox::new();
@@ -200,7 +200,7 @@ fn compressed_logs_are_read_by_fio_and_fios_by_us() {
         sandbox.write(name, content);
         let refused = fio(&sandbox, &format!("--inflate-log={name}"));
         refused.assert_code(1);
-        assert!(refused.err.contains("no compressed log of fio's"), "{}", refused.err);
+        assert!(refused.err.contains("not a compressed log of fio"), "{}", refused.err);
     }
     fio(&sandbox, "--inflate-log=gone").assert_code(1);
 }

@@ -17,7 +17,7 @@ fn log(sandbox: &Sandbox, name: &str) -> Vec<Vec<u64>> {
 
 /// Goal: a log without averages has every I/O of the record, and the latencies add up to the record's.
 #[test]
-fn a_line_an_io_adds_up_to_the_record() {
+fn one_log_line_per_io_sums_to_the_record() {
     let sandbox = Sandbox::new();
     let mut arguments: Vec<&str> = "run --ioengine simulated --simulated service=100us,channels=4 --rw randrw --bs 4k \
          --size 16m --iodepth 4 --numjobs 2 --runtime 200ms --time_based --ramp_time 50ms --no-history"
@@ -46,10 +46,10 @@ fn a_line_an_io_adds_up_to_the_record() {
     assert!(log(&sandbox, "x_bw.1.log").iter().all(|line| line[1] == 40_000));
 }
 
-/// Goal: an I/O was issued so much before it ended as it took, and all its lines say the same; packed logs, too. Averages
-/// have no such time, and a column all the same.
+/// Goal: the issue time is the end minus the latency, equal in all lines of an I/O, also in compressed logs. Averages have
+/// the column, but no such time.
 #[test]
-fn the_issue_time_is_the_time_of_the_end_without_what_it_took() {
+fn the_issue_time_is_the_end_minus_the_latency() {
     let sandbox = Sandbox::new();
     let line = "run --ioengine simulated --simulated service=100us,channels=4 --rw randread --bs 4k --size 16m --iodepth 4 \
                 --runtime 200ms --time_based --ramp_time 50ms --no-history --write_lat_log x --write_bw_log x \
@@ -82,10 +82,10 @@ fn the_issue_time_is_the_time_of_the_end_without_what_it_took() {
     assert!(!averages.is_empty() && averages.iter().all(|line| line.len() == 7 && line[6] == 0), "{averages:?}");
 }
 
-/// Goal: averages stand on a grid that a stall does not break; fio leaves such spans out.
-/// Method: 10,000 I/Os a second; from 300 ms on the disk stands still for 250 ms, with one I/O begun.
+/// Goal: averages are on a fixed grid, also during a stall; fio leaves such spans out.
+/// Method: 10,000 I/Os per second; from 300 ms on the disk stalls for 250 ms with one I/O in flight.
 #[test]
-fn averages_stand_on_a_grid_and_a_stall_is_there_as_zero() {
+fn averages_are_on_a_grid_and_a_stall_is_a_zero() {
     let sandbox = Sandbox::new();
     let arguments: Vec<&str> = "run --ioengine simulated --simulated service=100us,channels=1,stall=300ms+250ms \
          --rw read --bs 4k --size 1g --runtime 1s --time_based --no-history --write_bw_log a --write_iops_log a \
@@ -111,7 +111,7 @@ fn averages_stand_on_a_grid_and_a_stall_is_there_as_zero() {
 }
 
 #[test]
-fn shared_logs_have_no_number_and_times_of_the_day_if_asked_for() {
+fn shared_logs_have_no_number_and_epoch_times_if_set() {
     let sandbox = Sandbox::new();
     let arguments: Vec<&str> =
         "run --ioengine null --rw read --bs 4k --size 1m --numjobs 3 --number_ios 100 --no-history \
@@ -124,7 +124,7 @@ fn shared_logs_have_no_number_and_times_of_the_day_if_asked_for() {
     assert_eq!(lines.len(), 300);
     let begin = record.started_unix_ms;
     assert!(lines.iter().all(|line| line.len() == 5 && (begin..begin + 60_000).contains(&line[0])), "{lines:?}");
-    // An engine that blocks has no moment of hand-over: the log is there and empty, as fio's.
+    // A blocking engine has no submission latency: the log exists and is empty, as in fio.
     assert!(log(&sandbox, "s_slat.log").is_empty());
 }
 
@@ -152,7 +152,7 @@ fn a_log_grows_while_its_job_runs_and_survives_a_kill() {
 }
 
 #[test]
-fn a_log_that_cannot_be_made_is_refused() {
+fn a_log_that_cannot_be_created_is_refused() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["run", "--filename=t_bw.1.log", "--size=64k", "--no-history", "--write_bw_log=t"]);
     ran.assert_refused(&["`write_bw_log` of job `job` would replace `t_bw.1.log`", "rule: output_replaces"]);
@@ -165,7 +165,7 @@ fn a_log_that_cannot_be_made_is_refused() {
 /// Method: two clones that write, then a phase that reads, each I/O a line; twice, since fio adds to what is there and this
 /// program begins anew.
 #[test]
-fn clones_and_phases_that_share_a_log_leave_each_of_their_lines_in_it() {
+fn a_shared_log_contains_every_line_of_its_clones_and_phases() {
     const JOB: &str = "[global]\nsize=4m\nbs=4k\nper_job_logs=0\nwrite_bw_log=x\nwrite_lat_log=x\nlog_offset=1\n\
                        [a]\nrw=write\nnumjobs=2\n[b]\nstonewall\nrw=read\nfilename=a.0.0\nwrite_iops_log=x\n";
     let of = |sandbox: &Sandbox, name: &str| {

@@ -1,6 +1,6 @@
-//! Engines on names: `trueio fio` counts as fio counts, and the record keeps what was done.
+//! Metadata engines: the outputs count as fio does, and the record counts files.
 //!
-//! Cannot see: engines on directories beside fio, for 3.33 has none of them; they are held to what it counts of files.
+//! Limit: fio 3.33 has no engines for directories; these are compared with its counts of files.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn ours(sandbox: &Sandbox, line: &str) -> Ran {
     sandbox.run(&words)
 }
 
-/// What the installed fio says, in a directory of its own; `None` if there is none, or it has no such engine.
+/// Runs the installed fio in a separate directory; `None` without one, and if it lacks the engine.
 fn theirs(line: &str) -> Option<Ran> {
     if line.contains("ioengine=dir") {
         return None;
@@ -37,10 +37,10 @@ fn counts(job: &Value, direction: &str) -> [u64; 4] {
     [&of["io_bytes"], &of["io_kbytes"], &of["total_ios"], &of["clat_ns"]["N"]].map(|n| n.as_u64().expect("a count"))
 }
 
-/// Goal: bytes, I/Os and latencies are as many as fio counts, in whatever way the job says how much it is.
+/// Goal: the counts of bytes, I/Os and latencies are fio's, for every option that limits a job.
 /// Method: each line with both; what fio 3.33 counted is written here, too, for machines without it.
 #[test]
-fn ios_and_bytes_of_names_are_counted_as_fio_counts_them() {
+fn ios_and_bytes_of_metadata_operations_are_counted_as_in_fio() {
     let all: &[(&str, &str, [u64; 4])] = &[
         ("--filesize=4k --nrfiles=50 --bs=1k --rw=write", "write", [204_800, 200, 200, 50]),
         ("--filesize=4k --nrfiles=50", "read", [204_800, 200, 50, 50]),
@@ -64,7 +64,7 @@ fn ios_and_bytes_of_names_are_counted_as_fio_counts_them() {
         ("--filesize=4k --nrfiles=50 --loops=2 --number_ios=20", "read", [163_840, 160, 40, 40]),
     ];
     for engine in ENGINES {
-        // Names that are there can be asked for again.
+        // `stat` can be repeated on existing names.
         let more = if engine.ends_with("stat") { again } else { &[] };
         // What is counted is the same code for all of them.
         let few = if engine == "filecreate" { all.len() } else { 4 };
@@ -91,7 +91,7 @@ fn ios_and_bytes_of_names_are_counted_as_fio_counts_them() {
 
 /// Goal: the other formats have the same counts.
 #[test]
-fn terse_and_normal_text_count_names_as_fio_does() {
+fn terse_and_normal_text_count_metadata_operations_as_fio_does() {
     let line = "--name=n --ioengine=filecreate --filesize=4k --nrfiles=50 --bs=1k --rw=write";
     let both = |more: &str| {
         let line = format!("{line} {more}");
@@ -140,7 +140,7 @@ fn jobs_like_those_of_fios_examples_count_alike() {
     }
 }
 
-/// Goal: no record of ours says that bytes were transferred: it counts names, of a byte each, also of fio's jobs.
+/// Goal: a record of metadata operations has no transferred bytes: it counts names, of a byte each, also in fio's jobs.
 #[test]
 fn the_record_counts_names() {
     let sandbox = Sandbox::new();
@@ -155,7 +155,7 @@ fn the_record_counts_names() {
 /// Method: strace shows the calls about the names; the other two are not made. A call may be shown in two pieces, so a
 /// few may be missed.
 #[test]
-fn names_are_asked_about_by_the_call_that_is_named() {
+fn stat_type_selects_the_stat_call() {
     if lacks("strace") {
         return;
     }

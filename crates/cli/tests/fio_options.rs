@@ -1,4 +1,4 @@
-//! Options of fio's, one by one, through the program: what each does to files and to the calls that reach the kernel.
+//! fio's options, one by one: their effect on files and on the system calls.
 
 mod common;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// Runs a command line of fio's, written as in a shell without quotes.
+/// Runs a command line of fio's language, written as in a shell without quotes.
 fn fio(sandbox: &Sandbox, line: &str) -> Ran {
     let mut words = vec!["fio"];
     words.extend(line.split_whitespace());
@@ -28,7 +28,7 @@ fn refused(sandbox: &Sandbox, line: &str, words: &str) {
     assert!(ran.err.contains(words), "{line}\n{}", ran.err);
 }
 
-/// The first job of a document.
+/// Returns the first job of a document.
 #[track_caller]
 fn job(sandbox: &Sandbox, line: &str) -> Value {
     let ran = succeeds(sandbox, &format!("{line} --output-format=json"));
@@ -40,7 +40,7 @@ fn size(sandbox: &Sandbox, name: &str) -> u64 {
     fs::metadata(sandbox.path(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len()
 }
 
-/// The calls of these names that a command line makes, by strace.
+/// Returns the calls of these names that a command line makes, by strace.
 fn calls(sandbox: &Sandbox, names: &str, line: &str) -> String {
     let trace = sandbox.aside("strace.txt");
     let status = Command::new("strace")
@@ -56,7 +56,7 @@ fn calls(sandbox: &Sandbox, names: &str, line: &str) -> String {
     fs::read_to_string(trace).expect("the trace")
 }
 
-/// The calls of these names that the installed fio makes, by strace; `None` where there is none.
+/// Returns the calls of these names that the installed fio makes, by strace; `None` without one.
 fn calls_of_fio(sandbox: &Sandbox, names: &str, line: &str) -> Option<String> {
     real_fio(sandbox, "--version")?;
     let trace = sandbox.aside("strace-fio.txt");
@@ -68,7 +68,7 @@ fn calls_of_fio(sandbox: &Sandbox, names: &str, line: &str) -> Option<String> {
 }
 
 #[test]
-fn create_only_makes_the_files_and_reports_nothing_done() {
+fn create_only_creates_the_files_and_reports_no_io() {
     let sandbox = Sandbox::new();
     let made = job(&sandbox, "--name=r --rw=read --size=256k --nrfiles=2 --create_only=1");
     for direction in ["read", "write", "trim"] {
@@ -82,18 +82,18 @@ fn create_only_makes_the_files_and_reports_nothing_done() {
     assert!(content.iter().any(|byte| *byte != 0), "what is to be read was written");
     succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
     assert_eq!(size(&sandbox, "w.0.0"), 64 << 10);
-    // What is there is used as it is; a job beside it does its I/O.
+    // Existing files are used as they are; a parallel job does its I/O.
     let before = sandbox.listing();
     succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
     assert_eq!(sandbox.listing(), before);
     let both =
         job(&sandbox, "--name=r --rw=read --size=256k --nrfiles=2 --name=o --rw=write --size=4k --create_only=1");
     assert_eq!(both["read"]["io_bytes"], 256 << 10);
-    refused(&sandbox, "--name=n --ioengine=null --size=1m --create_only=1", "has no files that could be made");
+    refused(&sandbox, "--name=n --ioengine=null --size=1m --create_only=1", "creates no files");
 }
 
 #[test]
-fn files_of_a_range_have_sizes_of_their_own_and_the_same_in_each_run() {
+fn sizes_of_a_filesize_range_differ_and_repeat_in_each_run() {
     let sandbox = Sandbox::new();
     let line = "--name=f --rw=write --nrfiles=8 --filesize=16k-256k --bs=4k";
     let first = job(&sandbox, line);
@@ -105,10 +105,10 @@ fn files_of_a_range_have_sizes_of_their_own_and_the_same_in_each_run() {
     refused(&sandbox, "--name=z --rw=write --filesize=4k-4x", "`filesize`");
 }
 
-/// Goal: the kernel is told what fio tells it, on every descriptor that I/O goes through.
-/// Method: strace counts the calls: one a file, and one more for an engine that opens each file once more.
+/// Goal: the same hints as fio's are given to the kernel, on every descriptor that is used for I/O.
+/// Method: strace counts the calls: one per file, and one more for an engine that opens each file again.
 #[test]
-fn the_kernel_is_told_how_files_are_used_as_fio_tells_it() {
+fn fadvise_calls_equal_those_of_fio() {
     if lacks("strace") {
         return;
     }
@@ -140,13 +140,13 @@ fn buffers_are_taken_from_each_kind_of_memory() {
     }
     refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmapshared:/tmp/x", "shares the buffers with a file");
     refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=3m", "power of two");
-    // There may be no huge pages here; then it says what is missing.
+    // Without huge pages on this machine, the message names what is missing.
     let ran = fio(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=2m");
     assert!(ran.code == Some(0) || ran.err.contains("free huge pages of 2097152 bytes are needed"), "{}", ran.err);
 }
 
 #[test]
-fn a_ring_is_used_as_its_options_say() {
+fn options_of_io_uring_are_applied() {
     let sandbox = Sandbox::new();
     let line = "--name=u --size=1m --rw=randwrite --ioengine=io_uring --iodepth=8 --iodepth_low=2 --force_async=2 \
                 --nonvectored=0 --verify=crc32c";
@@ -159,10 +159,10 @@ fn a_ring_is_used_as_its_options_say() {
     refused(&sandbox, "--name=p --size=64k --rw=write --ioengine=psync --force_async=2", "has no ring");
 }
 
-/// Goal: a program runs beside the jobs, only if the command line allows it, and never outlives them.
-/// Method: programs that print, that fail, that have to be ended, and that do not want to be.
+/// Goal: a program runs next to the jobs, only if the command line allows it, and never outlives them.
+/// Method: programs that print, that fail, that must be terminated, and that ignore SIGTERM.
 #[test]
-fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
+fn exec_runs_a_program_only_with_allow_exec_and_ends_it() {
     let sandbox = Sandbox::new();
     let exec = |rest: &str| format!("--name=x --ioengine=exec {rest}");
     let sentence = "`ioengine=exec` would run `/bin/echo`";
@@ -176,11 +176,11 @@ fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
     succeeds(&sandbox, "--allow-exec job.fio");
     assert_eq!(fs::read_to_string(sandbox.path("x.stdout")).expect("what it printed"), "at 9 as x, twice x\n");
     assert_eq!(fs::read(sandbox.path("x.stderr")).expect("its messages"), b"");
-    // An error of the program is one of the run; fio reports success.
+    // An error of the program fails the run; fio reports success.
     let failed = fio(&sandbox, &exec("--allow-exec --program=/bin/false"));
     assert_eq!(failed.code, Some(1));
     assert!(failed.err.contains("`/bin/false` ended with 1"), "{}", failed.err);
-    // Ended with the job's time: what was started by what was started, too.
+    // At the end of the job's time the program's own children are terminated, too.
     let script = sandbox.write("stubborn.sh", "trap '' TERM\nsleep 600 &\necho $!\nwait\nsleep 600\n");
     let line =
         exec(&format!("--allow-exec --program=/bin/sh --arguments={} --runtime=1 --grace_time=1", script.display()));
@@ -199,10 +199,10 @@ fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
     refused(&sandbox, "--name=p --ioengine=psync --size=4k --program=/bin/echo", "belongs to `ioengine=exec`");
 }
 
-/// Goal: ranges are written out as fio does it, and no evidence takes that for a promise.
-/// Method: the arguments of the calls, of ours and of fio's, behind the number of the descriptor.
+/// Goal: `sync_file_range` is called as in fio, and the evidence does not count it as durable.
+/// Method: the arguments of our calls and of fio's, after the descriptor.
 #[test]
-fn ranges_are_written_out_as_in_fio_and_promise_nothing() {
+fn sync_file_range_is_called_as_in_fio_and_counts_as_not_durable() {
     let sandbox = Sandbox::new();
     let done = job(&sandbox, "--name=r --rw=write --bs=4k --size=240k --sync_file_range=write:8");
     assert_eq!((done["sync"]["total_ios"].as_u64(), done["write"]["total_ios"].as_u64()), (Some(7), Some(60)));
@@ -231,7 +231,7 @@ fn ranges_are_written_out_as_in_fio_and_promise_nothing() {
         assert!(ours.len() > 1, "{line}");
         let Some(theirs) = calls_of_fio(&sandbox, "sync_file_range", line) else { continue };
         let theirs = of(&theirs);
-        // fio leaves out the call behind the last write, and asks for bytes where whole pages are written out.
+        // fio leaves out the call after the last write, and passes ranges of bytes; the kernel writes whole pages.
         assert!(ours.len() - theirs.len() <= 1 && theirs.len() > 1, "{line}: {ours:?}, {theirs:?}");
         if !line.contains("bs=2k") {
             assert_eq!(ours[..theirs.len()], theirs, "{line}");
@@ -240,9 +240,9 @@ fn ranges_are_written_out_as_in_fio_and_promise_nothing() {
 }
 
 /// Goal: `%o` is the offset of each interval.
-/// Method: the bytes in the file; then one offset is wrong, and the job that compares finds it.
+/// Method: the bytes in the file; then one offset is wrong, and the verifying job detects it.
 #[test]
-fn a_pattern_with_an_interval_holds_the_offset_of_each() {
+fn a_pattern_with_an_interval_contains_each_offset() {
     let sandbox = Sandbox::new();
     let line =
         "--name=p --filename=p --size=64k --bs=4k --verify=pattern --verify_pattern=%o --verify_pattern_interval=512";
@@ -252,7 +252,7 @@ fn a_pattern_with_an_interval_holds_the_offset_of_each() {
         assert!(sector.chunks(8).all(|word| word == at.to_le_bytes()), "offset {at}");
     }
     succeeds(&sandbox, &format!("{line} --rw=read"));
-    // A sector that lies where its neighbour belongs.
+    // A sector at the offset of its neighbour.
     let wrong = content[512 * 9..512 * 10].to_vec();
     content[512 * 10..512 * 11].copy_from_slice(&wrong);
     fs::write(sandbox.path("p"), &content).expect("a write");
@@ -260,7 +260,7 @@ fn a_pattern_with_an_interval_holds_the_offset_of_each() {
     assert_eq!(ran.code, Some(1), "{}", ran.out);
 }
 
-/// Goal: the file that fio would map its buffers from keeps what it holds, and is not made.
+/// Goal: the file from which fio would map its buffers is neither changed nor created.
 #[test]
 fn a_file_for_buffers_is_not_touched() {
     let sandbox = Sandbox::new();
@@ -273,9 +273,10 @@ fn a_file_for_buffers_is_not_touched() {
     assert_eq!(fs::read(sandbox.path("kept")).expect("the file"), "precious".repeat(10_000).as_bytes());
 }
 
-/// Goal: what a file holds is written and compared, by us and by fio; what is no file is refused before anything is made.
+/// Goal: the content of a file is written and compared, by trueio and by fio; anything but a file is refused before anything
+/// is created.
 #[test]
-fn the_bytes_of_a_file_are_a_pattern() {
+fn a_files_content_can_be_a_pattern() {
     let sandbox = Sandbox::new();
     sandbox.write("pat", "HELLO");
     let written = |name: &str| fs::read(sandbox.path(name)).expect("the file");
@@ -303,8 +304,8 @@ fn the_bytes_of_a_file_are_a_pattern() {
     assert!(ran.code == Some(1) && written("l_bw.1.log") == b"HELLO", "{ran:?}");
 }
 
-/// Goal: a scheduler that a disk has is taken note of, and for another one nothing is changed and nothing is done.
-/// Method: the refusal names the disk and what it has; said so, the job runs.
+/// Goal: `ioscheduler` is accepted if the disk has that scheduler; otherwise the job is refused and nothing is changed.
+/// Method: the refusal names the disk and its scheduler; with that one the job runs.
 #[test]
 fn the_scheduler_of_a_disk_is_never_changed() {
     let sandbox = Sandbox::new();
@@ -312,7 +313,7 @@ fn the_scheduler_of_a_disk_is_never_changed() {
     let ran = fio(&sandbox, &format!("{line}nosuch"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(!sandbox.path("s").exists(), "{}", ran.err);
-    if ran.err.contains("no disk is seen under the job") {
+    if ran.err.contains("the job's disk is unknown") {
         eprintln!("skipped: the sandbox is on no disk");
         return;
     }
@@ -320,26 +321,26 @@ fn the_scheduler_of_a_disk_is_never_changed() {
     let has = ran.err.split("has `").nth(1).and_then(|rest| rest.split('`').next()).expect("what it has");
     let done = job(&sandbox, &format!("{line}{has}"));
     assert_eq!(done["write"]["io_bytes"], 64 << 10);
-    // An engine without a disk has no use for it, as in fio.
+    // An engine without a disk ignores it, as in fio.
     succeeds(&sandbox, "--name=n --ioengine=null --size=1m --ioscheduler=nosuch");
 }
 
-/// A ring of io_uring polls for all or for none; that pvsync2 draws is tested where it draws, for here no disk can be
-/// polled.
+/// A ring of io_uring polls for all I/Os or for none. The random choice of pvsync2 is tested in the engine, because no disk
+/// here can be polled.
 #[test]
-fn a_share_that_is_polled_for_needs_an_engine_that_says_it_with_each_call() {
+fn hipri_percentage_needs_an_engine_with_a_flag_per_call() {
     let sandbox = Sandbox::new();
     let line = "--name=p --rw=randread --size=64k --direct=1 --hipri --hipri_percentage=30 --ioengine=";
     refused(&sandbox, &format!("{line}io_uring"), "polls for all completions of its ring, or for none");
     refused(&sandbox, &format!("{line}psync"), "cannot poll for completions");
     let line = "--name=p --rw=read --size=64k --ioengine=pvsync2 --hipri_percentage=30 --output-format=json";
     let unused = succeeds(&sandbox, line);
-    assert!(unused.out.contains("nothing is polled for"), "{}", unused.out);
+    assert!(unused.out.contains("completions are not polled"), "{}", unused.out);
 }
 
-/// Goal: a load ends with the I/O beside it, and not with that of a job that waits for it.
+/// Goal: with `exit_on_io_done`, a load ends with the parallel I/O, and not with that of a job that waits for it.
 #[test]
-fn a_load_ends_with_the_io_beside_it() {
+fn exit_on_io_done_ends_cpuio_with_the_parallel_io() {
     let sandbox = Sandbox::new();
     let line = "--name=load --ioengine=cpuio --cpuload=10 --cpumode=qsort --exit_on_io_done=1 \
                 --name=io --ioengine=null --size=1g --name=after --ioengine=null --size=1m --wait_for=load";
@@ -350,12 +351,12 @@ fn a_load_ends_with_the_io_beside_it() {
     refused(&sandbox, "--name=load --ioengine=cpuio --cpuload=10", "`runtime` or `exit_on_io_done`");
 }
 
-/// Goal: a disk that compresses sees the zeros where fio's would lie.
+/// Goal: compressible content has its zeros at the same positions as fio's.
 #[test]
-fn content_compresses_away_in_pieces_as_long_as_asked_for() {
+fn content_is_compressible_in_pieces_of_the_given_length() {
     let sandbox = Sandbox::new();
     let line = "--name=a --rw=write --bs=4k --size=64k --refill_buffers=1 --buffer_compress_percentage=50";
-    // Zeros begin so many times in 64 KiB.
+    // The number of runs of zeros in 64 KiB.
     let runs = |name: &str| {
         let bytes = fs::read(sandbox.path(name)).expect("the file");
         let is_zero: Vec<bool> = bytes.chunks(4).map(|four| four.iter().all(|&byte| byte == 0)).collect();
@@ -372,9 +373,9 @@ fn content_compresses_away_in_pieces_as_long_as_asked_for() {
     }
 }
 
-/// Goal: as in fio, as many threads make the engine's calls as I/Os may be in flight.
+/// Goal: as in fio, the number of threads that make the engine's calls is the queue depth.
 #[test]
-fn offloaded_calls_are_made_by_threads_beside_the_job_and_only_single_calls_are() {
+fn io_submit_mode_offload_uses_threads_and_needs_single_calls() {
     let sandbox = Sandbox::new();
     let line = "--name=a --rw=randread --bs=4k --size=1m --ioengine=psync --iodepth=4 --io_submit_mode=offload";
     let ran = succeeds(&sandbox, &format!("{line} --output-format=json"));
@@ -385,7 +386,7 @@ fn offloaded_calls_are_made_by_threads_beside_the_job_and_only_single_calls_are(
     assert!(ran.out.contains("here they are pread and pwrite"), "{}", ran.out);
     if !lacks("strace") {
         let calls = calls(&sandbox, "pread64", &format!("{line} --filename=a.0.0"));
-        // The program itself looks at what the file holds.
+        // The program also reads the file to check its content.
         let main = calls.split(' ').next();
         let of_file = calls.lines().filter(|call| call.contains(", 4096, ")).map(|call| call.split(' ').next());
         let threads: std::collections::HashSet<_> = of_file.filter(|thread| *thread != main).collect();
@@ -395,7 +396,7 @@ fn offloaded_calls_are_made_by_threads_beside_the_job_and_only_single_calls_are(
         let words = format!("`io_submit_mode=offload` gives each I/O of `{engine}` to a thread of its own");
         refused(&sandbox, &line.replace("psync", engine), &words);
         if engine != "mmap" {
-            let hint = "under `rate` or `rate_iops` `lat_ns` counts from the moment each I/O was due";
+            let hint = "under `rate` or `rate_iops` `lat_ns` counts from the time each I/O was due";
             refused(&sandbox, &line.replace("psync", engine), hint);
         }
     }
@@ -403,10 +404,10 @@ fn offloaded_calls_are_made_by_threads_beside_the_job_and_only_single_calls_are(
 
 /// Goal: blocks of several sizes that share the random map have the mean size that fio's have, so that IOPS and bandwidth
 /// can be compared.
-/// Method: I/Os of one pass, summed over six seeds, beside the installed fio's; both give the same for the same seeds.
-/// Any free place being as likely gave 43 % more.
+/// Method: I/Os of one pass, summed over six seeds, compared with the installed fio's; both are the same for the same seeds.
+/// With equally likely free positions there were 43 % more.
 #[test]
-fn mixed_sizes_fit_beside_each_other_as_well_as_in_fio() {
+fn mixed_sizes_share_the_map_as_in_fio() {
     let sandbox = Sandbox::new();
     let count = |job: &Value| job["read"]["total_ios"].as_u64().expect("a count") as f64;
     for (sizes, least, most) in [("bssplit=4k/50:16k/30:64k/20", 2700.0, 3100.0), ("bsrange=4k-64k", 1250.0, 1450.0)] {
@@ -424,9 +425,9 @@ fn mixed_sizes_fit_beside_each_other_as_well_as_in_fio() {
     }
 }
 
-/// Goal: what fio takes is taken and transfers as much in as many I/Os as there; what it refuses is refused.
+/// Goal: values that fio accepts are accepted, with the same bytes and I/Os; values that it refuses are refused.
 #[test]
-fn lists_zones_and_sizes_are_what_they_are_in_fio() {
+fn lists_zones_and_sizes_equal_those_of_fio() {
     let sandbox = Sandbox::new();
     let counts = |job: &Value| {
         ["read", "write"].map(|way| [&job[way]["io_bytes"], &job[way]["total_ios"]].map(|n| n.as_u64().unwrap_or(0)))
@@ -471,10 +472,10 @@ fn lists_zones_and_sizes_are_what_they_are_in_fio() {
     }
 }
 
-/// Goal: places at which direct I/O cannot begin are refused before anything is made; fio finds them at its first I/O. What
-/// steps by whole sectors runs.
+/// Goal: offsets that direct I/O does not support are refused before anything is created; fio fails at its first I/O. Steps
+/// of whole sectors run.
 #[test]
-fn steps_that_direct_io_cannot_take_are_refused_before_the_first_io() {
+fn misaligned_steps_are_refused_before_the_first_io() {
     let sandbox = Sandbox::new();
     let line = |more: &str| format!("--name=x --filename=f --size=256k --bs=8k --direct=1 {more} --output-format=json");
     let honest = ["--rw=randread --ba=4k", "--rw=randrw --ba=8k,12k", "--rw=read:4k", "--rw=read:-16k"];
@@ -490,7 +491,7 @@ fn steps_that_direct_io_cannot_take_are_refused_before_the_first_io() {
     }
     let theirs_fail = |line: &str| {
         let Some(mut theirs) = real_fio(&sandbox, line) else { return };
-        // btrfs would go through the page cache, and nobody would know.
+        // btrfs would use the page cache silently.
         if theirs.output().expect("fio starts").status.code() != Some(1) {
             eprintln!("skipped: this filesystem takes direct I/O anywhere");
         }
@@ -498,12 +499,12 @@ fn steps_that_direct_io_cannot_take_are_refused_before_the_first_io() {
     for (more, word) in [
         ("--rw=randread --ba=100", "`blockalign` of 100"),
         ("--rw=randrw --ba=4k,100", "`blockalign` of 100"),
-        ("--rw=read:100", "what is skipped of 100"),
+        ("--rw=read:100", "the skip of 100"),
     ] {
         let line = line(more);
         refused(&sandbox, &line, &format!("{word} is not a multiple of"));
         theirs_fail(&line);
-        // Through the page cache any place will do.
+        // Through the page cache any offset is possible.
         let buffered = line.replace("--direct=1", "--direct=0");
         assert_eq!(fio(&sandbox, &buffered).code, Some(0), "{buffered}");
     }

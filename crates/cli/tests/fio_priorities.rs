@@ -1,6 +1,6 @@
-//! Priorities of single I/Os, beside the installed fio.
+//! Priorities of single I/Os, compared with the installed fio.
 //!
-//! Where there is no fio, our side is tested all the same, and a line says so.
+//! Without an installed fio, only our side is tested, and a line reports that.
 
 mod common;
 
@@ -43,7 +43,7 @@ const JOB: &str = "--name=a --filename=f --rw=randread --bs=4k --size=1m --iodep
 /// Goal: the same keys in the same order as fio has them, for both engines and both latencies; fio 3.42 has one key more
 /// than the installed 3.33, the hint.
 #[test]
-fn prios_have_fios_keys_and_add_up_to_all() {
+fn priorities_have_fios_keys_and_sum_to_the_total() {
     let sandbox = Sandbox::new();
     sandbox.data_file("f", 1 << 20);
     for engine in ["libaio", "io_uring"] {
@@ -81,9 +81,9 @@ fn prios_have_fios_keys_and_add_up_to_all() {
     }
 }
 
-/// All I/Os of one priority are not told apart; sizes have shares of their own; the text says what fio's text says.
+/// Goal: a single priority is not listed; sizes have separate shares; normal text has fio's lines.
 #[test]
-fn one_priority_is_none_and_sizes_have_shares_of_their_own() {
+fn a_single_priority_is_not_listed_and_sizes_have_separate_shares() {
     let sandbox = Sandbox::new();
     sandbox.data_file("f", 1 << 20);
     let line = format!("{JOB} --ioengine=libaio --cmdprio_percentage=100 --cmdprio_class=3 --output-format=json");
@@ -142,7 +142,7 @@ fn logs_have_the_priority_of_each_io_in_fios_column() {
 }
 
 #[test]
-fn what_fio_refuses_and_what_it_drops_in_silence_is_refused() {
+fn priorities_that_fio_refuses_or_ignores_are_refused() {
     let sandbox = Sandbox::new();
     for (more, needle) in [
         ("--ioengine=libaio --cmdprio_percentage=10 --cmdprio_bssplit=4k/10", "contradict each other"),

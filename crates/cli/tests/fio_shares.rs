@@ -1,7 +1,7 @@
-//! Which part of a region and which of several files I/Os go to, where their shares are unlike, beside the installed fio.
+//! Shares of I/Os by part of a region and by file, for skewed distributions, compared with the installed fio.
 //!
-//! Both write down what they issue (`write_iolog` on `null`), and the shares are counted. Cannot see: what fio 3.42 does
-//! where 3.33 does it otherwise.
+//! Both tools log the issued I/Os (`write_iolog` on `null`), and the shares are counted. Limit: differences of fio 3.42 from
+//! 3.33 are not tested.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::fs;
 
 const IOS: u64 = 20_000;
 
-/// I/Os to each of `files` files in so many parts of `part` bytes, as the log of a run says.
+/// Counts the I/Os of a log by file and by part of `part` bytes.
 fn counted(log: &str, part: u64) -> BTreeMap<(usize, u64), u64> {
     let mut counted = BTreeMap::new();
     let mut names = Vec::new();
@@ -30,7 +30,7 @@ fn counted(log: &str, part: u64) -> BTreeMap<(usize, u64), u64> {
     counted
 }
 
-/// Ours, and that of fio if it is there.
+/// Returns our counts and fio's; `None` without an installed fio.
 #[track_caller]
 fn both(line: &str, part: u64) -> Option<[BTreeMap<(usize, u64), u64>; 2]> {
     let sandbox = Sandbox::new();
@@ -48,7 +48,7 @@ fn both(line: &str, part: u64) -> Option<[BTreeMap<(usize, u64), u64>; 2]> {
     Some([ours, read("theirs.log")])
 }
 
-/// Holds two shares of samples of `IOS` against each other: within five deviations of their difference, and `also`.
+/// Compares two shares of samples of `IOS`: they may differ by five standard deviations of their difference, and by `also`.
 #[track_caller]
 fn near(ours: u64, theirs: u64, also: f64, what: &str) {
     let [ours, theirs] = [ours, theirs].map(|hits| hits as f64 / IOS as f64);
@@ -57,10 +57,10 @@ fn near(ours: u64, theirs: u64, also: f64, what: &str) {
     assert!((ours - theirs).abs() <= slack, "{what}: {ours} here, {theirs} in fio");
 }
 
-/// Goal: zones of bytes lie where fio has them, with its shares, in each file from its region's beginning on.
-/// Method: parts of 512 KiB are counted; what no zone holds has none.
+/// Goal: zones in bytes have fio's positions and shares, in each file from the beginning of its region.
+/// Method: parts of 512 KiB are counted; parts outside of zones have none.
 #[test]
-fn zones_of_bytes_have_the_places_and_shares_of_fios() {
+fn zones_of_bytes_have_fios_offsets_and_shares() {
     for zones in [
         "--size=16m --random_distribution=zoned_abs:50/2m:30/4m:20/8m",
         "--size=16m --offset=8m --random_distribution=zoned_abs:50/2m:50/2m",
@@ -77,16 +77,16 @@ fn zones_of_bytes_have_the_places_and_shares_of_fios() {
             near(*hits, theirs[place], 0.0, &format!("{zones} {place:?}"));
         }
     }
-    // Which block of each zone.
+    // The block within each zone.
     let tiny = "--size=16m --random_distribution=zoned_abs:50/5k:50/5k --io_size=80000k";
     if let Some([ours, theirs]) = both(tiny, 4096) {
         assert!(ours.keys().eq(theirs.keys()), "{ours:?} {theirs:?}");
     }
 }
 
-/// Goal: files get the shares that fio gives them.
-/// Method: with a centre, which says which file is the most popular; without one that depends on fio's seed, and so does
-/// its share. fio's zipf is an approximation, and its normal is none in its tails: two points in a hundred are let through.
+/// Goal: files have the same shares as in fio.
+/// Method: with a centre, which selects the most popular file; without one, that file and its share depend on fio's seed.
+/// fio's zipf is an approximation, and its normal is inexact in the tails, so two percentage points are tolerated.
 #[test]
 fn files_get_the_shares_of_fios_distributions() {
     for files in [4, 10, 100] {
@@ -113,10 +113,10 @@ fn files_get_the_shares_of_fios_distributions() {
     }
 }
 
-/// Goal: without a centre the most popular file has its share whatever the seed; the bytes of a job stay what they are.
-/// Method: a job that writes each block once: a file that is done is written again, as in fio.
+/// Goal: without a centre the share of the most popular file does not depend on the seed; the bytes of a job are unchanged.
+/// Method: a job that writes each block once; a finished file is written again, as in fio.
 #[test]
-fn a_file_that_is_drawn_goes_on_to_its_next_pass_and_the_job_ends_by_bytes() {
+fn a_drawn_file_starts_its_next_pass_and_the_job_ends_by_bytes() {
     let line = "--nrfiles=4 --size=80000k --file_service_type=zipf:1.2";
     let Some([ours, theirs]) = both(line, u64::MAX) else { return };
     for counted in [&ours, &theirs] {

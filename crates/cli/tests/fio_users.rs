@@ -1,4 +1,4 @@
-//! `uid` and `gid`: jobs that act as another user, through the program.
+//! `uid` and `gid`: jobs that act as another user.
 
 mod common;
 
@@ -12,7 +12,7 @@ use trueio_engine::availability;
 use trueio_model::{EngineKind, UserPlan};
 use trueio_run::{Access, may_use};
 
-/// Nobody's, as most systems have it; what matters is that it is not root's.
+/// The user `nobody` of most systems. Any user but root would do.
 const NOBODY: UserPlan = UserPlan { uid: 65_534, gid: 65_533 };
 const AS_NOBODY: &str = "--uid=65534 --gid=65533";
 
@@ -33,11 +33,12 @@ fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
 fn refused(sandbox: &Sandbox, line: &str, words: &str) {
     let ran = fio(sandbox, line);
     assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
-    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains(words), "{line}\n{}", ran.err);
+    let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(words), "{line}\n{}", ran.err);
 }
 
-/// A directory of nobody's, where nobody can come to; `None`, with the reason printed, where there cannot be one.
+/// Creates a directory that the user `nobody` owns and can reach; if that is not possible, prints the reason and returns
+/// `None`.
 fn home() -> Option<tempfile::TempDir> {
     if lacks("root") {
         return None;
@@ -47,14 +48,14 @@ fn home() -> Option<tempfile::TempDir> {
     match may_use(NOBODY, home.path(), Access::WRITE_OK | Access::EXEC_OK) {
         Ok(()) => Some(home),
         Err(error) => {
-            eprintln!("skipped: nobody cannot use {}: {error}", home.path().display());
+            eprintln!("skipped: the user `nobody` cannot use {}: {error}", home.path().display());
             None
         }
     }
 }
 
-/// A file of nobody's, whose mode says that it runs by its owner's rights: the kernel takes that away when somebody
-/// writes to it who is not privileged (chmod(2), capabilities(7) `CAP_FSETID`).
+/// Creates a set-user-ID file of the user `nobody`. The kernel clears that bit when an unprivileged process writes to the
+/// file (chmod(2), capabilities(7) `CAP_FSETID`).
 fn marked(path: &Path) {
     fs::write(path, [7; 1 << 16]).expect("a file");
     chown(path, Some(NOBODY.uid), Some(NOBODY.gid)).expect("it is ours");
@@ -65,10 +66,10 @@ fn is_marked(path: &Path) -> bool {
     fs::metadata(path).expect("it is there").mode() & 0o4000 != 0
 }
 
-/// Goal: files are made by the job's user, and its I/O is done with that user's rights, on each engine.
-/// Method: whose they are; and a mark on an existing file, which only the privileged can write without taking it away.
+/// Goal: the job's user creates the files, and the I/O is done with that user's rights, on each engine.
+/// Method: the owner of the files; and the set-user-ID bit of an existing file, which only privileged writes preserve.
 #[test]
-fn files_are_made_and_io_is_done_as_the_jobs_user() {
+fn files_are_created_and_io_is_done_as_the_jobs_user() {
     let Some(home) = home() else { return };
     let sandbox = Sandbox::new();
     let home = home.path().display();
@@ -85,7 +86,7 @@ fn files_are_made_and_io_is_done_as_the_jobs_user() {
         assert_eq!((made.uid(), made.gid(), made.len()), (NOBODY.uid, NOBODY.gid, 1 << 16), "{name}");
         succeeds(&sandbox, &format!("{line} {AS_NOBODY} --rw=randread"));
         if engine == EngineKind::Mmap {
-            // The kernel takes no mark away for what is written to a mapping.
+            // Writes to a mapping do not clear the bit.
             continue;
         }
         let path = PathBuf::from(format!("{home}/marked-{name}"));
@@ -97,16 +98,16 @@ fn files_are_made_and_io_is_done_as_the_jobs_user() {
     }
     let names = "--ioengine=filecreate --nrfiles=3 --filesize=4k --name=n";
     succeeds(&sandbox, &format!("{names} --directory={home} {AS_NOBODY}"));
-    // The group alone, in a directory that lets it.
+    // Only the group, in a directory that permits it.
     succeeds(&sandbox, &format!("--name=g --rw=write --size=4k --directory={home} --gid={}", NOBODY.gid));
     let made = fs::metadata(format!("{home}/g.0.0")).expect("it is kept");
     assert_eq!((made.uid(), made.gid()), (0, NOBODY.gid));
 }
 
-/// Goal: only the job is another user: what comes behind it and beside it has the rights that there were.
-/// Method: two jobs at the same time, and one behind them, which are root's; files without a name; a program; evidence.
+/// Goal: only the job acts as another user: parallel and later jobs keep their rights.
+/// Method: root's jobs, one parallel and one after it; files without a name; a program; evidence.
 #[test]
-fn other_jobs_and_what_is_measured_keep_all_rights() {
+fn other_jobs_and_the_evidence_keep_their_rights() {
     let Some(home) = home() else { return };
     let sandbox = Sandbox::new();
     let marked_path = home.path().join("marked");
@@ -124,7 +125,7 @@ fn other_jobs_and_what_is_measured_keep_all_rights() {
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(document["jobs"].as_array().map(Vec::len), Some(4));
     assert!(!fs::exists(format!("{home}/a.0.0")).expect("root may ask"));
-    // What is known of the file is the same, whoever wrote it.
+    // The facts of the file are the same for both writers.
     let checks = |who: &[&str]| {
         let directory = format!("directory={home}");
         let mut words =
@@ -143,22 +144,23 @@ fn other_jobs_and_what_is_measured_keep_all_rights() {
     let (ours, theirs) = (checks(&[]), checks(&["--uid=65534", "--gid=65533"]));
     assert_eq!((ours.0, theirs.0), (None, Some(NOBODY)));
     assert_eq!(ours.1, theirs.1);
-    // The program is that user's, and is ended by us.
+    // The program runs as that user, and this process ends it.
     let program = "--name=p --ioengine=exec --allow-exec";
     succeeds(&sandbox, &format!("{program} --program=id --arguments=-u {AS_NOBODY}"));
     assert_eq!(fs::read_to_string(sandbox.path("p.stdout")).expect("it is ours").trim(), "65534");
     succeeds(&sandbox, &format!("{program} --program=sleep --arguments=1000 --runtime=1 {AS_NOBODY}"));
 }
 
-/// Goal: what the job's user may not use is refused before anything is made, with the user and the path: `user_may_not`.
+/// Goal: a file that the job's user may not use is refused before anything is created, with the user and the path:
+/// `user_may_not`.
 #[test]
-fn what_its_user_may_not_use_is_refused_by_name() {
+fn files_without_permission_of_the_jobs_user_are_refused_by_name() {
     let Some(home) = home() else { return };
     let sandbox = Sandbox::new();
     let secret = home.path().join("secret");
     fs::write(&secret, [7; 1 << 16]).expect("a file");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o640)).expect("it is ours");
-    // Root's group is none of nobody's, though the program is in it.
+    // `nobody` is not in root's group, although the program is.
     let line = format!("--name=a --filename={} {AS_NOBODY}", secret.display());
     for (rw, verb) in [("read", "read"), ("randwrite", "write")] {
         let words = format!("user 65534 (group 65533) may not {verb} `{}`: Permission denied", secret.display());
@@ -171,23 +173,24 @@ fn what_its_user_may_not_use_is_refused_by_name() {
     let roots = home.path().join("roots");
     fs::create_dir(&roots).expect("a directory");
     for job in ["--rw=write --size=4k", "--ioengine=filecreate --nrfiles=2 --filesize=4k"] {
-        let words = format!("user 65534 (group 65533) may not make files in `{}`: Permission denied", roots.display());
+        let words =
+            format!("user 65534 (group 65533) may not create files in `{}`: Permission denied", roots.display());
         refused(&sandbox, &format!("--name=a --directory={} {job} {AS_NOBODY}", roots.display()), &words);
     }
     assert_eq!(fs::read_dir(&roots).expect("it is ours").count(), 0);
 }
 
-/// Goal: without the right to act as others a job is refused, and nothing is made: `user_not_permitted`. Who runs the
-/// program is no other.
+/// Goal: without the privilege to change users a job is refused, and nothing is created: `user_not_permitted`. The user who
+/// runs the program is permitted.
 #[test]
-fn who_may_not_act_as_another_user_is_refused_before_anything_is_made() {
+fn acting_as_another_user_without_the_privilege_is_refused_first() {
     let sandbox = Sandbox::new();
     let without_rights = |line: &str| {
         let mut words = vec!["fio"];
         words.extend(line.split_whitespace());
         let mut command = sandbox.command(&words);
         let drop = || {
-            // capabilities(7); who is not root has none, and the calls fail.
+            // capabilities(7); without root there are none, and the calls fail.
             const CAP_SETGID: libc::c_ulong = 6;
             const CAP_SETUID: libc::c_ulong = 7;
             // SAFETY: plain system calls with integer arguments.
@@ -205,9 +208,9 @@ fn who_may_not_act_as_another_user_is_refused_before_anything_is_made() {
     for who in ["--uid=65534", "--gid=65533", AS_NOBODY] {
         let ran = without_rights(&format!("{job} {who}"));
         assert_eq!(ran.code, Some(1), "{ran:?}");
-        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("this process may not act as another user: Operation not permitted"), "{}", ran.err);
-        assert!(told.contains("CAP_SETUID") && told.contains("sudo -u"), "{}", ran.err);
+        let text = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("this process may not act as another user: Operation not permitted"), "{}", ran.err);
+        assert!(text.contains("CAP_SETUID") && text.contains("sudo -u"), "{}", ran.err);
     }
     assert_eq!(sandbox.listing(), [""; 0]);
     // SAFETY: plain calls.
@@ -217,9 +220,9 @@ fn who_may_not_act_as_another_user_is_refused_before_anything_is_made() {
     assert!(ran.out.contains("has no effect: the program is run by that user"), "{}", ran.out);
 }
 
-/// Goal: what a job runs before and after its phase has its user's rights, as in fio, and not ours.
+/// Goal: commands before and after a job's phase have the rights of the job's user, as in fio.
 #[test]
-fn the_commands_around_a_job_are_its_users() {
+fn commands_before_and_after_a_job_run_as_its_user() {
     if lacks("root") {
         return;
     }
@@ -231,7 +234,7 @@ fn the_commands_around_a_job_are_its_users() {
     let ran = sandbox.run(&words);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     for file in ["a.prerun.txt", "a.postrun.txt"] {
-        let told = fs::read_to_string(sandbox.path(file)).expect("what it printed");
-        assert_eq!(told, "65534\n65533\n", "{file}");
+        let text = fs::read_to_string(sandbox.path(file)).expect("what it printed");
+        assert_eq!(text, "65534\n65533\n", "{file}");
     }
 }

@@ -1,13 +1,13 @@
-//! `zonemode=zbd` on targets without zones, each beside the installed fio: as many I/Os, and as many zones reset.
+//! `zonemode=zbd` on targets without zones, compared with the installed fio: the same number of I/Os and of zone resets.
 //!
-//! Cannot see: devices with zones; the lab has one (`crates/lab/tests/zones.rs`).
+//! Limit: zoned devices are not tested here; the lab has one (`crates/lab/tests/zones.rs`).
 
 mod common;
 
-use common::{Loop, Sandbox, lacks, real_fio};
+use common::{Loop, Sandbox, lacks, real_fio, tool};
 use serde_json::Value;
 
-/// I/Os of reads, writes and trims of each job in fio's JSON, and zones reset where it says so.
+/// Returns the reads, writes and trims of each job in fio's JSON, and the zone resets if it reports them.
 fn ours(sandbox: &Sandbox, line: &str) -> (Vec<[u64; 3]>, Vec<u64>) {
     let line = format!("fio --unlink=1 {line} --output-format=json");
     let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
@@ -19,7 +19,7 @@ fn ours(sandbox: &Sandbox, line: &str) -> (Vec<[u64; 3]>, Vec<u64>) {
     (ios, jobs.iter().filter_map(|job| job["zone_resets"].as_u64()).collect())
 }
 
-/// The same of the real fio, which says its resets in words only, behind the writes.
+/// Returns the same for the installed fio, which prints resets in normal text only, after the writes.
 fn theirs(sandbox: &Sandbox, line: &str) -> Option<(Vec<[u64; 3]>, Vec<u64>)> {
     let mut command = real_fio(sandbox, line)?;
     let output = command.output().expect("fio runs");
@@ -50,7 +50,7 @@ fn zones_of_a_file_are_written_read_and_trimmed_as_often_as_fio_does() {
         let of = |file: &str| format!("--filename={file} --size=4m --zonemode=zbd --zonesize=1m --name=w {line}");
         let (ios, found) = ours(&sandbox, &of("ours"));
         assert_eq!(ios, expected, "{line}");
-        // Of a job that only reads or trims fio says nothing in words.
+        // fio prints no resets for a job that only reads or trims.
         let writes = ios.iter().zip(&found).filter(|(ios, _)| ios[1] > 0).map(|(_, resets)| *resets);
         assert_eq!(writes.collect::<Vec<_>>(), resets, "{line}");
         std::fs::File::create(sandbox.path("theirs")).and_then(|file| file.set_len(4 << 20)).unwrap();
@@ -61,7 +61,7 @@ fn zones_of_a_file_are_written_read_and_trimmed_as_often_as_fio_does() {
 }
 
 #[test]
-fn resets_stand_in_every_output() {
+fn zone_resets_are_in_every_output() {
     let sandbox = Sandbox::new();
     let run = |format: &str| {
         let line = format!(
@@ -76,7 +76,7 @@ fn resets_stand_in_every_output() {
     let resets = document["jobs"][0]["zone_resets"].as_u64().expect("a number");
     // 16 fills of 4 zones.
     assert!((10..=14).contains(&resets), "{resets}");
-    // The same seed gives the same places.
+    // The same seed gives the same offsets.
     let text = run("normal");
     assert!(text.contains(&format!("; {resets} zone resets")), "{resets}: {text}");
 }
@@ -88,17 +88,17 @@ fn refused(sandbox: &Sandbox, line: &str, words: &str) {
 }
 
 #[test]
-fn jobs_that_would_wait_for_each_other_or_mean_other_zones_are_refused() {
+fn jobs_that_could_deadlock_or_have_different_zones_are_refused() {
     let sandbox = Sandbox::new();
     let zones = "--zonemode=zbd --zonesize=64k --size=1m --time_based=1 --runtime=1";
     let a = format!("--ioengine=null --filename=f {zones} --rw=randwrite --name=a --bs=4k");
     refused(&sandbox, &format!("{a} --zonecapacity=8k --name=b --bs=16k"), "jobs share the zones of `f`");
-    refused(&sandbox, &format!("{a} --max_open_zones=1 --flow=1"), "would hold up the others of the flow");
+    refused(&sandbox, &format!("{a} --max_open_zones=1 --flow=1"), "would delay the other jobs of the flow");
     refused(&sandbox, "--ioengine=null --size=1t --zonemode=zbd --zonesize=4k --rw=write --name=a", "are kept");
 }
 
 #[test]
-fn what_was_written_in_zones_is_verified_as_far_as_it_was_written() {
+fn data_in_zones_is_verified_up_to_the_written_part() {
     let sandbox = Sandbox::new();
     let write =
         "--filename=f --size=256k --bs=4k --verify=crc32c --zonemode=zbd --zonesize=64k --zonecapacity=32k --name=w";
@@ -112,7 +112,7 @@ fn what_was_written_in_zones_is_verified_as_far_as_it_was_written() {
 }
 
 #[test]
-fn a_file_has_one_set_of_zones_whatever_it_is_called() {
+fn a_file_has_one_set_of_zones_under_every_name() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.path("f"), vec![0; 4 << 20]).unwrap();
     std::os::unix::fs::symlink("f", sandbox.path("g")).unwrap();
@@ -127,7 +127,7 @@ fn a_file_has_one_set_of_zones_whatever_it_is_called() {
 }
 
 #[test]
-fn a_random_reader_of_a_part_of_zones_reads_until_its_time_is_over() {
+fn a_random_reader_of_partly_written_zones_reads_until_its_runtime() {
     let sandbox = Sandbox::new();
     let write = "--filename=f --size=2m --zonemode=zbd --zonesize=128k --bs=32k --name=w --rw=write";
     let read = "--name=r --stonewall --rw=randread --offset=100k --size=1900k --time_based=1 --runtime=1";
@@ -138,7 +138,8 @@ fn a_random_reader_of_a_part_of_zones_reads_until_its_time_is_over() {
     assert!(reads["runtime"].as_u64().is_some_and(|ms| ms >= 990), "{reads}");
 }
 
-/// Goal: the claims of a device are its own, whatever it is called. Method: two names of one device, written at a time.
+/// Goal: the claim of a device is shared by all of its names.
+/// Method: two names of one device, written at the same time.
 #[test]
 fn two_names_of_one_device_are_written_together() {
     if lacks("loop") {
@@ -146,7 +147,10 @@ fn two_names_of_one_device_are_written_together() {
     }
     let sandbox = Sandbox::new();
     let device = Loop::new(&sandbox, "disk.img", 16 << 20);
-    std::os::unix::fs::symlink(&device.device, sandbox.path("other")).unwrap();
+    // A separate device node, because jobs do not write through links.
+    let number = tool("stat", &["-c", "%Hr %Lr", &device.device]).expect("stat");
+    let (major, minor) = number.split_once(' ').expect("two numbers");
+    tool("mknod", &[sandbox.path("other").to_str().expect("UTF-8"), "b", major, minor]).expect("a node");
     let (one, other) = (device.device.as_str(), sandbox.path("other").display().to_string());
     let job = |name: &str, path: &str, offset: u32| {
         format!("--name={name} --filename={path} --offset={offset}m --size=8m --rw=write --bs=64k")
@@ -158,7 +162,7 @@ fn two_names_of_one_device_are_written_together() {
     }
 }
 
-/// What fio passes over in silence: it ends without an I/O, and with success.
+/// fio ends such a job without an I/O, and with success.
 #[test]
 fn a_job_that_finds_nothing_to_read_fails() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,4 @@
-//! Records that are kept: the history, reports of them, and what is said of ids that do not lead
-//! to one.
+//! The history: stored records, reports of them, and errors of IDs without a record.
 
 mod common;
 
@@ -19,16 +18,19 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_history_says_how_to_begin_and_is_valid_json() {
+fn an_empty_history_prints_a_hint_and_is_valid_json() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["history"]);
     ran.assert_code(0);
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", "nothing was measured yet; `trueio baseline` begins\n"));
+    assert_eq!(
+        (ran.out.as_str(), ran.err.as_str()),
+        ("", "the history is empty; `trueio baseline` measures this directory's disk\n")
+    );
     assert_eq!(ids(&sandbox), [""; 0]);
 }
 
 #[test]
-fn a_run_is_kept_and_can_be_reported_by_id_by_its_beginning_and_by_file() {
+fn a_run_is_stored_and_can_be_reported_by_id_prefix_or_file() {
     let sandbox = Sandbox::new();
     let (ran, record) = sandbox.record(QUICK);
     let json = sandbox.aside("kept.json");
@@ -63,7 +65,31 @@ fn a_report_never_replaces_its_record() {
 }
 
 #[test]
-fn the_history_is_newest_first_and_as_long_as_asked() {
+fn no_output_replaces_the_history_or_goes_through_a_link() {
+    let sandbox = Sandbox::new();
+    sandbox.run(QUICK).assert_code(0);
+    let id = ids(&sandbox).remove(0);
+    let history = sandbox.aside("trueio/history.sqlite3");
+    let history = history.to_str().expect("UTF-8");
+    let before = fs::read(history).expect("the history");
+    for arguments in [
+        vec!["report", &id, "--html", history],
+        vec!["report", &id, "--json", history],
+        vec!["history", "trend", "--html", history],
+        vec!["history", "export", history, "--format", "csv"],
+        vec!["run", "--ioengine", "null", "--number_ios", "1", "--json", history],
+    ] {
+        sandbox.run(&arguments).assert_refused(&["would replace", "the history"]);
+        assert_eq!(fs::read(history).expect("the history"), before, "{arguments:?}");
+    }
+    fs::write(sandbox.path("thesis.txt"), "precious").expect("a file");
+    std::os::unix::fs::symlink("thesis.txt", sandbox.path("link")).expect("a link");
+    sandbox.run(&["report", &id, "--html", "link"]).assert_refused(&["symbolic link", "name its target"]);
+    assert_eq!(fs::read(sandbox.path("thesis.txt")).expect("content"), b"precious");
+}
+
+#[test]
+fn the_history_is_newest_first_and_limited() {
     let sandbox = Sandbox::new();
     let made: Vec<String> = (0..3).map(|_| sandbox.record(QUICK).1.id).collect();
     let mut newest_first = made;
@@ -74,11 +100,9 @@ fn the_history_is_newest_first_and_as_long_as_asked() {
 }
 
 #[test]
-fn ids_that_lead_nowhere_or_to_several_records_are_refused_with_a_hint() {
+fn unknown_and_ambiguous_ids_are_refused_with_a_hint() {
     let sandbox = Sandbox::new();
-    sandbox
-        .run(&["report", "abcd"])
-        .assert_refused(&["begins with `abcd`", "hint: `trueio history` lists what there is"]);
+    sandbox.run(&["report", "abcd"]).assert_refused(&["begins with `abcd`", "hint: `trueio history` lists all runs"]);
     // Of 17 ids two begin with the same digit.
     for _ in 0..17 {
         sandbox.run(QUICK).assert_code(0);
@@ -101,12 +125,12 @@ fn a_file_that_is_no_record_is_refused_with_the_reason() {
     sandbox.write("empty.json", "");
     for (file, reason) in [("notes.txt", "this is not JSON"), ("other.json", "something"), ("empty.json", "JSON")] {
         let ran = sandbox.run(&["report", file]);
-        ran.assert_refused(&[&format!("`{file}` is no record that can be read"), "because: ", reason]);
+        ran.assert_refused(&[&format!("`{file}` is not a valid record"), "because: ", reason]);
     }
 }
 
 #[test]
-fn a_run_that_is_not_to_be_kept_leaves_no_history() {
+fn a_run_with_no_history_leaves_no_history_file() {
     let sandbox = Sandbox::new();
     let mut all = QUICK.to_vec();
     all.push("--no-history");
@@ -117,17 +141,17 @@ fn a_run_that_is_not_to_be_kept_leaves_no_history() {
 #[test]
 fn a_history_that_cannot_be_written_loses_no_output() {
     let sandbox = Sandbox::new();
-    // A file stands where the directory should be.
+    // A file has the name of the directory.
     fs::write(sandbox.aside("trueio"), "").expect("a file");
     let (ran, record) = sandbox.record(QUICK);
     ran.assert_code(0);
-    assert!(ran.err.starts_with("warning: the record was not kept in the history\n  because: "), "{ran:?}");
+    assert!(ran.err.starts_with("warning: the record was not stored in the history\n  because: "), "{ran:?}");
     assert!(ran.err.contains("os error"), "the cause is missing\n{ran:?}");
     assert_eq!(only_job(&record).ops[0].io_count, 10);
 }
 
 #[test]
-fn several_runs_at_the_same_time_are_all_kept() {
+fn parallel_runs_are_all_stored() {
     let sandbox = Sandbox::new();
     let running: Vec<Running> = (0..6).map(|_| Running::start(&mut sandbox.command(QUICK))).collect();
     for run in running {
@@ -182,9 +206,9 @@ fn a_run_can_be_tagged_noted_found_shown_and_deleted() {
         assert_eq!(rows(&sandbox, &filter).len(), 0, "{filter:?}");
         let mut all = vec!["history", "list"];
         all.extend(filter);
-        assert_eq!(sandbox.run(&all).err, "no run in the history is like that\n");
+        assert_eq!(sandbox.run(&all).err, "no run in the history matches the selection\n");
     }
-    sandbox.run(&["history", "--since", "lately"]).assert_refused(&["is no moment", "hint: "]);
+    sandbox.run(&["history", "--since", "lately"]).assert_refused(&["is neither a date nor a duration", "hint: "]);
     sandbox.run(&["history", "--device", "nonsense"]).assert_refused(&["`nonsense`", "hint: "]);
     // One that cannot be found: the other stays, too.
     sandbox.run(&["history", "delete", id, "ffff0000"]).assert_refused(&["ffff0000"]);
@@ -193,7 +217,7 @@ fn a_run_can_be_tagged_noted_found_shown_and_deleted() {
     assert_eq!(ids(&sandbox), [other.id]);
 }
 
-/// Goal: a device is recognised by what it is, whatever it is called, and another disk of the same name is not it.
+/// Goal: a device is recognised by its identity under any name, and another disk of the same name is not.
 /// Method: three records: disk A as nvme0n1, disk A as nvme7n1, disk B as nvme0n1.
 #[test]
 fn runs_are_found_by_the_device_and_not_by_its_name() {
@@ -218,10 +242,13 @@ fn runs_are_found_by_the_device_and_not_by_its_name() {
     let listed = sandbox.run(&["history", "devices"]);
     assert!(listed.out.contains("#1   Example NVMe SSD 1TB, 932 GiB; 2 runs"), "{listed:?}");
     assert!(listed.out.contains("serial number Example NVMe SSD 1TB / A-0417"), "{listed:?}");
-    sandbox.run(&["history", "--device", "Example NVMe"]).assert_refused(&["fits several devices", "#1", "#2"]);
-    sandbox.run(&["history", "--device", "7"]).assert_refused(&["knows no device 7"]);
+    sandbox.run(&["history", "--device", "Example NVMe"]).assert_refused(&["matches several devices", "#1", "#2"]);
+    sandbox.run(&["history", "--device", "7"]).assert_refused(&["has no device 7"]);
     let shown = sandbox.run(&["history", "show", &format!("{:031x}2", 0)]);
-    assert!(shown.out.starts_with("device  #1 Example NVMe SSD 1TB, 932 GiB, known by its serial number"), "{shown:?}");
+    assert!(
+        shown.out.starts_with("device  #1 Example NVMe SSD 1TB, 932 GiB, recognised by its serial number"),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -249,7 +276,7 @@ fn one_filesystem_mounted_elsewhere_under_another_loop_device_is_the_same_device
     let place = place.as_str();
     assert_eq!(rows(&sandbox, &["--device", place]).len(), 2);
     drop(elsewhere);
-    // Another filesystem in the same place is not it.
+    // Another filesystem on the same device is not it.
     let third = Loop::new(&sandbox, "other.img", 64 << 20);
     third.make_ext4();
     let other = Mount::ext4(&sandbox, "elsewhere", &third.device);
@@ -259,7 +286,7 @@ fn one_filesystem_mounted_elsewhere_under_another_loop_device_is_the_same_device
 }
 
 #[test]
-fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() {
+fn records_are_imported_once_and_an_unreadable_file_imports_nothing() {
     let sandbox = Sandbox::new();
     let good = crafted(&sandbox, "good.json", |record| record.id = "aaaa1111".into());
     let newer = sandbox.write("newer.json", "{\"format\": \"trueio-record\", \"version\": 99, \"new\": [1]}");
@@ -284,7 +311,7 @@ fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() 
     assert!(ran.out.starts_with("aaaa1111  record  "), "{ran:?}");
     let again = sandbox.run(&["history", "import", &good]);
     again.assert_code(0);
-    assert!(again.out.starts_with("aaaa1111  there already  "), "{again:?}");
+    assert!(again.out.starts_with("aaaa1111  already stored  "), "{again:?}");
     assert_eq!(rows(&sandbox, &["--tag", "from-elsewhere"]).len(), 1);
     let reported = sandbox.run(&["report", "aaaa", "--json", "again.json"]);
     reported.assert_code(0);
@@ -292,7 +319,7 @@ fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() 
 }
 
 #[test]
-fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
+fn a_result_of_fio_is_stored_without_a_verdict_and_never_reported_as_a_record() {
     let sandbox = Sandbox::new();
     let path = format!("{}/../fio/tests/results/json+-3.42.json", env!("CARGO_MANIFEST_DIR"));
     let ran = sandbox.run(&["history", "import", &path]);
@@ -304,7 +331,7 @@ fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
     let id = kept[0]["id"].as_str().expect("an id");
     let shown = sandbox.run(&["history", "show", id]);
     shown.assert_code(0);
-    for sentence in ["fio-3.42", "fio's own word", "E0", "no verdict", "mix read", "54,220", "lat"] {
+    for sentence in ["fio-3.42", "fio's figures", "E0", "no verdict", "mix read", "54,220", "lat"] {
         assert!(shown.out_joined().contains(sentence), "{sentence}\n{shown:?}");
     }
     for word in ["supported", "suspect", "contradicted"] {
@@ -315,7 +342,7 @@ fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
 }
 
 #[test]
-fn what_is_exported_whole_is_the_same_history_elsewhere() {
+fn a_complete_export_imports_as_the_same_history() {
     let (here, there) = (Sandbox::new(), Sandbox::new());
     let (_, record) = here.record(QUICK);
     let fio = format!("{}/../fio/tests/results/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
@@ -351,7 +378,7 @@ fn what_is_exported_whole_is_the_same_history_elsewhere() {
     third.run(&["history", "import", "newer.json"]).assert_refused(&["version 2"]);
 }
 
-/// Both tables hold the same, and a contradicted figure has its reason beside it.
+/// Both tables hold the same, and a contradicted figure has its reason next to it.
 #[test]
 fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
     use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -402,7 +429,7 @@ fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
     for row in fio_rows {
         assert_eq!((value(row, "verdict"), value(row, "evidence_level")), (String::new(), "E0".into()));
     }
-    sandbox.run(&["history", "export", "table.xls"]).assert_refused(&["in what form", "hint: "]);
+    sandbox.run(&["history", "export", "table.xls"]).assert_refused(&["the format is unknown", "hint: "]);
     let history = sandbox.aside("trueio/history.sqlite3");
     let before = hash(&fs::read(&history).expect("the history"));
     let ran = sandbox.run(&["history", "export", history.to_str().expect("UTF-8"), "--format", "csv"]);
@@ -411,7 +438,7 @@ fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
 }
 
 #[test]
-fn a_history_that_another_process_locks_costs_the_entry_after_a_while_and_not_the_result() {
+fn a_locked_history_loses_the_entry_after_a_timeout_and_not_the_result() {
     let sandbox = Sandbox::new();
     sandbox.run(QUICK).assert_code(0);
     let other = rusqlite::Connection::open(sandbox.aside("trueio/history.sqlite3")).expect("the history");
@@ -421,7 +448,7 @@ fn a_history_that_another_process_locks_costs_the_entry_after_a_while_and_not_th
     let waited = begin.elapsed();
     ran.assert_code(0);
     assert!(ran.out.contains("null engine") && only_job(&record).ops[0].io_count == 10, "{ran:?}");
-    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("locked by another"), "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not stored") && ran.err.contains("locked by another"), "{ran:?}");
     assert!(waited < Duration::from_secs(30), "{waited:?}");
     other.execute_batch("ROLLBACK").expect("it ends");
     drop(other);
@@ -431,7 +458,7 @@ fn a_history_that_another_process_locks_costs_the_entry_after_a_while_and_not_th
 }
 
 #[test]
-fn a_full_or_read_only_disk_costs_the_entry_and_not_the_result() {
+fn a_full_or_read_only_disk_loses_the_entry_and_not_the_result() {
     if lacks("tmpfs") {
         return;
     }
@@ -447,7 +474,7 @@ fn a_full_or_read_only_disk_costs_the_entry_and_not_the_result() {
         serde_json::from_str::<Vec<serde_json::Value>>(&ran.out).expect("JSON").len()
     };
     run(QUICK).assert_code(0);
-    // Fill what is left: runs until there is no room, which costs entries and nothing else.
+    // Fill the rest: runs until no space is free, which loses entries and nothing else.
     let mut refused = None;
     for _ in 0..60 {
         let ran = run(QUICK);
@@ -459,28 +486,30 @@ fn a_full_or_read_only_disk_costs_the_entry_and_not_the_result() {
         }
     }
     let ran = refused.expect("the disk never filled");
-    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("no room left"), "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not stored") && ran.err.contains("no room left"), "{ran:?}");
     let kept = count();
     assert!(kept > 1);
-    // A full disk can be made to hold more by forgetting; what is there is whole.
+    // Deleting runs frees space on a full disk; the other entries are complete.
     let check: String = rusqlite::Connection::open(place.path.join("trueio/history.sqlite3"))
         .and_then(|raw| raw.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
         .expect("a check");
     assert_eq!(check, "ok");
 
-    let status = std::process::Command::new("mount").args(["-o", "remount,ro", &home]).status().expect("mount");
-    assert!(status.success());
+    place.make_read_only();
     let ran = run(QUICK);
     ran.assert_code(0);
     assert!(ran.out.contains("null engine"), "{ran:?}");
-    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("may not be written"), "{ran:?}");
+    assert!(
+        ran.err.contains("warning: the record was not stored") && ran.err.contains("may not be written"),
+        "{ran:?}"
+    );
     assert_eq!(count(), kept, "a read-only history can be read");
     let ran = run(&["history", "tag", "0", "x"]);
     assert_ne!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
-fn a_history_of_a_later_trueio_costs_the_entry_and_is_left_as_it_is() {
+fn a_history_of_a_later_trueio_loses_the_entry_and_is_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.run(QUICK).assert_code(0);
     let path = sandbox.aside("trueio/history.sqlite3");
@@ -490,7 +519,7 @@ fn a_history_of_a_later_trueio_costs_the_entry_and_is_left_as_it_is() {
     let before = hash(&fs::read(&path).expect("the history"));
     let ran = sandbox.run(QUICK);
     ran.assert_code(0);
-    assert!(ran.err.contains("has version 1000; this program knows up to version"), "{ran:?}");
+    assert!(ran.err.contains("has version 1000; this program supports up to version"), "{ran:?}");
     let ran = sandbox.run(&["history"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert_eq!(hash(&fs::read(&path).expect("the history")), before);
@@ -520,12 +549,12 @@ fn scaled(record: &mut RunRecord, factor: f64) {
     op.io_count = (op.io_count as f64 * factor) as u64;
 }
 
-/// Goal: a lasting change of level is found where it is and said with its direction, and what else
-/// changed there is named; noise of the same size is no change.
+/// Goal: a lasting change of level is found at its run and reported with its direction and with what
+/// else changed there; noise of the same size is no change.
 /// Method: 24 runs whose rate varies by ±3 % in a fixed pattern. In one history the last 12 are 20 % slower and have
 /// another kernel; in the other all are alike. One run of each is contradicted, one was interrupted.
 #[test]
-fn a_trend_finds_a_change_of_level_and_leaves_noise_alone() {
+fn a_trend_finds_a_change_of_level_and_ignores_noise() {
     let noise = |n: u64| 1.0 + [0.01, -0.03, 0.02, 0.0, -0.01, 0.03, -0.02][(n * n % 7) as usize];
     for (is_slower, changes) in [(true, 1), (false, 0)] {
         let sandbox = Sandbox::new();
@@ -565,26 +594,26 @@ fn a_trend_finds_a_change_of_level_and_leaves_noise_alone() {
         } else {
             assert!(text.out.contains("IOPS: no change of level of 5 % or more is shown"), "{text:?}");
         }
-        assert!(text.out.contains("1 figure left out: the evidence contradicts it"), "{text:?}");
+        assert!(text.out.contains("1 figure excluded: the evidence contradicts it"), "{text:?}");
     }
 }
 
 #[test]
-fn a_trend_of_few_runs_or_of_no_device_claims_nothing() {
+fn a_trend_of_few_runs_or_of_no_device_shows_no_change() {
     let sandbox = Sandbox::new();
     sandbox.run(&["history", "trend"]).assert_refused(&["no run in the history was on a device", "hint: "]);
     import_runs(&sandbox, 3, |_, _| {});
     let ran = sandbox.run(&["history", "trend"]);
     ran.assert_code(0);
-    assert!(ran.out.contains("3 runs are too few to show that its level changed or did not; 20 are enough"), "{ran:?}");
+    assert!(ran.out.contains("3 runs are too few to show a change of level or its absence; 20 are enough"), "{ran:?}");
     sandbox.run(&["history", "trend", "nothing"]).assert_refused(&["`nothing`"]);
 }
 
-/// Goal: the run before on the same device is found by the device and by what was done, whatever stands between.
+/// Goal: the previous run is found by device and load, also if other runs are between.
 /// Method: run 0 on disk A; then, on another disk under the same name, run 1; on disk A another load, run 2; and on
 /// disk A under another name the same load as run 0, 20 % slower, run 3.
 #[test]
-fn a_run_is_compared_with_the_last_one_that_did_the_same_on_the_same_device() {
+fn a_run_is_compared_with_the_previous_one_of_the_same_load_on_the_same_device() {
     let sandbox = Sandbox::new();
     import_runs(&sandbox, 4, |n, record| match n {
         1 => record.targets[0].disks[0].serial.value = Some("OTHER-9".into()),

@@ -59,7 +59,7 @@ fn sighup_leaves_a_record_and_no_file() {
 }
 
 /// Goal: phases that ended before the signal keep their figures, and later ones do not begin.
-/// Method: three jobs behind stonewalls; the signal comes in the second.
+/// Method: three jobs separated by stonewalls; the signal arrives in the second.
 #[test]
 fn phases_before_the_interrupt_stay_in_the_record() {
     let sandbox = Sandbox::new();
@@ -85,7 +85,7 @@ fn phases_before_the_interrupt_stay_in_the_record() {
 
 /// The same of the command that most people stop half way.
 #[test]
-fn a_baseline_that_is_interrupted_shows_and_keeps_the_phases_before() {
+fn an_interrupted_baseline_prints_and_stores_the_earlier_phases() {
     let sandbox = Sandbox::new();
     let json = sandbox.aside("record.json");
     let mut command = sandbox.command(&["baseline", "--quick", "--no-evidence", ".", "--json"]);
@@ -145,7 +145,7 @@ fn a_killed_run_leaves_no_file() {
     assert_eq!(sandbox.run(&["history"]).out, "");
 }
 
-/// Goal: a second Ctrl-C is obeyed at once, whatever the run still does.
+/// Goal: a second Ctrl-C ends the program at once.
 /// Method: both signals are sent while the program is stopped, so that it meets them together.
 /// Which handler runs last, and so gives the exit code, is the kernel's choice.
 #[test]
@@ -166,7 +166,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
 }
 
 #[test]
-fn an_interrupt_during_a_pause_is_not_held_up_by_it() {
+fn an_interrupt_ends_a_pause_at_once() {
     let sandbox = Sandbox::new();
     for pause in [["--thinktime", "300s"], ["--startdelay", "300s"], ["--rate", "10"]] {
         let job = ["run", "--size", "4m", "--name", "slow", "--no-history", "--no-evidence"];
@@ -181,4 +181,29 @@ fn an_interrupt_during_a_pause_is_not_held_up_by_it() {
         ran.assert_code(1);
         assert_eq!(sandbox.listing(), [""; 0]);
     }
+}
+
+/// Goal: an output name that refers to another file at the end of the run than at its start is not followed.
+/// Method: the run reserves the name; while it measures, a link to another file takes the name.
+#[test]
+fn an_output_whose_name_was_taken_by_a_link_during_the_run_is_kept_next_to_it() {
+    let sandbox = Sandbox::new();
+    let thesis = sandbox.data_file("thesis.txt", 4096);
+    let before = std::fs::read(&thesis).expect("content");
+    let json = sandbox.path("record.json");
+    let mut command = sandbox.command(LONG_JOB);
+    let prefix = sandbox.aside("seen");
+    let running = Running::start(command.args(["--json", "record.json", "--write_iops_log"]).arg(&prefix));
+    running.wait_for_io(&sandbox.aside("seen_iops.1.log"));
+    assert_eq!(std::fs::read(&json).expect("the reserved file"), b"");
+    std::fs::remove_file(&json).expect("removed");
+    std::os::unix::fs::symlink("thesis.txt", &json).expect("a link");
+    running.signal(libc::SIGINT);
+    let (ran, _) = running.wait();
+    ran.assert_code(1);
+    assert!(ran.err.contains("another program replaced it"), "{ran:?}");
+    assert_eq!(std::fs::read(&thesis).expect("content"), before);
+    let names = std::fs::read_dir(sandbox.root()).expect("the directory").map(|entry| entry.expect("an entry").path());
+    let kept = names.into_iter().find(|path| path.extension().is_some_and(|e| e == "tmp")).expect("the record is kept");
+    assert_eq!(read_record(&kept).phases.len(), 1);
 }

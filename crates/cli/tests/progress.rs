@@ -37,7 +37,7 @@ fn a_terminal_shows_how_far_the_test_file_is_written() {
     assert!(text.contains("writing the test file `trueio-job-0.dat` (16 MiB): "), "{text}");
 }
 
-/// A line that is broken by the terminal cannot be redrawn in place.
+/// A line that the terminal wraps cannot be redrawn.
 #[test]
 fn on_a_narrow_terminal_the_progress_stays_one_line() {
     let sandbox = Sandbox::new();
@@ -49,12 +49,12 @@ fn on_a_narrow_terminal_the_progress_stays_one_line() {
 }
 
 #[test]
-fn nobody_looks_at_an_idle_disk_unless_there_is_evidence() {
+fn idle_disks_are_observed_only_with_evidence() {
     let sandbox = Sandbox::new();
     let with_evidence: Vec<&str> = JOB.iter().copied().filter(|flag| *flag != "--no-evidence").collect();
     for (job, is_looking) in [(JOB, false), (&with_evidence, true)] {
         let (text, code) = on_terminal(sandbox.command(job), 120);
-        assert_eq!((code, text.contains("looking at the idle disk")), (Some(0), is_looking), "{text}");
+        assert_eq!((code, text.contains("observing the idle disk")), (Some(0), is_looking), "{text}");
     }
 }
 
@@ -68,7 +68,7 @@ fn a_pipe_gets_no_progress_and_no_colour() {
 }
 
 #[test]
-fn no_color_is_honoured_and_the_words_stay_the_same() {
+fn no_color_removes_colours_and_not_text() {
     let sandbox = Sandbox::new();
     let job =
         &["run", "--ioengine", "simulated", "--simulated", "fail=3", "--size", "1m", "--no-history", "--no-evidence"];

@@ -7,11 +7,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use trueio_model::OpKind;
 
-/// Goal: a job that writes leaves everything alone that exists, whatever leads to it.
+/// Goal: a job that writes changes no existing file, under any name.
 /// Method: every spelling of an existing file, without the permission or with a permission that is
 /// spelled differently; names, sizes, times and content before and after.
 #[test]
-fn an_existing_file_is_not_written_unless_it_is_named_as_the_target_is() {
+fn an_existing_file_is_not_written_unless_it_is_named_exactly() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     fs::create_dir(sandbox.path("sub")).expect("a directory");
@@ -100,7 +100,7 @@ fn a_file_that_this_user_may_not_use_is_refused() {
     allow(&path, 0o666).expect("a mode");
     let ran = run(&write);
     ran.assert_code(0);
-    assert!(!ran.out.contains("could not be seen"), "{ran:?}");
+    assert!(!ran.out.contains("are not all known"), "{ran:?}");
     allow(&path, 0o644).expect("a mode");
     run(&["run", "--filename", "data", "--rw", "read"]).assert_code(0);
 }
@@ -113,7 +113,7 @@ fn an_existing_file_is_never_extended() {
     for rw in ["read", "write"] {
         let job = ["run", "--rw", rw, "--size", "2m", "--filename", "data", "--overwrite_existing", "data"];
         let job = if rw == "read" { &job[..7] } else { &job[..] };
-        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "say a smaller `size`", "`extend_existing`"]);
+        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "set a smaller `size`", "`extend_existing`"]);
     }
     assert_eq!(sandbox.listing(), before);
 }
@@ -125,13 +125,13 @@ fn a_generated_name_that_is_taken_is_refused() {
     sandbox.write("sub/trueio-job-0.dat", "somebody's");
     for rw in ["read", "write"] {
         let ran = sandbox.run(&["run", "--rw", rw, "--size", "1m", "--directory", "sub"]);
-        ran.assert_refused(&["`sub/trueio-job-0.dat`", "exists already", "rule: generated_name_taken"]);
+        ran.assert_refused(&["`sub/trueio-job-0.dat`", "already exists", "rule: generated_name_taken"]);
     }
     assert_eq!(fs::read(sandbox.path("sub/trueio-job-0.dat")).expect("content"), b"somebody's");
 }
 
 #[test]
-fn a_link_to_nothing_is_not_followed_when_a_file_is_made() {
+fn a_dangling_link_is_not_followed_when_a_file_is_created() {
     let sandbox = Sandbox::new();
     symlink("elsewhere", sandbox.path("trueio-job-0.dat")).expect("a link");
     symlink("elsewhere", sandbox.path("named")).expect("a link");
@@ -176,11 +176,11 @@ fn pipe(sandbox: &Sandbox, name: &str) {
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
 }
 
-/// Goal: what a job writes beside its targets replaces nothing that anybody measures or reads.
-/// Method: logs, iologs, states and what programs print, under the name of a target, a link and a hard link to it, a log
+/// Goal: outputs of a job replace no file that any job measures or reads.
+/// Method: logs, iologs, states and outputs of programs, under the name of a target, a link and a hard link to it, a log
 /// that is replayed, and a job file; of the same phase and of a later one.
 #[test]
-fn what_jobs_write_beside_their_targets_replaces_nothing() {
+fn outputs_of_jobs_replace_nothing() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 64 << 10);
     symlink("data", sandbox.path("link")).expect("a link");
@@ -262,13 +262,13 @@ fn outputs_that_cannot_be_written_are_refused_before_anything_is_measured() {
     };
     refused(&["--json", "sub"], "it is a directory");
     refused(&["--json", "nowhere/a.json"], "`nowhere` is not a directory");
-    refused(&["--html", "-"], "--html needs a file");
+    refused(&["--html", "-"], "--html needs the path of a file");
     refused(&["--json", "a", "--html", "./a"], "--html would replace `a`, which --json writes");
     assert_eq!(sandbox.run(&["history"]).out, "");
 }
 
 #[test]
-fn an_output_that_fails_does_not_take_the_others_with_it() {
+fn a_failed_output_does_not_prevent_the_others() {
     let sandbox = Sandbox::new();
     // Everybody may open it for writing, and no write to it succeeds.
     let ran =
@@ -280,14 +280,14 @@ fn an_output_that_fails_does_not_take_the_others_with_it() {
 }
 
 #[test]
-fn a_block_device_is_no_place_for_an_output() {
+fn a_block_device_is_refused_as_an_output() {
     if lacks("loop") {
         return;
     }
     let sandbox = Sandbox::new();
     let device = Loop::new(&sandbox, "disk.img", 1 << 20);
     let ran = sandbox.run(&["run", "--ioengine", "null", "--number_ios", "1", "--json", &device.device]);
-    ran.assert_refused(&["it is a block device; what it holds would be lost"]);
+    ran.assert_refused(&["it is a block device, whose content would be lost"]);
     // Nor for what a job writes, nor is the file below it.
     let backing = device.backing.to_str().expect("a path");
     for log in [device.device.as_str(), backing] {
@@ -297,9 +297,9 @@ fn a_block_device_is_no_place_for_an_output() {
     assert!(fs::read(&device.backing).expect("content").iter().all(|&byte| byte == 0));
 }
 
-/// Goal: naming a device is not enough while something on it would be lost.
-/// Method: a filesystem on a loop device, first mounted, then not; its name left out, wrong, and
-/// beside one that is not there; then the right one, and the bare device.
+/// Goal: naming a device is not enough while data on it would be lost.
+/// Method: a filesystem on a loop device, first mounted, then not; its signature missing, wrong, and next to one
+/// that does not exist; then the correct one, and the bare device.
 #[test]
 fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     if lacks("loop") {
@@ -321,14 +321,14 @@ fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     let before = device.content();
     for command in [&job[..], &baseline] {
         let ran = sandbox.run(command);
-        ran.assert_refused(&["carries ext4 (at byte 1080)", "rule: signature_not_named"]);
+        ran.assert_refused(&["has ext4 (at byte 1080)", "rule: signature_not_named"]);
         ran.assert_refused(&[
-            "hint: what it holds would be lost; if that is meant, say `overwrite_signature = \"ext4\"`",
+            "hint: its content would be lost; if that is intended, set `overwrite_signature = \"ext4\"`",
         ]);
     }
     let with = |names: &str| sandbox.run(&[&job[..], &["--overwrite_signature", names]].concat());
-    with("xfs").assert_refused(&["carries ext4", "and `overwrite_signature` names `xfs`", "rule: signature_not_named"]);
-    with("ext4,xfs").assert_refused(&["names `xfs`, which no target of this job carries; found: `ext4`"]);
+    with("xfs").assert_refused(&["has ext4", "but `overwrite_signature` names `xfs`", "rule: signature_not_named"]);
+    with("ext4,xfs").assert_refused(&["names `xfs`, which no target of this job has; found: `ext4`"]);
     with("ext4,xfs").assert_refused(&["rule: signature_not_there"]);
     with("EXT4").assert_refused(&["rule: signature_not_named"]);
     with("").assert_refused(&["`` is not names, separated by commas"]);
@@ -346,13 +346,13 @@ fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
         .open(path)
         .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, &[0; 64 << 10], 0))
         .expect("the mark is wiped");
-    with("ext4").assert_refused(&["names `ext4`, which no target of this job carries; found: nothing"]);
+    with("ext4").assert_refused(&["names `ext4`, which no target of this job has; found: nothing"]);
     let (ran, record) = sandbox.record(&job);
     ran.assert_code(0);
     assert_eq!(totals(&record.phases[0], OpKind::Write), (16, 64 << 10));
 }
 
-/// Goal: every signature that stands on a device must be named, and a job file can name them.
+/// Goal: every signature on a device must be named, and a job file can name them.
 /// Method: a partition table and a filesystem on one loop device.
 #[test]
 fn every_signature_on_a_device_must_be_named() {
@@ -380,7 +380,7 @@ fn every_signature_on_a_device_must_be_named() {
         sandbox.run(&["run", "job.toml"])
     };
     for names in ["\"ext4\"", "\"dos\"", "[\"dos\", \"gpt\"]"] {
-        run(names).assert_refused(&["carries ext4 (at byte 1080), dos (at byte 510)", "job.toml:2"]);
+        run(names).assert_refused(&["has ext4 (at byte 1080), dos (at byte 510)", "job.toml:2"]);
     }
     assert_eq!(device.content(), before);
     run("[\"dos\", \"ext4\"]").assert_code(0);
@@ -389,7 +389,7 @@ fn every_signature_on_a_device_must_be_named() {
 /// Goal: a slip in a device's name makes no file that is measured in its stead.
 /// Method: names that no device has, of devices and of partitions, in `/dev` itself.
 #[test]
-fn a_device_name_with_a_slip_in_it_is_refused_and_makes_no_file() {
+fn a_mistyped_device_name_is_refused_and_creates_no_file() {
     let sandbox = Sandbox::new();
     for name in ["/dev/sdzz", "/dev/nvme9n9p9", "/dev/disk-by-id"] {
         for rw in ["read", "write", "randtrim"] {
@@ -424,12 +424,12 @@ fn a_read_job_on_a_file_that_is_too_small_is_refused_and_the_file_stays() {
             assert_eq!(sandbox.listing(), before, "{job:?}");
         }
     }
-    sandbox.run(&["baseline", "--quick", "data"]).assert_refused(&["at least 16 MiB are needed"]);
+    sandbox.run(&["baseline", "--quick", "data"]).assert_refused(&["at least 16 MiB is needed"]);
     assert_eq!(sandbox.listing(), before);
 }
 
 #[test]
-fn what_is_no_file_and_no_disk_is_refused() {
+fn targets_that_are_neither_files_nor_disks_are_refused() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("sub")).expect("a directory");
     let before = sandbox.listing();
@@ -456,7 +456,7 @@ fn what_is_no_file_and_no_disk_is_refused() {
 
 /// An open descriptor is a name like any other: what it leads to exists.
 #[test]
-fn a_file_that_is_named_through_a_descriptor_is_not_written_unless_it_is_named_so() {
+fn a_file_named_through_a_descriptor_is_not_written_unless_named_exactly() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     let before = sandbox.listing();
@@ -475,9 +475,9 @@ fn a_file_that_is_named_through_a_descriptor_is_not_written_unless_it_is_named_s
     assert_ne!(sandbox.listing(), before);
 }
 
-/// Goal: jobs that share a device, or follow each other on it, do not shut each other out.
-/// Method: O_EXCL by each job would be refused with EBUSY, beside another one always, and after one
-/// while the kernel still tears its ring down.
+/// Goal: jobs that share a device, or use it one after the other, do not exclude each other.
+/// Method: if each job opened with O_EXCL, the kernel would return EBUSY: always for parallel jobs, and for
+/// later ones while it tears down the ring of the previous job.
 #[test]
 fn jobs_on_one_block_device_run_together_and_one_after_another() {
     if lacks("loop") {
@@ -525,4 +525,30 @@ fn a_device_that_is_written_cannot_be_claimed_by_others_between_its_phases() {
     running.signal(libc::SIGINT);
     running.wait().0.assert_code(1);
     claim().expect("it is free again");
+}
+
+/// Goal: no name from outside controls the terminal through an error message.
+/// Method: a file whose name clears the screen and reorders the line, in refusals of three commands.
+#[test]
+fn names_in_error_messages_do_not_control_the_terminal() {
+    let sandbox = Sandbox::new();
+    let name = "a\x1b[2J\u{202e}b";
+    sandbox.write(name, "content");
+    for arguments in [
+        &["run", "--rw", "write", "--size", "4k", "--filename", name][..],
+        &[
+            "fio",
+            "--name=a",
+            "--rw=write",
+            "--size=4k",
+            "--ioengine=psync",
+            "--readonly",
+            &format!("--filename={name}"),
+        ],
+        &["report", name],
+    ] {
+        let ran = sandbox.run(arguments);
+        assert!(ran.code != Some(0) && ran.err.contains("a\u{fffd}[2J\u{fffd}b"), "{ran:?}");
+        assert!(!ran.err.contains(['\x1b', '\u{202e}']), "{ran:?}");
+    }
 }

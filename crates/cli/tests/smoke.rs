@@ -80,7 +80,7 @@ fn simulated_time_is_exact_from_the_command_line_to_the_record() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_no_error() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["run", "--ioengine", "null", "--number_ios", "1", "--no-history"]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -101,7 +101,7 @@ fn a_full_stdout_is_an_error() {
 }
 
 #[test]
-fn what_the_machine_allows_is_said_in_words_and_in_json() {
+fn doctor_lists_features_in_text_and_in_json() {
     let sandbox = Sandbox::new();
     let words = sandbox.run(&["doctor"]);
     words.assert_code(0);
@@ -134,7 +134,7 @@ fn malformed_requests_exit_with_2_and_answers_with_0() {
 }
 
 #[test]
-fn an_error_of_the_simulated_disk_is_not_blamed_on_the_kernel() {
+fn an_error_of_the_simulated_disk_is_reported_as_such() {
     let sandbox = Sandbox::new();
     let (ran, record) = sandbox.record(&[
         "run",

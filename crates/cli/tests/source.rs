@@ -8,7 +8,7 @@ use trueio_model::{CheckOutcome, OpKind, Outcome};
 use trueio_run::BodyServer;
 
 #[test]
-fn a_download_is_written_verified_and_told_apart_from_its_source() {
+fn a_download_is_written_verified_and_separated_from_its_source() {
     let sandbox = Sandbox::new();
     let length = 4 * 1024 * 1024 + 1234;
     let server = BodyServer::start(11, length).expect("a server");
@@ -36,7 +36,7 @@ fn a_download_is_written_verified_and_told_apart_from_its_source() {
 }
 
 #[test]
-fn a_source_that_is_not_there_is_refused_before_anything_is_touched() {
+fn a_missing_source_is_refused_before_anything_is_touched() {
     let sandbox = Sandbox::new();
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let url = format!("http://127.0.0.1:{port}/nothing");
@@ -45,10 +45,10 @@ fn a_source_that_is_not_there_is_refused_before_anything_is_touched() {
     assert_eq!(sandbox.listing(), Vec::<String>::new());
 }
 
-/// Goal: a file that is not what the source sends fails the run, with the place and both contents.
-/// Method: a server that sends another byte at 5000 when it is asked for the second time.
+/// Goal: a file that differs from its source fails the run, with the offset and both contents.
+/// Method: a server that sends another byte at 5000 on the second request.
 #[test]
-fn a_file_that_is_not_what_its_source_sends_fails_the_run_with_the_place() {
+fn a_file_that_differs_from_its_source_fails_the_run_with_the_offset() {
     let sandbox = Sandbox::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("its number"));

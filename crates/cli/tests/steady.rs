@@ -41,10 +41,10 @@ fn a_phase_that_is_steady_is_measured_afresh_after_five_rounds() {
     assert_eq!(check.outcome, CheckOutcome::Passed, "{check:?}");
 }
 
-/// Goal: what cannot be known is not called steady. Method: 20 I/Os a round cannot support a 99th
+/// Goal: a phase whose steadiness is unknown is not reported as steady. Method: 20 I/Os a round cannot support a 99th
 /// percentile.
 #[test]
-fn rounds_with_too_few_ios_are_given_up_and_the_phase_is_measured_and_suspect() {
+fn rounds_with_too_few_ios_end_and_the_phase_is_measured_and_suspect() {
     let sandbox = Sandbox::new();
     sandbox.write("job.toml", STEADY);
     let page = sandbox.aside("page.html");
@@ -75,7 +75,7 @@ fn rounds_with_too_few_ios_are_given_up_and_the_phase_is_measured_and_suspect() 
 }
 
 #[test]
-fn a_round_that_fails_ends_the_run_and_says_which_round() {
+fn a_failed_round_ends_the_run_with_its_number() {
     let sandbox = Sandbox::new();
     sandbox.write("job.toml", STEADY.replace("channels=4", "channels=4,fail=300"));
     let (ran, record) = sandbox.record(&["run", "job.toml", "--no-history"]);
@@ -86,7 +86,7 @@ fn a_round_that_fails_ends_the_run_and_says_which_round() {
 }
 
 #[test]
-fn rounds_on_real_files_repeat_the_job_and_leave_nothing_behind() {
+fn rounds_on_real_files_repeat_the_job_and_leave_nothing() {
     let sandbox = Sandbox::new();
     let before = sandbox.listing();
     let (ran, record) = sandbox.record(&[
@@ -115,7 +115,7 @@ fn rounds_on_real_files_repeat_the_job_and_leave_nothing_behind() {
 }
 
 #[test]
-fn steady_state_is_refused_where_rounds_would_do_something_else() {
+fn steady_state_is_refused_if_rounds_would_change_the_load() {
     let sandbox = Sandbox::new();
     let flags = ["run", "--size", "8m", "--runtime", "1s", "--time_based", "--steady_state"];
     let refused = |more: &[&str], reason: &str| {
@@ -123,7 +123,7 @@ fn steady_state_is_refused_where_rounds_would_do_something_else() {
         ran.assert_refused(&[]);
         assert!(ran.err.contains(reason), "{}", ran.err);
     };
-    refused(&["--rw", "write", "--verify", "crc32c"], "the rounds write again what would be compared");
+    refused(&["--rw", "write", "--verify", "crc32c"], "the rounds overwrite the data that would be compared");
     refused(&["--rw", "write", "--fallocate", "none"], "the job extends an empty file");
     refused(&["--rw", "read", "--steady_state_round", "10ms"], "a round shorter than 100 ms");
     sandbox.write(
@@ -135,10 +135,10 @@ fn steady_state_is_refused_where_rounds_would_do_something_else() {
     assert!(ran.err.contains("become steady together"), "{}", ran.err);
 }
 
-/// Goal: a figure that the kernel contradicts is not printed, and can be had by name. Method: direct
-/// reads of a sparse file.
+/// Goal: a figure that the kernel contradicts is not printed, unless the check is accepted by name.
+/// Method: direct reads of a sparse file.
 #[test]
-fn contradicted_figures_are_withheld_and_accepting_the_check_lets_them_stand() {
+fn contradicted_figures_are_withheld_unless_the_check_is_accepted() {
     let sandbox = Sandbox::new();
     let file = std::fs::File::create(sandbox.path("sparse")).expect("a file");
     file.set_len(8 << 20).expect("a length");

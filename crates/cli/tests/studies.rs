@@ -25,7 +25,7 @@ fn assert_sound(name: &str, ran: &Ran, record: &StudyRecord) {
     assert_eq!(record.outcome, Outcome::Complete, "{name}");
     assert!(record.is_quick && record.modes.len() >= 2, "{name}");
     for mode in &record.modes {
-        assert!(!mode.scale.is_empty(), "{name} {}: what is smaller is not said", mode.name);
+        assert!(!mode.scale.is_empty(), "{name} {}: the output does not list what is smaller", mode.name);
         for row in &mode.rows {
             let place = format!("{name} {} {}", mode.name, row.name);
             assert_eq!(row.failure, None, "{place}");
@@ -35,10 +35,13 @@ fn assert_sound(name: &str, ran: &Ran, record: &StudyRecord) {
             assert!(row.samples.iter().any(|sample| sample.io_count > 0), "{place}");
         }
     }
-    assert!(record.modes[0].rows.iter().any(|row| !row.published.is_empty()), "{name}: theirs is not beside ours");
+    assert!(
+        record.modes[0].rows.iter().any(|row| !row.published.is_empty()),
+        "{name}: the published figure is not next to ours"
+    );
 }
 
-/// A loop device over memory: what it is asked for it does at once, and counts as any disk does. So these tests take as long as the
+/// A loop device over memory: its requests complete at once, and are counted as on any disk. So these tests take as long as the
 /// program itself, however slow and busy the disks of the machine are.
 struct Memory {
     // Goes first, since it lies on the other.
@@ -97,9 +100,9 @@ fn listing_of(mount: &Mount) -> Vec<std::ffi::OsString> {
     entries.map(|entry| entry.expect("an entry").file_name()).collect()
 }
 
-/// Goal: quick on a raw device; and for each way of writing it is told whether it reached stable storage, with the flushes
-/// that the disk counted.
-/// Method: a loop device counts each flush, and nobody else uses it.
+/// Goal: `--quick` runs on a raw device; for each method the study reports whether its writes reached stable storage, with
+/// the flushes that the disk counted.
+/// Method: a loop device that no other program uses counts each flush.
 #[test]
 fn write_flags_runs_quick_on_a_loop_device_and_counts_the_flushes_of_each_row() {
     let Some((ran, record)) = quick_on_a_loop_device("write-flags") else { return };
@@ -125,8 +128,8 @@ fn write_flags_runs_quick_on_a_loop_device_and_counts_the_flushes_of_each_row() 
     let answers = &mode(&record, "improved").answers;
     for block in ["4k", "64k", "1m"] {
         let best = format!("block {block}: the fastest durable way is ");
-        let said = answers.iter().find(|said| said.starts_with(&best)).unwrap_or_else(|| panic!("{answers:?}"));
-        assert!(!said.contains("BUFFERED"), "{said}");
+        let answer = answers.iter().find(|answer| answer.starts_with(&best)).unwrap_or_else(|| panic!("{answers:?}"));
+        assert!(!answer.contains("BUFFERED"), "{answer}");
     }
     assert!(ran.out.contains("stable storage  flushes"), "{ran:?}");
 }
@@ -182,7 +185,7 @@ fn row<'a>(mode: &'a StudyMode, name: &str) -> &'a StudyRow {
 
 /// Stages the published mistake and shows it refused; the same loop with an aligned buffer is silent.
 #[test]
-fn cache_bypass_as_published_fails_every_direct_call_and_says_what_the_loop_would_have_said() {
+fn cache_bypass_as_published_fails_every_direct_call_and_reports_the_published_figure() {
     let sandbox = Sandbox::new();
     let small = &["--samples", "1", "--set", "size=8m", "--set", "number_ios=64"];
     let (_, honest) = run(&sandbox, "cache-bypass", ".", &[small, &["--mode", "faithful"][..]].concat());
@@ -195,7 +198,7 @@ fn cache_bypass_as_published_fails_every_direct_call_and_says_what_the_loop_woul
     for name in ["read direct", "write direct"] {
         let row = row(published, name);
         if row.samples[0].error_count == 0 {
-            println!("skipped: this disk takes a buffer 16 bytes behind a page");
+            println!("skipped: this disk accepts a buffer 16 bytes after the start of a page");
             return;
         }
         assert_eq!(row.samples[0].error_count, 64, "{name}: every call fails");
@@ -213,7 +216,7 @@ fn cache_bypass_as_published_fails_every_direct_call_and_says_what_the_loop_woul
 }
 
 #[test]
-fn cache_bypass_tells_a_warm_cache_from_a_cold_one() {
+fn cache_bypass_distinguishes_a_warm_cache_from_a_cold_one() {
     let sandbox = Sandbox::new();
     let (_, record) = run(
         &sandbox,
@@ -222,8 +225,8 @@ fn cache_bypass_tells_a_warm_cache_from_a_cold_one() {
         &["--samples", "1", "--set", "size=8m", "--set", "number_ios=64", "--mode", "improved"],
     );
     let improved = mode(&record, "improved");
-    // The counters of the disk are everybody's: a neighbour's reads stand in for those that a warm cache saved. What this
-    // process caused to be read is its own.
+    // The counters of the disk include all processes: reads of other programs may replace those that a warm cache saved. So
+    // the reads of this process are checked.
     let outcome = |row: &StudyRow| {
         let check = row.checks.iter().find(|check| check.name == "process_read_bytes");
         check.expect("each row is checked").outcome
@@ -239,7 +242,7 @@ fn cache_bypass_tells_a_warm_cache_from_a_cold_one() {
 }
 
 #[test]
-fn cache_bypass_knows_which_published_figures_cannot_be() {
+fn cache_bypass_marks_the_impossible_published_figures() {
     let study = trueio_study::embedded("cache-bypass").unwrap();
     let (mut impossible, mut possible) = (0, 0);
     for entry in &study.published.entries {

@@ -80,7 +80,7 @@ fn tiny(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn a_study_runs_both_modes_says_what_differs_and_leaves_nothing() {
+fn a_study_runs_both_modes_reports_differences_and_leaves_nothing() {
     let sandbox = Sandbox::new();
     let (folder, json, html) = (tiny(&sandbox), sandbox.aside("s.json"), sandbox.aside("s.html"));
     let ran = sandbox.run(&["study", &folder, ".", "--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()]);
@@ -127,7 +127,7 @@ fn a_study_runs_both_modes_says_what_differs_and_leaves_nothing() {
     // 1 GB in 0.1 s is beyond the limit; 90 s and 2 s are not.
     assert_eq!(record.source.impossible.len(), 1);
     let text = ran.out_joined();
-    for sentence in ["600 MB/s", "as it should be", "published 900 times", "Did not ask for it", "three ways"] {
+    for sentence in ["600 MB/s", "as it should be", "published 900 times", "Did not request it", "three ways"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
     let page = std::fs::read_to_string(&html).unwrap();
@@ -161,7 +161,7 @@ fn journalled(sandbox: &Sandbox) -> usize {
 }
 
 #[test]
-fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
+fn an_interrupted_study_stores_its_samples_and_continues_with_resume() {
     let sandbox = Sandbox::new();
     let (folder, json) = (tiny(&sandbox), sandbox.aside("s.json"));
     let json = json.to_str().unwrap();
@@ -205,34 +205,35 @@ fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     running.signal(libc::SIGINT);
     running.wait().0.assert_code(1);
     let second = study(std::path::Path::new(json));
-    // Whole samples: the one that was interrupted must not be taken for measured, or nothing would go on behind it.
+    // Only complete samples count: otherwise the interrupted one would not be measured again.
     let whole = |study: &StudyRecord| {
         let samples = study.modes[0].rows.iter().flat_map(|row| &row.samples);
         samples.filter(|sample| sample.outcome == Outcome::Complete).count()
     };
     assert!(whole(&second) > taken + 2, "{} after {taken}", whole(&second));
     assert_eq!(second.modes[0].order_seed, first.modes[0].order_seed, "the order must be that of the first attempt");
-    let note = second.modes[0].notes.iter().find(|n| n.contains("from an earlier attempt")).expect("it is said");
+    let note = second.modes[0].notes.iter().find(|n| n.contains("from an earlier attempt")).expect("a note");
     assert!(note.starts_with(&format!("{taken} samples")), "{note}");
 }
 
-/// Goal: the line that stands on the terminal tells what is left, once a sample has shown how long one takes.
+/// Goal: the progress line shows the remaining time after the first sample.
 #[test]
-fn the_progress_line_counts_samples_and_tells_the_time_that_is_left() {
+fn the_progress_line_shows_samples_and_the_remaining_time() {
     let sandbox = Sandbox::new();
     let folder = tiny(&sandbox);
     let command = sandbox.command(&["study", &folder, ".", "--mode", "improved", "--no-evidence", "--no-journal"]);
     let (text, code) = on_terminal(command, 100);
     assert_eq!(code, Some(0), "{text}");
-    let last = text.split("18/18").nth(1).unwrap_or_else(|| panic!("the last sample is not told: {text}"));
+    let last = text.split("18/18").nth(1).unwrap_or_else(|| panic!("the last sample is not shown: {text}"));
     assert!(last.trim_start().starts_with("improved") && last.contains(" s left"), "{text}");
-    let first = text.split("1/18").nth(1).and_then(|rest| rest.split("2/18").next()).expect("the first sample is told");
+    let first =
+        text.split("1/18").nth(1).and_then(|rest| rest.split("2/18").next()).expect("the first sample is shown");
     assert!(!first.contains("left"), "nothing is known yet: {first}");
 }
 
 /// Goal: an attempt that cannot be gone on with now is not lost.
 #[test]
-fn what_an_earlier_attempt_measured_outlives_a_refusal() {
+fn samples_of_an_earlier_attempt_survive_a_refusal() {
     let sandbox = Sandbox::new();
     let folder = tiny(&sandbox);
     let file = sandbox.data_file("target", 1 << 20);
@@ -250,14 +251,14 @@ fn what_an_earlier_attempt_measured_outlives_a_refusal() {
 }
 
 #[test]
-fn what_exists_is_not_written_unless_it_is_named_again() {
+fn an_existing_target_of_a_study_is_not_written_unless_it_is_named_again() {
     let sandbox = Sandbox::new();
     let folder = tiny(&sandbox);
     let file = sandbox.data_file("precious", 1 << 20);
     let before = hash(&std::fs::read(&file).unwrap());
     let name = file.to_str().unwrap();
     sandbox.run(&["study", &folder, name]).assert_refused(&["overwrite"]);
-    sandbox.run(&["study", &folder, name, "--overwrite", "other"]).assert_refused(&["letter by letter"]);
+    sandbox.run(&["study", &folder, name, "--overwrite", "other"]).assert_refused(&["spelled the same"]);
     sandbox.run(&["study", &folder, ".", "--overwrite", "."]).assert_refused(&["overwrites nothing"]);
     assert_eq!(hash(&std::fs::read(&file).unwrap()), before);
     let ran = sandbox.run(&["study", &folder, name, "--overwrite", name, "--mode", "faithful", "--no-evidence"]);
@@ -267,10 +268,10 @@ fn what_exists_is_not_written_unless_it_is_named_again() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_what_can() {
+fn an_unknown_study_is_refused_with_a_hint() {
     let sandbox = Sandbox::new();
     let folder = tiny(&sandbox);
-    sandbox.run(&["study", "no-such"]).assert_refused(&["there is no study `no-such`", "write-flags"]);
+    sandbox.run(&["study", "no-such"]).assert_refused(&["unknown study `no-such`", "write-flags"]);
     sandbox.run(&["study", "./no-such/"]).assert_refused(&["study.toml"]);
     sandbox.run(&["study", &folder, "--mode", "best"]).assert_refused(&["no mode `best`", "faithful, improved"]);
     sandbox.run(&["study", &folder, "./nowhere"]).assert_refused(&["does not exist"]);
@@ -280,7 +281,7 @@ fn what_cannot_be_run_is_refused_with_what_can() {
 }
 
 #[test]
-fn a_row_that_fails_is_told_and_the_others_are_measured() {
+fn a_failed_row_is_reported_and_the_others_are_measured() {
     let sandbox = Sandbox::new();
     let folder = tiny(&sandbox);
     let path = std::path::Path::new(&folder).join("study.toml");

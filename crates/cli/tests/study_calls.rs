@@ -1,7 +1,7 @@
 //! The faithful modes of studies against the procedures of their sources: every call counted by the kernel's
-//! tracepoints, with its flags, sizes, places and flushes. And `access-pattern` end to end.
+//! tracepoints, with its flags, sizes, offsets and flushes. And `access-pattern` end to end.
 //!
-//! Cannot see: the order of calls of different kinds; whose data a flush is about.
+//! Limits: neither the order of calls of different kinds nor the data that a flush covers is checked.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn io(call: &SyscallRow) -> (&SyscallIo, SyscallPlaces) {
     (io, io.places.expect("places"))
 }
 
-/// The calls that make data durable, by name.
+/// Returns the counts of the calls that make data durable, by name.
 fn flushes(trace: &SyscallTrace) -> BTreeMap<&str, u64> {
     let calls = trace.jobs.iter().flat_map(|job| &job.calls).filter(|call| call.is_flush());
     calls.map(|call| (call.name.as_str(), call.count)).collect()
@@ -54,7 +54,7 @@ fn studied(sandbox: &Sandbox, name: &str, target: &str, arguments: &str) -> (Ran
 }
 
 /// Goal: the faithful mode of `access-pattern` makes the calls that the source's strace logs show.
-/// Method: its three rows at 4 MiB, recorded by our trace, the two of them that belong there under strace.
+/// Method: its three rows at 4 MiB, recorded by our trace, two of them under strace, as published.
 #[test]
 fn the_study_of_access_patterns_makes_the_calls_that_the_source_logged() {
     if lacks("strace") || lacks_tracing() {
@@ -82,7 +82,7 @@ fn the_study_of_access_patterns_makes_the_calls_that_the_source_logged() {
 }
 
 /// Goal: `--quick` end to end on ext4 (on a loop device: `studies.rs`): every row has its samples, the sum of slat and clat is
-/// checked in all of them, and the calls of each engine are told.
+/// checked in all of them, and the calls of each engine are printed.
 #[test]
 fn the_study_of_access_patterns_runs_quick_on_ext4() {
     if lacks("strace") || lacks("loop") || lacks_tracing() {
@@ -94,7 +94,7 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
     device.make_ext4();
     let mount = Mount::ext4(&sandbox, "mount", name);
     let directory = mount.path.to_str().expect("UTF-8");
-    // Small, and with time enough to be done whole however busy the machine is.
+    // Small, with enough time to complete on a busy machine.
     let raw = "--quick --samples 1 --set size=1m --set runtime=60s";
     let (ran, record) = studied(&sandbox, "access-pattern", directory, raw);
     let counts: Vec<(&str, usize)> = record.modes.iter().map(|mode| (mode.name.as_str(), mode.rows.len())).collect();
@@ -105,10 +105,10 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
             assert_eq!(row.syscalls.is_some(), row.name.contains("recorded"), "{} {}", mode.name, row.name);
             assert_eq!(row.samples[0].io_count, 256, "{} {}", mode.name, row.name);
         }
-        let sum = mode.answers.iter().find(|said| said.contains("here:")).expect("the sum is checked");
+        let sum = mode.answers.iter().find(|answer| answer.contains("here:")).expect("the sum is checked");
         assert!(sum.contains("so within 1.00 % in all samples that have these figures"), "{sum}");
     }
-    let said = ran.out_joined();
+    let text = ran.out_joined();
     for sentence in [
         "randwrite libaio 1 recorded: 2.00 calls per I/O",
         "libaio without strace against sync under it, as published",
@@ -116,14 +116,14 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
         "printed as KB/s, which is KiB/s",
         "the clat and lat of 56 ms in the text are 56 µs",
     ] {
-        assert!(said.contains(sentence), "`{sentence}` is not in\n{said}");
+        assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
 }
 
-/// Goal: what cannot be had here is left out and said, and the rest is run.
-/// Method: a machine without strace, played by a `PATH` that has none.
+/// Goal: rows that need a missing program are left out with a note, and the others run.
+/// Method: a `PATH` without strace.
 #[test]
-fn rows_that_need_strace_are_left_out_where_there_is_none_and_that_is_said() {
+fn rows_that_need_strace_are_skipped_with_a_note_without_it() {
     let sandbox = Sandbox::new();
     let json = sandbox.aside("study.json");
     let arguments = "study access-pattern . --no-journal --mode faithful --set size=1m --json";
@@ -135,16 +135,16 @@ fn rows_that_need_strace_are_left_out_where_there_is_none_and_that_is_said() {
     let record = trueio_report::parse_study(&std::fs::read_to_string(&json).expect("a record")).expect("a study");
     let names: Vec<&str> = record.modes[0].rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["write libaio 1 alone"]);
-    let said = ran.out_joined();
+    let text = ran.out_joined();
     assert!(
-        said.contains("Left out here: randwrite sync 1 strace, write sync 1 strace: `strace` cannot be started"),
-        "{said}"
+        text.contains("Left out here: randwrite sync 1 strace, write sync 1 strace: `strace` cannot be started"),
+        "{text}"
     );
 }
 
 /// Goal: the faithful mode of `write-flags` makes the calls of benchmark.js.
 /// Method: its quick rows (3 block sizes, 12 methods, fewer writes): number and size of the writes, in order from the
-/// beginning, O_DIRECT, O_DSYNC and O_SYNC where the method says so, fdatasync or fsync after each write or once, and none
+/// beginning, O_DIRECT, O_DSYNC and O_SYNC where the method has them, fdatasync or fsync after each write or once, and none
 /// where there was none.
 #[test]
 fn the_study_of_write_flags_makes_the_writes_and_flushes_of_the_source() {
@@ -220,7 +220,7 @@ fn the_study_of_the_cache_makes_the_calls_of_the_published_loop() {
 
 /// Goal: the faithful mode of `file-writers` writes as the source's writers did, and flushes nothing.
 /// Method: its quick rows (8 MiB): io.Copy's 32 KiB in order (O_DIRECT's download 8 KiB, as brk0v/directio), O_DIRECT
-/// where the source says so, one io_uring submission a block; dd is another program, so nothing is recorded of it.
+/// where the source has it, one io_uring submission per block; dd is another program, so its calls are not recorded.
 #[test]
 fn the_study_of_file_writers_writes_as_the_source_did_and_flushes_nothing() {
     if lacks_tracing() {

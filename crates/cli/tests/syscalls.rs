@@ -43,7 +43,7 @@ fn io(call: &SyscallRow) -> (&SyscallIo, SyscallPlaces) {
 }
 
 /// Goal: what is shown is what the engine did, all of it.
-/// Method: jobs of 2,048 blocks; every call of the engine's kind is counted, with size, place and flags.
+/// Method: jobs of 2,048 blocks; every call of the engine's kind is counted, with size, offset and flags.
 #[test]
 fn each_engines_calls_are_counted_one_by_one() {
     if lacks_tracing() {
@@ -69,7 +69,7 @@ fn each_engines_calls_are_counted_one_by_one() {
     assert!(psync.calls("fsync").all(SyscallRow::is_flush));
     assert_eq!((psync.count("lseek"), psync.count("write"), psync.count("read")), (0, 0, 0));
 
-    // fio's `sync`: it moves only where it does not stand.
+    // fio's `sync` seeks only if the position differs.
     let sync = trace("--ioengine sync --rw randwrite --direct 1 --sync dsync");
     let (of_write, places) = io(only(&sync, "write"));
     assert_eq!(of_write.opened, [("O_RDWR|O_DIRECT|O_DSYNC".to_owned(), BLOCKS)]);
@@ -98,11 +98,11 @@ fn each_engines_calls_are_counted_one_by_one() {
     assert_eq!(only(&uring, "io_uring_enter").io.as_ref().expect("I/O").returned.sum, BLOCKS);
 }
 
-/// Goal: only the workers of the jobs that asked are recorded.
-/// Method: another process makes calls of the same kind all the while, and so does a job of the same
-/// phase that did not ask.
+/// Goal: only the workers of jobs with `trace_syscalls` are recorded.
+/// Method: another process, and a job of the same phase without the option, make calls of the same kind
+/// all the time.
 #[test]
-fn calls_of_other_processes_and_of_jobs_that_did_not_ask_are_not_counted() {
+fn calls_of_other_processes_and_of_untraced_jobs_are_not_counted() {
     if lacks_tracing() {
         return;
     }
@@ -125,16 +125,16 @@ fn calls_of_other_processes_and_of_jobs_that_did_not_ask_are_not_counted() {
     assert_eq!(trace.jobs[0].name, "asks");
     assert_eq!((trace.count("pwrite64"), trace.count("write"), trace.count("read")), (BLOCKS, 0, 0));
     assert_eq!(only(trace, "pwrite64").io.as_ref().expect("I/O").asked.counts, [(4096, BLOCKS)]);
-    let said = ran.out_joined();
-    assert!(said.contains("System calls asks: all calls of 1 thread in"), "{}", ran.out);
-    assert!(said.contains("pwrite64 × 2,048:") && said.contains("requested and returned 4 KiB each"), "{}", ran.out);
-    assert!(!said.contains("does-not: every call"), "{}", ran.out);
+    let text = ran.out_joined();
+    assert!(text.contains("System calls asks: all calls of 1 thread in"), "{}", ran.out);
+    assert!(text.contains("pwrite64 × 2,048:") && text.contains("requested and returned 4 KiB each"), "{}", ran.out);
+    assert!(!text.contains("does-not: every call"), "{}", ran.out);
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("System calls") && page.contains("pwrite64 × 2,048:"), "the page shows them");
 }
 
 #[test]
-fn calls_that_were_not_asked_for_are_not_in_the_record() {
+fn calls_are_not_recorded_by_default() {
     let sandbox = Sandbox::new();
     let (ran, record) = run(&sandbox, "--ioengine psync --rw write");
     assert_eq!(record.phases[0].syscalls, None);
@@ -143,7 +143,7 @@ fn calls_that_were_not_asked_for_are_not_in_the_record() {
 }
 
 #[test]
-fn who_may_not_trace_is_refused_before_anything_is_touched() {
+fn tracing_without_permission_is_refused_before_anything_is_touched() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     if lacks("root") {
@@ -184,7 +184,7 @@ fn a_job_under_strace_makes_the_same_calls_and_each_takes_longer() {
     assert!(under > 2 * plain, "median {plain} ns without strace, {under} ns under it");
 }
 
-/// Goal: what recording costs can be asked of a comparison, which then shows the calls, too.
+/// Goal: a comparison can measure the cost of recording, and shows the calls, too.
 #[test]
 fn a_comparison_of_recorded_and_plain_slices_shows_the_calls_of_the_recorded_side() {
     if lacks_tracing() {
@@ -204,7 +204,7 @@ fn a_comparison_of_recorded_and_plain_slices_shows_the_calls_of_the_recorded_sid
     assert_eq!(plain.syscalls, None);
     let trace = recorded.syscalls.as_ref().expect("it was asked for");
     assert!(trace.missing.is_none() && trace.count("pread64") > 100, "{trace:?}");
-    let said = ran.out_joined();
-    assert!(said.contains("System calls of the last slice B "), "{said}");
+    let text = ran.out_joined();
+    assert!(text.contains("System calls of the last slice B "), "{text}");
     assert!(std::fs::read_to_string(&html).expect("a page").contains("pread64 × "), "the page shows them");
 }

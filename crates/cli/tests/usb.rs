@@ -30,7 +30,7 @@ fn assert_text(name: &str, text: &str) {
 }
 
 #[test]
-fn the_list_shows_tree_table_and_where_it_looked() {
+fn the_list_shows_tree_table_and_sources() {
     for machine in ["four-kinds", "twins-in-use", "dual-unbound", "not-authorized", "none", "linux-6.12"] {
         let ran = on(machine, &["list"]);
         ran.assert_code(0);
@@ -39,13 +39,13 @@ fn the_list_shows_tree_table_and_where_it_looked() {
 }
 
 #[test]
-fn the_tree_and_the_table_can_be_had_alone_and_are_the_two_halves_of_the_list() {
+fn the_tree_and_the_table_can_be_printed_separately() {
     let (tree, table) = (on("four-kinds", &["list", "--tree"]), on("four-kinds", &["list", "--table"]));
     assert_eq!(on("four-kinds", &["list"]).out, format!("{}\n{}", tree.out, table.out));
 }
 
 #[test]
-fn the_json_holds_every_fact_and_can_be_read_back() {
+fn the_json_contains_every_fact_and_can_be_parsed() {
     let ran = on("dual-on-bot", &["list", "--json"]);
     ran.assert_code(0);
     let report: UsbReport = serde_json::from_str(&ran.out).expect("the document");
@@ -55,7 +55,7 @@ fn the_json_holds_every_fact_and_can_be_read_back() {
 }
 
 #[test]
-fn the_explanation_names_the_rule_that_decided_the_trouble_and_the_way_out() {
+fn the_explanation_names_the_decisive_rule_errors_and_possible_changes() {
     for (machine, disk) in [
         ("dual", "sda"),
         ("user-quirk", "SIM1"),
@@ -73,18 +73,18 @@ fn the_explanation_names_the_rule_that_decided_the_trouble_and_the_way_out() {
 }
 
 #[test]
-fn without_a_name_every_disk_is_explained_and_a_name_of_none_or_several_is_refused() {
+fn without_a_name_every_disk_is_explained_and_an_ambiguous_name_is_refused() {
     let ran = on("four-kinds", &["explain"]);
     ran.assert_code(0);
     assert_eq!(ran.out.matches("the kernel's rules\n").count(), 4, "{ran:?}");
-    on("four-kinds", &["explain", "sdx"]).assert_refused(&["`sdx` is no USB disk", "sda at 1-4:1.0, serial SIM3"]);
+    on("four-kinds", &["explain", "sdx"]).assert_refused(&["`sdx` is not a USB disk", "sda at 1-4:1.0, serial SIM3"]);
     on("none", &["explain", "sda"]).assert_refused(&["there is none"]);
     let none = on("none", &["explain"]);
     assert!(none.out.contains("There is no USB disk") && none.out.contains("/sys/bus/usb/devices"), "{none:?}");
 }
 
-/// A device that is not authorized has no interface; it is explained all the same, beside the others and by its name, and
-/// what else is not seen is said although there is a disk.
+/// Goal: a device that is not authorized has no interface; it is explained together with the others and by its name, and
+/// notes about what is not visible are printed even if there is a disk.
 #[test]
 fn a_device_that_is_not_authorized_is_explained_with_its_command_and_undo() {
     for arguments in [&["explain"][..], &["explain", "2-1"]] {
@@ -115,7 +115,7 @@ fn a_device_that_is_not_authorized_is_explained_with_its_command_and_undo() {
 }
 
 #[test]
-fn the_plan_of_a_switch_is_shown_and_nothing_is_done() {
+fn a_dry_run_prints_the_plan_of_a_switch_and_changes_nothing() {
     let machine = tree::recorded("usb/dual");
     std::fs::write(machine.folder.path().join("paths"), "block 0:5 8:0 0 /dev/sda\n").expect("paths");
     let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
@@ -126,7 +126,7 @@ fn the_plan_of_a_switch_is_shown_and_nothing_is_done() {
     assert_eq!(std::fs::read_to_string(quirks).expect("quirks").trim(), "");
     Sandbox::new()
         .run(&["usb", "switch", "sda", "uas", "--dry-run", "--recorded", &folder])
-        .assert_refused(&["`sda` is not switched", "2-1:1.0 is on UAS already"]);
+        .assert_refused(&["`sda` is not switched", "2-1:1.0 is already on UAS"]);
     Sandbox::new()
         .run(&["usb", "switch", "sda", "bot", "--recorded", &folder])
         .assert_refused(&["a recorded machine can be switched with --dry-run only"]);
@@ -136,7 +136,7 @@ fn the_plan_of_a_switch_is_shown_and_nothing_is_done() {
 /// with a transport, too.
 /// Method: dry runs on a recorded machine, with another's line, a driver that is part of the kernel, and a full file.
 #[test]
-fn what_is_to_count_after_a_restart_is_asked_before_anything_is_done() {
+fn persistence_is_checked_before_anything_is_changed() {
     let machine = tree::recorded("usb/dual");
     let place = |path: &str| machine.folder.path().join(path);
     let set = |path: &str, text: &str| {
@@ -159,7 +159,7 @@ fn what_is_to_count_after_a_restart_is_asked_before_anything_is_done() {
 
     let full: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
     set(ours, &format!("options usb-storage quirks={}\n", full.join(",")));
-    plan("--persist").assert_refused(&["the kernel takes 127"]);
+    plan("--persist").assert_refused(&["the kernel accepts 127"]);
     std::fs::remove_file(place(ours)).expect("the file");
     set("etc/modprobe.d/mine.conf", "options usb-storage quirks=152d:0578:u\n");
     plan("--persist")
@@ -170,19 +170,19 @@ fn what_is_to_count_after_a_restart_is_asked_before_anything_is_done() {
 }
 
 #[test]
-fn a_switch_needs_a_disk_that_is_there_and_a_transport() {
+fn a_switch_needs_an_existing_disk_and_a_transport() {
     let sandbox = Sandbox::new();
     sandbox.run(&["usb", "switch", "sda"]).assert_refused(&["a disk and a transport are needed"]);
     sandbox.run(&["usb", "switch", "sda", "bot", "--wait", "0"]).assert_refused(&["from 1s to 10m is expected"]);
     sandbox.run(&["usb", "switch", "sda", "bot", "--wait=5 parsecs"]).assert_refused(&["--wait `5 parsecs`"]);
     sandbox
         .run(&["usb", "switch", "no-such-disk", "uas", "--dry-run"])
-        .assert_refused(&["`no-such-disk` is no USB disk"]);
+        .assert_refused(&["`no-such-disk` is not a USB disk"]);
     assert_eq!(sandbox.run(&["usb", "switch", "sda", "usb3"]).code, Some(2));
 }
 
 #[test]
-fn a_device_that_calls_itself_an_escape_sequence_does_not_drive_the_terminal() {
+fn escape_sequences_in_a_device_name_do_not_control_the_terminal() {
     let machine = tree::recorded("usb/dual");
     let product = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/product");
     std::fs::write(product, "\u{1b}]0;owned\u{7}\u{202e}ksid").expect("a file");
@@ -194,7 +194,7 @@ fn a_device_that_calls_itself_an_escape_sequence_does_not_drive_the_terminal() {
 }
 
 #[test]
-fn descriptors_that_lie_about_their_length_are_named_and_the_disk_is_listed() {
+fn descriptors_with_a_wrong_length_are_reported_and_the_disk_is_listed() {
     let machine = tree::recorded("usb/dual");
     let path = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/descriptors");
     let mut bytes = std::fs::read(&path).expect("descriptors");
@@ -203,12 +203,12 @@ fn descriptors_that_lie_about_their_length_are_named_and_the_disk_is_listed() {
     let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
     let ran = Sandbox::new().run(&["usb", "list", "--recorded", &folder]);
     ran.assert_code(0);
-    assert!(ran.out.contains("sda") && ran.out.contains("not known"), "{ran:?}");
-    assert!(ran.out_joined().contains("the descriptor at byte 27 gives a length of 0"), "{ran:?}");
+    assert!(ran.out.contains("sda") && ran.out.contains("unknown"), "{ran:?}");
+    assert!(ran.out_joined().contains("the descriptor at byte 27 has a length of 0"), "{ran:?}");
 }
 
 #[test]
-fn an_ordinary_user_is_shown_the_list_and_told_what_root_would_see() {
+fn an_ordinary_user_gets_the_list_and_a_note_about_root() {
     use std::os::unix::process::CommandExt;
     if common::lacks("root") {
         return;
@@ -225,7 +225,7 @@ fn an_ordinary_user_is_shown_the_list_and_told_what_root_would_see() {
 }
 
 #[test]
-fn this_machine_is_listed_whatever_it_has() {
+fn the_list_of_this_machine_never_fails() {
     let ran = Sandbox::new().run(&["usb", "list"]);
     ran.assert_code(0);
     assert!(ran.out.contains("/sys/bus/usb/devices"), "{ran:?}");
@@ -233,18 +233,18 @@ fn this_machine_is_listed_whatever_it_has() {
 
 /// Goal: a study that needs a USB transport is refused where there is no USB disk, before anything is written.
 #[test]
-fn a_study_of_transports_is_refused_on_what_is_no_usb_disk() {
+fn a_study_of_transports_is_refused_on_other_targets_than_usb_disks() {
     let sandbox = Sandbox::new();
     let file = sandbox.data_file("precious", 1 << 20);
     let before = sandbox.listing();
     let name = file.to_str().unwrap();
     sandbox.run(&["study", "usb-transport", "."]).assert_refused(&["must be a USB disk", "name the disk"]);
-    sandbox.run(&["study", "usb-transport", name]).assert_refused(&["is no USB disk"]);
+    sandbox.run(&["study", "usb-transport", name]).assert_refused(&["is not a USB disk"]);
     sandbox.run(&["study", "usb-transport", name, name]).assert_refused(&["the same"]);
     sandbox.run(&["study", "usb-transport", ".", "--only", "job"]).assert_refused(&["an axis and its values"]);
-    sandbox.run(&["study", "usb-transport", ".", "--only", "job=fast"]).assert_refused(&["the value `fast`"]);
+    sandbox.run(&["study", "usb-transport", ".", "--only", "job=fast"]).assert_refused(&["no value `fast`"]);
     sandbox.run(&["study", "write-flags", ".", name]).assert_refused(&["two are named"]);
     let overwrite = ["study", "usb-transport", name, "--overwrite", "other"];
-    sandbox.run(&overwrite).assert_refused(&["letter by letter"]);
+    sandbox.run(&overwrite).assert_refused(&["spelled the same"]);
     assert_eq!(sandbox.listing(), before);
 }

@@ -13,12 +13,11 @@ fn job(more: &str) -> Vec<&str> {
     JOB.split_whitespace().chain(more.split_whitespace()).collect()
 }
 
-/// Goal: a run that was cut short can be compared later, as far as it came, and a block of another run is not taken
-/// for one of its own.
-/// Method: 100 of 256 writes with a saved state; a later run compares those 100. Then an earlier write is put in the
-/// place of one of them, as a disk does that lost it.
+/// Goal: the blocks that an interrupted run wrote can be compared later, and a block of another run is detected.
+/// Method: 100 of 256 writes with a saved state; a later run compares those 100. Then one block is replaced by its earlier
+/// content, as on a disk that lost the write.
 #[test]
-fn a_saved_state_says_how_far_to_compare_and_whose_blocks() {
+fn a_saved_state_limits_the_comparison_to_the_blocks_of_its_run() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     sandbox.run(&job("--number_ios 100 --do_verify=false")).assert_code(0);
@@ -31,7 +30,7 @@ fn a_saved_state_says_how_far_to_compare_and_whose_blocks() {
     let done = &record.phases[0].jobs[0];
     assert_eq!((done.verified_block_count, done.verify_failure_count), (100, 0));
     assert_eq!(totals(&record.phases[0], trueio_model::OpKind::Read), (100, 100 * 4096));
-    // The same write of the run before: header, place and checksum are right, and it is not this run's.
+    // The same write of the previous run: header, offset and checksum are valid, but it is not of this run.
     let block = earlier.chunks(4096).position(|block| block.starts_with(b"TRUEIO")).expect("a written block");
     let file = fs::OpenOptions::new().write(true).open(sandbox.path("data")).expect("the file");
     file.write_all_at(&earlier[block * 4096..][..4096], block as u64 * 4096).expect("a write");
@@ -40,18 +39,18 @@ fn a_saved_state_says_how_far_to_compare_and_whose_blocks() {
     assert_eq!(record.phases[0].jobs[0].verify_failure_count, 1);
     let dump = fs::read(sandbox.path(&format!("data.{}.received", block * 4096))).expect("the block is kept");
     assert_eq!(dump, earlier[block * 4096..][..4096]);
-    // Without the state nobody knows whose it should be.
+    // Without the state, blocks of both runs are valid.
     sandbox.run(&job("--number_ios 100 --verify_only")).assert_code(0);
     let other = sandbox.run(&job("--randseed 7 --verify_only --verify_state_load"));
     other.assert_code(1);
     assert!(other.out_joined().contains("they write other blocks"), "{other:?}");
 }
 
-/// Goal: after a crash only what was synced can be asked for; and all of that is.
-/// Method: 100 writes in order with a sync call after each 30, whose state is saved. Then a write after the last call is
-/// lost, as a power cut may do with it, and later one before it, which nothing may lose.
+/// Goal: after a crash exactly the synced data is compared.
+/// Method: 100 writes in order with a sync call after every 30, with a saved state. Then a write after the last call is
+/// lost, which a power cut may cause, and later one before it, which must be detected.
 #[test]
-fn only_what_was_synced_is_compared_where_that_is_asked_for() {
+fn with_verify_policy_fsynced_only_synced_data_is_compared() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     let words = "--rw write --number_ios 100 --fdatasync 30 --verify_policy fsynced";
@@ -75,7 +74,7 @@ fn only_what_was_synced_is_compared_where_that_is_asked_for() {
     let (all, record) = sandbox.record(&job("--rw write --number_ios 100 --sync dsync --verify_policy fsynced"));
     all.assert_code(0);
     assert_eq!(record.phases[0].jobs[0].verified_block_count, 100);
-    // A state that does not say what was synced.
+    // A state without information about synced data.
     sandbox.run(&job("--rw write --number_ios 100 --fdatasync 30 --verify_state_save")).assert_code(0);
     let line = "--rw write --fdatasync 30 --verify_only --verify_state_load --verify_policy fsynced";
     let unknown = sandbox.run(&job(line));
@@ -85,7 +84,7 @@ fn only_what_was_synced_is_compared_where_that_is_asked_for() {
 
 /// Goal: a job that compares what was synced does not pass where that is nothing.
 #[test]
-fn nothing_synced_is_nothing_compared_and_no_success() {
+fn without_synced_data_nothing_is_compared_and_the_run_fails() {
     let sandbox = Sandbox::new();
     sandbox.data_file("data", 1 << 20);
     let words = "--rw write --number_ios 20 --fdatasync 30 --verify_policy fsynced";
@@ -96,6 +95,6 @@ fn nothing_synced_is_nothing_compared_and_no_success() {
     let load = sandbox.run(&job(&format!("{words} --verify_only --verify_state_load")));
     load.assert_code(1);
     assert!(load.out_joined().contains("says that nothing was synced"), "{load:?}");
-    // Who only keeps the state compares nothing, and says nothing of it.
+    // A run that only saves the state compares nothing, and prints nothing about it.
     sandbox.run(&job(&format!("{words} --do_verify=false --verify_state_save"))).assert_code(0);
 }

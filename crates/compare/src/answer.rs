@@ -4,8 +4,8 @@
 //! Hodges-Lehmann estimate and its interval; where slices are too short for a quantile, or a slice has no
 //! value, whole rounds are resampled. Several sides share the allowed error by Holm's steps, for each metric.
 //!
-//! Cannot see: whether two metrics tell the same story twice. Each metric is wrong in at most the stated
-//! share of comparisons; who reads six of them reads six.
+//! Limits: the metrics are not independent. Each metric is wrong in at most the stated share of comparisons; among
+//! six metrics, some error is more likely.
 
 use crate::sample::Sample;
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ const SHORT_MAX: f64 = 0.1;
 /// The share of contradicted slices from which on a side is contradicted.
 pub(crate) const CONTRADICTED_MIN: f64 = 0.05;
 
-/// What is asked of the rounds.
+/// The question about the rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
     /// The margin: 0.05 for 5 %.
@@ -50,7 +50,7 @@ pub fn answers(rounds: &[Vec<Sample>], sides: usize, metrics: &[Metric], questio
     let mut found: Vec<Vec<Answer>> = vec![Vec::new(); sides.saturating_sub(1)];
     for &metric in metrics {
         let series: Vec<Series<'_>> = (1..sides).map(|side| Series::of(&rounds, side, metric)).collect();
-        // Resampling takes a while, and Holm's steps ask for the same interval more than once.
+        // Resampling is slow, and Holm's steps need the same interval more than once.
         let known: RefCell<BTreeMap<(usize, u64), Option<Interval>>> = RefCell::default();
         let intervals = |index: usize, alpha: f64| {
             let key = (index, alpha.to_bits());
@@ -81,7 +81,7 @@ fn contradiction(rounds: &[&[Sample]], side: usize) -> Option<String> {
         return None;
     }
     let checks: std::collections::BTreeSet<&str> =
-        bad.iter().flat_map(|s| &s.objections).map(|(name, _)| name.as_str()).collect();
+        bad.iter().flat_map(|s| &s.objections).map(|objection| objection.check.as_str()).collect();
     let checks: Vec<&str> = checks.into_iter().collect();
     Some(format!("{} of {} slices are contradicted by {}", bad.len(), rounds.len(), checks.join(", ")))
 }
@@ -103,7 +103,7 @@ pub(crate) fn conclusion_of(decision: Decision, metric: Metric) -> Conclusion {
     }
 }
 
-/// One metric of one side beside the first.
+/// One metric of one side compared with the first.
 struct Series<'a> {
     rounds: &'a [&'a [Sample]],
     side: usize,
@@ -279,7 +279,7 @@ fn obstacle(rounds: &[&[Sample]], side: usize, metric: Metric) -> Option<String>
 /// Why latencies of these shapes are not of one kind.
 pub(crate) fn shape_obstacle(first: crate::sample::Shape, this: crate::sample::Shape) -> Option<String> {
     let sentence = if first.is_from_intended != this.is_from_intended {
-        "latencies of one side count from the moment each I/O was due, those of the other from its submission"
+        "latencies of one side count from the due time of each I/O, those of the other from its submission"
     } else if first.ops != this.ops {
         "the sides do not make the same kinds of I/O"
     } else if first.has_syncs != this.has_syncs {

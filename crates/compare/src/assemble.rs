@@ -125,8 +125,8 @@ fn side_of(
         Verdict::Supported
     };
     let mut objections: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    for (name, sentence) in samples().flat_map(|s| &s.objections) {
-        objections.entry(name).or_insert((0, sentence)).0 += 1;
+    for found in samples().flat_map(|s| &s.objections) {
+        objections.entry(&found.check).or_insert((0, &found.sentence)).0 += 1;
     }
     let reasons = objections.iter().map(|(name, (n, why))| format!("{name} ({n} of {count} slices): {why}")).collect();
     Side {

@@ -4,7 +4,7 @@
 //! named. Others make the figures incomparable (another disk, another size or kind of I/O): they forbid the comparison,
 //! unless the user accepts them by name.
 //!
-//! Cannot see: what a record does not hold. A fact that one side does not know is no difference.
+//! Limits: only facts of the record are compared. A fact that is unknown on one side is no difference.
 
 use trueio_model::{Circumstance, Fact, JobPlan, RunRecord, TargetFacts};
 
@@ -22,7 +22,7 @@ const WORKLOAD: &[&str] = &[
     "rate",
     "rate_iops",
 ];
-/// Options whose value says nothing of the workload.
+/// Options that do not affect the workload.
 const IRRELEVANT: &[&str] = &[
     "filename",
     "directory",
@@ -68,7 +68,7 @@ pub fn of_records(side: usize, first: &RunRecord, this: &RunRecord) -> Vec<Circu
         t.disks.iter().filter_map(|d| Some(d.transport.value.as_ref()?.to_string())).collect::<Vec<_>>()
     };
     note("transport", joined(first, &transports), joined(this, &transports), true);
-    let filesystems = |t: &TargetFacts| t.filesystem.iter().map(|f| f.kind.clone()).collect::<Vec<_>>();
+    let filesystems = |t: &TargetFacts| t.filesystem.iter().map(|f| f.kind.to_string()).collect::<Vec<_>>();
     note("filesystem", joined(first, &filesystems), joined(this, &filesystems), false);
     let caches = |t: &TargetFacts| {
         t.disks.iter().filter_map(|d| Some(d.write_cache.value.as_ref()?.to_string())).collect::<Vec<_>>()
@@ -105,8 +105,8 @@ pub fn of_jobs(side: usize, first: &JobPlan, this: &JobPlan) -> Vec<Circumstance
             (a != b).then(|| Circumstance {
                 side,
                 name: name.to_owned(),
-                first: if a.is_empty() { "not said".to_owned() } else { a },
-                this: if b.is_empty() { "not said".to_owned() } else { b },
+                first: if a.is_empty() { "not set".to_owned() } else { a },
+                this: if b.is_empty() { "not set".to_owned() } else { b },
                 forbids: WORKLOAD.contains(&name),
             })
         })
@@ -127,8 +127,8 @@ pub fn of_options(side: usize, first: &[(String, String)], this: &[(String, Stri
             (a != b).then(|| Circumstance {
                 side,
                 name: name.to_owned(),
-                first: a.unwrap_or_else(|| "not said".to_owned()),
-                this: b.unwrap_or_else(|| "not said".to_owned()),
+                first: a.unwrap_or_else(|| "not set".to_owned()),
+                this: b.unwrap_or_else(|| "not set".to_owned()),
                 forbids: WORKLOAD.contains(&name) || matches!(name, "readwrite" | "blocksize"),
             })
         })

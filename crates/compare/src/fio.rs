@@ -1,6 +1,6 @@
 //! A result of fio, as far as a comparison needs it: rates and percentiles of each direction of each job.
 //!
-//! Latencies are `lat` percentiles where they were asked for (`lat_percentiles=1`), else `clat`: a name says
+//! Latencies are `lat` percentiles where they were enabled (`lat_percentiles=1`), else `clat`: a name states
 //! which, and the two are not compared with each other.
 //!
 //! Cannot give: an interval. The JSON holds no series; its `bw_dev` and `iops_stddev` are those of seconds that

@@ -2,7 +2,7 @@
 //!
 //! A condition names a change of this side against the first that must not be. It is shown when the whole
 //! interval of the ratio lies beyond the threshold, shown absent when all of it lies on this side of it, and
-//! cannot be told otherwise: a gate that fails on a point estimate fails on noise.
+//! cannot be decided otherwise: a gate that fails on a point estimate fails on noise.
 //!
 //! Several conditions and sides share the allowed error as the comparison's metrics do: each condition is wrong
 //! in at most the stated share of comparisons.
@@ -153,7 +153,7 @@ impl Gate {
                             change(ratio.high)
                         );
                         if answer.basis == Basis::Blocks && found != GateVerdict::CannotTell {
-                            let why = "one run a side cannot tell a change from the hour; interleave them: --live";
+                            let why = "one run a side cannot distinguish a change from drift; interleave them: --live";
                             (GateVerdict::CannotTell, format!("{changes}; {why}"))
                         } else {
                             (found, changes)

@@ -1,7 +1,7 @@
 //! Is one side better than another, or is it noise?
 //!
 //! Two ways to an answer: [`interleave`] runs all sides in short slices, in random order, until the answer is clear;
-//! [`compare_runs`] reads records of earlier runs and says what they can say. Both give a
+//! [`compare_runs`] reads records of earlier runs and concludes what they allow. Both give a
 //! [`trueio_model::Comparison`], on which [`Gate`]s decide for a CI service.
 //!
 //! Everything but [`SessionBench`] is a pure function of figures: the statistics are tested on recorded noise.
@@ -21,5 +21,5 @@ pub use assemble::{Head, from_records, from_rounds};
 pub use gate::{Gate, GateError, change, metric_names, metric_of};
 pub use live::{Bench, Interleaved, Settings, SliceOrder, Standing, interleave};
 pub use records::{Compared, Named, RecordsError, StoredRun, compare_runs};
-pub use sample::{Sample, Shape};
+pub use sample::{Objection, Sample, Shape};
 pub use session::{SessionBench, precondition};

@@ -28,7 +28,7 @@ const SLICE_NS_MAX: u64 = 1_000_000_000;
 const SLICE_IOS: f64 = 1_000.0;
 /// The fewest rounds that have an answer at all for two sides, and between two looks.
 const ROUNDS_MIN: u32 = 6;
-/// More rounds say nothing that these do not.
+/// Most rounds; more would not improve the answer.
 const ROUNDS_MAX: u32 = 20_000;
 /// How far from zero a Brownian motion's last value must lie, by its standard deviation, if it is looked at all the time:
 /// P(max |W(t)| > 2.2414) = 5 % for t from 0 to 1.
@@ -87,12 +87,12 @@ pub struct Standing {
     pub answers: Vec<Answer>,
 }
 
-/// What was run, and what it says.
+/// What was run, and the result.
 #[derive(Debug)]
 pub struct Interleaved {
     /// The rounds: one sample a side, in the sides' order.
     pub rounds: Vec<Vec<Sample>>,
-    /// For each round, the place that each side had in it.
+    /// For each round, the position of each side in it.
     pub places: Vec<Vec<u32>>,
     /// Each side's latencies.
     pub latencies: Vec<Histogram>,
@@ -131,7 +131,7 @@ impl Interleaved {
 pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn FnMut(&Standing)) -> Interleaved {
     let mut random = SplitMix64::seed_from_u64(settings.seed);
     let mut found = Interleaved::unmeasured(settings, Outcome::Complete);
-    // One slice a side that counts for nothing: it warms up, and says how long slices must be and take.
+    // One slice a side that is not counted: it warms up, and shows how long slices must be and how long they take.
     let before_ns = bench.elapsed_ns();
     let mut slowest = f64::INFINITY;
     for side in 0..settings.sides {
@@ -156,9 +156,9 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
     let round_min = round_min(settings.sides);
     found.round_max = by_time.clamp(round_min, ROUNDS_MAX);
     if by_time < round_min {
-        found.notes.push(format!(
-            "the time allows {by_time} rounds; {round_min} were asked of it, the fewest that can show anything"
-        ));
+        found
+            .notes
+            .push(format!("the time allows {by_time} rounds; at least {round_min} are needed to show a difference"));
     }
     found.looks.1 = (found.round_max / round_min).clamp(1, LOOKS_MAX);
 
@@ -220,7 +220,7 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
     found
 }
 
-/// The fewest rounds in which each of so many sides can have an answer at a single look: the sides share the
+/// The fewest rounds in which each of several sides can have an answer at a single look: the sides share the
 /// allowed error, and an interval at a smaller one needs more pairs.
 fn round_min(sides: usize) -> u32 {
     let shared = 0.05 / sides.saturating_sub(1).max(1) as f64;
@@ -270,11 +270,11 @@ fn round(bench: &mut dyn Bench, sides: usize, order: SliceOrder, random: &mut Sp
     Ok(round)
 }
 
-/// True if more rounds would not change what is said of a side.
+/// True if more rounds would not change the answer about a side.
 fn is_settled(answer: &Answer, margin: f64) -> bool {
     match (answer.conclusion, &answer.ratio) {
         (Conclusion::Better | Conclusion::Worse | Conclusion::Same, _) => true,
-        // A direction is known; its size, as well as the margin asks.
+        // A direction is known, and its size as precisely as the margin requires.
         (Conclusion::BetterSizeUnclear | Conclusion::WorseSizeUnclear, Some(ratio)) => {
             (ratio.high / ratio.low).ln() / 2.0 <= margin.ln_1p()
         }

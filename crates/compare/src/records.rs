@@ -1,11 +1,12 @@
 //! Two or more earlier runs, one a side.
 //!
 //! Phases are compared by their names. An interval comes from blocks of the run's own series, long enough that
-//! neighbours are nearly independent; seconds are never taken for samples. It speaks of these runs and not of the next
-//! ones: what differs from run to run is in neither of them. So what is said is "was", and a gate that rests on one run a side
-//! says that it cannot tell.
+//! neighbours are nearly independent; seconds are never taken for samples. It applies to these runs and not to later
+//! ones: variation from run to run is in neither of them. So the sentences are in the past tense, and a gate with one run
+//! a side is undecided.
 //!
-//! Cannot do: p99.9 and CPU per I/O with an interval (a record's series does not hold them), and any interval from fio's JSON.
+//! Not available: p99.9 and CPU per I/O with an interval (a record's series does not contain them), and any interval from
+//! fio's JSON.
 
 use crate::answer::{conclusion_of, figure_percent, shape_obstacle};
 use crate::circumstances;
@@ -158,8 +159,9 @@ pub fn compare_runs(runs: &[Named], margin: f64) -> Result<Compared, RecordsErro
         is_new
     });
     compared.notes.push(
-        "One run a side: an interval says how well each run knows itself, and nothing of what changes from run to run \
-         (the hour, the place on the disk, what else runs). Whether a difference is lasting, only interleaved slices tell: --live."
+        "One run a side: an interval covers the variation within each run, and not what changes from run to run \
+         (the time of day, the position on the disk, other programs). Only interleaved slices show whether a difference is \
+         lasting: --live."
             .to_owned(),
     );
     Ok(compared)
@@ -175,7 +177,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
         StoredRun::Fio(run) => fio::rows(run)
             .into_iter()
             .map(|row| {
-                let failed = (row.error != 0).then(|| format!("fio says error {} of this job", row.error));
+                let failed = (row.error != 0).then(|| format!("fio reports error {} of this job", row.error));
                 let side = Side {
                     name: named.name.clone(),
                     detail: format!("{}, {} {}", row.name, run.version, when(run)).trim().to_owned(),
@@ -204,16 +206,17 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
     }
 }
 
-/// When fio wrote its result; empty if it does not say.
+/// When fio wrote its result; empty if not reported.
 fn when(run: &ForeignRun) -> String {
     if run.timestamp_unix_s == 0 { String::new() } else { format_utc(run.timestamp_unix_s) }
 }
 
 fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRecord) -> Entry {
     let (sample, latency) = Sample::of(phase);
-    let mut reasons: Vec<String> = sample.objections.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    let mut reasons: Vec<String> =
+        sample.objections.iter().map(|found| format!("{}: {}", found.check, found.sentence)).collect();
     let mut objection = (phase.verdict == Verdict::Contradicted).then(|| {
-        let names: Vec<&str> = sample.objections.iter().map(|o| o.0.as_str()).collect();
+        let names: Vec<&str> = sample.objections.iter().map(|found| found.check.as_str()).collect();
         format!("the figures of `{name}` are contradicted by {}", names.join(", "))
     });
     if let Outcome::Failed { reason } = &phase.outcome {
@@ -412,7 +415,7 @@ fn interval(
     if !log_ratio.is_finite() {
         return Err("the ratio is not a number".to_owned());
     }
-    // Around the runs' own figures, as wide as the series says.
+    // Around the runs' own figures, with the width from the series.
     let shift = log_ratio - found.estimate;
     let interval = Interval { estimate: log_ratio, low: found.low + shift, high: found.high + shift };
     if !crate::answer::is_shown(&interval) {

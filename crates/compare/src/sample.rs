@@ -10,7 +10,7 @@ use trueio_stats::{quantile_within, slice_least_count};
 /// What latencies are of: only those of one kind can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
-    /// They count from the moment each I/O was due.
+    /// They count from the due time of each I/O.
     pub is_from_intended: bool,
     /// Sync calls are made between the transfers, and are not in their latencies.
     pub has_syncs: bool,
@@ -35,12 +35,21 @@ pub struct Sample {
     pub buckets: Vec<(u64, u64, u64)>,
     /// What they are of.
     pub shape: Shape,
-    /// What the evidence says.
+    /// The verdict of the evidence.
     pub verdict: Verdict,
     /// How far it reaches.
     pub level: EvidenceLevel,
-    /// The checks that object, each with its sentence.
-    pub objections: Vec<(String, String)>,
+    /// The checks that were not passed.
+    pub objections: Vec<Objection>,
+}
+
+/// A check that was not passed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objection {
+    /// The check's name.
+    pub check: String,
+    /// Its sentence.
+    pub sentence: String,
 }
 
 impl Sample {
@@ -89,7 +98,7 @@ impl Sample {
                 .checks
                 .iter()
                 .filter(|check| objects(check.outcome))
-                .map(|check| (check.name.clone(), check.sentence.clone()))
+                .map(|check| Objection { check: check.name.clone(), sentence: check.sentence.clone() })
                 .collect(),
         };
         (sample, latency)
@@ -102,7 +111,7 @@ impl Sample {
 
     /// The slice's own value of a metric; `None` if there is none, or it is not above zero.
     ///
-    /// A quantile is given from one I/O on; whether it says anything is for [`Sample::supports`].
+    /// A quantile is given from one I/O on; [`Sample::supports`] returns whether it is meaningful.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let value = match metric {
             Metric::Bandwidth => Some(self.bytes_per_s),

@@ -2,7 +2,7 @@
 //!
 //! Files are prepared once, before the first slice, and written whole, so that no side pays for first touching a
 //! block. What a slice wrote is flushed before the next one begins, outside any measured time; cached pages are
-//! dropped before a slice if its job says so (`invalidate`, the default). Each slice is a phase of its own, with evidence and
+//! dropped before a slice if its job has `invalidate` (the default). Each slice is a phase of its own, with evidence and
 //! a verdict.
 //!
 //! Cannot reset: what a device keeps to itself (its cache, its garbage collection, its temperature). The
@@ -12,7 +12,7 @@ use crate::live::{Bench, SliceOrder};
 use crate::sample::Sample;
 use std::time::Instant;
 use trueio_model::{Histogram, JobPlan, Outcome, Plan, Prepare, SyscallTrace};
-use trueio_run::{Observer, Session, Tick};
+use trueio_run::{Observer, Session};
 
 /// A session as a bench.
 pub struct SessionBench<'a> {
@@ -75,14 +75,12 @@ impl Bench for SessionBench<'_> {
     }
 }
 
-/// Says nothing of slices: the comparison has a line of its own.
+/// Ignores the events of slices: the comparison has a progress line of its own.
 struct Quiet;
 
-impl Observer for Quiet {
-    fn progress(&mut self, _tick: &Tick) {}
-}
+impl Observer for Quiet {}
 
-/// Makes a plan's files fit for comparing: what the run creates is written whole before, whoever uses it.
+/// Makes a plan's files fit for comparing: files that the run creates are written completely before, whichever job uses them.
 /// Returns a sentence for each file of which that is a change.
 pub fn precondition(plan: &mut Plan) -> Vec<String> {
     let mut notes = Vec::new();

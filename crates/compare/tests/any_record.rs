@@ -9,7 +9,7 @@ use trueio_model::RunRecord;
 
 const RECORD: &str = include_str!("../../store/tests/records/v1.json");
 
-/// Replaces the numbers at some places by others.
+/// Replaces some of the numbers by others.
 fn edited(edits: &[(usize, &str)]) -> Option<RunRecord> {
     let mut text = String::with_capacity(RECORD.len());
     let mut number = 0;

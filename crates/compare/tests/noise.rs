@@ -40,7 +40,7 @@ struct Playback<'a> {
     elapsed_ns: u64,
     /// What each side's I/Os cost more: 0.05 for 5 % longer.
     costs: Vec<f64>,
-    /// From this moment on everything is twice as slow.
+    /// From this time on everything is twice as slow.
     neighbour_from_ns: u64,
 }
 
@@ -113,7 +113,7 @@ fn answer(found: &Interleaved, metric: Metric) -> &Answer {
     found.answers.iter().find(|answer| answer.metric == metric).expect("every metric has an answer")
 }
 
-/// Whole comparisons from many places of the recorded series.
+/// Whole comparisons from many parts of the recorded series.
 fn experiments(rows: &[Row], count: u64, budget_s: u64, cost: f64) -> Vec<Interleaved> {
     let mut random = SplitMix64::seed_from_u64(budget_s);
     (0..count)
@@ -207,8 +207,9 @@ fn runs_one_after_the_other_name_a_winner_among_equals_in_more_than_a_third() {
     }
 }
 
-/// Goal: a neighbour who makes everything twice as slow in the second half changes no answer.
-/// Method: the neighbour comes at 30 s of 60. Beside it A runs for the first half and B for the second.
+/// Goal: a neighbour that makes everything twice as slow in the second half changes no answer.
+/// Method: the neighbour starts at 30 s of 60. With slices in sequence, A would run in the first half and B in the
+/// second.
 #[test]
 fn a_busy_neighbour_during_one_half_leaves_the_answer_right_and_misleads_runs_one_after_the_other() {
     let rows = rows(BUSY);
@@ -254,7 +255,7 @@ fn a_grid_of_equals_names_a_winner_no_more_often_than_one_comparison() {
         })
         .count() as f64
         / 80.0;
-    println!("five equals beside a sixth: some winner in {:.0} % of experiments", wrong * 100.0);
+    println!("five equals and a sixth: some winner in {:.0} % of experiments", wrong * 100.0);
     // The standard error of 5 % is 2.4 %.
     assert!(wrong <= 0.05 + 2.5 * 0.024, "{wrong}");
 }
@@ -278,7 +279,7 @@ fn however_little_time_there_is_each_side_gets_the_rounds_that_an_answer_needs()
         let mut bench = Playback::new(&rows, 3, &[&[0.0][..], &vec![1.0; sides - 1]].concat());
         let found = interleave(&mut bench, &settings(7, sides, 0), &mut |_| {});
         assert_eq!(found.outcome, Outcome::Complete);
-        assert!(found.notes.iter().any(|note| note.contains("the fewest that can show anything")), "{:?}", found.notes);
+        assert!(found.notes.iter().any(|note| note.contains("are needed to show a difference")), "{:?}", found.notes);
         // The noise may hide the difference; that the rounds are too few must not.
         for answer in found.answers.iter().filter(|answer| answer.metric == Metric::Iops) {
             assert!(answer.ratio.is_some(), "{sides} sides: {answer:?}");

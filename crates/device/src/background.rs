@@ -1,14 +1,14 @@
-//! Work that the system does on disks by itself: initialising a new ext4, rebuilding an array,
-//! trimming, scrubbing, defragmenting.
+//! Background work of the system on disks: initialising a new ext4, rebuilding an array, trimming, scrubbing,
+//! defragmenting.
 //!
-//! Cannot see: which disk a thread works on, except for arrays, which say so themselves.
+//! Limits: the disk that a thread works on is unknown, except for arrays, which report it.
 //!
 //! Source: names of threads: `fs/ext4/super.c` (`ext4lazyinit`), `drivers/md/md.c` (`sync_action`);
 //! of programs: util-linux, xfsprogs, btrfs-progs, e2fsprogs.
 
 use crate::system::System;
 
-/// Names of threads and programs that read or write disks in the background, and what they do.
+/// Names of threads and programs that access disks in the background, and their work.
 const KNOWN: &[(&str, &str)] = &[
     ("ext4lazyinit", "a new ext4 initialises its inode tables"),
     ("fstrim", "a filesystem is trimmed"),
@@ -19,7 +19,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("updatedb", "a file index is rebuilt"),
 ];
 
-/// What goes on in the background now, one sentence without a full stop each; empty if nothing.
+/// Returns the background work in progress, one sentence without a full stop each.
 pub fn background_work(system: &System) -> Vec<String> {
     let mut found: Vec<String> = system
         .list("/sys/block")
@@ -27,11 +27,11 @@ pub fn background_work(system: &System) -> Vec<String> {
         .filter(|disk| disk.starts_with("md"))
         .filter_map(|disk| {
             let action = system.read(&format!("/sys/block/{disk}/md/sync_action")).ok()?;
-            (action != "idle" && action != "frozen").then(|| format!("the array {disk} is busy with itself ({action})"))
+            (action != "idle" && action != "frozen").then(|| format!("the array {disk} runs a {action}"))
         })
         .collect();
     for process in system.list("/proc").into_iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit())) {
-        // One that ended meanwhile is no work.
+        // The process has ended.
         let Ok(name) = system.read(&format!("/proc/{process}/comm")) else { continue };
         if let Some((name, what)) = KNOWN.iter().find(|(known, _)| *known == name) {
             found.push(format!("{what} ({name}, process {process})"));
@@ -64,10 +64,7 @@ mod tests {
         let system = System::recorded(root.path()).unwrap();
         assert_eq!(
             background_work(&system),
-            [
-                "the array md0 is busy with itself (resync)",
-                "a new ext4 initialises its inode tables (ext4lazyinit, process 77)"
-            ]
+            ["the array md0 runs a resync", "a new ext4 initialises its inode tables (ext4lazyinit, process 77)"]
         );
     }
 }

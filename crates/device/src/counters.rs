@@ -1,10 +1,10 @@
 //! A disk's counters of requests and bytes.
 //!
-//! One small file, `/sys/block/<disk>/stat`, read by anybody in about a microsecond. It counts
-//! everybody's requests to the whole disk since boot.
+//! The source is the small file `/sys/block/<disk>/stat`, which every user may read, in about a microsecond. It counts
+//! the requests of all processes to the whole disk since boot.
 //!
-//! Cannot see: who asked; writes with forced unit access (FUA) apart from others; flushes where
-//! the kernel is older than 5.5; anything at all where `queue/iostats` is 0.
+//! Limits: the file does not show which process sent a request; it does not distinguish writes with forced unit access
+//! (FUA) from others; before Linux 5.5 it does not count flushes; it counts nothing if `queue/iostats` is 0.
 //!
 //! Source: Linux `Documentation/block/stat.rst`: 11 values; 15 with discards (4.18); 17 with
 //! flushes (5.5).
@@ -13,13 +13,13 @@ use crate::error::DeviceError;
 use crate::system::System;
 use trueio_model::DeviceCounters;
 
-/// A sector in the kernel's counters, whatever the disk's own sectors are, in bytes.
+/// A sector in the kernel's counters, in bytes, independent of the disk's sector size.
 pub(crate) const COUNTER_SECTOR_BYTES: u64 = 512;
 
-/// The counters of a whole disk, by its kernel name (`nvme0n1`).
+/// Reads the counters of a whole disk, by its kernel name (`nvme0n1`).
 ///
 /// # Errors
-/// The disk is not there (any more), or its file was not understood.
+/// The disk does not exist, or its file cannot be parsed.
 pub fn counters(system: &System, disk: &str) -> Result<DeviceCounters, DeviceError> {
     let path = format!("/sys/block/{disk}/stat");
     match system.read(&path) {
@@ -32,7 +32,7 @@ pub fn counters(system: &System, disk: &str) -> Result<DeviceCounters, DeviceErr
     }
 }
 
-/// Reads the text of `/sys/block/<disk>/stat`; `None` if it is something else.
+/// Parses the text of `/sys/block/<disk>/stat`; `None` if it is invalid.
 pub fn parse_counters(text: &str) -> Option<DeviceCounters> {
     let values = text.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
     if values.len() < 11 {

@@ -1,17 +1,17 @@
-//! What a disk says of itself through sysfs.
+//! Facts of a disk, from sysfs.
 //!
-//! Cannot see: whether the disk tells the truth. Many virtual and USB disks say that they rotate;
-//! a drive may have a volatile cache and declare none.
+//! Limits: the facts may be wrong. Many virtual and USB disks are marked rotational; a drive may have a volatile
+//! cache and declare none.
 //!
 //! Source: Linux `Documentation/ABI/stable/sysfs-block`.
 
 use crate::counters::COUNTER_SECTOR_BYTES;
-use crate::identity::{DeviceNumber, parse_number};
+use crate::numbers::device_number_at;
 use crate::system::{System, why_not};
 use crate::usb::usb_facts_of_block;
 use trueio_model::{DiskFacts, DiskLimits, Fact, Transport, WriteCache, ZoneModel};
 
-/// The facts of a whole disk, by its kernel name (`nvme0n1`). `None` if there is no such disk.
+/// Returns the facts of a whole disk, by its kernel name (`nvme0n1`); `None` if it does not exist.
 pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
     let directory = format!("/sys/block/{name}");
     let device_number = device_number_at(system, &directory)?;
@@ -81,31 +81,26 @@ fn limits(system: &System, directory: &str) -> DiskLimits {
     }
 }
 
-/// The first of several files that says something; if none does, why the first does not.
+/// Returns the first known fact of several files; without one, the reason of the first file.
 fn first_of(system: &System, directory: &str, files: &[&str]) -> Fact<String> {
     let mut facts = files.iter().map(|file| system.text(&format!("{directory}/{file}")));
-    let first = facts.next().expect("there is a file to ask");
+    let first = facts.next().expect("at least one file");
     if first.value.is_some() { first } else { facts.find(|fact| fact.value.is_some()).unwrap_or(first) }
 }
 
-/// The number in `<directory>/dev`.
-pub(crate) fn device_number_at(system: &System, directory: &str) -> Option<DeviceNumber> {
-    parse_number(&system.read(&format!("{directory}/dev")).ok()?)
-}
-
-/// `0` or not. `queue/iostats` may be 2 where a driver is asked for more.
+/// Parses a flag: `0` is false. `queue/iostats` is 2 if a driver counts more.
 fn parse_flag(text: &str) -> Option<bool> {
     text.parse::<u32>().ok().map(|value| value != 0)
 }
 
-/// The one in brackets: `none [mq-deadline] kyber`. A disk that has no choice says `none` alone.
+/// Returns the scheduler in brackets: `none [mq-deadline] kyber`. A disk without a choice has only `none`.
 fn chosen_scheduler(text: &str) -> Option<String> {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     let only = (!text.is_empty() && !text.contains(char::is_whitespace)).then_some(text);
     bracketed.or(only).map(str::to_owned)
 }
 
-/// SCSI disks give a vendor and a model, NVMe and MMC a model or name, virtual disks nothing.
+/// Reads the model. SCSI disks have a vendor and a model, NVMe and MMC a model or name, virtual disks none.
 fn model(system: &System, directory: &str, name: &str) -> Fact<String> {
     let path = format!("{directory}/device/model");
     let model = system.text(&path);
@@ -126,8 +121,8 @@ fn model(system: &System, directory: &str, name: &str) -> Fact<String> {
     }
 }
 
-/// virtio gives the disk a file of its own, NVMe and MMC the device below; SCSI has the page 0x80
-/// of its vital product data.
+/// Reads the serial number: of virtio from a file of the disk, of NVMe and MMC from a file of its device, of SCSI from
+/// page 0x80 of the vital product data.
 fn serial(system: &System, directory: &str) -> Fact<String> {
     let own = system.text(&format!("{directory}/serial"));
     if own.value.is_some() {
@@ -150,8 +145,8 @@ fn serial(system: &System, directory: &str) -> Fact<String> {
     }
 }
 
-/// Which bus the disk hangs on, from the path of its device. The innermost bus wins: a SATA disk
-/// behind a USB bridge is a USB disk.
+/// Returns the bus of the disk, from the path of its device. The innermost bus wins: a SATA disk with a USB bridge is a
+/// USB disk.
 fn transport(name: &str, real: &str) -> Fact<String> {
     const BY_NAME: [(&str, &str); 8] = [
         ("loop", "loop"),
@@ -194,7 +189,7 @@ fn transport(name: &str, real: &str) -> Fact<String> {
     };
     match by_name.or_else(by_path) {
         Some((_, transport)) => Fact::known((*transport).to_owned(), real),
-        None => Fact::unknown(format!("{real} names no bus that is known here")),
+        None => Fact::unknown(format!("{real} contains no known bus")),
     }
 }
 

@@ -1,9 +1,10 @@
-//! The machine and its software, as far as they bear on a measurement.
+//! The machine and its software, as far as they affect a measurement.
 
+use crate::control_group::cpu_quota;
 use crate::system::System;
 use trueio_model::{CpuFacts, Environment, Fact};
 
-/// What the machine is and how it stands now.
+/// Reads the facts and the present state of the machine.
 pub fn environment(system: &System) -> Environment {
     Environment {
         system: system_name(system),
@@ -12,6 +13,7 @@ pub fn environment(system: &System) -> Environment {
             model: cpu_info(system, "model name"),
             usable_count: usable_cpu_count(system),
             governor: system.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            quota: cpu_quota(system),
         },
         memory_bytes: memory(system, "MemTotal:"),
         memory_available_bytes: memory(system, "MemAvailable:"),
@@ -25,7 +27,7 @@ pub fn environment(system: &System) -> Environment {
     }
 }
 
-/// `Linux 6.18.44 x86_64`; the machine's word is left out where the kernel does not give it.
+/// Returns `Linux 6.18.44 x86_64`, without the architecture if the kernel does not provide it.
 fn system_name(system: &System) -> String {
     let words = ["ostype", "osrelease", "arch"].map(|file| {
         let found = system.read(&format!("/proc/sys/kernel/{file}")).unwrap_or_default();
@@ -43,7 +45,7 @@ fn distribution(system: &System) -> Fact<String> {
     })
 }
 
-/// The first processor's value of a key. ARM has no `model name`.
+/// Returns the first processor's value of a key. ARM has no `model name`.
 fn cpu_info(system: &System, key: &str) -> Fact<String> {
     let path = "/proc/cpuinfo";
     let Ok(text) = system.read(path) else { return Fact::unknown(format!("{path} could not be read")) };
@@ -57,8 +59,8 @@ fn cpu_info(system: &System, key: &str) -> Fact<String> {
     }
 }
 
-/// On the running machine the processors that this process may use (affinity, cpusets and
-/// quotas considered); on a recorded one those that it had.
+/// Returns the number of processors: on the running machine those that this process may use (affinity, cpusets and
+/// quotas considered), on a recorded one all.
 fn usable_cpu_count(system: &System) -> u32 {
     if system.is_live() {
         return std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
@@ -78,8 +80,8 @@ fn memory(system: &System, key: &str) -> Fact<u64> {
     }
 }
 
-/// Xen says so in a directory of its own; others in the DMI strings, where there are any. The
-/// processor's flag says only that there is one.
+/// Returns the hypervisor. Xen has a directory of its own; others appear in the DMI strings, if there are any. The
+/// processor's flag only shows that there is one.
 fn hypervisor(system: &System) -> Fact<String> {
     let xen = system.text("/sys/hypervisor/type");
     if xen.value.is_some() {
@@ -97,6 +99,6 @@ fn hypervisor(system: &System) -> Fact<String> {
     match (vendor.value, product.value) {
         (Some(vendor), Some(product)) => Fact::known(format!("{vendor} {product}"), "/sys/class/dmi/id"),
         (Some(vendor), None) => Fact::known(vendor, "/sys/class/dmi/id/sys_vendor"),
-        _ => Fact::known("one that does not say its name".to_owned(), "flag `hypervisor` in /proc/cpuinfo"),
+        _ => Fact::known("hypervisor unknown".to_owned(), "flag `hypervisor` in /proc/cpuinfo"),
     }
 }

@@ -1,18 +1,18 @@
-//! Why a question about a device has no answer at all. A single fact that is missing is not an
-//! error: it is a [`trueio_model::Fact`] without a value, with the reason as its source.
+//! The errors of this crate. A single missing fact is not an error: it is a [`trueio_model::Fact`] without a value, with
+//! the reason as its source.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a question about a device has no answer.
+/// Why the facts of a device cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The path could not be looked at.
-    #[error("`{}` cannot be looked at", path.display())]
+    /// The path cannot be read.
+    #[error("`{}` cannot be examined", path.display())]
     Path {
         /// Which one.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -22,27 +22,27 @@ pub enum DeviceError {
         /// Which one.
         path: PathBuf,
     },
-    /// The path is no block device.
+    /// The path is not a block device.
     #[error("`{}` is not a block device", path.display())]
     NotABlockDevice {
         /// Which one.
         path: PathBuf,
     },
-    /// A file of `/proc` or `/sys` that everything else rests on could not be read.
+    /// A required file of `/proc` or `/sys` cannot be read.
     #[error("`{path}` cannot be read")]
     Kernel {
         /// Which file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A file of `/proc` or `/sys` was read and not understood.
-    #[error("`{path}` holds `{text}`, which is not understood: {reason}")]
+    /// A file of `/proc` or `/sys` cannot be parsed.
+    #[error("`{path}` contains `{text}`, which cannot be parsed: {reason}")]
     Malformed {
         /// Which file.
         path: String,
-        /// What stands in it.
+        /// Its content.
         text: String,
         /// What was expected.
         reason: String,

@@ -1,8 +1,8 @@
-//! How hot a disk is, and how often processors were throttled for heat.
+//! The temperature of disks, and the thermal throttling of processors.
 //!
-//! Disks that report a temperature have a `hwmon` folder under their device (NVMe since Linux 5.5,
-//! SATA with the module `drivetemp`). Its limits are the drive's own: above `temp1_max` most drives
-//! slow down. Virtual disks and most USB disks report nothing.
+//! Disks that report a temperature have a `hwmon` directory under their device (NVMe since Linux 5.5, SATA with the
+//! module `drivetemp`). The limits come from the drive: above `temp1_max` most drives slow down. Virtual disks and most
+//! USB disks report no temperature.
 //!
 //! Source: Linux `Documentation/hwmon/sysfs-interface.rst`, `Documentation/hwmon/drivetemp.rst`;
 //! `thermal_throttle` of x86: `arch/x86/kernel/cpu/mce/therm_throt.c`.
@@ -12,15 +12,15 @@ use crate::system::System;
 /// A disk's temperature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Temperature {
-    /// The file that says so.
+    /// The file that it was read from.
     pub source: String,
     /// In thousandths of a degree Celsius.
     pub millidegrees: i64,
-    /// Above this the drive is too warm by its own word; `None` if it names no limit.
+    /// The limit that the drive reports; `None` if it reports none.
     pub limit_millidegrees: Option<i64>,
 }
 
-/// The temperature of a disk by its kernel name; `None` if it reports none.
+/// Returns the temperature of a disk by its kernel name; `None` if it reports none.
 pub fn temperature(system: &System, disk: &str) -> Option<Temperature> {
     let device = format!("/sys/block/{disk}/device");
     let nested = format!("{device}/hwmon");
@@ -31,7 +31,7 @@ pub fn temperature(system: &System, disk: &str) -> Option<Temperature> {
     for folder in folders {
         let number = |file: &str| system.number::<i64>(&format!("{folder}/{file}")).value;
         if let Some(millidegrees) = number("temp1_input") {
-            // A drive without a limit of its own gives zero or an absurd one.
+            // A drive without a limit reports zero or an implausible value.
             let limit_millidegrees = number("temp1_max").filter(|limit| (1_000..=150_000).contains(limit));
             return Some(Temperature { source: format!("{folder}/temp1_input"), millidegrees, limit_millidegrees });
         }
@@ -39,8 +39,8 @@ pub fn temperature(system: &System, disk: &str) -> Option<Temperature> {
     None
 }
 
-/// How often processors were throttled for heat since boot, all together; `None` where the kernel
-/// does not count it (virtual machines, other architectures).
+/// Returns how often processors were throttled for heat since boot, as a sum; `None` if the kernel does not count it
+/// (virtual machines, other architectures).
 pub fn throttle_count(system: &System) -> Option<u64> {
     let processors = system.list("/sys/devices/system/cpu").into_iter().filter(|name| {
         name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
@@ -82,12 +82,12 @@ mod tests {
         let nvme = temperature(&system, "nvme0n1").unwrap();
         assert_eq!((nvme.millidegrees, nvme.limit_millidegrees), (81_850, Some(79_850)));
         let sata = temperature(&system, "sda").unwrap();
-        assert_eq!((sata.millidegrees, sata.limit_millidegrees), (35_000, None), "zero is no limit");
+        assert_eq!((sata.millidegrees, sata.limit_millidegrees), (35_000, None), "zero is not a limit");
         assert_eq!(temperature(&system, "vda"), None);
     }
 
     #[test]
-    fn throttling_is_added_up_over_processors_and_unknown_where_nobody_counts() {
+    fn throttling_is_summed_over_processors_and_unknown_without_counters() {
         let (_root, system) = machine(&[
             ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
             ("sys/devices/system/cpu/cpu11/thermal_throttle/core_throttle_count", "4\n"),

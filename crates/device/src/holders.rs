@@ -1,77 +1,75 @@
-//! Who uses a block device, so that it must not be written.
+//! Finds the users of a block device, which must not be written while it is in use.
 //!
-//! Asked by device number, never by name: `/dev/disk/by-id/…`, a link, a node made by hand and the
-//! kernel's name are the same device. Everything whose bytes a write would change is looked at:
-//! the device, its partitions, what stands on them (dm, md, bcache, loop), the disk that a
-//! partition is part of, the device below a loop device, and other loop devices on the same file.
-//! Of all these: mounts in every mount namespace that can be seen, swap, filesystems that span
-//! several devices, and the kernel's own exclusive claim.
+//! Compares device numbers, never names: `/dev/disk/by-id/…`, a link, a node created by hand and the kernel's name are
+//! the same device. Checks every device whose bytes a write would change: the device, its partitions, devices stacked
+//! on them (dm, md, bcache, loop), the disk of a partition, the device below a loop device, and other loop devices on
+//! the same file. For each it finds mounts in every readable mount namespace, swap, filesystems that span several
+//! devices, and the kernel's exclusive claim.
 //!
-//! Cannot see: mounts in namespaces whose processes may not be read by this user, or that are kept
-//! by a file descriptor alone (the exclusive claim sees those); programs that have the device open
-//! without `O_EXCL`; other machines that share the disk.
+//! Cannot see: mounts in namespaces whose processes this user may not read, or that only a file descriptor keeps (the
+//! exclusive claim detects those); programs that have the device open without `O_EXCL`, for which see
+//! [`who_writes`](crate::who_writes); other machines that share the disk.
 
-use crate::disk::device_number_at;
 use crate::error::DeviceError;
 use crate::identity::DeviceNumber;
 use crate::mounts::{self, Mount};
-use crate::stack::{btrfs_devices, device_number_of};
+use crate::numbers::{btrfs_devices, device_number_at, device_number_of};
 use crate::system::System;
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::path::Path;
 use trueio_model::TargetKind;
 
-/// Why a device may not be written.
+/// How a device is in use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HolderKind {
     /// A filesystem on it is mounted.
     Mounted {
-        /// Where, as the process in whose namespace it is sees it.
+        /// The mount point in the namespace of `process`.
         mount_point: String,
-        /// Such a process; the smallest number.
+        /// The lowest ID of a process in that namespace.
         process: u32,
     },
-    /// It is one of the devices of a mounted filesystem.
+    /// The device is one of the devices of a mounted filesystem.
     Member {
         /// `btrfs 8f3c…`.
         of: String,
     },
-    /// It is swap.
+    /// The device is swap.
     Swap,
-    /// Another device stands on it.
+    /// Another device is stacked on it.
     Stacked {
         /// The other's kernel name.
         by: String,
     },
-    /// The kernel refuses `O_EXCL`: somebody has claimed it.
+    /// The kernel refuses `O_EXCL`: the device is claimed.
     Claimed,
 }
 
 /// One use of a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holder {
-    /// The kernel name of the device that is used: the one that was asked about, or a relative.
+    /// The kernel name of the device in use: the given device, or one that shares bytes with it.
     pub device: String,
     /// How.
     pub kind: HolderKind,
-    /// Who says so.
+    /// Source of this holder.
     pub source: String,
 }
 
-/// Everybody who uses a device.
+/// All holders of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// The uses, each once, sorted.
+    /// The uses, sorted, without duplicates.
     pub found: Vec<Holder>,
-    /// What could not be looked at, one sentence each.
+    /// What could not be read, one sentence each.
     pub unseen: Vec<String>,
 }
 
-/// Who uses the block device at `path`, or anything whose bytes it shares.
+/// Returns the users of the block device at `path` and of all devices that share bytes with it.
 ///
 /// # Errors
-/// [`DeviceError::Path`] if it cannot be looked at, [`DeviceError::NotABlockDevice`].
+/// [`DeviceError::Path`] if the path cannot be read, [`DeviceError::NotABlockDevice`].
 pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
     if identity.kind != Some(TargetKind::BlockDevice) {
@@ -91,18 +89,18 @@ pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     Ok(holders)
 }
 
-/// The devices that share bytes with a device, itself among them, with their kernel names.
+/// Returns the devices that share bytes with a device, including itself, with their kernel names.
 pub(crate) fn family_of(system: &System, number: DeviceNumber) -> BTreeMap<DeviceNumber, String> {
     let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
     family.add_with_relatives(number);
     family.names
 }
 
-/// Who uses the regular file at `path`: loop devices that stand on it, with whoever uses those, and
+/// Returns the users of the regular file at `path`: loop devices on it, with their own holders, and
 /// swap.
 ///
 /// # Errors
-/// [`DeviceError::Path`] if it cannot be looked at.
+/// [`DeviceError::Path`] if the path cannot be read.
 pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
     let file = identity.path.display().to_string();
@@ -115,7 +113,7 @@ pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceErro
     family.add_loops_on(is_it, &file, None);
     let Family { names, mut found, .. } = family;
     let mut holders = Holders::default();
-    // Without a loop device on it there is nothing that could be mounted, and nothing left unseen.
+    // Without a loop device on the file, nothing can be mounted, and nothing remains unseen.
     if !names.is_empty() {
         mounted(system, &names, &mut found, &mut holders.unseen);
         members(system, &names, &mut found);
@@ -138,7 +136,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
-/// Devices that share bytes with the one asked about, by number, with their kernel names.
+/// Devices that share bytes with the given one, by number, with their kernel names.
 struct Family<'a> {
     system: &'a System,
     names: BTreeMap<DeviceNumber, String>,
@@ -146,19 +144,19 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Adds a device, everything on it, and what it is part of or stands on.
+    /// Adds a device, all devices above it, and all devices below it.
     fn add_with_relatives(&mut self, number: DeviceNumber) {
         if let Some(directory) = self.add_upwards(number) {
             self.add_below(number, &directory);
         }
     }
 
-    /// Adds what a device is part of or stands on, down to the disks, without what else stands on
-    /// those: other partitions and other volumes share no byte with this device.
+    /// Adds the devices below a device, down to the disks, but not other devices on those disks: other partitions and
+    /// volumes share no bytes with this device.
     fn add_below(&mut self, number: DeviceNumber, directory: &str) {
         let mut below = Vec::new();
         if self.system.exists(&format!("{directory}/partition")) {
-            // The whole disk may be used as one (by dm, or mounted), over the partitions' heads.
+            // The whole disk may be in use directly (by dm, or mounted), in spite of its partitions.
             below.extend(directory.rsplit_once('/').map(|(whole, _)| whole.to_owned()));
         }
         below.extend(
@@ -172,7 +170,7 @@ impl Family<'_> {
         }
         if let Ok(backing) = self.system.read(&format!("{directory}/loop/backing_file")) {
             match device_number_of(self.system, &backing) {
-                // A loop device over a disk is the disk under another name.
+                // A loop device on a disk shares all bytes with the disk.
                 Some(below) if !self.names.contains_key(&below) => self.add_with_relatives(below),
                 Some(_) => {}
                 None => self.add_loops(|other| other == backing, number),
@@ -187,7 +185,7 @@ impl Family<'_> {
         Some(directory)
     }
 
-    /// Adds a device with its partitions and everything that stands on any of them.
+    /// Adds a device, its partitions and all devices stacked on them.
     fn add_upwards(&mut self, number: DeviceNumber) -> Option<String> {
         if self.names.contains_key(&number) {
             return None;
@@ -210,19 +208,19 @@ impl Family<'_> {
             let kind = HolderKind::Stacked { by: holder };
             self.found.push(Holder { device: name.clone(), kind, source });
         }
-        // A loop device claims nothing from the device below it and is not among its holders.
+        // A loop device does not claim the device below it and is not listed in its `holders`.
         let system = self.system;
         self.add_loops(|backing| device_number_of(system, backing) == Some(number), number);
         Some(directory)
     }
 
-    /// Adds the loop devices whose backing file is meant, which stand on the device `below`.
+    /// Adds the loop devices whose backing file matches; the file is on the device `below`.
     fn add_loops(&mut self, is_meant: impl Fn(&str) -> bool, below: DeviceNumber) {
         let name = self.names.get(&below).cloned().unwrap_or_default();
         self.add_loops_on(is_meant, &name, Some(below));
     }
 
-    /// The same on anything, by its name; `below` is left out.
+    /// Adds the loop devices whose backing file matches by name; `below` is not added.
     fn add_loops_on(&mut self, is_meant: impl Fn(&str) -> bool, name: &str, below: Option<DeviceNumber>) {
         for disk in self.system.list("/sys/block") {
             let source = format!("/sys/block/{disk}/loop/backing_file");
@@ -235,7 +233,7 @@ impl Family<'_> {
     }
 }
 
-/// Mounts in every namespace: one process of each is enough, but which is not known beforehand.
+/// Returns the mounts of every namespace. One process of each would suffice, but which one is unknown, so all are read.
 fn mounted(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut Vec<Holder>, unseen: &mut Vec<String>) {
     let mut processes: Vec<u32> = system.list("/proc").iter().filter_map(|name| name.parse().ok()).collect();
     processes.sort_unstable();
@@ -250,10 +248,10 @@ fn mounted(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut 
                 refused_count += 1;
                 continue;
             }
-            // It ended meanwhile.
+            // The process has ended.
             Err(_) => continue,
         };
-        // Nearly all processes share a namespace; its text is read as lines only once.
+        // Nearly all processes share a namespace; its table is parsed only once.
         if texts.contains(&text) {
             continue;
         }
@@ -269,26 +267,26 @@ fn mounted(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut 
         texts.push(text);
     }
     if refused_count > 0 {
-        unseen.push(format!("mounts of {refused_count} processes may not be read by this user"));
+        unseen.push(format!("this user may not read the mounts of {refused_count} processes"));
     }
     if texts.is_empty() {
         unseen.push("no mount table could be read".to_owned());
     }
 }
 
-/// The device of `names` that a mount stands on.
+/// Returns the device of `names` that is mounted.
 fn device_of(system: &System, mount: &Mount, names: &BTreeMap<DeviceNumber, String>) -> Option<String> {
     if let Some(name) = names.get(&mount.device) {
         return Some(name.clone());
     }
-    // btrfs and others have an anonymous number, and name one device as their source.
+    // btrfs and others have an anonymous device number, and one of their devices as the source.
     if mount.device.0 != 0 || !mount.source.starts_with('/') {
         return None;
     }
     mount.source.split(':').find_map(|path| names.get(&device_number_of(system, path)?)).cloned()
 }
 
-/// Devices of mounted filesystems that span several.
+/// Adds the devices of mounted filesystems that span several devices.
 fn members(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut Vec<Holder>) {
     for uuid in system.list("/sys/fs/btrfs") {
         for number in btrfs_devices(system, &uuid) {
@@ -313,8 +311,8 @@ fn swap(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut Vec
     }
 }
 
-/// Opens the device for reading with `O_EXCL`, which the kernel refuses while a mount, swap, dm, md
-/// or another program holds it the same way: open(2). It is closed at once.
+/// Opens the device for reading with `O_EXCL` and closes it. The kernel refuses that while a mount, swap, dm, md or
+/// another program claims the device: open(2).
 fn claimed(
     system: &System,
     path: &Path,
@@ -333,6 +331,6 @@ fn claimed(
             let source = "open with O_EXCL: EBUSY".to_owned();
             found.push(Holder { device, kind: HolderKind::Claimed, source });
         }
-        Err(error) => unseen.push(format!("whether somebody has claimed it: open failed ({error})")),
+        Err(error) => unseen.push(format!("whether the device is claimed: open failed ({error})")),
     }
 }

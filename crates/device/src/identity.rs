@@ -1,4 +1,4 @@
-//! What `stat` says of a path: what it is, and which device it belongs to.
+//! The identity of a path, from `stat`: its kind, and the device that it belongs to.
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use std::collections::BTreeMap;
@@ -9,25 +9,25 @@ use trueio_model::TargetKind;
 /// Major and minor number of a device.
 pub(crate) type DeviceNumber = (u32, u32);
 
-/// What `stat` says of a path.
+/// The result of `stat` for a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathIdentity {
-    /// The path with every link followed.
+    /// The canonical path, without symbolic links.
     pub(crate) path: PathBuf,
     /// `None`: a pipe, a socket …
     pub(crate) kind: Option<TargetKind>,
-    /// The filesystem it lies on. Anonymous (major 0) on filesystems that have no device of their
-    /// own or several: btrfs gives each subvolume one.
+    /// The device number of its filesystem. Anonymous (major 0) if the filesystem has no device or several: in btrfs,
+    /// each subvolume has one.
     pub(crate) filesystem: DeviceNumber,
-    /// The device that it names; (0, 0) unless it is one.
+    /// The device number of a device; (0, 0) for anything else.
     pub(crate) device: DeviceNumber,
-    /// Size of a file, in bytes; 0 of a device.
+    /// Size of a file, in bytes; 0 for a device.
     pub(crate) size_bytes: u64,
-    /// The mount it was reached through: the first column of mountinfo. Linux 5.8.
+    /// The mount of the path: the first column of mountinfo. Linux 5.8.
     pub(crate) mount_id: Option<u64>,
 }
 
-/// Asks the running kernel.
+/// Calls `statx` of the running kernel.
 pub(crate) fn live(path: &Path) -> io::Result<PathIdentity> {
     let path = std::fs::canonicalize(path)?;
     let asked = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
@@ -50,7 +50,7 @@ pub(crate) fn live(path: &Path) -> io::Result<PathIdentity> {
     })
 }
 
-/// Reads the `paths` of a recorded machine. The error is the line that was not understood.
+/// Parses the file `paths` of a recorded machine. The error is the invalid line.
 pub(crate) fn parse_recorded(text: &str) -> Result<BTreeMap<PathBuf, PathIdentity>, String> {
     let mut paths = BTreeMap::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -79,7 +79,7 @@ fn parse_line(line: &str) -> Option<PathIdentity> {
     Some(PathIdentity { path, kind: Some(kind), filesystem, device, size_bytes, mount_id: None })
 }
 
-/// Reads `254:0`.
+/// Parses `254:0`.
 pub(crate) fn parse_number(text: &str) -> Option<DeviceNumber> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -1,17 +1,18 @@
-//! What a target is: its filesystem, everything between it and the disks, and the disks.
+//! The facts of a target: its filesystem, the layers between it and the disks, and the disks.
 //!
-//! All of it is read from `/proc` and `/sys`, by [`System`], which may be rooted at any folder: the
-//! running machine ([`System::live`]) or a recorded copy of another one ([`System::recorded`]). So
-//! a device that surprised us becomes a folder under `tests/machines/`, and stays one.
+//! All facts are read from `/proc` and `/sys` by [`System`]: of the running machine ([`System::live`]) or of a recorded
+//! copy of another one ([`System::recorded`]). So a device with unexpected facts becomes a test directory under
+//! `tests/machines/`.
 //!
-//! Every fact carries its source: the file that says so, or why nobody does. Nothing here writes to
-//! a device or to an existing file. In a directory [`target_facts`] makes a file without a name
-//! (`O_TMPFILE`) to ask the filesystem about direct I/O, and nothing is written to it.
+//! Every fact has its source: the file that contains it, or the reason why it is unknown. Nothing here writes to
+//! a device or to an existing file. In a directory, [`target_facts`] creates an unnamed file
+//! (`O_TMPFILE`) to probe the filesystem for direct I/O, and nothing is written to it.
 //!
-//! Cannot see: what a hypervisor, a RAID controller or a network server has below the disk that
-//! Linux shows; the journal or log device of a filesystem that has one apart; ZFS pools.
+//! Cannot see: the storage of a hypervisor, a RAID controller or a network server below the disk that Linux shows; a
+//! separate journal or log device of a filesystem; ZFS pools.
 
 mod background;
+mod control_group;
 mod counters;
 mod disk;
 mod environment;
@@ -20,17 +21,21 @@ mod heat;
 mod holders;
 mod identity;
 mod mounts;
+mod numbers;
 mod openers;
+mod partitions;
 mod pressure;
 mod process;
 mod signature;
 mod stack;
 mod system;
 mod target;
+mod target_identity;
 pub mod usb;
 mod uuid;
 
 pub use background::background_work;
+pub use control_group::{cpu_quota, throttled_ns};
 pub use counters::{counters, parse_counters};
 pub use disk::disk_facts;
 pub use environment::environment;
@@ -38,9 +43,12 @@ pub use error::DeviceError;
 pub use heat::{Temperature, temperature, throttle_count};
 pub use holders::{Holder, HolderKind, Holders, who_holds, who_uses_file};
 pub use mounts::{Mount, mounts};
-pub use openers::{Opener, Openers, who_has_open};
+pub use openers::{Opener, Openers, who_has_open, who_writes};
 pub use pressure::{Pressure, pressure};
 pub use process::{CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, process_io, processor_ticks};
-pub use signature::{Signature, signatures, signatures_in};
+pub use signature::{Signature, signatures, signatures_in, signatures_of};
 pub use system::System;
 pub use target::{target_facts, target_facts_unasked};
+pub use target_identity::{
+    Links, identity_of, identity_of_name, open_name, path_of_descriptor, signatures_in_words, target_identity,
+};

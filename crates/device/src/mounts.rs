@@ -1,27 +1,28 @@
-//! The mounts that this process sees, and the one that a path lies on.
+//! The mounts in this process's namespace, and the mount of a path.
 //!
-//! Source: proc_pid_mountinfo(5), Linux `Documentation/filesystems/proc.rst` 3.5. Spaces, tabs,
-//! newlines and backslashes stand there as octal escapes (`\040`).
+//! Source: proc_pid_mountinfo(5), Linux `Documentation/filesystems/proc.rst` 3.5. Spaces, tabs, newlines and backslashes
+//! are written as octal escapes (`\040`).
 
 use crate::error::DeviceError;
 use crate::identity::{DeviceNumber, PathIdentity, parse_number};
 use crate::system::System;
 use std::path::{Path, PathBuf};
+use trueio_model::FilesystemKind;
 
 /// One line of mountinfo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The mount's number, as statx(2) gives it too.
+    /// The mount ID, equal to `stx_mnt_id` of statx(2).
     pub id: u64,
-    /// The filesystem's device; major 0 where it has none, or several.
+    /// The filesystem's device; major 0 if it has none, or several.
     pub device: (u32, u32),
-    /// Which part of the filesystem is mounted (`/` unless it is a bind mount or a subvolume).
+    /// The mounted part of the filesystem (`/` unless it is a bind mount or a subvolume).
     pub root: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub mount_point: PathBuf,
     /// The filesystem's type (`ext4`).
-    pub kind: String,
-    /// What is mounted (`/dev/vda1`, `tmpfs`, `server:/export`).
+    pub kind: FilesystemKind,
+    /// The source (`/dev/vda1`, `tmpfs`, `server:/export`).
     pub source: String,
     /// Options of the mount.
     pub mount_options: String,
@@ -30,7 +31,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Both kinds of options as one comma-separated line, each once.
+    /// Returns both kinds of options as one comma-separated line, without duplicates.
     pub fn options(&self) -> String {
         let mut all: Vec<&str> = Vec::new();
         for option in self.mount_options.split(',').chain(self.super_options.split(',')) {
@@ -41,31 +42,31 @@ impl Mount {
         all.join(",")
     }
 
-    /// The value of a `name=value` option of the filesystem.
+    /// Returns the value of a `name=value` option of the filesystem.
     pub(crate) fn super_option(&self, name: &str) -> Option<&str> {
         self.super_options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
-/// The mounts that this process sees, in the kernel's order (later ones cover earlier ones).
+/// Returns the mounts in this process's namespace, in the kernel's order (later ones cover earlier ones).
 ///
 /// # Errors
-/// `/proc/self/mountinfo` could not be read.
+/// `/proc/self/mountinfo` cannot be read.
 pub fn mounts(system: &System) -> Result<Vec<Mount>, DeviceError> {
     let path = "/proc/self/mountinfo";
     let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
     Ok(text.lines().filter_map(parse_line).collect())
 }
 
-/// Reads one line; `None` if it is not one.
+/// Parses one line; `None` if it is invalid.
 ///
 /// ```text
 /// 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 /// (1)(2)(3)   (4)   (5)      (6)     (7)   (8) (9)   (10)         (11)
 /// ```
 pub(crate) fn parse_line(line: &str) -> Option<Mount> {
-    // The optional fields (7) end with a hyphen of its own (8). A mount point that is `-` alone
-    // cannot be confused with it: mount points begin with a slash.
+    // A field that is only a hyphen (8) ends the optional fields (7). No mount point equals it, because mount points
+    // begin with a slash.
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ');
     let id = front.next()?.parse().ok()?;
@@ -75,13 +76,13 @@ pub(crate) fn parse_line(line: &str) -> Option<Mount> {
     let mount_point = PathBuf::from(unescape(front.next()?));
     let mount_options = front.next()?.to_owned();
     let mut back = back.split(' ');
-    let kind = back.next()?.to_owned();
+    let kind = FilesystemKind::from(back.next()?);
     let source = unescape(back.next()?);
     let super_options = unescape(back.next().unwrap_or(""));
     Some(Mount { id, device, root, mount_point, kind, source, mount_options, super_options })
 }
 
-/// Undoes `\040`.
+/// Decodes octal escapes such as `\040`.
 pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -103,15 +104,15 @@ fn is_octal_byte(digits: &[u8]) -> bool {
     digits[0] <= b'3' && digits.iter().all(|digit| (b'0'..=b'7').contains(digit))
 }
 
-/// The mount that a path lies on.
+/// Returns the mount of a path.
 ///
-/// The kernel's own word comes first (`stx_mnt_id`). Without it, of the mounts of the path's
-/// filesystem the one with the longest mount point, the later one of equals; and where no mount
-/// has the path's device number (each btrfs subvolume has its own), of all mounts.
+/// Uses `stx_mnt_id` if the kernel provides it. Otherwise uses, of the mounts of the path's filesystem, the one with the
+/// longest mount point, and the last of equals. If no mount has the path's device number (each btrfs subvolume has its
+/// own), all mounts are candidates.
 pub(crate) fn mount_of<'a>(mounts: &'a [Mount], identity: &PathIdentity) -> Option<&'a Mount> {
     let by_id = identity.mount_id.and_then(|id| mounts.iter().find(|mount| mount.id == id));
     by_id.or_else(|| longest(mounts, &identity.path, Some(identity.filesystem))).or_else(|| {
-        // Major 0 is the only case in which stat and mountinfo may name different devices.
+        // Only with major 0 may stat and mountinfo have different device numbers.
         longest(mounts, &identity.path, None)
     })
 }

@@ -1,24 +1,24 @@
-//! How long work had to wait for processors and for memory, as the kernel adds it up (PSI).
+//! The time that tasks waited for processors and for memory (pressure stall information, PSI).
 //!
-//! `some` counts the time in which at least one task of the machine waited, `full` the time in
-//! which nothing else ran meanwhile. Both are of the whole machine: a compiler beside a benchmark
-//! raises them, and so does a benchmark with more threads than processors.
+//! `some` counts the time in which at least one task of the machine waited, `full` the time in which all tasks waited.
+//! Both concern the whole machine: a compiler next to a benchmark increases them, and so does a benchmark with more
+//! threads than processors.
 //!
-//! Source: Linux `Documentation/accounting/psi.rst` (4.20); a kernel may be built without it or have
-//! it switched off, and then the files are missing.
+//! Source: Linux `Documentation/accounting/psi.rst` (4.20). The files are missing if the kernel was built without PSI or
+//! it is disabled.
 
 use crate::system::System;
 
-/// Time lost since boot, in microseconds.
+/// Time waited since boot, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pressure {
-    /// In which a task waited for a processor.
+    /// Time in which a task waited for a processor.
     pub cpu_some_us: u64,
-    /// In which all tasks waited for memory; `None` where the kernel does not count it.
+    /// Time in which all tasks waited for memory; `None` if the kernel does not count it.
     pub memory_full_us: Option<u64>,
 }
 
-/// Reads `/proc/pressure/{cpu,memory}`; `None` where the kernel does not count it.
+/// Reads `/proc/pressure/{cpu,memory}`; `None` if the kernel does not count it.
 pub fn pressure(system: &System) -> Option<Pressure> {
     let total = |file: &str, line: &str| {
         let text = system.read(file).ok()?;

@@ -1,28 +1,27 @@
-//! What the kernel counts of this process and of the processors.
+//! The kernel's counters of this process and of the processors.
 //!
-//! `read_bytes` of `/proc/self/io` is a good witness of reading: bytes that this process caused to
-//! be fetched from a storage device, page cache hits not among them. Its neighbour `write_bytes` is
-//! deliberately not read here: it counts pages made dirty and direct writes *before* they are
-//! checked. One thousand misaligned direct writes that all failed with EINVAL raised it by
-//! 4,096,000 bytes while the disk was not touched (measured on Linux 6.18, ext4, XFS and a raw
-//! disk). It witnesses nothing.
+//! `read_bytes` of `/proc/self/io` is good evidence of reads: it counts the bytes that were fetched from a storage
+//! device for this process, without page cache hits. `write_bytes` is deliberately not read: it counts pages made dirty,
+//! and direct writes *before* they are checked. One thousand misaligned direct writes that all failed with EINVAL
+//! increased it by 4,096,000 bytes although the disk was not written (measured on Linux 6.18, ext4, XFS and a raw
+//! disk). So it is no evidence of writes.
 //!
 //! Source: proc_pid_io(5), proc_stat(5).
 
 use crate::error::DeviceError;
 use crate::system::System;
 
-/// What a process read.
+/// The bytes that a process read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessIo {
-    /// Bytes fetched from storage on behalf of this process, all its threads together.
+    /// Bytes fetched from storage for this process, all threads together.
     pub read_bytes: u64,
 }
 
 /// Reads `/proc/self/io`.
 ///
 /// # Errors
-/// The kernel was built without `CONFIG_TASK_IO_ACCOUNTING`, or the file was not understood.
+/// The kernel was built without `CONFIG_TASK_IO_ACCOUNTING`, or the file cannot be parsed.
 pub fn process_io(system: &System) -> Result<ProcessIo, DeviceError> {
     let path = "/proc/self/io";
     let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
@@ -40,22 +39,21 @@ pub fn process_io(system: &System) -> Result<ProcessIo, DeviceError> {
 /// Time of all processors together since boot, in ticks of 1/100 s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// All of it, idle time included.
+    /// Total time, including idle time.
     pub total: u64,
-    /// Time that the hypervisor gave to somebody else while this machine wanted to run.
+    /// Time for which the hypervisor ran other machines while this one was ready to run.
     pub steal: u64,
 }
 
 /// Reads the first line of `/proc/stat`.
 ///
 /// # Errors
-/// It could not be read or was not understood.
+/// The file cannot be read or parsed.
 pub fn cpu_ticks(system: &System) -> Result<CpuTicks, DeviceError> {
     let path = "/proc/stat";
     let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
     let line = text.lines().next().unwrap_or_default();
-    // cpu user nice system idle iowait irq softirq steal guest guest_nice. Guest time is contained
-    // in user time already.
+    // cpu user nice system idle iowait irq softirq steal guest guest_nice. User time includes guest time.
     let values: Option<Vec<u64>> =
         line.strip_prefix("cpu ").and_then(|rest| rest.split_whitespace().map(|n| n.parse().ok()).collect());
     match values {
@@ -71,18 +69,18 @@ pub fn cpu_ticks(system: &System) -> Result<CpuTicks, DeviceError> {
 /// Time of one processor since boot, in ticks of 1/100 s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessorTicks {
-    /// Its number.
+    /// Number of the processor.
     pub cpu: u32,
-    /// All of it.
+    /// Total time.
     pub total: u64,
-    /// What nobody used, whether somebody waited for I/O or not.
+    /// Idle time, with or without outstanding I/O.
     pub idle: u64,
 }
 
-/// Reads the lines of single processors in `/proc/stat`; processors that are off have none.
+/// Reads the lines of single processors in `/proc/stat`; processors that are offline have none.
 ///
 /// # Errors
-/// It could not be read, or has no such line.
+/// The file cannot be read, or has no such line.
 pub fn processor_ticks(system: &System) -> Result<Vec<ProcessorTicks>, DeviceError> {
     let path = "/proc/stat";
     let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;

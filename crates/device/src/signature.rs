@@ -1,232 +1,267 @@
-//! What is already on a device: marks of filesystems, RAID, LVM, encryption, swap and partitions.
+//! Finds signatures on a device: of filesystems, RAID, LVM, encryption, swap and partition tables.
 //!
-//! A device that carries one may hold somebody's data, so it is not written unless the mark is
-//! named. Each is called what `blkid`, `lsblk --fs` and `wipefs` call it, so that the name can be
-//! looked up with any of them. It reads a few hundred kilobytes and opens nothing for writing.
+//! A device with a signature may contain data, so it is written only if the user names the signature. The names are
+//! those of `blkid`, `lsblk --fs` and `wipefs`. A search reads a few hundred kilobytes and opens nothing for writing.
 //!
-//! Only magic numbers are compared, never checksums: half a superblock is somebody's, too. A magic
-//! number of two bytes, as minix has one, may stand there by chance, and counts only where nothing
-//! else is found; the exceptions are ext and the partition table of the PC, which are everywhere.
+//! Only magic numbers are compared, never checksums, because a partly overwritten superblock may still belong to data.
+//! A magic number of two bytes (minix) may match by chance, so it counts only if no other signature is found; ext and
+//! the MBR are common enough to count always.
 //!
-//! Cannot see: data without a mark (a raw database volume, an encrypted volume with a detached
-//! header), and marks that were moved by an offset.
+//! Partitions have signatures of their own. They are read at the offsets in the disk's tables, because writing the disk
+//! overwrites them, too.
+//!
+//! Cannot see: data without a signature (a raw database volume, an encrypted volume with a detached header); signatures
+//! at another offset.
 //!
 //! Source: magic numbers, offsets and names of util-linux, `libblkid/src/superblocks/` and
-//! `libblkid/src/partitions/`. This crate's tests hold the names against `blkid` for what `mkfs.*`,
-//! `mkswap` and `sfdisk` make.
+//! `libblkid/src/partitions/`. This crate's tests compare the names with those of `blkid` for the output of `mkfs.*`,
+//! `mkswap` and `sfdisk`.
 
+use crate::partitions::{Part, partitions};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A mark found on a device.
+/// A signature found on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// `ext4`, `xfs`, `crypto_LUKS`, `gpt` … as `blkid` calls it.
+    /// The name as in `blkid`: `ext4`, `xfs`, `crypto_LUKS`, `gpt` …
     pub kind: &'static str,
-    /// Where it stands, in bytes from the device's start.
+    /// Offset from the device's start, in bytes.
     pub offset: u64,
 }
 
-/// Where a magic number stands.
-enum Place {
-    /// So many bytes from the start.
+/// The offset of a magic number.
+enum MagicOffset {
+    /// Bytes from the start.
     Start(u64),
-    /// So many bytes before the end of the last whole sector of 512 bytes.
+    /// Bytes before the end of the last whole sector of 512 bytes.
     End(u64),
-    /// So many bytes from the start, and the 64 KiB at the end rounded as md 0.90 does.
+    /// md 0.90: 64 KiB before the end, rounded down to a multiple of 64 KiB.
     MdOldSuperblock,
     /// md 1.0: at least 8 KiB before the end, on a multiple of 4 KiB.
     MdEndSuperblock,
 }
 
-struct Row(&'static str, Place, &'static [u8]);
+struct Row(&'static str, MagicOffset, &'static [u8]);
 
-/// `ext` stands for ext2, ext3, ext4 and jbd, which one place and number share: [`ext_variant`].
+/// `ext` stands for ext2, ext3, ext4 and jbd, which share offset and magic number: [`ext_variant`].
 const TABLE: &[Row] = &[
-    Row("ext", Place::Start(0x438), b"S\xef"),
-    Row("xfs", Place::Start(0), b"XFSB"),
-    Row("xfs_external_log", Place::Start(0), b"\xfe\xed\xba\xbe"),
-    Row("btrfs", Place::Start(0x10040), b"_BHRfS_M"),
-    Row("f2fs", Place::Start(0x400), b"\x10 \xf5\xf2"),
-    Row("bcachefs", Place::Start(0x1018), b"\xc6\x85s\xf6f\xce\x90\xa9\xd9j`\xcf\x80=\xf7\xef"),
-    Row("bcache", Place::Start(0x1018), b"\xc6\x85s\xf6N\x1aE\xca\x82e\xf5\x7fH\xbam\x81"),
-    Row("ntfs", Place::Start(3), b"NTFS    "),
-    Row("ReFS", Place::Start(0), b"\x00\x00\x00ReFS\x00"),
-    Row("exfat", Place::Start(3), b"EXFAT   "),
-    Row("vfat", Place::Start(0x36), b"FAT1"),
-    Row("vfat", Place::Start(0x52), b"FAT32   "),
-    Row("iso9660", Place::Start(0x8001), b"CD001"),
-    Row("udf", Place::Start(0x8001), b"BEA01"),
-    Row("udf", Place::Start(0x8001), b"NSR02"),
-    Row("udf", Place::Start(0x8001), b"NSR03"),
-    Row("squashfs", Place::Start(0), b"hsqs"),
-    Row("squashfs", Place::Start(0), b"sqsh"),
-    Row("erofs", Place::Start(0x400), b"\xe2\xe1\xf5\xe0"),
-    Row("cramfs", Place::Start(0), b"E=\xcd("),
-    Row("cramfs", Place::Start(0), b"(\xcd=E"),
-    Row("romfs", Place::Start(0), b"-rom1fs-"),
-    Row("jfs", Place::Start(0x8000), b"JFS1"),
-    Row("reiserfs", Place::Start(0x2034), b"ReIsEr"),
-    Row("reiserfs", Place::Start(0x10034), b"ReIsEr"),
-    Row("reiser4", Place::Start(0x10000), b"ReIsEr4"),
-    Row("nilfs2", Place::Start(0x406), b"44"),
-    Row("ocfs2", Place::Start(0x400), b"OCFSV2"),
-    Row("ocfs2", Place::Start(0x800), b"OCFSV2"),
-    Row("ocfs2", Place::Start(0x1000), b"OCFSV2"),
-    Row("ocfs2", Place::Start(0x2000), b"OCFSV2"),
-    Row("ocfs", Place::Start(0x2000), b"OracleCFS"),
-    Row("oracleasm", Place::Start(0x20), b"ORCLDISK"),
-    Row("gfs2", Place::Start(0x10000), b"\x01\x16\x19p"),
-    Row("apfs", Place::Start(0x20), b"NXSB"),
-    Row("hfsplus", Place::Start(0x400), b"H+\x00\x04"),
-    Row("hfsplus", Place::Start(0x400), b"HX\x00\x05"),
-    Row("hfs", Place::Start(0x400), b"BD"),
-    Row("ufs", Place::Start(0x55c), b"\x19\x01T\x19"),
-    Row("ufs", Place::Start(0x55c), b"T\x19\x01\x00"),
-    Row("ufs", Place::Start(0x255c), b"\x19\x01T\x19"),
-    Row("ufs", Place::Start(0x255c), b"T\x19\x01\x00"),
-    Row("ufs", Place::Start(0x1055c), b"\x19\x01T\x19"),
-    Row("ufs", Place::Start(0x1055c), b"T\x19\x01\x00"),
-    Row("ufs", Place::Start(0x4055c), b"\x19\x01T\x19"),
-    Row("ufs", Place::Start(0x4055c), b"T\x19\x01\x00"),
-    Row("minix", Place::Start(0x410), b"\x7f\x13"),
-    Row("minix", Place::Start(0x410), b"\x8f\x13"),
-    Row("minix", Place::Start(0x410), b"h$"),
-    Row("minix", Place::Start(0x410), b"x$"),
-    Row("minix", Place::Start(0x418), b"ZM"),
-    Row("befs", Place::Start(0x220), b"BFS1"),
-    Row("befs", Place::Start(0x220), b"1SFB"),
-    Row("bfs", Place::Start(0), b"\xce\xfa\xad\x1b"),
-    Row("hpfs", Place::Start(0x2000), b"I\xe8\x95\xf9"),
-    Row("vxfs", Place::Start(0x400), b"\xf5\xfc\x01\xa5"),
-    Row("ubi", Place::Start(0), b"UBI#"),
-    Row("ubifs", Place::Start(0), b"1\x18\x10\x06"),
-    Row("zonefs", Place::Start(0), b"SFOZ"),
-    Row("VMFS", Place::Start(0x200000), b"^\xf1\xab/"),
-    Row("VMFS_volume_member", Place::Start(0x100000), b"\x0d\xd0\x01\xc0"),
-    Row("swap", Place::Start(0xff6), b"SWAPSPACE2"),
-    Row("swap", Place::Start(0xff6), b"SWAP-SPACE"),
-    Row("swsuspend", Place::Start(0xff6), b"S1SUSPEND"),
-    Row("swsuspend", Place::Start(0xff6), b"S2SUSPEND"),
-    Row("swsuspend", Place::Start(0xff6), b"ULSUSPEND"),
-    Row("swsuspend", Place::Start(0xff6), b"LINHIB0001"),
-    Row("swap", Place::Start(0x1ff6), b"SWAPSPACE2"),
-    Row("swap", Place::Start(0x1ff6), b"SWAP-SPACE"),
-    Row("swsuspend", Place::Start(0x1ff6), b"S1SUSPEND"),
-    Row("swsuspend", Place::Start(0x1ff6), b"S2SUSPEND"),
-    Row("swsuspend", Place::Start(0x1ff6), b"ULSUSPEND"),
-    Row("swsuspend", Place::Start(0x1ff6), b"LINHIB0001"),
-    Row("swap", Place::Start(0x3ff6), b"SWAPSPACE2"),
-    Row("swap", Place::Start(0x3ff6), b"SWAP-SPACE"),
-    Row("swsuspend", Place::Start(0x3ff6), b"S1SUSPEND"),
-    Row("swsuspend", Place::Start(0x3ff6), b"S2SUSPEND"),
-    Row("swsuspend", Place::Start(0x3ff6), b"ULSUSPEND"),
-    Row("swsuspend", Place::Start(0x3ff6), b"LINHIB0001"),
-    Row("swap", Place::Start(0x7ff6), b"SWAPSPACE2"),
-    Row("swap", Place::Start(0x7ff6), b"SWAP-SPACE"),
-    Row("swsuspend", Place::Start(0x7ff6), b"S1SUSPEND"),
-    Row("swsuspend", Place::Start(0x7ff6), b"S2SUSPEND"),
-    Row("swsuspend", Place::Start(0x7ff6), b"ULSUSPEND"),
-    Row("swsuspend", Place::Start(0x7ff6), b"LINHIB0001"),
-    Row("swap", Place::Start(0xfff6), b"SWAPSPACE2"),
-    Row("swap", Place::Start(0xfff6), b"SWAP-SPACE"),
-    Row("swsuspend", Place::Start(0xfff6), b"S1SUSPEND"),
-    Row("swsuspend", Place::Start(0xfff6), b"S2SUSPEND"),
-    Row("swsuspend", Place::Start(0xfff6), b"ULSUSPEND"),
-    Row("swsuspend", Place::Start(0xfff6), b"LINHIB0001"),
-    Row("swsuspend", Place::Start(0), b"\xed\xc3\x02\xe9\x98V\xe5\x0c"),
-    Row("crypto_LUKS", Place::Start(0), b"LUKS\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x4000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x8000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x10000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x20000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x40000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x80000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x100000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x200000), b"SKUL\xba\xbe"),
-    Row("crypto_LUKS", Place::Start(0x400000), b"SKUL\xba\xbe"),
-    Row("BitLocker", Place::Start(3), b"-FVE-FS-"),
-    Row("LVM2_member", Place::Start(0), b"LABELONE"),
-    Row("LVM2_member", Place::Start(0x200), b"LABELONE"),
-    Row("LVM2_member", Place::Start(0x400), b"LABELONE"),
-    Row("LVM2_member", Place::Start(0x600), b"LABELONE"),
-    Row("LVM1_member", Place::Start(0), b"HM"),
-    Row("DM_snapshot_cow", Place::Start(0), b"SnAp"),
-    Row("DM_verity_hash", Place::Start(0), b"verity\x00\x00"),
-    Row("DM_integrity", Place::Start(0), b"integrt\x00"),
-    Row("stratis", Place::Start(0x204), b"!Stra0tis\x86\xff\x02^Arh"),
-    Row("stratis", Place::Start(0x1204), b"!Stra0tis\x86\xff\x02^Arh"),
-    Row("linux_raid_member", Place::Start(0), b"\xfcN+\xa9"),
-    Row("linux_raid_member", Place::Start(0x1000), b"\xfcN+\xa9"),
-    Row("linux_raid_member", Place::MdEndSuperblock, b"\xfcN+\xa9"),
-    Row("linux_raid_member", Place::MdOldSuperblock, b"\xfcN+\xa9"),
-    Row("ddf_raid_member", Place::End(512), b"\xde\x11\xde\x11"),
-    Row("ddf_raid_member", Place::End(131584), b"\xde\x11\xde\x11"),
-    Row("isw_raid_member", Place::End(1024), b"Intel Raid ISM Cfg Sig. "),
-    Row("lsi_mega_raid_member", Place::End(512), b"$XIDE$"),
-    Row("nvidia_raid_member", Place::End(1024), b"NVIDIA"),
-    Row("adaptec_raid_member", Place::End(512), b"7\xfcM\x1e"),
-    Row("silicon_medley_raid_member", Place::End(416), b"\x00\x00\x00/"),
-    Row("jmicron_raid_member", Place::End(512), b"JM"),
-    Row("promise_fasttrack_raid_member", Place::End(32256), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(130560), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(131072), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(8192), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(204288), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(302592), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(345600), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(376320), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(466432), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(498688), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(507392), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(486912), b"Promise Technology, Inc."),
-    Row("promise_fasttrack_raid_member", Place::End(1580544), b"Promise Technology, Inc."),
-    Row("hpt45x_raid_member", Place::End(5632), b"\xf3\x16xZ"),
-    Row("hpt45x_raid_member", Place::End(5632), b"\xfd\x16xZ"),
-    Row("hpt37x_raid_member", Place::Start(0x1220), b"\xf0\x16xZ"),
-    Row("hpt37x_raid_member", Place::Start(0x1220), b"\xfd\x16xZ"),
-    Row("ceph_bluestore", Place::Start(0), b"bluestore block device"),
-    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6b"),
-    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6c"),
-    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6d"),
-    Row("vdo", Place::Start(0), b"dmvdo001"),
-    Row("gpt", Place::Start(0x200), b"EFI PART"),
-    Row("gpt", Place::Start(0x1000), b"EFI PART"),
-    Row("gpt", Place::End(512), b"EFI PART"),
-    Row("gpt", Place::End(4096), b"EFI PART"),
-    Row("mac", Place::Start(0x200), b"PM\x00\x00"),
-    Row("bsd", Place::Start(0x200), b"WEV\x82"),
-    Row("bsd", Place::Start(0x40), b"WEV\x82"),
-    Row("sgi", Place::Start(0), b"\x0b\xe5\xa9A"),
-    Row("sun", Place::Start(0x1fc), b"\xda\xbe"),
-    Row("dos", Place::Start(0x1fe), b"U\xaa"),
+    Row("ext", MagicOffset::Start(0x438), b"S\xef"),
+    Row("xfs", MagicOffset::Start(0), b"XFSB"),
+    Row("xfs_external_log", MagicOffset::Start(0), b"\xfe\xed\xba\xbe"),
+    Row("btrfs", MagicOffset::Start(0x10040), b"_BHRfS_M"),
+    Row("f2fs", MagicOffset::Start(0x400), b"\x10 \xf5\xf2"),
+    Row("bcachefs", MagicOffset::Start(0x1018), b"\xc6\x85s\xf6f\xce\x90\xa9\xd9j`\xcf\x80=\xf7\xef"),
+    Row("bcache", MagicOffset::Start(0x1018), b"\xc6\x85s\xf6N\x1aE\xca\x82e\xf5\x7fH\xbam\x81"),
+    Row("ntfs", MagicOffset::Start(3), b"NTFS    "),
+    Row("ReFS", MagicOffset::Start(0), b"\x00\x00\x00ReFS\x00"),
+    Row("exfat", MagicOffset::Start(3), b"EXFAT   "),
+    Row("vfat", MagicOffset::Start(0x36), b"FAT1"),
+    Row("vfat", MagicOffset::Start(0x52), b"FAT32   "),
+    Row("iso9660", MagicOffset::Start(0x8001), b"CD001"),
+    Row("udf", MagicOffset::Start(0x8001), b"BEA01"),
+    Row("udf", MagicOffset::Start(0x8001), b"NSR02"),
+    Row("udf", MagicOffset::Start(0x8001), b"NSR03"),
+    Row("squashfs", MagicOffset::Start(0), b"hsqs"),
+    Row("squashfs", MagicOffset::Start(0), b"sqsh"),
+    Row("erofs", MagicOffset::Start(0x400), b"\xe2\xe1\xf5\xe0"),
+    Row("cramfs", MagicOffset::Start(0), b"E=\xcd("),
+    Row("cramfs", MagicOffset::Start(0), b"(\xcd=E"),
+    Row("romfs", MagicOffset::Start(0), b"-rom1fs-"),
+    Row("jfs", MagicOffset::Start(0x8000), b"JFS1"),
+    Row("reiserfs", MagicOffset::Start(0x2034), b"ReIsEr"),
+    Row("reiserfs", MagicOffset::Start(0x10034), b"ReIsEr"),
+    Row("reiser4", MagicOffset::Start(0x10000), b"ReIsEr4"),
+    Row("nilfs2", MagicOffset::Start(0x406), b"44"),
+    Row("ocfs2", MagicOffset::Start(0x400), b"OCFSV2"),
+    Row("ocfs2", MagicOffset::Start(0x800), b"OCFSV2"),
+    Row("ocfs2", MagicOffset::Start(0x1000), b"OCFSV2"),
+    Row("ocfs2", MagicOffset::Start(0x2000), b"OCFSV2"),
+    Row("ocfs", MagicOffset::Start(0x2000), b"OracleCFS"),
+    Row("oracleasm", MagicOffset::Start(0x20), b"ORCLDISK"),
+    Row("gfs2", MagicOffset::Start(0x10000), b"\x01\x16\x19p"),
+    Row("apfs", MagicOffset::Start(0x20), b"NXSB"),
+    Row("hfsplus", MagicOffset::Start(0x400), b"H+\x00\x04"),
+    Row("hfsplus", MagicOffset::Start(0x400), b"HX\x00\x05"),
+    Row("hfs", MagicOffset::Start(0x400), b"BD"),
+    Row("ufs", MagicOffset::Start(0x55c), b"\x19\x01T\x19"),
+    Row("ufs", MagicOffset::Start(0x55c), b"T\x19\x01\x00"),
+    Row("ufs", MagicOffset::Start(0x255c), b"\x19\x01T\x19"),
+    Row("ufs", MagicOffset::Start(0x255c), b"T\x19\x01\x00"),
+    Row("ufs", MagicOffset::Start(0x1055c), b"\x19\x01T\x19"),
+    Row("ufs", MagicOffset::Start(0x1055c), b"T\x19\x01\x00"),
+    Row("ufs", MagicOffset::Start(0x4055c), b"\x19\x01T\x19"),
+    Row("ufs", MagicOffset::Start(0x4055c), b"T\x19\x01\x00"),
+    Row("minix", MagicOffset::Start(0x410), b"\x7f\x13"),
+    Row("minix", MagicOffset::Start(0x410), b"\x8f\x13"),
+    Row("minix", MagicOffset::Start(0x410), b"h$"),
+    Row("minix", MagicOffset::Start(0x410), b"x$"),
+    Row("minix", MagicOffset::Start(0x418), b"ZM"),
+    Row("befs", MagicOffset::Start(0x220), b"BFS1"),
+    Row("befs", MagicOffset::Start(0x220), b"1SFB"),
+    Row("bfs", MagicOffset::Start(0), b"\xce\xfa\xad\x1b"),
+    Row("hpfs", MagicOffset::Start(0x2000), b"I\xe8\x95\xf9"),
+    Row("vxfs", MagicOffset::Start(0x400), b"\xf5\xfc\x01\xa5"),
+    Row("ubi", MagicOffset::Start(0), b"UBI#"),
+    Row("ubifs", MagicOffset::Start(0), b"1\x18\x10\x06"),
+    Row("zonefs", MagicOffset::Start(0), b"SFOZ"),
+    Row("VMFS", MagicOffset::Start(0x200000), b"^\xf1\xab/"),
+    Row("VMFS_volume_member", MagicOffset::Start(0x100000), b"\x0d\xd0\x01\xc0"),
+    Row("swap", MagicOffset::Start(0xff6), b"SWAPSPACE2"),
+    Row("swap", MagicOffset::Start(0xff6), b"SWAP-SPACE"),
+    Row("swsuspend", MagicOffset::Start(0xff6), b"S1SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xff6), b"S2SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xff6), b"ULSUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xff6), b"LINHIB0001"),
+    Row("swap", MagicOffset::Start(0x1ff6), b"SWAPSPACE2"),
+    Row("swap", MagicOffset::Start(0x1ff6), b"SWAP-SPACE"),
+    Row("swsuspend", MagicOffset::Start(0x1ff6), b"S1SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x1ff6), b"S2SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x1ff6), b"ULSUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x1ff6), b"LINHIB0001"),
+    Row("swap", MagicOffset::Start(0x3ff6), b"SWAPSPACE2"),
+    Row("swap", MagicOffset::Start(0x3ff6), b"SWAP-SPACE"),
+    Row("swsuspend", MagicOffset::Start(0x3ff6), b"S1SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x3ff6), b"S2SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x3ff6), b"ULSUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x3ff6), b"LINHIB0001"),
+    Row("swap", MagicOffset::Start(0x7ff6), b"SWAPSPACE2"),
+    Row("swap", MagicOffset::Start(0x7ff6), b"SWAP-SPACE"),
+    Row("swsuspend", MagicOffset::Start(0x7ff6), b"S1SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x7ff6), b"S2SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x7ff6), b"ULSUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0x7ff6), b"LINHIB0001"),
+    Row("swap", MagicOffset::Start(0xfff6), b"SWAPSPACE2"),
+    Row("swap", MagicOffset::Start(0xfff6), b"SWAP-SPACE"),
+    Row("swsuspend", MagicOffset::Start(0xfff6), b"S1SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xfff6), b"S2SUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xfff6), b"ULSUSPEND"),
+    Row("swsuspend", MagicOffset::Start(0xfff6), b"LINHIB0001"),
+    Row("swsuspend", MagicOffset::Start(0), b"\xed\xc3\x02\xe9\x98V\xe5\x0c"),
+    Row("crypto_LUKS", MagicOffset::Start(0), b"LUKS\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x4000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x8000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x10000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x20000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x40000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x80000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x100000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x200000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", MagicOffset::Start(0x400000), b"SKUL\xba\xbe"),
+    Row("BitLocker", MagicOffset::Start(3), b"-FVE-FS-"),
+    Row("LVM2_member", MagicOffset::Start(0), b"LABELONE"),
+    Row("LVM2_member", MagicOffset::Start(0x200), b"LABELONE"),
+    Row("LVM2_member", MagicOffset::Start(0x400), b"LABELONE"),
+    Row("LVM2_member", MagicOffset::Start(0x600), b"LABELONE"),
+    Row("LVM1_member", MagicOffset::Start(0), b"HM"),
+    Row("DM_snapshot_cow", MagicOffset::Start(0), b"SnAp"),
+    Row("DM_verity_hash", MagicOffset::Start(0), b"verity\x00\x00"),
+    Row("DM_integrity", MagicOffset::Start(0), b"integrt\x00"),
+    Row("stratis", MagicOffset::Start(0x204), b"!Stra0tis\x86\xff\x02^Arh"),
+    Row("stratis", MagicOffset::Start(0x1204), b"!Stra0tis\x86\xff\x02^Arh"),
+    Row("linux_raid_member", MagicOffset::Start(0), b"\xfcN+\xa9"),
+    Row("linux_raid_member", MagicOffset::Start(0x1000), b"\xfcN+\xa9"),
+    Row("linux_raid_member", MagicOffset::MdEndSuperblock, b"\xfcN+\xa9"),
+    Row("linux_raid_member", MagicOffset::MdOldSuperblock, b"\xfcN+\xa9"),
+    Row("ddf_raid_member", MagicOffset::End(512), b"\xde\x11\xde\x11"),
+    Row("ddf_raid_member", MagicOffset::End(131584), b"\xde\x11\xde\x11"),
+    Row("isw_raid_member", MagicOffset::End(1024), b"Intel Raid ISM Cfg Sig. "),
+    Row("lsi_mega_raid_member", MagicOffset::End(512), b"$XIDE$"),
+    Row("nvidia_raid_member", MagicOffset::End(1024), b"NVIDIA"),
+    Row("adaptec_raid_member", MagicOffset::End(512), b"7\xfcM\x1e"),
+    Row("silicon_medley_raid_member", MagicOffset::End(416), b"\x00\x00\x00/"),
+    Row("jmicron_raid_member", MagicOffset::End(512), b"JM"),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(32256), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(130560), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(131072), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(8192), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(204288), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(302592), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(345600), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(376320), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(466432), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(498688), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(507392), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(486912), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", MagicOffset::End(1580544), b"Promise Technology, Inc."),
+    Row("hpt45x_raid_member", MagicOffset::End(5632), b"\xf3\x16xZ"),
+    Row("hpt45x_raid_member", MagicOffset::End(5632), b"\xfd\x16xZ"),
+    Row("hpt37x_raid_member", MagicOffset::Start(0x1220), b"\xf0\x16xZ"),
+    Row("hpt37x_raid_member", MagicOffset::Start(0x1220), b"\xfd\x16xZ"),
+    Row("ceph_bluestore", MagicOffset::Start(0), b"bluestore block device"),
+    Row("drbd", MagicOffset::End(4036), b"\x83\x74\x02\x6b"),
+    Row("drbd", MagicOffset::End(4036), b"\x83\x74\x02\x6c"),
+    Row("drbd", MagicOffset::End(4036), b"\x83\x74\x02\x6d"),
+    Row("vdo", MagicOffset::Start(0), b"dmvdo001"),
+    Row("gpt", MagicOffset::Start(0x200), b"EFI PART"),
+    Row("gpt", MagicOffset::Start(0x1000), b"EFI PART"),
+    Row("gpt", MagicOffset::End(512), b"EFI PART"),
+    Row("gpt", MagicOffset::End(4096), b"EFI PART"),
+    Row("mac", MagicOffset::Start(0x200), b"PM\x00\x00"),
+    Row("bsd", MagicOffset::Start(0x200), b"WEV\x82"),
+    Row("bsd", MagicOffset::Start(0x40), b"WEV\x82"),
+    Row("sgi", MagicOffset::Start(0), b"\x0b\xe5\xa9A"),
+    Row("sun", MagicOffset::Start(0x1fc), b"\xda\xbe"),
+    Row("dos", MagicOffset::Start(0x1fe), b"U\xaa"),
 ];
 
-/// Uberblocks of ZFS stand in an array of 128 KiB, one for each transaction, so any of them may be
-/// the first that is there. Their first eight bytes, in either byte order. The array is the second
-/// half of a label of 256 KiB; two labels stand at the start and two at the end.
+/// A label of ZFS has 256 KiB; two labels are at the start of a device and two at its end. The second half of a label is
+/// an array of uberblocks, one per transaction, so any of them may be the first valid one. Each begins with the magic
+/// number in either byte order.
 const ZFS_LABEL_BYTES: u64 = 256 << 10;
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
 
-/// Names whose magic number of two bytes counts whatever else is found.
+/// Names whose magic number of two bytes always counts.
 const COMMON: [&str; 2] = ["ext", "dos"];
 
-/// Marks whose own sector ends like a partition table of the PC.
+/// Signatures whose sector ends like an MBR.
 const OWN_BOOT_SECTOR: [&str; 5] = ["gpt", "vfat", "ntfs", "exfat", "BitLocker"];
 
-/// The marks on the device or file at `path`, in the table's order; each kind once.
+/// The depth to which partition tables are followed: a partition may contain the image of a disk.
+const DEPTH_MAX: u32 = 2;
+
+/// Returns the signatures on the device or file at `path` and in its partitions.
 ///
 /// # Errors
-/// It could not be opened or read. A device that ends before a mark's place is not an error.
+/// It cannot be opened or read. A device that ends before the offset of a signature is not an error.
 pub fn signatures(path: &Path) -> io::Result<Vec<Signature>> {
-    signatures_in(&mut File::open(path)?)
+    signatures_of(&File::open(path)?)
 }
 
-/// The same of anything that can be read.
+/// Returns the signatures of an open device or file: its own in the table's order, each kind once, then those of its
+/// partitions in the order of their offsets.
 ///
 /// # Errors
-/// It could not be read.
+/// It cannot be read.
+pub fn signatures_of(mut device: &File) -> io::Result<Vec<Signature>> {
+    // A file has no sector size.
+    let sector_bytes = rustix::fs::ioctl_blksszget(device).map_or(512, u64::from);
+    let size_bytes = device.seek(SeekFrom::End(0))?;
+    let mut found = Vec::new();
+    let whole = 0..size_bytes;
+    let mut level = vec![whole];
+    for depth in 0..=DEPTH_MAX {
+        let mut next = Vec::new();
+        for range in level {
+            let begin = range.start;
+            let mut part = Part::new(&mut device, range);
+            let marks = signatures_in(&mut part)?;
+            found.extend(marks.iter().map(|mark| Signature { kind: mark.kind, offset: begin + mark.offset }));
+            if depth < DEPTH_MAX {
+                let within = partitions(&mut part, sector_bytes)?;
+                next.extend(within.into_iter().map(|within| begin + within.start..begin + within.end));
+            }
+        }
+        level = next;
+    }
+    Ok(found)
+}
+
+/// Returns the signatures of a device or image, without those of its partitions.
+///
+/// # Errors
+/// It cannot be read.
 pub fn signatures_in(device: &mut (impl Read + Seek)) -> io::Result<Vec<Signature>> {
     let size_bytes = device.seek(SeekFrom::End(0))?;
     let head = read(device, 0, (2 * ZFS_LABEL_BYTES).min(size_bytes))?;
@@ -270,22 +305,22 @@ fn read(device: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result
     Ok(bytes)
 }
 
-impl Place {
+impl MagicOffset {
     fn offset(&self, size_bytes: u64) -> Option<u64> {
         match self {
-            Place::Start(offset) => Some(*offset),
-            Place::End(distance) => (size_bytes & !0x1ff).checked_sub(*distance),
-            Place::MdOldSuperblock => (size_bytes & !0xffff).checked_sub(0x1_0000),
-            Place::MdEndSuperblock => Some(size_bytes.checked_sub(0x2000)? & !0xfff),
+            MagicOffset::Start(offset) => Some(*offset),
+            MagicOffset::End(distance) => (size_bytes & !0x1ff).checked_sub(*distance),
+            MagicOffset::MdOldSuperblock => (size_bytes & !0xffff).checked_sub(0x1_0000),
+            MagicOffset::MdEndSuperblock => Some(size_bytes.checked_sub(0x2000)? & !0xfff),
         }
     }
 }
 
-/// Which of the filesystems with ext's magic number it is, by its features.
+/// Returns which of the filesystems with ext's magic number it is, by its features.
 ///
 /// Source: `libblkid/src/superblocks/ext.c`: a journal's own device is jbd; without a journal and
-/// without features that ext2 does not know it is ext2; with a journal and none that ext3 does not
-/// know, ext3; else ext4.
+/// without features beyond those of ext2 it is ext2; with a journal and no features beyond those of ext3,
+/// ext3; otherwise ext4.
 fn ext_variant(head: &[u8]) -> &'static str {
     let word = |at: usize| {
         let bytes = head.get(0x400 + at..0x400 + at + 4).unwrap_or(&[0; 4]);
@@ -307,7 +342,7 @@ fn ext_variant(head: &[u8]) -> &'static str {
     }
 }
 
-/// The place of the first uberblock in any of the four labels.
+/// Returns the offset of the first uberblock in any of the four labels.
 fn zfs_uberblock(device: &mut (impl Read + Seek), head: &[u8], size_bytes: u64) -> io::Result<Option<u64>> {
     let whole = size_bytes / ZFS_LABEL_BYTES * ZFS_LABEL_BYTES;
     let at_end = |labels: u64| whole.checked_sub(labels * ZFS_LABEL_BYTES);
@@ -345,7 +380,7 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    /// Large enough for the mark that stands furthest from the start, that of LUKS2 at 4 MiB.
+    /// Large enough for the signature with the largest offset from the start, LUKS2 at 4 MiB.
     const SIZE: u64 = 5 << 20;
 
     fn with(offset: u64, magic: &[u8]) -> Vec<u8> {
@@ -388,7 +423,7 @@ mod tests {
         }
     }
 
-    /// Goal: ext2, ext3, ext4 and a journal's own device are told apart as `blkid` does it.
+    /// Goal: ext2, ext3, ext4 and a journal's own device are distinguished as by `blkid`.
     /// Method: the features that `mke2fs -t` sets for each, in an otherwise empty superblock.
     #[test]
     fn the_kinds_of_ext_are_told_apart_by_their_features() {
@@ -414,7 +449,7 @@ mod tests {
         assert_eq!(kinds(with(0x410, minix)), ["minix"]);
         let mut image = with(0x438, b"\x53\xef");
         image[0x410..0x412].copy_from_slice(minix);
-        assert_eq!(kinds(image), ["ext2"], "the count of free inodes is no filesystem");
+        assert_eq!(kinds(image), ["ext2"], "the count of free inodes is not a signature");
     }
 
     #[test]
@@ -427,6 +462,30 @@ mod tests {
             image[offset..offset + magic.len()].copy_from_slice(magic);
             assert_eq!(kinds(image), [kind]);
         }
+    }
+
+    /// Method: a table with one partition, which contains ext4 and a table of its own with a swap partition.
+    #[test]
+    fn marks_in_partitions_are_found_where_the_tables_place_them() {
+        let mut image = vec![0; SIZE as usize];
+        let mut write_table = |sector: usize, first: u32, count: u32| {
+            let table = &mut image[sector * 512 + 446..(sector + 1) * 512];
+            table[4] = 0x83;
+            table[8..12].copy_from_slice(&first.to_le_bytes());
+            table[12..16].copy_from_slice(&count.to_le_bytes());
+            table[64..].copy_from_slice(b"\x55\xaa");
+        };
+        write_table(0, 2048, 4096);
+        write_table(2048, 1024, 1024);
+        let (outer, inner) = (2048 * 512, 3072 * 512);
+        image[outer + 0x438..outer + 0x43a].copy_from_slice(b"S\xef");
+        image[inner + 0xff6..inner + 0x1000].copy_from_slice(b"SWAPSPACE2");
+        let mut file = tempfile::tempfile().expect("a file");
+        std::io::Write::write_all(&mut file, &image).expect("an image");
+        let mark = |kind, offset: usize| Signature { kind, offset: offset as u64 };
+        let expected =
+            [mark("dos", 510), mark("ext2", outer + 0x438), mark("dos", outer + 510), mark("swap", inner + 0xff6)];
+        assert_eq!(signatures_of(&file).expect("an image can be read"), expected);
     }
 
     #[test]

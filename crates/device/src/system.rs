@@ -1,4 +1,4 @@
-//! Where `/proc` and `/sys` are: on this machine, or in a folder that holds a copy of another's.
+//! The root of `/proc` and `/sys`: of this machine, or of a directory with a copy from another one.
 
 use crate::identity::{self, PathIdentity};
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use trueio_model::Fact;
 
-/// A machine to be asked: this one, or a recorded one.
+/// The machine whose facts are read: this one, or a recorded one.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
-    /// Paths of a recorded machine; `None` on the running one, where the kernel is asked.
+    /// The paths of a recorded machine; `None` for the running one.
     paths: Option<BTreeMap<PathBuf, PathIdentity>>,
 }
 
@@ -24,33 +24,32 @@ impl System {
 
     /// A copy of a machine's `/proc` and `/sys` under `root`.
     ///
-    /// What `stat` would say of paths is read from `root/paths`, one line a path, four columns and
-    /// the path: kind (`file`, `directory`, `block`, `character`), the filesystem's device number,
-    /// its own device number (`-` unless it is a device), its size in bytes. Empty lines and lines
-    /// that begin with `#` are skipped. What else only a running kernel knows (free space, direct
-    /// I/O) is unknown on a recorded machine.
+    /// The identities of paths are read from `root/paths`, one line per path, four columns and the path: kind (`file`,
+    /// `directory`, `block`, `character`), the filesystem's device number, its own device number (`-` unless it is a
+    /// device), its size in bytes. Empty lines and lines that begin with `#` are skipped. Facts that only a running
+    /// kernel provides (free space, direct I/O) are unknown on a recorded machine.
     ///
     /// # Errors
-    /// `root/paths` could not be read, or a line of it was not understood.
+    /// `root/paths` cannot be read, or contains an invalid line.
     pub fn recorded(root: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(root)?;
         let text = fs::read_to_string(root.join("paths"))?;
         let paths = identity::parse_recorded(&text)
-            .map_err(|line| io::Error::new(io::ErrorKind::InvalidData, format!("not understood: `{line}`")))?;
+            .map_err(|line| io::Error::new(io::ErrorKind::InvalidData, format!("invalid line: `{line}`")))?;
         Ok(Self { root, paths: Some(paths) })
     }
 
-    /// True on the running machine.
+    /// Returns whether this is the running machine.
     pub fn is_live(&self) -> bool {
         self.paths.is_none()
     }
 
-    /// Where `path` of the machine is found on this one.
+    /// Returns where `path` of the machine is on this one.
     pub fn locate(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// What `stat` says of a path.
+    /// Returns the identity of a path, as `stat` does.
     pub(crate) fn identify(&self, path: &Path) -> io::Result<PathIdentity> {
         match &self.paths {
             None => identity::live(path),
@@ -58,12 +57,12 @@ impl System {
         }
     }
 
-    /// The whole text of a file, without the white space around it.
+    /// Returns the text of a file, without surrounding white space.
     pub(crate) fn read(&self, path: &str) -> io::Result<String> {
         fs::read_to_string(self.locate(path)).map(|text| text.trim().to_owned())
     }
 
-    /// The bytes of a file: a few of sysfs are not text.
+    /// Returns the bytes of a file: a few files of sysfs are not text.
     pub(crate) fn read_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         fs::read(self.locate(path))
     }
@@ -72,7 +71,7 @@ impl System {
         self.locate(path).exists()
     }
 
-    /// Names in a directory, sorted; empty if there is no such directory.
+    /// Returns the names in a directory, sorted; empty if it does not exist.
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -81,37 +80,37 @@ impl System {
         names
     }
 
-    /// A path of the machine with every link followed.
+    /// Returns the canonical form of a path of the machine.
     pub(crate) fn resolve(&self, path: &str) -> io::Result<String> {
         let real = fs::canonicalize(self.locate(path))?;
         let below = real.strip_prefix(&self.root).unwrap_or(&real);
         Ok(format!("/{}", below.display()))
     }
 
-    /// A file's content as a fact; the file is its source.
+    /// Parses a file's content as a fact, whose source is the file.
     pub(crate) fn fact<T>(&self, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
         match self.read(path) {
             Ok(text) => match parse(&text) {
                 Some(value) => Fact::known(value, path),
                 None if text.is_empty() => Fact::unknown(format!("{path} is empty")),
-                None => Fact::unknown(format!("{path} holds `{text}`, which is not understood")),
+                None => Fact::unknown(format!("{path} contains `{text}`, which cannot be parsed")),
             },
             Err(error) => Fact::unknown(why_not(path, &error)),
         }
     }
 
-    /// A file's content as a number.
+    /// Parses a file's content as a number.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Fact<T> {
         self.fact(path, |text| text.parse().ok())
     }
 
-    /// A file's content as text; empty text is no answer.
+    /// Returns a file's content as text; unknown if it is empty.
     pub(crate) fn text(&self, path: &str) -> Fact<String> {
         self.fact(path, |text| (!text.is_empty()).then(|| text.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 }
 
-/// Why a file gave no fact.
+/// Returns why a file could not be read, in a sentence.
 pub(crate) fn why_not(path: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => format!("{path} does not exist"),

@@ -1,4 +1,4 @@
-//! A target's facts: what it is, where it lies, and whether direct I/O can be had on it.
+//! The facts of a target: its kind, its filesystem and disks, and whether it supports direct I/O.
 
 use crate::error::DeviceError;
 use crate::identity::PathIdentity;
@@ -11,22 +11,23 @@ use std::fs::File;
 use std::path::Path;
 use trueio_direct::{AlignmentSource, Answer, Probe, ProbeError, Support};
 use trueio_model::{
-    AtomicWriteFacts, DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts, TargetFacts, TargetKind,
+    AtomicWriteFacts, DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts, FilesystemKind, LayerKind,
+    TargetFacts, TargetKind,
 };
 
-/// What the thing at `path` is, and everything between it and the disks.
+/// Returns the facts of the target at `path` and of all layers between it and the disks.
 ///
-/// Links are followed. A path that does not exist yet has no facts: ask its directory.
+/// Links are followed. A path that does not exist yet has no facts; use its directory.
 ///
 /// # Errors
-/// [`DeviceError::Path`] if it cannot be looked at, [`DeviceError::Kind`] if it holds no data (a
-/// pipe), [`DeviceError::Kernel`] without `/proc`. Facts that are missing are not an error.
+/// [`DeviceError::Path`] if the path cannot be read, [`DeviceError::Kind`] if it stores no data (a pipe),
+/// [`DeviceError::Kernel`] without `/proc`. Missing facts are not an error.
 pub fn target_facts(system: &System, path: &Path) -> Result<TargetFacts, DeviceError> {
     facts_of(system, path, AskDirectory::Yes)
 }
 
-/// As [`target_facts`], but a directory is not asked about direct I/O: no file is made in it. Nothing
-/// is opened for writing.
+/// Like [`target_facts`], but does not probe a directory for direct I/O: no file is created in it, and nothing is opened
+/// for writing.
 ///
 /// # Errors
 /// As [`target_facts`].
@@ -34,7 +35,7 @@ pub fn target_facts_unasked(system: &System, path: &Path) -> Result<TargetFacts,
     facts_of(system, path, AskDirectory::No)
 }
 
-/// Whether a file without a name may be made in a directory.
+/// Whether an unnamed file may be created in a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AskDirectory {
     Yes,
@@ -52,13 +53,13 @@ fn facts_of(system: &System, path: &Path, ask: AskDirectory) -> Result<TargetFac
         TargetKind::CharacterDevice => {}
         TargetKind::Directory | TargetKind::File => {
             filesystem = mount_of(&mounts, &identity).map(|mount| filesystem_facts(system, &identity, mount));
-            let name = if kind == TargetKind::File { "file" } else { "directory" };
-            stack.descend_from_path(name, &identity);
+            let layer = if kind == TargetKind::File { LayerKind::File } else { LayerKind::Directory };
+            stack.descend_from_path(layer, &identity);
         }
     }
     let Stack { layers, disks, .. } = stack;
     let direct = if kind == TargetKind::Directory && ask == AskDirectory::No {
-        not_asked("it was not asked".to_owned(), filesystem.as_ref(), &disks)
+        not_probed("it was not probed".to_owned(), filesystem.as_ref(), &disks)
     } else {
         direct_facts(system, &identity, kind, filesystem.as_ref(), &disks)
     };
@@ -105,8 +106,8 @@ fn filesystem_facts(system: &System, identity: &PathIdentity, mount: &Mount) -> 
     }
 }
 
-/// Asks about direct I/O. A directory is asked through a file without a name that is made in it
-/// and gone at once: new files inherit the directory's flags (`chattr +j`, `+C`), and these decide.
+/// Probes direct I/O. In a directory, an unnamed temporary file is probed: new files inherit the directory's flags
+/// (`chattr +j`, `+C`), which decide.
 fn direct_facts(
     system: &System,
     identity: &PathIdentity,
@@ -115,23 +116,23 @@ fn direct_facts(
     disks: &[DiskFacts],
 ) -> DirectFacts {
     if !system.is_live() {
-        return not_asked("a recorded machine cannot be asked".to_owned(), filesystem, disks);
+        return not_probed("a recorded machine cannot be probed".to_owned(), filesystem, disks);
     }
     let probe = match kind {
-        TargetKind::CharacterDevice => return not_asked("a character device".to_owned(), filesystem, disks),
+        TargetKind::CharacterDevice => return not_probed("a character device".to_owned(), filesystem, disks),
         TargetKind::File | TargetKind::BlockDevice => trueio_direct::probe(&identity.path),
         TargetKind::Directory => match nameless_file(&identity.path) {
             Ok(file) => trueio_direct::probe_file(&file),
             Err(error) => {
-                let why = format!("no file could be made in this directory to ask ({error})");
-                return not_asked(why, filesystem, disks);
+                let why = format!("no file could be created in this directory to probe it ({error})");
+                return not_probed(why, filesystem, disks);
             }
         },
     };
     match probe {
         Ok(probe) => from_probe(&probe),
-        Err(ProbeError::Io { source, .. }) => not_asked(format!("it could not be asked ({source})"), filesystem, disks),
-        Err(error) => not_asked(error.to_string(), filesystem, disks),
+        Err(ProbeError::Io { source, .. }) => not_probed(format!("probing failed ({source})"), filesystem, disks),
+        Err(error) => not_probed(error.to_string(), filesystem, disks),
     }
 }
 
@@ -161,7 +162,7 @@ fn from_probe(probe: &Probe) -> DirectFacts {
                 Fact::known(facts, ATOMIC_SOURCE)
             }
             (Answer::No, None) => Fact::known(AtomicWriteFacts { min_bytes: 0, max_bytes: 0 }, ATOMIC_SOURCE),
-            (_, None) => Fact::unknown(format!("{ATOMIC_SOURCE} says nothing of it here")),
+            (_, None) => Fact::unknown(format!("{ATOMIC_SOURCE} does not report it")),
         },
     }
 }
@@ -169,10 +170,10 @@ fn from_probe(probe: &Probe) -> DirectFacts {
 /// Linux 6.11.
 const ATOMIC_SOURCE: &str = "statx(2) STATX_WRITE_ATOMIC";
 
-/// What is left when nothing could be asked: filesystems that keep their files in memory have no
-/// direct I/O, and elsewhere the largest logical sector of the disks is what a transfer needs.
-fn not_asked(why: String, filesystem: Option<&FilesystemFacts>, disks: &[DiskFacts]) -> DirectFacts {
-    let in_memory = filesystem.is_some_and(|f| matches!(f.kind.as_str(), "tmpfs" | "ramfs"));
+/// Returns the facts without a probe: filesystems that keep their files in memory have no direct I/O; for others, the
+/// required alignment is the largest logical sector of the disks.
+fn not_probed(why: String, filesystem: Option<&FilesystemFacts>, disks: &[DiskFacts]) -> DirectFacts {
+    let in_memory = filesystem.is_some_and(|f| matches!(f.kind, FilesystemKind::Tmpfs | FilesystemKind::Ramfs));
     if in_memory {
         let number = || Fact::known(1, AlignmentSource::NotNeeded.to_string());
         return DirectFacts {

@@ -1,11 +1,10 @@
-//! USB disks: what they are, what they offer, and why the kernel drives them the way it does.
+//! USB disks: their properties, the transports they offer, and why the kernel chose the present one.
 //!
-//! Everything is read through [`crate::System`], so a recorded machine answers as a running one.
-//! Nothing is written and no device is opened: this works without privileges, and says what more
-//! root would have shown.
+//! Everything is read through [`crate::System`], so recorded machines are supported, too. Nothing is written and no
+//! device is opened: no privileges are needed, and facts that only root can read are listed as unseen.
 //!
-//! Cannot see: how a disk is attached inside its enclosure; the cable, except by the speed that was
-//! agreed on; what a hub in between does to the signal.
+//! Cannot see: how a disk is attached inside its enclosure; the cable, except by the negotiated speed; the effect of a
+//! hub on the signal.
 
 mod bridges;
 mod decision;

@@ -1,27 +1,27 @@
-//! The UUID of a filesystem: what stays when the device gets another name.
+//! The UUID of a filesystem, which stays the same when the device gets another name.
 //!
-//! Asked in this order: the kernel itself (`FS_IOC_GETFSUUID`, Linux 6.9, needs no privileges);
-//! sysfs, where btrfs shows its UUID as a directory; udev's links in `/dev/disk/by-uuid`; and, on
-//! the running machine, the superblock, which takes the right to read the device.
+//! Sources, in this order: the kernel (`FS_IOC_GETFSUUID`, Linux 6.9, needs no privileges); sysfs, where btrfs has a
+//! directory named by its UUID; udev's links in `/dev/disk/by-uuid`; on the running machine the superblock, for which
+//! the device must be readable.
 //!
-//! Cannot see: a filesystem that has none (FAT has a short serial number, which only udev's link
-//! shows); whether somebody copied the filesystem with its UUID to another disk.
+//! Cannot see: whether the filesystem was copied to another disk with its UUID. FAT has no UUID but a short serial
+//! number, which only udev's link shows.
 //!
 //! Source: Linux `include/uapi/linux/fs.h` (`struct fsuuid2`); util-linux `libblkid/src/superblocks/`
-//! (places of UUIDs), checked here against `mkfs.ext4`.
+//! (offsets of UUIDs), compared with `mkfs.ext4` by the tests below.
 
 use crate::identity::{DeviceNumber, PathIdentity};
 use crate::mounts::Mount;
+use crate::numbers::{btrfs_devices, devices_of};
 use crate::signature::signatures_in;
-use crate::stack::{btrfs_devices, devices_of};
 use crate::system::System;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use trueio_model::Fact;
+use trueio_model::{Fact, FilesystemKind};
 
-/// The UUID of the filesystem that `identity` lies on.
+/// Returns the UUID of the filesystem of `identity`.
 pub(crate) fn filesystem_uuid(system: &System, identity: &PathIdentity, mount: &Mount) -> Fact<String> {
     if system.is_live()
         && let Some(uuid) = ask_kernel(&identity.path).or_else(|| ask_kernel(&mount.mount_point))
@@ -29,7 +29,7 @@ pub(crate) fn filesystem_uuid(system: &System, identity: &PathIdentity, mount: &
         return Fact::known(uuid, "ioctl FS_IOC_GETFSUUID");
     }
     let devices = devices_of(system, mount);
-    if mount.kind == "btrfs" {
+    if mount.kind == FilesystemKind::Btrfs {
         let found = system.list("/sys/fs/btrfs").into_iter().find(|name| {
             let members = btrfs_devices(system, name);
             members.iter().any(|member| devices.contains(member))
@@ -39,7 +39,7 @@ pub(crate) fn filesystem_uuid(system: &System, identity: &PathIdentity, mount: &
         }
     }
     let Some(&device) = devices.first() else {
-        return Fact::unknown(format!("the kernel does not say, and {} has no device that could be read", mount.kind));
+        return Fact::unknown(format!("the kernel does not report it, and {} has no readable device", mount.kind));
     };
     const LINKS: &str = "/dev/disk/by-uuid";
     for name in system.list(LINKS) {
@@ -58,12 +58,12 @@ fn superblock(system: &System, (major, minor): DeviceNumber) -> Fact<String> {
     let path = format!("/dev/block/{major}:{minor}");
     match File::open(&path).and_then(|mut device| uuid_in(&mut device)) {
         Ok(Some(uuid)) => Fact::known(uuid, format!("superblock of {path}")),
-        Ok(None) => Fact::unknown(format!("{path} has no superblock with a UUID that is known here")),
+        Ok(None) => Fact::unknown(format!("{path} has no known superblock with a UUID")),
         Err(error) => Fact::unknown(format!("no link in /dev/disk/by-uuid, and {path} could not be read ({error})")),
     }
 }
 
-/// Asks the kernel through an open file or directory; `None` if it has no answer.
+/// Reads the UUID from the kernel through an open file or directory; `None` if it does not provide it.
 fn ask_kernel(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -78,13 +78,13 @@ fn ask_kernel(path: &Path) -> Option<String> {
     // SAFETY: the request fills exactly one `struct fsuuid2`, whose layout `FsUuid` has: 17 bytes,
     // which is also the size in the request's number.
     let getter = unsafe { rustix::ioctl::Getter::<GET_FS_UUID, FsUuid>::new() };
-    // SAFETY: the descriptor is open, and a filesystem that does not know the request says ENOTTY.
+    // SAFETY: the descriptor is open, and a filesystem without this request returns ENOTTY.
     let answer = unsafe { rustix::ioctl::ioctl(&file, getter) }.ok()?;
-    // Shorter ones are not UUIDs and need their filesystem's own way of writing.
+    // Shorter values are not UUIDs; each filesystem has its own format for them.
     (answer.length == 16).then(|| text(&answer.bytes)).flatten()
 }
 
-/// The UUID in the superblock of a device or image; `None` if there is no superblock that is known.
+/// Returns the UUID in the superblock of a device or image; `None` without a known superblock.
 fn uuid_in(device: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
     const PLACES: [(&str, u64); 6] =
         [("ext2", 0x468), ("ext3", 0x468), ("ext4", 0x468), ("xfs", 32), ("btrfs", 0x1_0020), ("f2fs", 0x46c)];
@@ -98,7 +98,7 @@ fn uuid_in(device: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
     Ok(text(&bytes))
 }
 
-/// As everybody writes it: 8-4-4-4-12 hexadecimal digits. All zeros are no UUID.
+/// Formats a UUID as 8-4-4-4-12 hexadecimal digits; `None` for zeros.
 fn text(bytes: &[u8; 16]) -> Option<String> {
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
@@ -112,7 +112,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn the_uuid_that_mkfs_was_told_is_read_from_the_superblock() {
+    fn the_uuid_set_by_mkfs_is_read_from_the_superblock() {
         let image = tempfile::NamedTempFile::new().expect("a file");
         image.as_file().set_len(8 << 20).expect("a sparse file");
         let wanted = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
@@ -139,13 +139,16 @@ mod tests {
     fn the_kernel_and_the_superblock_agree_where_both_answer() {
         let system = System::live();
         let mounts = crate::mounts(&system).expect("mounts");
-        for mount in mounts.iter().filter(|mount| matches!(mount.kind.as_str(), "ext4" | "xfs" | "btrfs")) {
-            let (Some(said), Some(&device)) = (ask_kernel(&mount.mount_point), devices_of(&system, mount).first())
+        for mount in mounts
+            .iter()
+            .filter(|mount| matches!(mount.kind, FilesystemKind::Ext4 | FilesystemKind::Xfs | FilesystemKind::Btrfs))
+        {
+            let (Some(reported), Some(&device)) = (ask_kernel(&mount.mount_point), devices_of(&system, mount).first())
             else {
                 continue;
             };
             if let Some(read) = superblock(&system, device).value {
-                assert_eq!(said, read, "{}", mount.mount_point.display());
+                assert_eq!(reported, read, "{}", mount.mount_point.display());
             }
         }
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 use trueio_device::{HolderKind, Holders, System, signatures, target_facts, who_holds};
+use trueio_model::LayerKind;
 use trueio_testkit::{Loop, Mount, folder, skip, tool as run};
 
 fn image(folder: &TempDir, size_bytes: u64) -> String {
@@ -33,10 +34,10 @@ fn is_mounted(holders: &Holders, device: &str) -> bool {
     holders.found.iter().any(|holder| holder.device == device && matches!(holder.kind, HolderKind::Mounted { .. }))
 }
 
-/// Goal: a mounted device is recognised in every disguise, and is free again afterwards.
-/// Method: ext4 on a loop device; asked through the device, a link, a node under another name, a
-/// second loop device on the same file, a loop device over the loop device; mounted here, then only
-/// in the mount namespace of another process.
+/// Goal: a mounted device is detected under each of its names, and is free again after the unmount.
+/// Method: ext4 on a loop device. The holders are read by the device, a link, a node with another name, a second loop
+/// device on the same file, and a loop device on the loop device. It is mounted here, then only in the mount namespace
+/// of another process.
 #[test]
 fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
     let folder = folder();
@@ -45,8 +46,8 @@ fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
         Ok(device) => device,
         Err(why) => return skip("loop", &why),
     };
-    run("mkfs.ext4", &["-q", &device.device]).expect("mkfs.ext4");
-    assert_eq!(holders(device.path()), Holders::default(), "nobody uses it yet");
+    device.make_ext4();
+    assert_eq!(holders(device.path()), Holders::default(), "it is not in use yet");
 
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(device.path(), &link).expect("a link");
@@ -66,7 +67,7 @@ fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
     assert!(holders(device.path()).found.iter().any(|holder| holder.kind == HolderKind::Claimed));
     let facts = target_facts(&System::live(), &mount.path).expect("facts");
     assert_eq!(facts.disks[0].name, device.name());
-    assert!(facts.stack.iter().any(|layer| layer.kind == "file" && layer.name == image), "{:?}", facts.stack);
+    assert!(facts.stack.iter().any(|layer| layer.kind == LayerKind::File && layer.name == image), "{:?}", facts.stack);
     drop(mount);
     assert!(!is_mounted(&holders(device.path()), device.name()));
 
@@ -92,10 +93,10 @@ fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
     drop(elsewhere);
 }
 
-/// Goal: what the tools of this machine make is found, and called what `blkid` calls it.
-/// Method: each tool on an image of its own; `blkid` asked afresh (`-p`), without its cache.
+/// Goal: the signatures that this machine's tools write are found under the names that `blkid` reports.
+/// Method: each tool on an image of its own; `blkid -p`, which does not use its cache.
 #[test]
-fn every_tool_leaves_a_mark_that_is_known_by_the_name_that_blkid_gives_it() {
+fn the_signature_that_each_tool_writes_has_the_same_name_as_in_blkid() {
     let tools: [(&str, &[&str], &str, u64); 13] = [
         ("mkfs.ext2", &["-q"], "ext2", 16),
         ("mkfs.ext3", &["-q"], "ext3", 16),

@@ -6,7 +6,7 @@ mod tree;
 use tree::recorded;
 use trueio_device::disk_facts;
 use trueio_device::usb::{usb_facts_of_block, usb_report};
-use trueio_model::{UsbDisk, UsbReport, UsbTransport};
+use trueio_model::{ScsiState, UsbDisk, UsbReport, UsbTransport};
 
 fn report(name: &str) -> UsbReport {
     usb_report(&recorded(&format!("usb/{name}")).system)
@@ -37,13 +37,13 @@ fn a_disk_that_offers_both_is_seen_on_uas_with_all_its_facts() {
     assert_eq!(blocks.len(), 1);
     assert_eq!((blocks[0].name.as_str(), blocks[0].address.as_str()), ("sda", "0:0:0:0"));
     assert_eq!(blocks[0].model.value.as_deref(), Some("TRUEIO SIMDISK"));
-    assert_eq!((blocks[0].size_bytes.value, blocks[0].state.value.as_deref()), (Some(64 << 20), Some("running")));
+    assert_eq!((blocks[0].size_bytes.value, blocks[0].state.value), (Some(64 << 20), Some(ScsiState::Running)));
     assert_eq!(blocks[0].mounts, [] as [&str; 0]);
     assert_eq!(report.unseen, [] as [&str; 0]);
 }
 
 #[test]
-fn the_same_disk_on_bot_still_offers_uas_and_hides_what_it_is() {
+fn the_same_disk_on_bot_still_offers_uas_and_hides_its_properties() {
     let machine = recorded("usb/dual-on-bot");
     let usb = usb_facts_of_block(&machine.system, "sda").expect("a USB disk");
     assert_eq!((usb.transport, usb.offers_uas(), usb.queue_depth.value), (UsbTransport::Bot, Some(true), Some(1)));
@@ -65,7 +65,7 @@ fn a_disk_without_a_driver_is_listed_without_a_block_device() {
 }
 
 #[test]
-fn four_kinds_of_disks_are_told_apart_by_what_they_offer() {
+fn four_kinds_of_disks_are_distinguished_by_their_alternate_settings() {
     let report = report("four-kinds");
     let seen = |serial: &str| {
         let usb = &disk(&report, serial).usb;
@@ -86,7 +86,7 @@ fn a_usb_3_disk_on_a_usb_2_link_is_known_where_the_kernel_gives_its_capabilities
     assert_eq!((slow.link_mbit_per_s.value, slow.port_mbit_per_s.value), (Some(480.0), Some(5000.0)));
     assert_eq!(slow.can_superspeed.value, Some(true), "{}", slow.can_superspeed.source);
     assert_eq!(disk(&new, "SIM1").usb.can_superspeed.value, Some(true), "a SuperSpeed link is proof enough");
-    // Linux 6.1 has no `bos_descriptors`: not known, and that is said.
+    // Linux 6.1 has no `bos_descriptors`: the fact is unknown, and its source states why.
     let old = report("four-kinds");
     let slow = &disk(&old, "SIM3").usb;
     assert_eq!(slow.can_superspeed.value, None);
@@ -94,7 +94,7 @@ fn a_usb_3_disk_on_a_usb_2_link_is_known_where_the_kernel_gives_its_capabilities
 }
 
 #[test]
-fn mounts_of_partitions_stand_beside_the_disk_and_its_twin_has_none() {
+fn mounts_of_partitions_are_listed_with_their_disk_and_not_with_its_twin() {
     let report = report("twins-in-use");
     assert_eq!(disk(&report, "TWIN1").blocks[0].mounts, ["/mnt"]);
     assert_eq!(disk(&report, "TWIN2").blocks[0].mounts, [] as [&str; 0]);
@@ -104,13 +104,24 @@ fn mounts_of_partitions_stand_beside_the_disk_and_its_twin_has_none() {
 fn the_counters_of_a_disk_that_hung_are_read_as_hexadecimal() {
     let report = report("hung");
     let block = &disk(&report, "SIM1").blocks[0];
-    assert_eq!(block.state.value.as_deref(), Some("offline"));
+    assert_eq!(block.state.value, Some(ScsiState::Offline));
     assert_eq!(block.timeout_count.value, Some(1));
     assert!(block.done_count.value > Some(9), "{:?}", block.done_count);
 }
 
+/// Goal: a disk in a state that a later kernel may add is not taken for one that runs.
 #[test]
-fn a_device_that_is_not_authorized_shows_no_interface_and_a_machine_without_usb_says_how_it_was_looked() {
+fn a_state_that_is_not_known_is_not_the_running_one() {
+    let state = |text| ScsiState::parse(text).map(|state| (state, state.to_string()));
+    assert_eq!(state("running"), Some((ScsiState::Running, "running".into())));
+    assert_eq!(state("frozen"), Some((ScsiState::Other, "other".into())));
+    assert_eq!(state(""), None);
+    let of_record: ScsiState = serde_json::from_str("\"frozen\"").expect("a state");
+    assert_eq!(of_record, ScsiState::Other);
+}
+
+#[test]
+fn a_device_that_is_not_authorized_has_no_interface_and_a_machine_without_usb_lists_what_was_read() {
     let none = report("none");
     assert_eq!((none.disks.len(), none.tree.len()), (0, 0));
     assert!(none.looked[0].contains("/sys/bus/usb/devices"), "{:?}", none.looked);

@@ -1,9 +1,8 @@
 //! The kernel's decision between UAS and BOT on recorded machines, rule by rule.
 //!
-//! The trees were recorded in virtual machines whose kernels took these decisions, so a rule is held
-//! to what a kernel did: where nothing was changed by hand, the transport that the rules lead to is
-//! the transport that was found. The recorded machines have no module files; [`install`] puts the
-//! entries of Debian's 6.1 there that the rules need.
+//! The trees were recorded in virtual machines whose kernels took these decisions, so each rule is compared with a
+//! kernel: in an unedited tree, the transport that the rules lead to is the recorded one. The recorded machines have no
+//! module files; [`install`] creates modules with the entries of Debian's 6.1 that the rules need.
 
 #[path = "tree/module.rs"]
 mod staged;
@@ -12,13 +11,13 @@ mod tree;
 use std::fs;
 use tree::{Machine, recorded};
 use trueio_device::usb::{explain, quirks, unauthorized_disks, usb_report};
-use trueio_model::{UsbAnswer, UsbExplanation, UsbTransport};
+use trueio_model::{UsbAnswer, UsbExplanation, UsbRuleName as Rule, UsbTransport, UsbTroubleKind as Kind};
 
 const RELEASE: &str = "6.1.0-56-amd64";
 const IGNORE_UAS: u64 = quirks::IGNORE_UAS;
 
-/// Entries of (match, vendor, product, lowest and highest release, flags) of Debian's 6.1.192, read
-/// out of its modules: what the tests below need of 26 and 362.
+/// Entries of (match, vendor, product, lowest and highest release, flags) from the modules of Debian's 6.1.192: those
+/// that the tests below need, of 26 and 362.
 const OF_BOTH: [(u16, u16, u16, u16, u16, u64); 3] = [
     (0x0f, 0x2537, 0x1068, 0x0000, 0x9999, IGNORE_UAS),
     (0x0f, 0x0984, 0x0301, 0x0128, 0x0128, IGNORE_UAS),
@@ -53,17 +52,17 @@ fn of(name: &str, serial: &str) -> UsbExplanation {
 }
 
 #[track_caller]
-fn answer(explanation: &UsbExplanation, rule: &str) -> UsbAnswer {
+fn answer(explanation: &UsbExplanation, rule: Rule) -> UsbAnswer {
     let found = explanation.rules.iter().find(|found| found.name == rule);
     found.unwrap_or_else(|| panic!("no rule {rule} in {:#?}", explanation.rules)).answer
 }
 
-/// The rules lead to what the kernel did, and this rule decided.
+/// Asserts that the rules lead to the transport that the kernel chose, and that this rule decided.
 #[track_caller]
-fn assert_decided(explanation: &UsbExplanation, transport: UsbTransport, rule: Option<&str>) {
+fn assert_decided(explanation: &UsbExplanation, transport: UsbTransport, rule: Option<Rule>) {
     assert_eq!(explanation.disk.usb.transport, transport, "what the kernel did");
     assert_eq!(explanation.expected, Some(transport), "{:#?}", explanation.rules);
-    assert_eq!(explanation.decided_by.as_deref(), rule, "{:#?}", explanation.rules);
+    assert_eq!(explanation.decided_by, rule, "{:#?}", explanation.rules);
     assert!(!explanation.conclusion.contains("but the kernel's rules"), "{}", explanation.conclusion);
 }
 
@@ -81,7 +80,7 @@ fn a_disk_that_no_rule_forbids_runs_on_uas() {
 #[test]
 fn rule_a_device_that_offers_no_uas_runs_on_bot() {
     let found = of("four-kinds", "SIM2");
-    assert_decided(&found, Bot, Some("offers"));
+    assert_decided(&found, Bot, Some(Rule::Offers));
     assert!(found.conclusion.contains("no alternate setting for UAS"), "{}", found.conclusion);
     assert!(found.ways.is_empty(), "nothing can be changed: {:?}", found.ways);
 }
@@ -92,12 +91,12 @@ fn rule_uas_without_its_four_pipes_is_not_offered() {
     install(&machine);
     let path = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/descriptors");
     let mut bytes = fs::read(&path).expect("descriptors");
-    // The last pipe usage descriptor says data-in again, not data-out.
+    // The last pipe usage descriptor is data-in again, not data-out.
     let at = bytes.len() - 2;
     assert_eq!(bytes[at - 2..], [4, 0x24, 4, 0]);
     bytes[at] = 3;
     fs::write(&path, bytes).expect("descriptors");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("offers"));
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some(Rule::Offers));
 }
 
 #[test]
@@ -105,28 +104,28 @@ fn rule_a_kernel_with_uas_whose_module_is_missing_leaves_the_disk_without_a_driv
     let machine = recorded("usb/no-uas-module");
     for serial in ["SIM0", "SIM1", "SIM3"] {
         let found = explained(&machine, serial);
-        assert_decided(&found, NoDriver, Some("module"));
+        assert_decided(&found, NoDriver, Some(Rule::Module));
         assert!(found.ways[0].commands.iter().any(|command| command.contains("uas")), "{:?}", found.ways);
     }
-    assert_decided(&explained(&machine, "SIM2"), Bot, Some("offers"));
-    // The configuration says the same, where it is there.
+    assert_decided(&explained(&machine, "SIM2"), Bot, Some(Rule::Offers));
+    // The kernel's configuration, if it is readable, leads to the same result.
     let boot = machine.folder.path().join("boot");
     fs::create_dir_all(&boot).expect("a folder");
     fs::write(boot.join(format!("config-{RELEASE}")), "CONFIG_USB_STORAGE=m\nCONFIG_USB_UAS=m\n").expect("a file");
     let found = explained(&machine, "SIM0");
-    assert_decided(&found, NoDriver, Some("module"));
+    assert_decided(&found, NoDriver, Some(Rule::Module));
     assert!(found.conclusion.contains("was built with UAS, and no module"), "{}", found.conclusion);
 }
 
 #[test]
-fn rule_a_module_that_modprobe_is_told_not_to_load_is_named_by_file_and_line() {
+fn rule_a_module_that_modprobe_does_not_load_is_reported_with_file_and_line() {
     let machine = recorded("usb/no-uas-module");
     install(&machine);
     let folder = machine.folder.path().join("etc/modprobe.d");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("usb.conf"), "# from a forum\nblacklist uas\n").expect("a file");
     let found = explained(&machine, "SIM0");
-    assert_decided(&found, NoDriver, Some("module"));
+    assert_decided(&found, NoDriver, Some(Rule::Module));
     assert!(found.conclusion.contains("/etc/modprobe.d/usb.conf line 2"), "{}", found.conclusion);
     assert!(found.ways[0].commands.iter().any(|command| command == "modprobe uas"), "{:?}", found.ways);
 }
@@ -140,23 +139,23 @@ fn rule_a_kernel_that_was_built_without_uas_gives_the_disk_to_bot() {
     }
     let module = format!("lib/modules/{RELEASE}/kernel/drivers/usb/storage/uas.ko");
     fs::remove_file(machine.folder.path().join(module)).expect("a module");
-    // The disk itself tells, if no quirk explains that it is on BOT.
+    // The disk on BOT shows how the kernel was built, if no quirk explains its transport.
     let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
     assert_eq!(fs::read_to_string(&quirks).expect("quirks").trim(), "1209:0001:u");
-    assert_eq!(answer(&explained(&machine, "SIM1"), "module"), UsbAnswer::NotSeen);
+    assert_eq!(answer(&explained(&machine, "SIM1"), Rule::Module), UsbAnswer::NotSeen);
     fs::write(&quirks, "\n").expect("a file");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
-    // So does the kernel's configuration.
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some(Rule::KernelWithoutUas));
+    // The kernel's configuration shows it, too.
     let boot = machine.folder.path().join("boot");
     fs::create_dir_all(&boot).expect("a folder");
     fs::write(boot.join(format!("config-{RELEASE}")), "CONFIG_USB_STORAGE=m\n# CONFIG_USB_UAS is not set\n").expect("");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some(Rule::KernelWithoutUas));
 }
 
 #[test]
-fn rule_the_users_quirk_gives_the_disk_to_bot_and_the_way_back_is_named() {
+fn rule_the_users_quirk_puts_the_disk_on_bot_and_the_undo_is_listed() {
     let found = of("user-quirk", "SIM1");
-    assert_decided(&found, Bot, Some("user_quirk"));
+    assert_decided(&found, Bot, Some(Rule::UserQuirk));
     assert!(found.conclusion.contains("`1209:0001:u`"), "{}", found.conclusion);
     assert_eq!(found.ways[0].commands[0], "trueio usb switch sda uas");
     assert!(found.ways[0].undo.contains(&format!("echo '1209:0001:u' > {}", trueio_device::usb::QUIRKS)));
@@ -166,50 +165,50 @@ fn rule_the_users_quirk_gives_the_disk_to_bot_and_the_way_back_is_named() {
 #[test]
 fn rule_the_drivers_tables_are_read_from_the_installed_modules() {
     let found = of("built-in-rules", "S1");
-    assert_decided(&found, Bot, Some("built_in_table"));
+    assert_decided(&found, Bot, Some(Rule::BuiltInTable));
     assert_eq!(found.ways[0].quirk.as_deref(), Some("2537:1068:"), "an entry without flags forces UAS");
     let of_storage_alone = of("more-built-in-rules", "S1");
-    assert_decided(&of_storage_alone, Bot, Some("built_in_table"));
-    assert!(of_storage_alone.conclusion.contains("uas itself would take it"), "{}", of_storage_alone.conclusion);
+    assert_decided(&of_storage_alone, Bot, Some(Rule::BuiltInTable));
+    assert!(of_storage_alone.conclusion.contains("uas itself would accept it"), "{}", of_storage_alone.conclusion);
 }
 
 #[test]
-fn without_the_modules_files_the_log_tells_that_a_table_decided() {
+fn without_the_modules_files_the_log_shows_that_a_table_decided() {
     let machine = recorded("usb/built-in-rules");
     let found = explained(&machine, "S1");
-    assert_decided(&found, Bot, Some("built_in_table"));
-    assert!(found.conclusion.contains("the kernel's log says"), "{}", found.conclusion);
-    // A line that came long after the disk was plugged in may be a switch's: it tells nothing.
+    assert_decided(&found, Bot, Some(Rule::BuiltInTable));
+    assert!(found.conclusion.contains("the kernel logged"), "{}", found.conclusion);
+    // A line that was written long after the disk was plugged in may result from a switch, so it is not used.
     let log = machine.folder.path().join("dev/kmsg");
     let text = fs::read_to_string(&log).expect("the log");
     let late = text.replace("[    2.387461] usb 2-1: UAS is ignored", "[   99.387461] usb 2-1: UAS is ignored");
     assert_ne!(text, late, "the line was recorded at that time");
     fs::write(&log, late).expect("the log");
     assert_eq!(explained(&machine, "S1").expected, None);
-    // With neither it is said that this is not known, and nothing is guessed.
+    // With neither source, the result is unknown and nothing is guessed.
     fs::remove_file(machine.folder.path().join("dev/kmsg")).expect("the log");
     let found = explained(&machine, "S1");
     assert_eq!(found.expected, None);
-    assert_eq!(answer(&found, "built_in_table"), UsbAnswer::NotSeen);
-    assert!(found.conclusion.contains("not known"), "{}", found.conclusion);
+    assert_eq!(answer(&found, Rule::BuiltInTable), UsbAnswer::NotSeen);
+    assert!(found.conclusion.contains("cannot be determined"), "{}", found.conclusion);
     assert!(found.unseen.iter().any(|line| line.contains("uas.ko")), "{:?}", found.unseen);
 }
 
 #[test]
-fn rule_asmedias_chips_are_told_apart_by_power_link_and_streams() {
-    assert_decided(&of("built-in-rules", "S2"), Bot, Some("asmedia"));
+fn rule_asmedias_chips_are_distinguished_by_power_link_and_streams() {
+    assert_decided(&of("built-in-rules", "S2"), Bot, Some(Rule::Asmedia));
     let asm1153 = of("built-in-rules", "S3");
     assert_decided(&asm1153, Uas, None);
-    assert_eq!(answer(&asm1153, "asmedia"), UsbAnswer::Allows);
+    assert_eq!(answer(&asm1153, Rule::Asmedia), UsbAnswer::Allows);
     let asm1053 = of("built-in-rules", "S4");
     assert_decided(&asm1053, Uas, None);
     assert_eq!(asm1053.ways[0].quirk.as_deref(), Some("174c:55aa:gu"), "the 240 sectors are kept");
-    assert_decided(&of("more-built-in-rules", "S3"), Bot, Some("asmedia"));
+    assert_decided(&of("more-built-in-rules", "S3"), Bot, Some(Rule::Asmedia));
 }
 
 #[test]
 fn rule_one_enclosure_of_hiksemi_is_barred_by_its_names() {
-    assert_decided(&of("more-built-in-rules", "S2"), Bot, Some("hiksemi"));
+    assert_decided(&of("more-built-in-rules", "S2"), Bot, Some(Rule::Hiksemi));
 }
 
 #[test]
@@ -225,12 +224,12 @@ fn rule_a_controller_without_streams_gives_a_superspeed_disk_to_bot() {
     let machine = recorded("usb/no-streams");
     install(&machine);
     let found = explained(&machine, "VHCI1");
-    assert_decided(&found, Bot, Some("streams"));
+    assert_decided(&found, Bot, Some(Rule::Streams));
     assert!(found.conclusion.contains("does not support streams"), "{}", found.conclusion);
     assert_eq!(found.ways[0].quirk, None, "no quirk helps");
-    // Without the log the driver's name tells.
+    // Without the log, the driver's name decides.
     fs::remove_file(machine.folder.path().join("dev/kmsg")).expect("the log");
-    assert_decided(&explained(&machine, "VHCI1"), Bot, Some("streams"));
+    assert_decided(&explained(&machine, "VHCI1"), Bot, Some(Rule::Streams));
 }
 
 #[test]
@@ -241,7 +240,7 @@ fn rule_a_controller_whose_streams_the_kernel_does_not_use_is_known_by_its_numbe
     fs::write(pci.join("vendor"), "0x1b6f\n").expect("a file");
     fs::write(pci.join("device"), "0x7023\n").expect("a file");
     let found = explained(&machine, "SIM1");
-    assert_decided(&found, Bot, Some("streams"));
+    assert_decided(&found, Bot, Some(Rule::Streams));
     assert!(found.conclusion.contains("Etron EJ168"), "{}", found.conclusion);
 }
 
@@ -252,7 +251,7 @@ fn rule_a_controller_without_scatter_gather_gives_the_disk_to_bot() {
     let driver = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/driver");
     fs::remove_file(&driver).expect("a link");
     std::os::unix::fs::symlink("../../../bus/platform/drivers/dwc2", &driver).expect("a link");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("scatter_gather"));
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some(Rule::ScatterGather));
 }
 
 #[test]
@@ -262,15 +261,15 @@ fn rule_synologys_own_switch_decides_where_it_is_not_yes() {
     let folder = machine.folder.path().join("etc.defaults");
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join("synoinfo.conf"), "unique=\"synology_geminilake_920+\"\nsupport_uasp=\"no\"\n").expect("");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("synology"));
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some(Rule::Synology));
     fs::write(folder.join("synoinfo.conf"), "support_uasp=\"yes\"\n").expect("");
-    assert_eq!(answer(&explained(&machine, "SIM1"), "synology"), UsbAnswer::Allows);
+    assert_eq!(answer(&explained(&machine, "SIM1"), Rule::Synology), UsbAnswer::Allows);
 }
 
 #[test]
 fn rule_an_interface_that_is_not_authorized_has_no_driver() {
     let found = of("interface-not-authorized", "SIM2");
-    assert_decided(&found, NoDriver, Some("authorized"));
+    assert_decided(&found, NoDriver, Some(Rule::Authorized));
     // The device is authorized: it is neither authorized again nor barred by the undo.
     let authorized = |value: u8| format!("echo {value} > /sys/bus/usb/devices/2-2:1.0/authorized");
     assert_eq!(found.ways[0].commands, [authorized(1), "echo 2-2:1.0 > /sys/bus/usb/drivers_probe".to_owned()]);
@@ -285,7 +284,7 @@ fn rule_a_device_that_is_not_authorized_is_explained_though_it_shows_no_interfac
     assert_eq!(disks.iter().map(|disk| disk.usb.interface.as_str()).collect::<Vec<_>>(), ["2-1:1.0"]);
     assert_eq!((disks[0].usb.offers_uas(), disks[0].usb.offers_bot()), (Some(true), Some(true)));
     let found = explain(&machine.system, &report, &disks[0]);
-    assert_decided(&found, NoDriver, Some("authorized"));
+    assert_decided(&found, NoDriver, Some(Rule::Authorized));
     assert_eq!(found.ways[0].commands, ["echo 1 > /sys/bus/usb/devices/2-1/authorized"]);
     assert_eq!(found.ways[0].undo, ["echo 0 > /sys/bus/usb/devices/2-1/authorized"]);
     let other = recorded("usb/dual");
@@ -293,24 +292,20 @@ fn rule_a_device_that_is_not_authorized_is_explained_though_it_shows_no_interfac
 }
 
 #[test]
-fn rule_a_usb_2_link_does_not_keep_a_disk_from_uas_but_is_named() {
+fn rule_a_usb_2_link_does_not_prevent_uas_but_is_listed() {
     let found = of("linux-6.12", "SIM2");
     assert_decided(&found, Uas, None);
     assert!(found.notes.iter().any(|note| note.starts_with("a USB 3 disk on a link of 480")), "{:?}", found.notes);
-    assert_eq!(answer(&found, "streams"), UsbAnswer::DoesNotApply);
-    // Linux 6.1 does not give the capabilities; the version that the disk gives itself tells most of it.
+    assert_eq!(answer(&found, Rule::Streams), UsbAnswer::DoesNotApply);
+    // Linux 6.1 does not provide the capability descriptors; the USB version that the disk reports is a strong hint.
     let found = of("four-kinds", "SIM3");
-    assert!(
-        found.notes.iter().any(|note| note.contains("says USB 2.10 of itself, as USB 3 disks do")),
-        "{:?}",
-        found.notes
-    );
-    // A version below that tells nothing, and that is said.
+    assert!(found.notes.iter().any(|note| note.contains("reports USB 2.10, as USB 3 disks do")), "{:?}", found.notes);
+    // A lower version is no hint, and the note reports that it is unknown.
     let machine = recorded("usb/four-kinds");
     let version = fs::canonicalize(machine.folder.path().join("sys/bus/usb/devices/1-4")).expect("1-4").join("version");
     fs::write(version, " 2.01\n").expect("a file");
     let found = explained(&machine, "SIM3");
-    assert!(found.notes.iter().any(|note| note.contains("is not known on this kernel")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.contains("this kernel does not show")), "{:?}", found.notes);
 }
 
 #[test]
@@ -319,12 +314,12 @@ fn rule_a_quirk_u_on_a_device_that_offers_nothing_else_leaves_it_without_a_drive
     install(&machine);
     fs::write(machine.folder.path().join("sys/module/usb_storage/parameters/quirks"), "1209:0001:u\n").expect("");
     let found = explained(&machine, "SIM1");
-    assert_eq!((found.expected, found.decided_by.as_deref()), (Some(NoDriver), Some("user_quirk")));
+    assert_eq!((found.expected, found.decided_by), (Some(NoDriver), Some(Rule::UserQuirk)));
     assert!(found.conclusion.contains("but the kernel's rules lead to no driver"), "{}", found.conclusion);
 }
 
 #[test]
-fn an_entry_without_flags_takes_the_tables_bar_away_and_that_is_said() {
+fn an_entry_without_flags_removes_the_tables_flag_and_the_conclusion_reports_it() {
     let machine = recorded("usb/built-in-rules");
     install(&machine);
     let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
@@ -337,21 +332,21 @@ fn an_entry_without_flags_takes_the_tables_bar_away_and_that_is_said() {
 }
 
 #[test]
-fn a_quirk_that_drops_what_the_kernel_knows_is_named() {
+fn a_quirk_that_removes_flags_of_the_kernels_table_is_reported() {
     let machine = recorded("usb/built-in-rules");
     install(&machine);
     fs::write(machine.folder.path().join("sys/module/usb_storage/parameters/quirks"), "0bc2:1234:u\n").expect("");
     let found = explained(&machine, "S5");
-    let rule = found.rules.iter().find(|rule| rule.name == "user_quirk").expect("a rule");
-    assert!(rule.fact.contains("takes away") && rule.fact.contains("no ATA pass-through"), "{}", rule.fact);
+    let rule = found.rules.iter().find(|rule| rule.name == Rule::UserQuirk).expect("a rule");
+    assert!(rule.fact.contains("removes") && rule.fact.contains("no ATA pass-through"), "{}", rule.fact);
 }
 
 #[test]
 fn resets_and_aborts_are_counted_from_the_log_and_the_disk_that_was_given_up_is_named() {
     let found = of("hung", "SIM1");
-    let count = |kind: &str| found.troubles.iter().find(|trouble| trouble.kind == kind).map(|trouble| trouble.count);
-    assert_eq!((count("abort"), count("reset"), count("bus_reset")), (Some(2), Some(2), Some(2)));
-    assert_eq!(count("offlined"), Some(1));
+    let count = |kind: Kind| found.troubles.iter().find(|trouble| trouble.kind == kind).map(|trouble| trouble.count);
+    assert_eq!((count(Kind::Abort), count(Kind::Reset), count(Kind::BusReset)), (Some(2), Some(2), Some(2)));
+    assert_eq!(count(Kind::Offlined), Some(1));
     assert!(found.notes.iter().any(|note| note.contains("1 of")), "{:?}", found.notes);
     assert!(found.notes.iter().any(|note| note.contains("sda is offline")), "{:?}", found.notes);
     assert!(of("dual", "SIM1").troubles.is_empty());
@@ -367,15 +362,15 @@ fn the_troubles_of_one_twin_are_not_the_others() {
     text.push_str("[  100.3] I/O error, dev sdab, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2\n");
     text.push_str("[  100.4] usb 2-1.1: reset high-speed USB device number 9 using xhci_hcd\n");
     fs::write(&log, text).expect("the log");
-    let kinds = |serial: &str| -> Vec<(String, u64)> {
+    let kinds = |serial: &str| -> Vec<(Kind, u64)> {
         explained(&machine, serial).troubles.into_iter().map(|trouble| (trouble.kind, trouble.count)).collect()
     };
-    assert_eq!(kinds("TWIN1"), [("bus_reset".to_owned(), 1), ("io_error".to_owned(), 1)]);
+    assert_eq!(kinds("TWIN1"), [(Kind::BusReset, 1), (Kind::IoError, 1)]);
     assert_eq!(kinds("TWIN2"), []);
 }
 
 #[test]
-fn what_bot_hides_is_said_on_bot_only() {
+fn facts_that_bot_hides_are_listed_on_bot_only() {
     let hidden = of("user-quirk", "SIM1").hidden;
     let joined = hidden.join("\n");
     for words in ["rotational", "physical sectors of 512", "no serial number of the disk", "one command at a time"] {
@@ -384,8 +379,8 @@ fn what_bot_hides_is_said_on_bot_only() {
     assert!(of("user-quirk", "SIM2").hidden.is_empty());
 }
 
-/// Goal: nobody is sent into the trap that makes the disk vanish.
-/// Method: every explanation of every recorded disk, as its document and so everything printed of it.
+/// Goal: no explanation advises to blacklist `uas`, which would leave the disk without a driver.
+/// Method: the JSON document of every explanation of every recorded disk.
 #[test]
 fn keeping_the_module_from_loading_is_never_advised() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/usb");

@@ -1,4 +1,4 @@
-//! Overwrites a page so that a power loss leaves the old one or the new one, where that can be had:
+//! Overwrites a page so that a power loss leaves the old one or the new one, if atomic writes are supported:
 //! `cargo run --example atomic_write -- NEW-FILE`. *(Linux 6.11 or later; XFS does it on any disk since 6.16)*
 //!
 //! Atomic is not durable: a flush comes after it.

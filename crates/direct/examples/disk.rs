@@ -1,4 +1,4 @@
-//! Prints what a disk says about itself, and whether somebody uses it: `cargo run --example disk -- /dev/sdX`.
+//! Prints the facts that a disk reports, and whether it is in use: `cargo run --example disk -- /dev/sdX`.
 //! It only reads, and needs permission to.
 
 use std::error::Error;
@@ -17,12 +17,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("rotates   {}", facts.is_rotational.map_or("not known", |yes| if yes { "yes" } else { "no" }));
     match (&facts.serial, facts.serial_source) {
         (Some(serial), Some(source)) => println!("serial    {serial} ({source})"),
-        _ => println!("serial    none told"),
+        _ => println!("serial    not reported"),
     }
     println!("direct    {}: {}", disk.granted(), disk.alignment());
     drop(disk);
     match options.exclusive(true).open(&path) {
-        Ok(_) => println!("in use    by nobody who would say so"),
+        Ok(_) => println!("in use    no"),
         Err(OpenError::Busy { .. }) => println!("in use    yes"),
         Err(error) => println!("in use    not known: {error}"),
     }

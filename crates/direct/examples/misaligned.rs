@@ -1,4 +1,4 @@
-//! Shows what is said of a transfer that direct I/O does not allow: `cargo run --example misaligned -- NEW-FILE`.
+//! Prints the error of a misaligned direct transfer: `cargo run --example misaligned -- NEW-FILE`.
 //!
 //! The same call would fail with a bare `EINVAL` on one filesystem, be buffered in silence on the next, and work by
 //! chance on a third.

@@ -1,5 +1,5 @@
-//! Says how much of a file is in the page cache, takes it out, and reads past the cache: `cargo run --example
-//! page_cache -- FILE`. *(not on Windows, which does not tell)*
+//! Prints how much of a file is in the page cache, evicts it, and reads past the cache: `cargo run --example
+//! page_cache -- FILE`. *(not on Windows, which has no such call)*
 
 use std::error::Error;
 use std::fs::File;
@@ -8,10 +8,10 @@ use trueio_direct::{FlushLevel, evict, flush, residency};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = PathBuf::from(std::env::args_os().nth(1).ok_or("which file?")?);
-    // For writing too, so that the kernel tells who does not own it.
+    // For writing, too: the kernel then reports residency to other users than the owner.
     let file = File::options().read(true).write(true).open(path)?;
     let before = residency(&file, 0, 0)?;
-    println!("{} of {} pages cached, says {}", before.cached_pages, before.file_pages, before.source);
+    println!("{} of {} pages cached ({})", before.cached_pages, before.file_pages, before.source);
     if let Some(dirty) = before.dirty_pages {
         println!("{dirty} of them dirty");
     }

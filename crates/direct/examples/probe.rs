@@ -1,4 +1,4 @@
-//! Prints what each path given offers, and who says so: `cargo run --example probe -- /srv/data /dev/sda`.
+//! Prints what each given path offers, and the source of that: `cargo run --example probe -- /srv/data /dev/sda`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
-//! Puts a record of any length at any place of a file that takes whole blocks only, and reads it back:
+//! Writes a record of any length at any offset of a file that requires whole blocks, and reads it back:
 //! `cargo run --example unaligned_record -- NEW-FILE`.
 //!
-//! This reads blocks, changes them and writes them whole. It is not atomic: where records must stand alone, align them.
+//! This reads blocks, changes them and writes them whole. It is not atomic: align records that must not affect each other.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,43 +1,43 @@
-//! What direct I/O demands of an address, a length and an offset, and the check before the call.
+//! The alignment that direct I/O requires of address, length and offset, and the check before the call.
 //!
-//! A misaligned direct transfer has three fates, depending on the filesystem: it fails with
-//! `EINVAL` and does not say which of the three numbers was wrong; it is quietly carried out
-//! through the page cache; or it just works, and fails on the next machine or with the next size.
-//! (Linux 6.18 was seen to take any address as long as the buffer lies within one page: 512 bytes
-//! from an odd address are written, 4,096 are refused. Wine takes everything.) So the check is made
-//! here, before the call, from numbers that the kernel gave, and its answer names the number.
+//! The outcome of a misaligned direct transfer depends on the filesystem. It fails with `EINVAL`, which does not name
+//! the misaligned part; or it silently uses the page cache; or it succeeds, and fails on another machine or with another
+//! size. (Linux 6.18 accepted any address as long as the buffer lay within one page: 512 bytes at an odd address were
+//! written, 4,096 were refused. Wine accepts everything.) This check runs before the call, uses the values that
+//! the kernel reports, and names the misaligned part.
 //!
-//! Cannot see: what nobody reports. An unknown alignment ([`None`]) is not checked at all; use
-//! [`Alignment::or_assumed`] to check against a cautious guess instead.
+//! Limits: an unknown alignment ([`None`]) is not checked. [`Alignment::or_assumed`] fills it with a cautious guess.
 //!
 //! Source: statx(2), `stx_dio_mem_align`, `stx_dio_offset_align`, `stx_dio_read_offset_align`.
 
 use std::fmt;
 
-/// The alignment assumed by [`Alignment::or_assumed`] where nobody reports one: 4,096 bytes.
+/// The alignment that [`Alignment::or_assumed`] assumes where none is reported: 4,096 bytes.
 ///
 /// Sectors in use are 512 or 4,096 bytes, and 4,096 is a multiple of both. Filesystems with larger
-/// blocks exist (64 KiB pages, ZFS records), so this is a guess and is named one.
+/// blocks exist (64 KiB pages, ZFS records), so [`AlignmentSource::Assumed`] marks it as a guess.
 pub const ASSUMED_ALIGNMENT_BYTES: u32 = 4096;
 
-/// What direct I/O on one file demands, in bytes. Numbers are above zero; of memory always, and of
-/// offsets nearly always, they are powers of two (an XFS realtime extent need not be).
+/// The alignment that direct I/O on one file requires, in bytes.
 ///
-/// [`None`] means that nobody said. It never means "no demand": that is `Some(1)`.
+/// Values are above zero. For memory they are always powers of two; for offsets nearly always (an XFS realtime extent
+/// may have another size).
+///
+/// [`None`] means unknown. It never means "no requirement": that is `Some(1)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// The address of every buffer is a multiple of this.
+    /// Multiple required of the address of each buffer.
     pub memory_bytes: Option<u32>,
-    /// Offset and length of every write are multiples of this.
+    /// Multiple required of the offset and length of each write.
     pub write_offset_bytes: Option<u32>,
-    /// Offset and length of every read are multiples of this. It may be finer than for writes
-    /// (a filesystem that copies on write can read sectors and must write blocks).
+    /// Multiple required of the offset and length of each read. It may be smaller than for writes: a
+    /// copy-on-write filesystem can read sectors and must write blocks.
     pub read_offset_bytes: Option<u32>,
-    /// On whose word these numbers stand.
+    /// Source of these values.
     pub source: AlignmentSource,
 }
 
-/// Who said what the alignment is. Its `Display` is a sentence without a full stop.
+/// Source of an alignment. `Display` writes a phrase for use in parentheses ("reported by statx").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AlignmentSource {
@@ -45,17 +45,17 @@ pub enum AlignmentSource {
     Statx,
     /// XFS itself, through the older `XFS_IOC_DIOINFO` (Linux).
     XfsDioInfo,
-    /// The logical sector size of the device below; the filesystem did not say.
+    /// The logical sector size of the underlying device, because the filesystem reports no alignment.
     SectorSize,
-    /// The block size that the filesystem reports for itself; neither it nor a device said more.
+    /// The filesystem's block size, because neither the filesystem nor a device reports an alignment.
     FilesystemBlock,
     /// Windows, through `FileStorageInfo` or a storage query on the device.
     StorageQuery,
-    /// Nobody: a cautious guess of [`ASSUMED_ALIGNMENT_BYTES`].
+    /// No source: a cautious guess of [`ASSUMED_ALIGNMENT_BYTES`].
     Assumed,
-    /// The transfers go through the page cache, which takes any alignment.
+    /// Transfers use the page cache, which accepts any alignment.
     NotNeeded,
-    /// Nobody, and nothing was guessed.
+    /// No source, and no guess.
     Unknown,
 }
 
@@ -64,34 +64,34 @@ impl fmt::Display for AlignmentSource {
         f.write_str(match self {
             Self::Statx => "reported by statx",
             Self::XfsDioInfo => "reported by XFS (XFS_IOC_DIOINFO)",
-            Self::SectorSize => "taken from the device's logical sector, as the filesystem does not say",
+            Self::SectorSize => "taken from the device's logical sector, as the filesystem reports none",
             Self::FilesystemBlock => "taken from the filesystem's block size, as nothing else is reported",
             Self::StorageQuery => "reported by the Windows storage stack",
-            Self::Assumed => "assumed, as nobody reports it",
+            Self::Assumed => "assumed, as none is reported",
             Self::NotNeeded => "not needed, as the page cache is used",
-            Self::Unknown => "not known, as nobody reports it",
+            Self::Unknown => "unknown, as none is reported",
         })
     }
 }
 
 impl Alignment {
-    /// No demand at all: what a buffered file asks for.
+    /// Returns the alignment of a buffered file: none is required.
     pub const fn not_needed() -> Self {
         Self::uniform(1, AlignmentSource::NotNeeded)
     }
 
-    /// Nothing known and nothing guessed.
+    /// Returns an alignment of which nothing is known.
     pub const fn unknown() -> Self {
         Self { memory_bytes: None, write_offset_bytes: None, read_offset_bytes: None, source: AlignmentSource::Unknown }
     }
 
-    /// The same number for memory, writes and reads.
+    /// Returns an alignment with the same value for memory, writes and reads.
     pub const fn uniform(bytes: u32, source: AlignmentSource) -> Self {
         Self { memory_bytes: Some(bytes), write_offset_bytes: Some(bytes), read_offset_bytes: Some(bytes), source }
     }
 
-    /// The same, with [`ASSUMED_ALIGNMENT_BYTES`] in every place that is not known. The source
-    /// becomes [`AlignmentSource::Assumed`] if any number had to be guessed.
+    /// Replaces each unknown value with [`ASSUMED_ALIGNMENT_BYTES`]. The source becomes
+    /// [`AlignmentSource::Assumed`] if any value was replaced.
     #[must_use]
     pub fn or_assumed(&self) -> Self {
         if self.memory_bytes.is_some() && self.write_offset_bytes.is_some() && self.read_offset_bytes.is_some() {
@@ -105,7 +105,7 @@ impl Alignment {
         }
     }
 
-    /// The multiple that offset and length of a write (or of a read) must keep, if it is known.
+    /// Returns the multiple required of offset and length of a write, or of a read; [`None`] if unknown.
     pub fn offset_bytes(&self, write: bool) -> Option<u32> {
         if write { self.write_offset_bytes } else { self.read_offset_bytes }
     }
@@ -125,14 +125,14 @@ impl fmt::Display for Alignment {
     }
 }
 
-/// Which of the three numbers of a transfer is meant.
+/// A part of a transfer that has an alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransferPart {
-    /// Where the buffer lies in memory.
+    /// The address of the buffer.
     Address,
-    /// How many bytes are asked for.
+    /// The number of bytes.
     Length,
-    /// Where in the file they begin.
+    /// The offset in the file.
     Offset,
 }
 
@@ -146,7 +146,7 @@ impl fmt::Display for TransferPart {
     }
 }
 
-/// A transfer that direct I/O on this file does not allow, found before the call.
+/// A misaligned direct transfer, found before the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the {part} of this {}, {}, is not a multiple of {needed_bytes} bytes ({source_of_need})",
@@ -154,19 +154,19 @@ impl fmt::Display for TransferPart {
     PartValue { part: *part, value: *value }
 )]
 pub struct Misaligned {
-    /// Which number is wrong. When several are, the first of address, length, offset.
+    /// The misaligned part; if several are, the first of address, length, offset.
     pub part: TransferPart,
-    /// What that number is.
+    /// Its value.
     pub value: u64,
-    /// What it must be a multiple of, in bytes.
+    /// The multiple that it must have, in bytes.
     pub needed_bytes: u32,
-    /// Whether the transfer is a write.
+    /// True for a write, false for a read.
     pub write: bool,
-    /// Who demands it.
+    /// Source of the requirement.
     pub source_of_need: AlignmentSource,
 }
 
-/// Addresses are read in hexadecimal, lengths and offsets in decimal.
+/// Prints addresses in hexadecimal, lengths and offsets in decimal.
 struct PartValue {
     part: TransferPart,
     value: u64,
@@ -181,13 +181,13 @@ impl fmt::Display for PartValue {
     }
 }
 
-/// Checks one transfer against `alignment` before it is made.
+/// Checks one transfer against `alignment`, without making it.
 ///
-/// `address` is the buffer's, `length` in bytes, `offset` in bytes from the start of the file. A
-/// number whose alignment is unknown is not checked. A length of zero is aligned.
+/// `address` is that of the buffer; `offset` is in bytes from the start of the file. A part whose alignment is unknown
+/// is not checked. A length of zero is aligned.
 ///
 /// # Errors
-/// [`Misaligned`] names the first of address, length and offset that is wrong.
+/// [`Misaligned`] names the first misaligned part: address, length or offset.
 ///
 /// ```
 /// use trueio_direct::{Alignment, AlignmentSource, TransferPart, check_transfer};
@@ -217,7 +217,7 @@ pub fn check_transfer(
     ];
     for (part, value, needed) in parts {
         let Some(needed_bytes) = needed else { continue };
-        // A zero here would be "no direct I/O" taken for an alignment; probing never lets one out.
+        // Zero means "no direct I/O" in some kernel answers; probing never returns it as an alignment.
         assert!(needed_bytes > 0, "an alignment of zero bytes reached the check of a transfer");
         if !value.is_multiple_of(u64::from(needed_bytes)) {
             return Err(Misaligned { part, value, needed_bytes, write, source_of_need: alignment.source });
@@ -226,7 +226,7 @@ pub fn check_transfer(
     Ok(())
 }
 
-/// The greatest multiple of `multiple` that is not above `value`.
+/// Returns the greatest multiple of `multiple` that is not above `value`.
 ///
 /// # Panics
 /// If `multiple` is zero.
@@ -234,7 +234,7 @@ pub const fn round_down(value: u64, multiple: u64) -> u64 {
     value - value % multiple
 }
 
-/// The least multiple of `multiple` that is not below `value`, or [`None`] if it exceeds `u64`.
+/// Returns the least multiple of `multiple` that is not below `value`, or [`None`] if it exceeds `u64`.
 ///
 /// # Panics
 /// If `multiple` is zero.

@@ -1,9 +1,11 @@
-//! The errors of this crate as [`io::Error`], for functions that return one.
+//! Converts the errors of this crate to [`io::Error`].
 //!
-//! The kind is that of the system's error, or the nearest one where the system was not asked. The error itself is the
-//! source: `error.get_ref()` and `downcast` return it.
+//! The kind is that of the system's error, or the nearest one where there is no system error. The original error
+//! is the inner one: `error.get_ref()` and `downcast` return it.
 
-use crate::{AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError};
+use crate::{
+    AtomicError, BufferError, CopyError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
+};
 use std::io::{self, ErrorKind};
 
 macro_rules! into_io {
@@ -23,12 +25,7 @@ into_io! {
         BufferError::OutOfMemory { .. } | BufferError::TooLarge { .. } => ErrorKind::OutOfMemory,
         _ => ErrorKind::InvalidInput,
     },
-    OpenError: |error| match error {
-        OpenError::NothingAsked { .. } | OpenError::NotAFile { .. } => ErrorKind::InvalidInput,
-        OpenError::Refused { .. } | OpenError::Buffers { .. } => ErrorKind::Unsupported,
-        OpenError::Busy { .. } => ErrorKind::ResourceBusy,
-        OpenError::Io { source, .. } => source.kind(),
-    },
+    OpenError: open_kind,
     ProbeError: |error| match error {
         ProbeError::NotAFile { .. } => ErrorKind::InvalidInput,
         ProbeError::Io { source, .. } => source.kind(),
@@ -48,6 +45,22 @@ into_io! {
         DeviceError::Io { source, .. } => source.kind(),
         _ => ErrorKind::InvalidInput,
     },
+    CopyError: |error| match error {
+        CopyError::Exists { .. } => ErrorKind::AlreadyExists,
+        CopyError::SameFile { .. } | CopyError::TooShort { .. } => ErrorKind::InvalidInput,
+        CopyError::Open(error) => open_kind(error),
+        CopyError::Stopped { .. } => ErrorKind::Other,
+        CopyError::Io { source, .. } => source.kind(),
+    },
+}
+
+fn open_kind(error: &OpenError) -> ErrorKind {
+    match error {
+        OpenError::NothingAsked { .. } | OpenError::NotAFile { .. } => ErrorKind::InvalidInput,
+        OpenError::Refused { .. } | OpenError::Buffers { .. } => ErrorKind::Unsupported,
+        OpenError::Busy { .. } => ErrorKind::ResourceBusy,
+        OpenError::Io { source, .. } => source.kind(),
+    }
 }
 
 fn transfer_kind(error: &TransferError) -> ErrorKind {
@@ -64,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_keeps_its_kind_and_itself() {
+    fn a_converted_error_has_its_kind_and_contains_the_original() {
         let error: io::Error = TransferError::EndOfFile { offset: 0, wanted: 2, done: 1 }.into();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
         assert!(error.get_ref().is_some_and(|inner| inner.is::<TransferError>()));

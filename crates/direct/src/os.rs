@@ -1,6 +1,6 @@
-//! One file per system, each with the same functions under the same names.
+//! One file per system, with the same functions.
 //!
-//! Where a system lacks something, its file returns a value that says so, with a sentence.
+//! Where a system has no such call, the function returns an error with a message.
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 mod bsd;
@@ -27,11 +27,26 @@ mod windows;
 #[cfg(windows)]
 use windows as system;
 
-#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
-compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows");
+#[cfg(target_os = "android")]
+compile_error!("trueio-direct does not support Android yet: its calls were never checked there");
+#[cfg(target_os = "netbsd")]
+compile_error!("trueio-direct does not support NetBSD: its O_DIRECT, flush and disk calls are not written");
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "macos",
+    target_os = "freebsd",
+    target_os = "android",
+    target_os = "netbsd",
+    windows
+)))]
+compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
 pub(crate) use system::{
     adopt, device_facts, evict, flush, lock_range, lock_volume, open, preallocate, prefer_huge_pages, probe,
     probe_file, read_at, read_uncached, read_vectored_at, residency, set_nocache, size_bytes, sync_directory, try_lock,
     unlock, unnamed_file, write_at, write_special, write_vectored_at,
 };
+#[cfg(unix)]
+pub(crate) use unix::{is_same_file, next_data, remove_made};
+#[cfg(windows)]
+pub(crate) use windows::{is_same_file, next_data, remove_made};

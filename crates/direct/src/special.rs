@@ -1,79 +1,70 @@
-//! Writes and reads with one more promise each: atomic, uncached, durable.
+//! Atomic writes, uncached reads and writes, and single durable writes.
 //!
-//! | function             | promise                                                    | where                     |
+//! | function             | promise                                                    | available since           |
 //! |----------------------|------------------------------------------------------------|---------------------------|
-//! | [`write_atomic_at`]  | after a power loss all of it is there, or none             | Linux 6.11 (`RWF_ATOMIC`) |
-//! | [`write_uncached_at`], [`read_uncached_at`] | through the page cache, leaving nothing there | Linux 6.14 (`RWF_DONTCACHE`) |
-//! | [`write_dsync_at`]   | this one write is durable, as by `O_DSYNC`                 | Linux 4.7 (`RWF_DSYNC`)   |
+//! | [`write_atomic_at`]  | after a power loss all of the write is on the medium, or none of it | Linux 6.11 (`RWF_ATOMIC`) |
+//! | [`write_uncached_at`], [`read_uncached_at`] | uses the page cache and leaves no page in it | Linux 6.14 (`RWF_DONTCACHE`) |
+//! | [`write_dsync_at`]   | this one write is durable, as with `O_DSYNC`               | Linux 4.7 (`RWF_DSYNC`)   |
 //!
-//! Elsewhere they fail with [`std::io::ErrorKind::Unsupported`], and never do less in silence.
+//! On other systems they fail with [`std::io::ErrorKind::Unsupported`].
 //!
-//! Cannot see: whether the drive keeps the promise of atomicity.
+//! Limits: whether the drive keeps the promise of atomicity is not visible.
 //!
 //! Source: pwritev2(2); Linux `include/uapi/linux/fs.h` for `RWF_DONTCACHE`.
 
 use crate::alignment::Alignment;
-use crate::open::DirectFile;
-use crate::probe::AtomicWrite;
 use crate::transfer::{Transfer, TransferError, go_on};
+use crate::types::{AtomicWrite, DirectFile, Special};
 use std::fs::File;
 
-/// Which promise a write carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
-    Atomic,
-    Uncached,
-    Dsync,
-}
-
-/// Why a write is not atomic here. Numbers are in bytes.
+/// Error of [`write_atomic_at`]. Lengths and offsets are in bytes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AtomicError {
     /// The length is not a power of two.
-    #[error("an atomic write of {length} bytes is not a power of two")]
+    #[error("the length of an atomic write, {length}, is not a power of two")]
     LengthNotPowerOfTwo {
-        /// What was asked for.
+        /// The length.
         length: usize,
     },
-    /// The length is outside what file and device can do.
-    #[error("an atomic write of {length} bytes is outside {min_bytes} to {max_bytes}")]
+    /// The length is outside the limits of file and device.
+    #[error("the length of an atomic write, {length}, is not between {min_bytes} and {max_bytes}")]
     LengthOutside {
-        /// What was asked for.
+        /// The length.
         length: usize,
-        /// The smallest that can be done.
+        /// The smallest possible length.
         min_bytes: u32,
-        /// The largest that can be done.
+        /// The largest possible length.
         max_bytes: u32,
     },
     /// The offset is not a multiple of the length.
     #[error("the offset of an atomic write, {offset}, is not a multiple of its length, {length}")]
     OffsetNotNatural {
-        /// What was asked for.
+        /// The offset.
         offset: u64,
-        /// What it must be a multiple of.
+        /// The length, of which the offset must be a multiple.
         length: usize,
     },
-    /// The system took a part of it, which it must not.
-    #[error("the system tore an atomic write: it took {done} of {length} bytes at offset {offset}")]
+    /// The system wrote only a part, contrary to its specification.
+    #[error("the system tore an atomic write: it wrote {done} of {length} bytes at offset {offset}")]
     Torn {
-        /// Where it began.
+        /// The offset of the write.
         offset: u64,
-        /// How much was asked for.
+        /// Its length.
         length: usize,
-        /// How much was written.
+        /// Number of bytes written.
         done: usize,
     },
-    /// It failed as any write may.
+    /// The transfer failed for any other reason.
     #[error(transparent)]
     Transfer(#[from] TransferError),
 }
 
 impl AtomicWrite {
-    /// Checks a write of `length` bytes at `offset` before it is made.
+    /// Checks a write of `length` bytes at `offset`, without making it.
     ///
     /// # Errors
-    /// [`AtomicError`] names the first rule that is broken.
+    /// [`AtomicError`] names the first rule that is violated.
     ///
     /// ```
     /// # use trueio_direct::AtomicWrite;
@@ -101,11 +92,11 @@ impl AtomicWrite {
 
 /// Writes all of `buffer` at `offset` so that a power loss leaves all of it or none. *(Linux)*
 ///
-/// `limits` are those of [`crate::Probe::atomic_write`]. Atomic is not durable: flush as for any
-/// other write. Filesystems demand direct I/O for it.
+/// `limits` are those of [`crate::Probe::atomic_write`]. An atomic write is not durable: flush as after any other
+/// write. Filesystems require direct I/O for it.
 ///
 /// # Errors
-/// [`AtomicError`]; the write is never made in another way.
+/// [`AtomicError`]; it never falls back to another kind of write.
 pub fn write_atomic_at(file: &DirectFile, limits: &AtomicWrite, buffer: &[u8], offset: u64) -> Result<(), AtomicError> {
     limits.check(buffer.len(), offset)?;
     crate::check_transfer(file.alignment(), buffer.as_ptr().addr(), buffer.len(), offset, true)
@@ -118,33 +109,36 @@ pub fn write_atomic_at(file: &DirectFile, limits: &AtomicWrite, buffer: &[u8], o
     }
 }
 
-/// Writes all of `buffer` at `offset` through the page cache, and lets the pages go once they are
-/// written out. *(Linux)* For a file without direct I/O. It waits for nothing.
+/// Writes all of `buffer` at `offset` through the page cache; the kernel drops the pages after writeback. *(Linux)*
+///
+/// For files without direct I/O. It does not wait for the writeback.
 ///
 /// # Errors
-/// [`TransferError::Io`] with `EOPNOTSUPP` where kernel or filesystem cannot.
+/// [`TransferError::Io`] with `EOPNOTSUPP` where kernel or filesystem do not support it.
 pub fn write_uncached_at(file: &File, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
     go_on(&Alignment::not_needed(), 0, buffer.len(), offset, true, |done, end| {
         crate::os::write_special(file, &buffer[done..end], offset + done as u64, Special::Uncached)
     })
 }
 
-/// Fills `buffer` from `offset` through the page cache, and leaves no page there that was not there
-/// before. *(Linux)* For a file without direct I/O.
+/// Fills `buffer` from `offset` through the page cache, and drops the pages that it added. *(Linux)*
+///
+/// For files without direct I/O.
 ///
 /// # Errors
-/// [`TransferError::Io`] with `EOPNOTSUPP` where kernel or filesystem cannot.
+/// [`TransferError::Io`] with `EOPNOTSUPP` where kernel or filesystem do not support it.
 pub fn read_uncached_at(file: &File, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
     go_on(&Alignment::not_needed(), 0, buffer.len(), offset, false, |done, end| {
         crate::os::read_uncached(file, &mut buffer[done..end], offset + done as u64)
     })
 }
 
-/// Writes all of `buffer` at `offset`, durable when it returns, as if the file had been opened with
+/// Writes all of `buffer` at `offset`, durable on return, as if the file had been opened with
 /// [`crate::SyncMode::Dsync`]. *(Linux)*
 ///
 /// # Errors
-/// [`TransferError`]; [`std::io::ErrorKind::Unsupported`] elsewhere: write and flush there.
+/// [`TransferError`]; [`std::io::ErrorKind::Unsupported`] on other systems, where a write and a flush have the
+/// same effect.
 pub fn write_dsync_at(file: &DirectFile, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
     go_on(file.alignment(), buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
         crate::os::write_special(file.file(), &buffer[done..end], offset + done as u64, Special::Dsync)

@@ -1,29 +1,29 @@
-//! Positioned reads and writes that transfer everything or say what stopped them.
+//! Positioned reads and writes that transfer everything or report what stopped them.
 //!
-//! One call may transfer less than was asked for: at the end of the file, at 0x7ffff000 bytes on
-//! Linux, when a signal comes, when the disk is full. These functions go on where a call stopped,
-//! count the calls, and when they cannot go on they say how far they came and why. After a short
-//! direct transfer the rest may begin at an offset that direct I/O refuses; that has its own error.
+//! One call may transfer less than requested: at the end of the file, at 0x7ffff000 bytes on Linux, after a signal, on a
+//! full disk. These functions continue after a short call and count the calls. If they cannot continue, the error
+//! contains the number of bytes transferred and the reason. The rest of a short direct transfer may begin at a
+//! misaligned offset; that has its own error.
 //!
-//! A transfer of no bytes succeeds without a call, whatever its address and offset.
+//! A transfer of zero bytes succeeds without a call, whatever its address and offset.
 //!
-//! The end of a file is found from its size: after a short read the size is compared with the offset that the
-//! read reached. A file of 1,000 bytes read into 4,096 ends there, although no direct read may begin at byte 1,000.
+//! After a short read, the size of the file is compared with the offset that the read reached. A file of 1,000 bytes
+//! read into 4,096 ends there, although no direct read may begin at byte 1,000.
 //!
 //! Source: pread(2), pwrite(2), NOTES; preadv(2).
 //!
-//! Every read here is at an offset of its own, so that threads may share a file. (On Windows such a
-//! call also moves the file's own position, which nothing here uses.)
+//! Each call has its own offset, so threads can share a file. (On Windows the call also moves the file's position,
+//! which this crate does not use.)
 
 use crate::alignment::{Alignment, Misaligned, check_transfer};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 
-/// No call is given more than this, 2 GiB less 64 KiB. Linux cuts at 0x7ffff000 bytes (pages of 4 KiB),
-/// macOS refuses 2 GiB, Windows counts in 32 bits; this is below all and a multiple of every block.
+/// Most bytes of one call: 2 GiB less 64 KiB. Linux stops at 0x7ffff000 bytes (pages of 4 KiB), macOS refuses 2 GiB,
+/// Windows counts in 32 bits; this is below all of them and a multiple of every block.
 const CALL_BYTES_MAX: usize = 0x7fff_0000;
 
-/// No vectored call is given more buffers than this: `IOV_MAX` of every system here.
+/// Most buffers of one vectored call: `IOV_MAX` of the supported systems.
 const CALL_BUFFERS_MAX: usize = 1024;
 
 /// A completed transfer.
@@ -36,45 +36,43 @@ pub struct Transfer {
     pub calls: u32,
 }
 
-/// Why a transfer was not completed. Offsets and lengths are in bytes.
+/// Error of a transfer that was not completed. Offsets and lengths are in bytes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
-    /// Refused before the call; nothing was transferred.
+    /// Misaligned. It was refused before the call, and nothing was transferred.
     #[error(transparent)]
     Misaligned(#[from] Misaligned),
-    /// The file ends within what was to be read.
+    /// The file ended before the buffer was full.
     #[error("the file ended after {done} of {wanted} bytes, read from offset {offset}")]
     EndOfFile {
-        /// Where the transfer began.
+        /// Offset of the transfer.
         offset: u64,
-        /// How much was asked for.
+        /// Number of bytes requested.
         wanted: usize,
-        /// How much was read.
+        /// Number of bytes read.
         done: usize,
     },
-    /// The system took no byte and gave no error.
+    /// The system accepted no byte and returned no error.
     #[error("the system accepted 0 bytes after {done} of {wanted}, written from offset {offset}")]
     NothingAccepted {
-        /// Where the transfer began.
+        /// Offset of the transfer.
         offset: u64,
-        /// How much was asked for.
+        /// Number of bytes requested.
         wanted: usize,
-        /// How much was written.
+        /// Number of bytes written.
         done: usize,
     },
-    /// A call was short, and direct I/O cannot go on from where it stopped.
-    #[error(
-        "a direct transfer from offset {offset} stopped after {done} of {wanted} bytes and cannot go on from there"
-    )]
+    /// A call was short, and the rest is misaligned for direct I/O.
+    #[error("a direct transfer from offset {offset} stopped after {done} of {wanted} bytes and cannot continue there")]
     StoppedMisaligned {
-        /// Where the transfer began.
+        /// Offset of the transfer.
         offset: u64,
-        /// How much was asked for.
+        /// Number of bytes requested.
         wanted: usize,
-        /// How much was transferred.
+        /// Number of bytes transferred.
         done: usize,
-        /// What forbids the rest.
+        /// The misaligned part of the rest.
         #[source]
         misaligned: Misaligned,
     },
@@ -84,22 +82,22 @@ pub enum TransferError {
         if *write { "writing" } else { "reading" }
     )]
     Io {
-        /// Whether it was a write.
+        /// True for a write, false for a read.
         write: bool,
-        /// Where the transfer began.
+        /// Offset of the transfer.
         offset: u64,
-        /// How much was asked for.
+        /// Number of bytes requested.
         wanted: usize,
-        /// How much was transferred before.
+        /// Number of bytes transferred before the error.
         done: usize,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl TransferError {
-    /// The system's error number, if this came from the system.
+    /// Returns the system's error number, if the error is the system's.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
             Self::Io { source, .. } => source.raw_os_error(),
@@ -107,7 +105,7 @@ impl TransferError {
         }
     }
 
-    /// How many bytes had been transferred.
+    /// Returns the number of bytes transferred before the error.
     pub fn done(&self) -> usize {
         match self {
             Self::Misaligned(_) => 0,
@@ -122,8 +120,8 @@ impl TransferError {
 /// Fills `buffer` from `offset` of `file`, with as many calls as it takes.
 ///
 /// # Errors
-/// [`TransferError`]; [`TransferError::EndOfFile`] if the file is shorter. What was read before the error
-/// is in the buffer.
+/// [`TransferError`]; [`TransferError::EndOfFile`] if the file is shorter. Bytes read before the error are in the
+/// buffer.
 pub fn read_exact_at(
     file: &File,
     alignment: &Alignment,
@@ -155,8 +153,8 @@ pub fn read_at(file: &File, alignment: &Alignment, buffer: &mut [u8], offset: u6
 
 /// Reads from `offset` of `file` into `buffers`, one after another, until all are full or the file ends.
 ///
-/// Each buffer must be aligned by itself, address and length. Linux and FreeBSD take them in one call; macOS and
-/// Windows take one call for each. [`Transfer::bytes`] is as for [`read_at`].
+/// Address and length of each buffer must be aligned. Linux and FreeBSD read them in one call, macOS and Windows in
+/// one call for each. [`Transfer::bytes`] is as for [`read_at`].
 ///
 /// # Errors
 /// [`TransferError`], never [`TransferError::EndOfFile`].
@@ -181,7 +179,7 @@ pub fn read_vectored_at(
             gone = done;
             let count = within_one_call(buffers.iter().map(|buffer| buffer.len()));
             if count == 0 {
-                // A first buffer beyond the limit of one call.
+                // The first buffer exceeds the limit of one call.
                 return crate::os::read_at(file, &mut buffers[0][..CALL_BYTES_MAX], offset + done as u64);
             }
             crate::os::read_vectored_at(file, &mut buffers[..count], offset + done as u64)
@@ -192,7 +190,7 @@ pub fn read_vectored_at(
 /// Writes all of `buffer` at `offset` of `file`, with as many calls as it takes.
 ///
 /// # Errors
-/// [`TransferError`]. What was written before the error stays written.
+/// [`TransferError`]. Bytes written before the error stay written.
 pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
     go_on(alignment, buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
         crate::os::write_at(file, &buffer[done..end], offset + done as u64)
@@ -202,7 +200,7 @@ pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u
 /// Writes all of `buffers`, one after another, at `offset` of `file`. Alignment and calls: see [`read_vectored_at`].
 ///
 /// # Errors
-/// [`TransferError`]. What was written before the error stays written.
+/// [`TransferError`]. Bytes written before the error stay written.
 pub fn write_vectored_at(
     file: &File,
     alignment: &Alignment,
@@ -231,7 +229,7 @@ pub fn write_vectored_at(
     )
 }
 
-/// Returns whether the file ends at or before `position`. A size that cannot be read is no end.
+/// Returns whether the file ends at or before `position`; `false` if its size cannot be read.
 fn ends_at(file: &File, position: u64) -> bool {
     crate::os::size_bytes(file).is_ok_and(|size| size <= position)
 }
@@ -262,7 +260,7 @@ fn total(parts: &[(usize, usize)], offset: u64, write: bool) -> Result<usize, Tr
     })
 }
 
-/// Checks what is left of the buffers `parts` (address and length) after `done` bytes.
+/// Checks the rest of the buffers `parts` (address and length) after `done` bytes.
 fn check_parts(
     parts: &[(usize, usize)],
     alignment: &Alignment,
@@ -298,7 +296,7 @@ pub(crate) fn go_on(
 /// Calls `step` with the bytes to transfer next, as the part `done..end` of the whole, until `wanted` bytes are
 /// done or a read reaches the end of the file.
 ///
-/// `check` tells whether the transfer may go on after so many bytes; `ends_at` is asked after a short read.
+/// `check` returns whether the transfer may continue after a number of bytes; `ends_at` is called after a short read.
 fn transfer(
     wanted: usize,
     offset: u64,
@@ -353,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_of_many_gigabytes_is_cut_where_every_alignment_allows() {
+    fn a_transfer_of_5_gib_is_split_at_aligned_offsets() {
         let wanted = 5 << 30;
         let alignment = Alignment::uniform(65536, AlignmentSource::Statx);
         let transfer = go_on(&alignment, 0, wanted, 0, true, |done, end| Ok(end - done)).unwrap();
@@ -368,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn every_buffer_of_a_vectored_transfer_is_checked_by_itself() {
+    fn each_buffer_of_a_vectored_transfer_is_checked() {
         let alignment = Alignment::uniform(512, AlignmentSource::Statx);
         let parts = [(0x1000, 1024), (0x3001, 512), (0x5000, 512)];
         let wrong = check_parts(&parts, &alignment, 0, 0, true).unwrap_err();
@@ -379,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_read_at_the_end_of_the_file_ends_the_transfer_wherever_it_is() {
+    fn a_short_read_at_the_end_of_the_file_ends_the_transfer() {
         let alignment = Alignment::uniform(512, AlignmentSource::Statx);
         let check = |done: usize| check_transfer(&alignment, 0x1000 + done, 4096 - done, done as u64, false);
         let read = transfer(4096, 0, false, check, |position| position == 1000, |_, _| Ok(1000)).unwrap();
@@ -396,19 +394,19 @@ mod tests {
     }
 
     #[test]
-    fn a_direct_transfer_that_stops_between_sectors_says_why_it_cannot_go_on() {
+    fn a_direct_transfer_that_stops_between_sectors_is_an_error_with_its_reason() {
         let alignment = Alignment::uniform(512, AlignmentSource::Statx);
         let error = go_on(&alignment, 0x1000, 4096, 0, true, |_, _| Ok(700)).unwrap_err();
         assert_eq!(error.done(), 700);
         assert_eq!(
             error.to_string(),
-            "a direct transfer from offset 0 stopped after 700 of 4096 bytes and cannot go on from there"
+            "a direct transfer from offset 0 stopped after 700 of 4096 bytes and cannot continue there"
         );
         assert!(matches!(error, TransferError::StoppedMisaligned { .. }));
     }
 
     #[test]
-    fn an_error_says_how_far_the_transfer_came() {
+    fn an_error_contains_the_number_of_bytes_transferred() {
         let mut answers = [Ok(512), Err(io::Error::other("broken"))].into_iter();
         let error = go_on(&Alignment::not_needed(), 0, 1024, 4096, true, |_, _| answers.next().unwrap()).unwrap_err();
         assert_eq!(error.to_string(), "writing 1024 bytes at offset 4096 failed after 512");

@@ -1,26 +1,24 @@
-//! Transfers of any length at any offset on a file that takes aligned ones only.
+//! Transfers of any length at any offset on a file that requires alignment.
 //!
-//! They cost what they cost, and their names say so: a read takes whole blocks into a buffer of
-//! its own and copies; a write first reads the blocks that it covers in part, changes them in
-//! memory, and writes them whole.
+//! A read transfers whole blocks to a buffer of its own and copies from it. A write first reads the blocks that it
+//! covers in part, changes them in memory, and writes them whole.
 //!
-//! Read-modify-write is not atomic. Two writers in one block lose one another's bytes, and a power
-//! loss may tear a block that held older data, not only the new bytes. Do not use it where records
-//! must stand alone: align them.
+//! Read-modify-write is not atomic. Two concurrent writers in one block can overwrite each other's bytes, and a power loss
+//! can tear a block with older data, not only the new bytes. Where that matters, align the records instead.
 
 use crate::alignment::{round_down, round_up};
 use crate::buffer::AlignedBuffer;
-use crate::open::DirectFile;
 use crate::transfer::{Transfer, TransferError};
+use crate::types::DirectFile;
 use std::io;
 
-/// Blocks are carried through a buffer of this size, or of one block if that is larger.
+/// Size of the intermediate buffer; one block if that is larger.
 const BOUNCE_BYTES: u64 = 1 << 20;
 
 /// The aligned cover of an unaligned range, and how to walk it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cover {
-    /// The first byte that is asked for, and the byte after the last one.
+    /// The first requested byte, and the byte after the last one.
     offset: u64,
     end: u64,
     /// The same, widened to whole blocks.
@@ -28,7 +26,7 @@ struct Cover {
     stop: u64,
     /// The size of a block, in bytes.
     block: u64,
-    /// How much is carried at once: a multiple of `block`.
+    /// Number of bytes of one piece: a multiple of `block`.
     step: u64,
 }
 
@@ -43,7 +41,7 @@ impl Cover {
         Some(Self { offset, end, start, stop, block, step })
     }
 
-    /// The pieces from start to stop: each its first byte and the byte after its last one.
+    /// Returns the pieces from start to stop: for each its first byte and the byte after its last one.
     fn pieces(self) -> impl Iterator<Item = (u64, u64)> {
         (self.start..self.stop)
             .step_by(usize::try_from(self.step).expect("a step fits into memory"))
@@ -62,8 +60,8 @@ fn prepare(
     let bytes = |value: Option<u32>| value.expect("nothing is unknown after or_assumed");
     let read = u64::from(bytes(alignment.read_offset_bytes));
     let memory = bytes(alignment.memory_bytes);
-    // A write reads too, so its blocks suit both; and they suit the memory, because a block is also read
-    // into the middle of the buffer.
+    // A write also reads, so its blocks are multiples of both offsets; and of the memory alignment, because a block is
+    // read into the middle of the buffer.
     let offsets = if write { common_multiple(read, u64::from(bytes(alignment.write_offset_bytes))) } else { read };
     let block = common_multiple(offsets, u64::from(memory));
     let cover = Cover::new(offset, length, block).ok_or_else(|| {
@@ -75,8 +73,8 @@ fn prepare(
     Ok((cover, bounce))
 }
 
-/// The least number that is a multiple of both. Neither is zero; both come from 32 bits.
-fn common_multiple(a: u64, b: u64) -> u64 {
+/// Returns the least common multiple. Neither number is zero; both fit into 32 bits.
+pub(crate) fn common_multiple(a: u64, b: u64) -> u64 {
     let (mut divisor, mut rest) = (a, b);
     while rest != 0 {
         (divisor, rest) = (rest, divisor % rest);
@@ -84,8 +82,8 @@ fn common_multiple(a: u64, b: u64) -> u64 {
     a / divisor * b
 }
 
-/// Reads into `bounce` from `position` as far as the file goes. Returns the number of bytes read and of calls;
-/// the rest of `bounce` is left as it was.
+/// Reads into `bounce` from `position` until the end of the file. Returns the number of bytes read and of calls;
+/// the rest of `bounce` does not change.
 fn read_as_far_as_it_goes(file: &DirectFile, bounce: &mut [u8], position: u64) -> Result<(usize, u32), TransferError> {
     file.read_at(bounce, position).map(|transfer| (transfer.bytes, transfer.calls))
 }
@@ -93,7 +91,7 @@ fn read_as_far_as_it_goes(file: &DirectFile, bounce: &mut [u8], position: u64) -
 /// Fills `buffer` from `offset` by reading whole blocks and copying.
 ///
 /// # Errors
-/// [`TransferError::EndOfFile`] if the file is shorter; else as [`DirectFile::read_exact_at`].
+/// [`TransferError::EndOfFile`] if the file is shorter; otherwise as [`DirectFile::read_exact_at`].
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -132,12 +130,15 @@ pub fn read_unaligned_by_copy_at(file: &DirectFile, buffer: &mut [u8], offset: u
     Ok(Transfer { bytes: wanted, calls })
 }
 
-/// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, writes
-/// them whole. The file must be open for reading too. See the dangers above.
+/// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, and writes them whole. The
+/// file must be open for reading, too.
 ///
-/// A file that ends within the last block is cut back to the length that a plain write would have
-/// left; until then, and after a crash in between, it ends with the zeros of a whole block. A file
-/// that was opened through the page cache is simply written.
+/// This is not atomic. Two concurrent writers in one block can overwrite each other's bytes, and a power loss can tear
+/// a block with older data, not only the new bytes. Where that matters, align the records instead.
+///
+/// If the file ends within the last block, it is cut to the length that a plain write would leave; until then, and
+/// after a crash in between, it ends with the zeros of a whole block. A file that is opened through the page cache
+/// is written without this.
 ///
 /// # Errors
 /// As [`DirectFile::write_all_at`]; `done` counts the bytes of `data`.
@@ -182,7 +183,7 @@ pub fn write_unaligned_by_read_modify_write_at(
     Ok(Transfer { bytes: wanted, calls })
 }
 
-/// The failure of one piece, told as that of the whole.
+/// Converts the error of one piece to that of the whole transfer.
 fn with_done(error: TransferError, offset: u64, wanted: usize, done: usize) -> TransferError {
     match error {
         TransferError::Io { write, source, .. } => TransferError::Io { write, offset, wanted, done, source },
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(common_multiple(1, 1), 1);
     }
 
-    /// Every byte once, in order, in whole blocks, for blocks that are powers of two and one that is not.
+    /// Each byte once, in order, in whole blocks; block sizes are powers of two, and one that is not.
     #[test]
     fn pieces_follow_one_another_in_whole_blocks() {
         for block in [1, 512, 4096, 28_672, 2 << 20] {
@@ -226,7 +227,7 @@ mod tests {
         }
     }
 
-    /// A plain file that is said to be direct, with alignments that no filesystem here has.
+    /// A plain file marked as direct, with alignments that no filesystem here has.
     fn pretended(folder: &std::path::Path, memory: u32, write_offset: u32, read_offset: u32) -> DirectFile {
         use crate::alignment::{Alignment, AlignmentSource};
         let options = std::fs::File::options().read(true).write(true).create_new(true).to_owned();
@@ -237,8 +238,8 @@ mod tests {
         DirectFile { file, granted: crate::Granted::Direct, alignment, reason: String::new() }
     }
 
-    /// Goal: blocks of any size, also where reads and writes differ, and where the memory wants more than the
-    /// offsets do. Method: writes around the borders of blocks, beside a `Vec`. Miri runs this, too.
+    /// Goal: blocks of any size, also where reads and writes differ, and where memory needs a larger alignment than
+    /// offsets. Method: writes around the borders of blocks, compared with a `Vec`. Miri runs this, too.
     #[test]
     fn odd_blocks_are_read_changed_and_written_whole() {
         for (memory, write_offset, read_offset) in [(64, 64, 64), (512, 128, 64), (64, 192, 64), (256, 64, 128)] {

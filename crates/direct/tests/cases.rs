@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::Value;
+use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
 use trueio_direct::{
     AlignedBuffer, DirectFile, FlushLevel, LockError, LockMode, OpenOptions, Policy, TransferError, preallocate,
@@ -49,6 +50,25 @@ fn carry_out(file: &DirectFile, other: &DirectFile, step: &Value) -> Outcome {
         "read_at" => transferred(file.read_at(buffer, offset)),
         "read_exact_at" => transferred(file.read_exact_at(buffer, offset)),
         "write_all_at" => transferred(file.write_all_at(buffer, offset)),
+        "read_vectored_at" | "write_vectored_at" => {
+            let lengths: Vec<usize> =
+                step["parts"].as_array().unwrap().iter().map(|part| part.as_u64().unwrap() as usize).collect();
+            let mut memory: Vec<AlignedBuffer> =
+                lengths.iter().map(|length| AlignedBuffer::new((*length).max(1), 4096).unwrap()).collect();
+            let parts = memory.iter_mut().zip(&lengths).map(|(memory, length)| &mut memory[..*length]);
+            if step["call"] == "read_vectored_at" {
+                transferred(file.read_vectored_at(&mut parts.map(IoSliceMut::new).collect::<Vec<_>>(), offset))
+            } else {
+                transferred(
+                    file.write_vectored_at(&mut parts.map(|part| IoSlice::new(part)).collect::<Vec<_>>(), offset),
+                )
+            }
+        }
+        #[cfg(target_os = "linux")]
+        "adopt" => {
+            let adopted = DirectFile::from_file(file.file().try_clone().unwrap()).unwrap();
+            Outcome::Gives(format!("{:?}", adopted.granted()).to_lowercase().into())
+        }
         "size" => Outcome::Gives(file.size().unwrap().into()),
         "flush_default" => {
             let level = file.flush(FlushLevel::default()).unwrap().level;

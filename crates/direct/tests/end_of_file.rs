@@ -1,6 +1,6 @@
-//! The end of a file, on every kind of filesystem that Linux has here. *(Linux)*
+//! The end of a file, on every available kind of filesystem. *(Linux)*
 //!
-//! Goal: a read stops where the file ends, also between two sectors, and reports how much it read.
+//! Goal: a read stops at the end of the file, also within a sector, and reports the number of bytes.
 //! Method: files whose lengths lie around multiples of a sector, read at every aligned offset around their end into
 //! aligned buffers, one and several; the result is compared with the bytes that were written.
 //!
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use support::{Mount, loop_of, on_loop, skip};
+use support::{loop_of, on_each_filesystem, skip};
 use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy, TransferError};
 
 const MIB: u64 = 1 << 20;
@@ -92,16 +92,7 @@ fn a_file_of_1000_bytes_ends_after_1000_bytes() {
 
 #[test]
 fn every_filesystem_ends_where_its_file_does() {
-    let on = |mount: Result<Mount, String>, need: &str| match mount {
-        Ok(mount) => assert_ends(&mount.path),
-        Err(reason) => skip(need, &reason),
-    };
-    for sector in [512, 4096] {
-        on(on_loop("ext4", 64 * MIB, sector, ""), "loop");
-        on(on_loop("xfs", 512 * MIB, sector, ""), "xfs");
-        on(on_loop("btrfs", 256 * MIB, sector, ""), "btrfs");
-    }
-    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount");
+    on_each_filesystem(assert_ends);
 }
 
 #[test]

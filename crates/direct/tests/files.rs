@@ -1,4 +1,4 @@
-//! The library on the filesystem that the build lies on, whatever that is. Nothing here needs root.
+//! The library on the filesystem of the build directory. Nothing here needs root.
 
 mod support;
 
@@ -42,11 +42,11 @@ fn the_end_of_the_file_is_named_with_what_was_read_before_it() {
 }
 
 #[test]
-fn a_buffered_file_demands_nothing_and_says_who_wanted_it() {
+fn a_buffered_file_requires_no_alignment_and_reports_its_policy() {
     let (_folder, _path, file) = new_file(Policy::Off);
     assert_eq!(file.granted(), Granted::Buffered);
     assert_eq!(file.alignment().memory_bytes, Some(1));
-    assert_eq!(file.reason(), "the page cache was asked for");
+    assert_eq!(file.reason(), "the policy is off, so the file uses the page cache");
     file.write_all_at(b"unaligned", 3).unwrap();
 }
 
@@ -83,11 +83,11 @@ fn an_existing_file_is_never_replaced_or_shortened() {
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
-/// Who makes a file may write it once, whatever its mode says. (Root may anyway: run it as another
+/// The creator of a file may write to it, whatever its mode is. (Root may anyway: run it as another
 /// user to see the second way of setting the flag.)
 #[cfg(target_os = "linux")]
 #[test]
-fn a_new_file_that_nobody_may_write_is_written_by_its_maker_and_direct() {
+fn a_new_file_without_write_permission_is_written_by_its_creator() {
     let folder = folder();
     let path = folder.path().join("data");
     let options = OpenOptions::new().read(true).write(true).create_new(true).policy(Policy::Prefer).mode(0o400);
@@ -113,7 +113,7 @@ fn what_holds_no_data_at_offsets_is_refused_by_its_kind() {
 }
 
 #[test]
-fn a_folder_is_asked_before_there_is_a_file_and_nothing_is_left_in_it() {
+fn probing_a_directory_leaves_no_file_in_it() {
     let folder = folder();
     let before = trueio_direct::probe_directory(folder.path()).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -124,11 +124,11 @@ fn a_folder_is_asked_before_there_is_a_file_and_nothing_is_left_in_it() {
     assert!(trueio_direct::probe_directory(folder.path().join("nothing")).is_err());
 }
 
-/// Goal: a file that may not be read is still asked. Method: as an unprivileged user, where this test
+/// Goal: a file without read permission is probed. Method: as an unprivileged user, where this test
 /// has one to become; root may read everything.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_without_permissions_is_asked_by_its_name() {
+fn a_file_without_permissions_is_probed_by_its_name() {
     use std::os::unix::fs::PermissionsExt;
     let folder = folder();
     let path = folder.path().join("data");

@@ -1,4 +1,4 @@
-//! What the library says about a filesystem, held against what the kernel does on it. *(Linux)*
+//! Compares the library's reports about a filesystem with the kernel's behaviour. *(Linux)*
 //!
 //! Goal: `Direct`, `SilentlyBuffered` and `Refused` are true, and the alignments are the kernel's.
 //! Method: filesystems of every kind on loop devices of both sector sizes. Where direct is claimed,
@@ -30,7 +30,7 @@ const MIB: u64 = 1 << 20;
 /// What must hold, checked against the kernel itself.
 fn assert_direct(folder: &Path, needed: &Alignment) {
     let before = probe_directory(folder).unwrap();
-    assert_eq!((before.support, &before.alignment), (Support::Direct, needed), "asked before there was a file");
+    assert_eq!((before.support, &before.alignment), (Support::Direct, needed), "probed before the file existed");
     let path = folder.join("direct");
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
     assert_eq!((file.granted(), file.alignment()), (Granted::Direct, needed), "{}", file.reason());
@@ -58,14 +58,14 @@ fn assert_kernel_enforces(file: &File, needed: &Alignment) {
     assert!(refused(file.write_at(&buffer[..block], off_offset)));
 }
 
-/// `Require` refuses and leaves nothing behind; `Prefer` says "buffered"; the kernel does buffer.
+/// `Require` refuses and leaves no file; `Prefer` reports "buffered"; the kernel does buffer.
 fn assert_silently_buffered(folder: &Path, word: &str) {
     assert!(matches!(probe_directory(folder).unwrap().support, Support::SilentlyBuffered { .. }));
     let path = folder.join("buffered");
     let options = OpenOptions::new().read(true).write(true);
     let error = options.clone().create_new(true).open(&path).unwrap_err();
     assert!(matches!(&error, OpenError::Buffers { reason, .. } if reason.contains(word)), "{error}");
-    assert!(!path.exists(), "a file that could not be opened was left behind");
+    assert!(!path.exists(), "a file that could not be opened was not removed");
 
     let file = options.clone().create_new(true).policy(Policy::Prefer).open(&path).unwrap();
     assert_eq!(file.granted(), Granted::Buffered);
@@ -103,8 +103,8 @@ fn assert_keeps_what_is_written(folder: &Path) {
     }
 }
 
-/// Goal: exact transfers, unaligned ones, reservations and flushes are right whatever lies below.
-/// Method: a model beside each kind of filesystem that Linux has here.
+/// Goal: exact transfers, unaligned ones, reservations and flushes are correct on every filesystem.
+/// Method: a model compared with each kind of filesystem that is available.
 #[test]
 fn every_filesystem_keeps_what_is_written() {
     let check = |mount: &Mount| assert_keeps_what_is_written(&mount.path);
@@ -118,7 +118,7 @@ fn every_filesystem_keeps_what_is_written() {
     on(Mount::create("ramfs", "ramfs", ""), "mount", check);
 }
 
-/// Runs `check` on the mounted filesystem, or says why not.
+/// Runs `check` on the mounted filesystem, or prints why not.
 fn on(mount: Result<Mount, String>, need: &str, check: impl FnOnce(&Mount)) {
     match mount {
         Ok(mount) => check(&mount),
@@ -126,7 +126,7 @@ fn on(mount: Result<Mount, String>, need: &str, check: impl FnOnce(&Mount)) {
     }
 }
 
-/// Whether statx reports alignment at all on this kernel (6.1); asked of the one given.
+/// Whether statx reports alignment at all on this kernel (6.1), tested in the given directory.
 fn kernel_reports(folder: &Path) -> bool {
     let path = folder.join("asked");
     std::fs::write(&path, b"x").unwrap();
@@ -243,8 +243,7 @@ fn a_folder_of_a_read_only_filesystem_is_probed() {
     std::fs::create_dir(mount.path.join("empty")).unwrap();
     std::fs::write(mount.path.join("data"), b"x").unwrap();
     let direct = probe_directory(&mount.path).unwrap().support;
-    let status = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&mount.path).status();
-    assert!(status.is_ok_and(|status| status.success()));
+    mount.make_read_only();
     assert_eq!(probe_directory(&mount.path).unwrap().support, direct);
     let empty = probe_directory(mount.path.join("empty")).unwrap();
     assert!(
@@ -255,7 +254,7 @@ fn a_folder_of_a_read_only_filesystem_is_probed() {
 }
 
 /// Goal: a reservation that fails leaves the file as long as it was.
-/// Method: sixteen times the filesystem's size is asked for, beyond the end of a file of 5,000 bytes.
+/// Method: sixteen times the filesystem's size is requested, beyond the end of a file of 5,000 bytes.
 #[test]
 fn a_failed_reservation_leaves_the_length_as_it_was() {
     let check = |mount: &Mount| {
@@ -315,17 +314,17 @@ fn tmpfs_is_found_without_root_where_it_is_mounted_for_everybody() {
 }
 
 #[test]
-fn ramfs_refuses_the_flag_and_a_refused_new_file_is_not_left_behind() {
+fn ramfs_refuses_the_flag_and_a_refused_new_file_is_removed() {
     on(Mount::create("ramfs", "ramfs", ""), "mount", |mount| {
         let path = mount.path.join("refused");
         assert!(matches!(probe_directory(&mount.path).unwrap().support, Support::Refused { .. }));
-        assert_eq!(std::fs::read_dir(&mount.path).unwrap().count(), 0, "a probe left something behind");
+        assert_eq!(std::fs::read_dir(&mount.path).unwrap().count(), 0, "a probe left a file");
         let options = OpenOptions::new().read(true).write(true);
         let error = options.clone().create_new(true).open(&path).unwrap_err();
         assert!(matches!(error, OpenError::Refused { .. }), "{error}");
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
         assert!(error.to_string().contains("ramfs refuses O_DIRECT"), "{error}");
-        assert!(!path.exists(), "a file that could not be opened was left behind");
+        assert!(!path.exists(), "a file that could not be opened was not removed");
 
         let file = options.clone().create_new(true).policy(Policy::Prefer).open(&path).unwrap();
         assert_eq!(file.granted(), Granted::Buffered);
@@ -355,7 +354,7 @@ fn overlayfs_answers_for_the_filesystem_below_it() {
 }
 
 #[test]
-fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
+fn a_disk_is_direct_at_its_sector_and_reports_its_facts_without_a_serial() {
     for sector in [512, 4096] {
         let below = match loop_of(16 * MIB, sector) {
             Ok(below) => below,
@@ -405,7 +404,7 @@ fn an_unaligned_write_to_a_disk_keeps_the_neighbours_in_its_sectors() {
 }
 
 #[test]
-fn a_mounted_disk_is_busy_for_who_wants_it_alone() {
+fn a_mounted_disk_is_busy_for_exclusive_use() {
     on(on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
         let device = mount.below.as_ref().unwrap().path();
         let error = OpenOptions::new().read(true).exclusive(true).open(device).unwrap_err();

@@ -4,7 +4,7 @@
 //! Method: a filter of system calls on one thread lets the two fail with `ENOSYS`, as a kernel does
 //! that never had them. A filter binds the thread for the rest of its life, so each test has its own.
 //!
-//! Cannot see: kernels that know `statx` and not its newer answers; for those see the unit tests.
+//! Limits: kernels with `statx` and without its newer answers are covered by the unit tests.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod support;
@@ -17,7 +17,7 @@ use trueio_direct::{
 
 const ENOSYS_FOR: [libc::c_long; 2] = [libc::SYS_statx, 451];
 
-/// Runs `test` on a thread where the calls above fail; says why not where no filter can be had.
+/// Runs `test` on a thread where the calls above fail; prints why not where no filter is available.
 fn on_an_older_kernel(test: impl FnOnce() + Send) {
     let refusal = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -75,13 +75,13 @@ fn ext4_is_granted_at_the_sector_of_its_device_and_marked_as_unconfirmed() {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         assert_eq!(file.granted(), Granted::Unconfirmed);
         assert_eq!(*file.alignment(), Alignment::uniform(4096, AlignmentSource::SectorSize));
-        assert!(file.reason().contains("statx does not say"), "{}", file.reason());
+        assert!(file.reason().contains("statx does not report"), "{}", file.reason());
         let mut buffer = AlignedBuffer::new(8192, 4096).unwrap();
         file.write_all_at(&buffer, 0).unwrap();
         file.read_exact_at(&mut buffer, 0).unwrap();
         let probe = probe(&path).unwrap();
         assert!(matches!(probe.support, Support::Unknown { .. }));
-        assert_eq!(probe.atomic_write_answer, Answer::Unknown, "not asked is not no");
+        assert_eq!(probe.atomic_write_answer, Answer::Unknown, "no answer is not no");
     });
 }
 
@@ -100,7 +100,7 @@ fn ext4_with_journalled_data_is_refused_by_its_mount_options() {
 }
 
 #[test]
-fn xfs_is_asked_in_its_own_way() {
+fn xfs_answers_through_its_own_ioctl() {
     let mount = match on_loop("xfs", 512 << 20, 512, "") {
         Ok(mount) => mount,
         Err(reason) => return skip("xfs", &reason),

@@ -1,15 +1,36 @@
 //! What is Windows' own: sharing, mandatory locks, the answer about buffering. Run under Wine by
-//! `tests/wine/run.sh`; what Wine cannot do is said, and skipped.
+//! `tests/wine/run.sh`; what Wine does not support is skipped with a message.
 #![cfg(windows)]
 
 mod support;
 
 use std::fs::File;
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
 use support::skip;
 use trueio_direct::{
-    DeviceError, Granted, LockError, LockMode, OpenError, OpenOptions, Policy, Support, device_facts, lock_volume,
-    preallocate, probe, sync_directory, try_lock_range, unlock_range,
+    CopyError, CopyOptions, DeviceError, DirectFile, DirectReader, DirectWriter, Granted, LockError, LockMode,
+    OpenError, OpenOptions, Policy, Support, copy_file, device_facts, lock_volume, preallocate, probe, sync_directory,
+    try_lock_range, unlock_range,
 };
+
+/// Goal: an open file is adopted with what its flags give.
+/// Method: with and without `FILE_FLAG_NO_BUFFERING`, against a file that is opened by its path.
+#[test]
+fn an_open_file_is_adopted_with_what_its_flags_give() {
+    use std::os::windows::fs::OpenOptionsExt;
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, b"x").unwrap();
+    let opened = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path).unwrap();
+    let raw = File::options().read(true).custom_flags(0x2000_0000).open(&path).unwrap();
+    let adopted = DirectFile::from_file(raw).unwrap();
+    assert_eq!((adopted.granted(), adopted.reason()), (opened.granted(), opened.reason()));
+    let plain = DirectFile::from_file(File::open(&path).unwrap()).unwrap();
+    assert_eq!(plain.reason(), "the file was opened without FILE_FLAG_NO_BUFFERING");
+    assert_eq!(plain.granted(), Granted::Buffered);
+}
 
 /// Goal: Wine, which accepts `FILE_FLAG_NO_BUFFERING` and ignores it, is not believed.
 /// Method: either it is named and refused under `Require`, or (on Windows itself) the file is direct
@@ -79,7 +100,7 @@ fn a_regular_file_is_no_disk() {
 }
 
 #[test]
-fn a_folder_cannot_be_flushed_and_that_is_said() {
+fn flushing_a_directory_is_an_error() {
     let folder = support::folder();
     assert_eq!(sync_directory(folder.path()).unwrap_err().kind(), std::io::ErrorKind::Unsupported);
 }
@@ -97,4 +118,33 @@ fn preallocation_never_shortens() {
     let contents = std::fs::read(&path).unwrap();
     assert_eq!(contents.len(), 1 << 20);
     assert!(contents[..10_000].iter().all(|byte| *byte == 7));
+}
+
+/// Goal: streams and copies are right here, too; a file is not copied onto itself, also under a name in other case.
+#[test]
+fn streams_and_copies_hold_what_is_written() {
+    let folder = support::folder();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    let data: Vec<u8> = (0..100_001).map(|index| (index % 251) as u8).collect();
+    let options = OpenOptions::new().read(true).write(true).create_new(true).policy(Policy::Prefer);
+    let mut writer = DirectWriter::with_capacity(8192, options.open(&from).unwrap()).unwrap();
+    writer.write_all(&data).unwrap();
+    drop(writer.finish().unwrap());
+    let copy = |to: &Path, options: CopyOptions| copy_file(&from, to, &options, |_| ControlFlow::Continue(()));
+    assert_eq!(copy(&to, CopyOptions::new()).unwrap().data_bytes, 100_001);
+    assert!(std::fs::read(&to).unwrap() == data);
+    assert!(matches!(copy(&to, CopyOptions::new()), Err(CopyError::Exists { .. })));
+    for name in ["from", "FROM"] {
+        let error = copy(&folder.path().join(name), CopyOptions::new().overwrite(true)).unwrap_err();
+        assert!(matches!(error, CopyError::SameFile { .. }), "{error}");
+    }
+    let mut back = Vec::new();
+    let file = OpenOptions::new().read(true).policy(Policy::Prefer).open(&to).unwrap();
+    DirectReader::new(file).unwrap().read_to_end(&mut back).unwrap();
+    assert!(back == data);
+    copy(&to, CopyOptions::new().overwrite(true).range(1000..1003)).unwrap();
+    assert_eq!(std::fs::read(&to).unwrap(), data[1000..1003]);
+    let stopped = copy_file(&from, folder.path().join("new"), &CopyOptions::new(), |_| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(CopyError::Stopped { .. })));
+    assert!(!folder.path().join("new").exists());
 }

@@ -7,10 +7,9 @@
 //! Poisson distances are drawn as `−ln(1 − u) / rate` in floating point and summed in nanoseconds,
 //! so that a rate of 600,000 a second is one (whole microseconds would make it 1,000,000 or 500,000).
 
-use crate::seed::worker_seed;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::{Arrivals, JobPlan, OpKind};
+use trueio_model::{Arrivals, JobPlan, OpKind, worker_seed};
 
 /// A worker's arrival schedule: one for all I/Os, or one of reads and one of writes. The I/O that is due first then
 /// comes next. If only reads or only writes have a rate, the job's mix decides, and the others replace one that is not due yet.
@@ -31,7 +30,7 @@ struct Schedule {
     /// Nanoseconds per I/O, or per byte.
     ns_each: f64,
     is_per_byte: bool,
-    /// The next I/O's moment, in nanoseconds since the start.
+    /// When the next I/O is due, in nanoseconds since the start.
     next_ns: f64,
 }
 
@@ -59,7 +58,7 @@ impl ArrivalSchedule {
             (None, rate) => (rate?, true),
         };
         let schedule = |rate: f64, seed: u64| Schedule {
-            rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed(plan, worker) ^ seed),
+            rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed(plan.seed, worker) ^ seed),
             is_poisson: pace.arrivals == Arrivals::Poisson,
             ns_each: if rate > 0.0 { 1e9 / rate } else { 0.0 },
             is_per_byte,
@@ -81,13 +80,13 @@ impl ArrivalSchedule {
         self.of_writes.is_some()
     }
 
-    /// True if what comes next depends on when that is asked.
+    /// Returns true if the next operation depends on the time at which it is chosen.
     pub(crate) fn depends_on_time(&self) -> bool {
         self.free.is_some()
     }
 
-    /// What comes next at `now_ns` in a job that reads and writes on two schedules; `drawn` is what its mix says, and
-    /// `has_both` whether it says now this, now that.
+    /// Returns the next operation at `now_ns` of a job that reads and writes on two schedules; `drawn` is the operation
+    /// drawn from its mix, and `has_both` whether the mix has both.
     pub(crate) fn next_op(&self, now_ns: u64, drawn: impl FnOnce() -> OpKind, has_both: bool) -> OpKind {
         let of_writes = self.of_writes.as_ref().unwrap_or(&self.all);
         let Some(free) = self.free else {
@@ -110,8 +109,8 @@ impl ArrivalSchedule {
         }
     }
 
-    /// How many I/Os were due by `now_ns` and were not taken; `mean_bytes` says how large those of an operation, or all,
-    /// are on average. With equal distances the number is exact; of Poisson arrivals it is the expected one.
+    /// Returns how many I/Os were due by `now_ns` and not issued; `mean_bytes` returns the mean size of those of an
+    /// operation, or of all. With equal distances the number is exact; of Poisson arrivals it is the expected one.
     pub(crate) fn backlog(&self, now_ns: u64, mean_bytes: impl Fn(Option<OpKind>) -> f64) -> u64 {
         match &self.of_writes {
             None => self.all.backlog(now_ns, mean_bytes(None)),

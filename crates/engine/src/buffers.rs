@@ -1,7 +1,7 @@
-//! A worker's I/O buffers, in the kind of memory that the job wants, each perhaps a few bytes behind an aligned
+//! A worker's I/O buffers, in the kind of memory that the job sets, each optionally a few bytes after an aligned
 //! address.
 //!
-//! Buffers that begin behind an aligned address are what a program gives that takes its memory from
+//! Buffers that begin after an aligned address are what a program gives that takes its memory from
 //! `malloc`, or from byte 1 of an array. Direct I/O refuses them, and a study of it needs them.
 //!
 //! Mappings and segments are touched when they are made, as a pool is: no I/O pays for a page's first use. A segment
@@ -42,7 +42,7 @@ pub struct Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: both were made by `mapped` at this address, and nobody keeps a reference into them.
+        // SAFETY: both were made by `mapped` at this address, and no reference into them is left.
         unsafe {
             match self.keeper {
                 Keeper::Pool(_) => {}
@@ -95,7 +95,7 @@ impl Buffers {
             return Err(failed(&format!("the mapping is not at a multiple of {align} bytes")));
         }
         for at in (0..length).step_by(TOUCH_STRIDE_BYTES) {
-            // SAFETY: within the mapping, which nobody else knows yet.
+            // SAFETY: within the mapping, which no other code uses yet.
             unsafe { buffers.start.add(at).write_volatile(0) };
         }
         buffers.size_bytes = size_bytes;
@@ -105,7 +105,7 @@ impl Buffers {
     /// A pool's buffers, each from its byte number `offset_bytes` on.
     pub fn of_pool(pool: BufferPool, offset_bytes: u32) -> Self {
         let offset = offset_bytes as usize;
-        assert!(offset < pool.size_bytes(), "a buffer has bytes behind its offset");
+        assert!(offset < pool.size_bytes(), "a buffer has bytes after its offset");
         let (start, length) = pool.region();
         Self {
             start,
@@ -128,7 +128,13 @@ impl Buffers {
         self.count
     }
 
-    /// The address of buffer `index`. While the kernel uses it, nobody may hold a slice of it.
+    /// The bytes of each buffer that I/O may use.
+    #[inline(always)]
+    pub(crate) fn io_bytes(&self) -> usize {
+        self.size_bytes - self.offset
+    }
+
+    /// The address of buffer `index`. No slice of it may exist while the kernel uses it.
     #[inline(always)]
     pub(crate) fn buffer_ptr(&self, index: usize) -> *mut u8 {
         assert!(index < self.count, "buffer {index} of {}", self.count);
@@ -141,7 +147,7 @@ impl Buffers {
     pub(crate) fn slice_mut(&mut self, index: usize) -> &mut [u8] {
         // SAFETY: within the region, which is initialised and lives as long as `self`; `&mut self` excludes every other
         // view.
-        unsafe { std::slice::from_raw_parts_mut(self.buffer_ptr(index), self.size_bytes - self.offset) }
+        unsafe { std::slice::from_raw_parts_mut(self.buffer_ptr(index), self.io_bytes()) }
     }
 }
 
@@ -165,7 +171,7 @@ fn mapped(handling: &Handling, length: usize) -> io::Result<(*mut u8, Keeper)> {
     Ok((start.cast(), Keeper::Mapping))
 }
 
-/// A segment of System V shared memory that nobody else can find.
+/// A segment of System V shared memory without a key: no other process can find it.
 fn segment(length: usize, flags: i32) -> io::Result<(*mut u8, Keeper)> {
     // SAFETY: plain calls; the segment is ours alone, and attaching it replaces nothing.
     unsafe {
@@ -187,7 +193,7 @@ fn segment(length: usize, flags: i32) -> io::Result<(*mut u8, Keeper)> {
 mod tests {
     use super::*;
 
-    /// What /proc/self/smaps says of the mapping at an address: its first line, and the size of its pages in KiB.
+    /// Returns the entry of /proc/self/smaps for the mapping at an address: its first line, and the size of its pages in KiB.
     fn about(start: *mut u8) -> (String, u64) {
         let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let begins = format!("{:x}-", start.addr());
@@ -216,6 +222,22 @@ mod tests {
             if memory != Memory::Mmap {
                 assert!(words[1].ends_with(sharing) && line.contains(name), "{memory:?}: {line}");
                 assert_eq!(page_kib, 4, "{memory:?}");
+            }
+        }
+    }
+
+    /// Runs under Miri, too, which detects an access beyond a buffer or past a borrow.
+    #[test]
+    fn a_buffers_pointer_and_slice_are_the_same_bytes_and_no_other_buffers() {
+        for memory in [Memory::Malloc, Memory::Mmap] {
+            let handling = Handling { memory, ..Handling::default() };
+            let mut buffers = Buffers::new(&handling, 3, 512, 512, 3).unwrap();
+            for index in 0..3 {
+                // SAFETY: the buffer has that many bytes, and there is no slice of it.
+                unsafe { buffers.buffer_ptr(index).write_bytes(index as u8 + 1, buffers.io_bytes()) };
+            }
+            for index in 0..3 {
+                assert!(buffers.slice_mut(index).iter().all(|byte| *byte == index as u8 + 1), "{memory:?} {index}");
             }
         }
     }

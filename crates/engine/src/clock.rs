@@ -11,7 +11,7 @@
 //! histogram bucket (1 / 128).
 //!
 //! Cannot see: a counter whose rate changes after that (a hypervisor that moves the machine).
-//! [`AnyClock::mark`] lets whoever measures compare the two clocks again at the end.
+//! [`AnyClock::mark`] allows a comparison of the two clocks at the end of the measured part.
 //!
 //! Source: Intel SDM 3B 18.17 (invariant TSC), Linux `Documentation/virt/kvm/x86/timekeeping.rst`.
 
@@ -25,7 +25,7 @@ const CALIBRATION_NS: u64 = 2_000_000;
 ///
 /// `now` counts ticks from an arbitrary origin; only differences mean something.
 pub trait Clock {
-    /// Before a moment that it waits for, a worker polls for this long instead of sleeping: timers
+    /// Before the time that it waits for, a worker polls for this long instead of sleeping: timers
     /// are late, by the timer slack (50 µs by default) and the time it takes to be scheduled.
     fn poll_ns(&self) -> u64 {
         60_000
@@ -138,7 +138,7 @@ fn counter_ordered() -> u64 {
     counter()
 }
 
-/// The counter and the kernel's clock at one moment. Of five readings, the one whose two counter
+/// Reads the counter and the kernel's clock at the same time. Of five readings, the one whose two counter
 /// readings lie closest together: an interrupt between them would shift the pair.
 fn simultaneous() -> (u64, u64) {
     (0..5)
@@ -198,7 +198,7 @@ impl Clock for TscClock {
     }
 }
 
-/// Time that passes only when somebody says so: the `simulated` engine and waiting move it.
+/// Time that passes only when it is advanced: by the `simulated` engine and by waiting.
 ///
 /// A tick is a nanosecond. Clones share the same time.
 #[derive(Debug, Clone, Default)]
@@ -214,7 +214,7 @@ impl VirtualClock {
 }
 
 impl Clock for VirtualClock {
-    /// Virtual time is never late, and does not pass while somebody polls.
+    /// Virtual time is never late, and does not pass during polling.
     fn poll_ns(&self) -> u64 {
         0
     }
@@ -234,7 +234,7 @@ impl Clock for VirtualClock {
     }
 }
 
-/// A moment on two clocks.
+/// One point in time on two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockMark {
     ticks: u64,
@@ -259,7 +259,7 @@ impl AnyClock {
         }
     }
 
-    /// This clock and the kernel's at one moment; `None` if it is the kernel's own.
+    /// Reads this clock and the kernel's at the same time; `None` if it is the kernel's own.
     pub fn mark(&self) -> Option<ClockMark> {
         let AnyClock::Tsc(_) = self else { return None };
         let (ticks, kernel_ns) = simultaneous();

@@ -1,4 +1,4 @@
-//! What a worker is given, and how it tells the others of its phase where it is.
+//! The input of a worker, and how it reports its progress to the others of its phase.
 
 use crate::clock::AnyClock;
 use crate::flow::Flow;
@@ -9,6 +9,7 @@ use crate::source::BodySource;
 use crate::span::SpanJudge;
 use crate::start::{Gate, Start};
 use crate::target::TargetFile;
+use crate::usage::thread_usage;
 use crate::zones::ZoneMap;
 use std::cell::Cell;
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use trueio_model::{JobPlan, SourcePlan};
+use trueio_model::{JobPlan, SourcePlan, ThreadUsage};
 
 /// How far a worker is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Default for Host {
     }
 }
 
-/// What a worker is given next to its plan.
+/// The input of a worker next to its plan.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
     /// The job.
@@ -58,7 +59,7 @@ pub struct WorkerContext<'a> {
     pub worker: u32,
     /// The job's files, opened; empty for engines that touch none.
     pub files: &'a [TargetFile],
-    /// Set by whoever wants the run to end early.
+    /// Set to end the run early.
     pub stop: &'a AtomicBool,
     /// The phase's start.
     pub start: &'a Start,
@@ -68,13 +69,13 @@ pub struct WorkerContext<'a> {
     pub clock: AnyClock,
     /// The number of the window in which requests are traced now, 0 for none; `None` if they never are.
     pub sample_window: Option<&'a AtomicU32>,
-    /// Where each I/O goes, if it is to be logged.
+    /// Log of completed I/Os, if the job has one.
     pub log: Option<LogChannel>,
-    /// Where each I/O goes that is issued, if it is to be written down for a replay.
+    /// Log of issued I/Os, if the job has one.
     pub iolog: Option<LogChannel<IssuedIo>>,
-    /// Where results go that are asked for while the worker runs.
+    /// Where results go that are requested while the worker runs.
     pub snapshot: Option<&'a Snapshot>,
-    /// Who judges the worker's spans, if the job ends when it is steady.
+    /// Judges the worker's spans, if the job ends when it is steady.
     pub judge: Option<&'a dyn SpanJudge>,
     /// The zones of the job's files, in their order, if it writes them by the rules of zoned devices.
     pub zones: &'a [Arc<ZoneMap>],
@@ -82,18 +83,18 @@ pub struct WorkerContext<'a> {
     pub flow: Option<&'a Flow>,
     /// The gates of the jobs that must have ended before this one begins.
     pub waits_for: &'a [&'a Gate],
-    /// The gates of the jobs that do I/O beside this one, if it is to end with them.
+    /// The gates of the jobs that do I/O at the same time, if it is to end with them.
     pub ends_with: &'a [&'a Gate],
     /// The gate at which others wait for this job.
     pub gate: Option<&'a Gate>,
     /// What the runner provides.
     pub host: Host,
-    /// How far the worker is, for whoever has to say that it will come no further.
+    /// How far the worker is; [`Self::abandon`] reads it after a panic.
     pub passed: Cell<Passed>,
 }
 
 impl<'a> WorkerContext<'a> {
-    /// The first worker of a job that is alone: nobody waits for it or looks at it, and nothing is written down.
+    /// Returns the context of the only worker of a job that runs alone, without logs and snapshots.
     pub fn new(
         plan: &'a JobPlan,
         files: &'a [TargetFile],
@@ -132,6 +133,12 @@ impl WorkerContext<'_> {
         self.stop.load(Relaxed)
     }
 
+    /// Returns what the calling thread has used so far. A job whose system calls are traced makes none for its time in the
+    /// run queue.
+    pub(crate) fn usage(&self) -> ThreadUsage {
+        thread_usage(!self.plan.trace_syscalls)
+    }
+
     /// Returns the path of a file, for messages.
     pub(crate) fn path(&self, file: u16) -> String {
         self.files.get(usize::from(file)).map_or_else(String::new, |file| file.path.clone())
@@ -149,11 +156,11 @@ impl WorkerContext<'_> {
         self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
     }
 
-    /// Ends the jobs beside the worker's, if it is to. [`Self::finished`] does so, too; who shares something with them does it
-    /// before it leaves that, so that they do not go on alone meanwhile.
+    /// Ends the other jobs of the phase, if the job is set to. [`Self::finished`] does so, too; a job that shares a
+    /// flow with them does it before it leaves that, so that they do not go on alone meanwhile.
     pub(crate) fn end_others(&self, has_failed: bool) {
         let scheduling = &self.plan.scheduling;
-        // A job without a measured part has not ended first: it never ran beside the others.
+        // A job without a measured part has not ended first: it never ran at the same time as the others.
         let ends_others = scheduling.ends_others && !self.plan.handling.creates_only;
         if ends_others || scheduling.ends_others_on_error && has_failed {
             // The phase has a flag of its own where a job ends others.
@@ -161,7 +168,7 @@ impl WorkerContext<'_> {
         }
     }
 
-    /// The worker has done its last measured I/O; ends those beside it if the job is to, and returns when the phase's
+    /// The worker has done its last measured I/O; ends the other jobs if the job is set to, and returns when the phase's
     /// end is released.
     pub fn finished(&self, has_failed: bool) {
         self.end_others(has_failed);
@@ -172,7 +179,7 @@ impl WorkerContext<'_> {
         self.start.finished();
     }
 
-    /// For whoever catches a worker that panicked: nobody waits for it, wherever it was.
+    /// Called after a worker panicked: no thread waits for it any more, wherever it was.
     pub fn abandon(&self) {
         let passed = self.passed.replace(Passed::End);
         if passed == Passed::End {
@@ -210,8 +217,9 @@ mod tests {
     use std::time::Duration;
     use trueio_model::EngineKind;
 
-    /// Goal: a worker that panics is waited for neither at the start nor at the end, and is nobody else's stand-in there.
-    /// Method: two workers; the one is abandoned at each place, then the other passes the rest.
+    /// Goal: a worker that panics is waited for neither at the start nor at the end, and does not count instead of
+    /// another one.
+    /// Method: two workers; one is abandoned at each stage, then the other passes the remaining stages.
     #[test]
     fn a_worker_that_is_abandoned_counts_once_wherever_it_was() {
         let plan = JobPlan::plain(EngineKind::Null, 1 << 20);

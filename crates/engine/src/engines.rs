@@ -1,4 +1,4 @@
-//! The I/O engines: one file each, behind one small trait.
+//! The I/O engines: one file each, with one small trait.
 //!
 //! | engine      | calls                                   | holds a queue | page cache, direct, RWF flags |
 //! |-------------|-----------------------------------------|---------------|-------------------------------|
@@ -67,14 +67,15 @@ pub struct EngineSetup<'a> {
     pub uring: UringOptions,
     /// True if the job writes: `mmap` needs a writable mapping.
     pub writes: bool,
-    /// Shares of the I/Os with priorities of their own, and the seed by which they are drawn. Only `libaio` and
-    /// `io_uring` can give an I/O one.
-    pub priorities: (&'a [PriorityShare], u64),
-    /// What the kernel is told of files that the engine opens once more, or maps.
+    /// Shares of the I/Os with priorities of their own; only `libaio` and `io_uring` can give an I/O one.
+    pub priorities: &'a [PriorityShare],
+    /// The worker's seed, for priorities and polling.
+    pub seed: u64,
+    /// Advice to the kernel about files that the engine opens again or maps.
     pub advice: Advice,
 }
 
-/// Tells the kernel how a file will be used, from `offset` on for `length` bytes.
+/// Advises the kernel how a file will be used, from `offset` on for `length` bytes.
 ///
 /// # Errors
 /// If the kernel does not take it (a pipe).
@@ -126,17 +127,21 @@ impl EngineError {
 pub trait Engine: Sized {
     /// Which engine it is.
     const KIND: EngineKind;
-    /// True if `submit` returns only when the I/O is done: one slot, no moment of hand-over.
+    /// True if `submit` returns only when the I/O is done: one slot, no separate submission.
     const BLOCKS: bool;
     /// True if the I/O is a memory copy, which the processor may still be doing when the clock is
     /// read.
     const NEEDS_ORDERED_CLOCK: bool = false;
 
-    /// Notes an I/O for `slot`, which is free. `buffer` points to at least `request.length` bytes
-    /// that stay valid and unshared until the slot's completion was reaped.
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8);
+    /// Notes an I/O for `slot`, which is free.
+    ///
+    /// # Safety
+    /// Until the slot's completion was reaped, the first `request.length` bytes at `buffer` are valid for the transfer (to be
+    /// written by a read, to be read by a write; a trim uses none), and no reference to them exists. If the engine goes
+    /// before, that holds until the process ends: a closed io_uring ends its I/Os in the background.
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8);
 
-    /// Hands over everything noted. Does not wait, unless the engine blocks.
+    /// Submits everything that was queued. Does not wait, unless the engine blocks.
     ///
     /// # Errors
     /// Only for failures of the engine; an I/O that fails is a completion with an error number.
@@ -164,7 +169,7 @@ pub trait Engine: Sized {
     }
 
     /// True if completions that `submit` already brought about may be there to be reaped without a
-    /// system call: the moment `submit` returned is then also the moment they completed.
+    /// system call: the time at which `submit` returned is then also the time at which they completed.
     fn has_ready(&mut self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! Locks between the workers of a run that do I/O on one file (`lockfile`).
 //!
-//! First come, first served: whoever would have to wait queues, and nobody passes those that queue. Other programs know
+//! First come, first served: a worker that has to wait queues, and none overtakes the queue. Other programs know
 //! nothing of these locks.
 
 use std::collections::VecDeque;
@@ -19,11 +19,11 @@ pub struct FileLock {
 
 #[derive(Debug, Default)]
 struct LockState {
-    /// Who has it, together with others.
+    /// The number of workers that hold it together.
     sharers: u32,
-    /// Somebody has it alone.
+    /// One worker holds it exclusively.
     is_taken: bool,
-    /// Who queues, by number.
+    /// The tickets of the queue.
     queue: VecDeque<u64>,
     next: u64,
 }
@@ -34,30 +34,31 @@ impl FileLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if somebody queues.
+    /// Returns true if a worker queues.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting.load(Relaxed) > 0
     }
 
-    /// Takes it, alone or with others, if it is free and nobody queues.
+    /// Takes it, alone or with others, if it is free and no worker queues.
     pub(crate) fn try_take(&self, is_shared: bool) -> bool {
         let mut state = self.state();
         state.queue.is_empty() && state.take(is_shared)
     }
 
-    /// Queues for it; the place in the queue.
+    /// Queues for the lock; returns the ticket.
     pub(crate) fn queue(&self) -> u64 {
         let mut state = self.state();
-        let place = state.next;
+        let ticket = state.next;
         state.next += 1;
-        state.queue.push_back(place);
+        state.queue.push_back(ticket);
         self.waiting.store(state.queue.len(), Relaxed);
-        place
+        ticket
     }
 
-    /// Takes it as soon as it is free and the place is the first of the queue; false if that did not come about in time.
-    pub(crate) fn wait(&self, place: u64, is_shared: bool, limit: Duration) -> bool {
-        let can_take = |state: &mut LockState| state.queue.front() == Some(&place) && state.take(is_shared);
+    /// Takes the lock as soon as it is free and the ticket is the first in the queue; returns false after the time
+    /// limit.
+    pub(crate) fn wait(&self, ticket: u64, is_shared: bool, limit: Duration) -> bool {
+        let can_take = |state: &mut LockState| state.queue.front() == Some(&ticket) && state.take(is_shared);
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, limit, |state| !can_take(state));
         let (mut state, result) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -72,9 +73,9 @@ impl FileLock {
     }
 
     /// Leaves the queue.
-    pub(crate) fn leave(&self, place: u64) {
+    pub(crate) fn leave(&self, ticket: u64) {
         let mut state = self.state();
-        state.queue.retain(|other| *other != place);
+        state.queue.retain(|other| *other != ticket);
         self.waiting.store(state.queue.len(), Relaxed);
         self.changed.notify_all();
     }
@@ -112,7 +113,7 @@ mod tests {
     const AT_ONCE: Duration = Duration::ZERO;
 
     #[test]
-    fn readers_share_a_writer_is_alone_and_nobody_passes_who_queues() {
+    fn readers_share_a_writer_is_alone_and_no_worker_overtakes_the_queue() {
         let lock = FileLock::default();
         assert!(lock.try_take(true) && lock.try_take(true) && !lock.try_take(false));
         let writer = lock.queue();

@@ -1,18 +1,15 @@
 //! Keeps the progress of several workers in proportion (`flow`).
 //!
-//! Each worker has a weight. A worker that issued more than its weight's part of all the flow's I/Os, by more than
-//! [`AHEAD_MAX`], waits until the others have caught up; the one that is furthest behind never waits, so one of them
-//! always goes on. A worker that begins later begins at par; a worker that ends is not waited for.
+//! Each worker has a weight. A worker that issued more than its weight's part of all the flow's I/Os waits until the
+//! others have caught up. It may be ahead by the watermark of its plan, in I/Os for each unit of its weight. The one
+//! that has made the least progress never waits, so one of them always continues. A worker that begins later begins at
+//! par; a worker that ends is not waited for.
 //!
 //! Limits: a slow worker does not become faster. The others become as slow as it is.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use trueio_model::FlowPlan;
-
-/// How far ahead a worker may be, in I/Os for each unit of its weight: workers that share a
-/// processor are switched that seldom.
-const AHEAD_MAX: u64 = 4;
 
 /// What the workers of one flow share.
 #[derive(Debug, Default)]
@@ -47,7 +44,8 @@ impl<'a> Share<'a> {
     /// Returns true if the next I/O must wait for other members.
     pub(crate) fn is_ahead(&self) -> bool {
         let (all, weights) = (self.flow.count.load(Relaxed), self.flow.weight.load(Relaxed));
-        let (own, weight) = (self.count.saturating_sub(AHEAD_MAX * u64::from(self.plan.weight)), self.plan.weight);
+        let (weight, watermark) = (self.plan.weight, u64::from(self.plan.watermark));
+        let own = self.count.saturating_sub(watermark * u64::from(weight));
         u128::from(own) * u128::from(weights) > u128::from(all) * u128::from(weight)
     }
 
@@ -72,7 +70,7 @@ mod tests {
     use super::*;
 
     fn plan(weight: u32) -> FlowPlan {
-        FlowPlan { id: 0, weight, sleep_ns: 0 }
+        FlowPlan { id: 0, weight, sleep_ns: 0, watermark: FlowPlan::usual_watermark() }
     }
 
     #[test]
@@ -93,6 +91,21 @@ mod tests {
             assert!(!second.is_ahead());
             second.count();
         });
+    }
+
+    #[test]
+    fn a_member_waits_when_it_is_ahead_by_its_watermark_times_its_weight() {
+        for (watermark, weight) in [(1, 1), (4, 1), (1000, 3)] {
+            let flow = Flow::default();
+            let mut ahead = Share::join(&flow, FlowPlan { watermark, ..plan(weight) });
+            let _behind = Share::join(&flow, plan(1));
+            while !ahead.is_ahead() {
+                ahead.count();
+            }
+            // Of all I/Os, which are its own, weight / (weight + 1) are its share: it is ahead by the rest.
+            let limit = u64::from(watermark * weight);
+            assert_eq!(ahead.count, limit * u64::from(weight + 1) + 1, "watermark {watermark}, weight {weight}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use trueio_model::{IoPriority, OpKind};
 
 /// I/Os of a chunk: 256 KiB.
 const CHUNK: usize = 4096;
-/// Chunks on their way at most, of all workers together.
+/// Largest number of chunks in the channel, of all workers together.
 const CHUNKS: usize = 32;
 
 /// One I/O that completed.
@@ -26,7 +26,7 @@ pub struct LoggedIo {
     pub submission_ns: Option<u64>,
     /// clat, in nanoseconds.
     pub completion_ns: u64,
-    /// lat, in nanoseconds: under a rate from the moment it was due.
+    /// lat, in nanoseconds: with a rate, from the time at which it was due.
     pub total_ns: u64,
     /// Bytes transferred.
     pub bytes: u64,
@@ -62,7 +62,7 @@ pub enum IoEvent {
     Compared,
 }
 
-/// I/Os of one worker, in the order in which they were handed over.
+/// I/Os of one worker, in the order in which they were submitted.
 #[derive(Debug)]
 pub struct LogChunk<T = LoggedIo> {
     /// The worker's number, as its [`LogChannel`] has it.
@@ -133,7 +133,7 @@ impl<T> LogBuffer<T> {
         }
     }
 
-    /// Hands over what is there.
+    /// Sends the chunk so far.
     #[cold]
     pub(crate) fn flush(&mut self) {
         if self.chunk.is_empty() {
@@ -144,7 +144,7 @@ impl<T> LogBuffer<T> {
         let chunk = LogChunk { worker: self.channel.worker, ios, back: self.back.clone() };
         if let Err(TrySendError::Full(chunk)) = self.channel.sender.try_send(chunk) {
             let since = Instant::now();
-            // A reader that is gone has said why itself.
+            // A reader that is gone has reported why.
             let _ = self.channel.sender.send(chunk);
             self.waited_ns += since.elapsed().as_nanos() as u64;
         }
@@ -202,6 +202,6 @@ mod tests {
             chunk.give_back();
         }
         assert_eq!(next, total);
-        assert!(writer.join().expect("the worker ends") > 0, "it waited while nobody read");
+        assert!(writer.join().expect("the worker ends") > 0, "it waited while no reader read");
     }
 }

@@ -19,7 +19,6 @@ mod steps;
 use crate::arrivals::ArrivalSchedule;
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request, Step};
-use crate::seed::{mix64, worker_seed};
 use between::{FlushEvery, Passes};
 use cursor::{FileCursor, OffsetOrder};
 use distribution::{BlockSampler, FileSampler, below};
@@ -27,7 +26,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rounds::Rounds;
 use sizes::{Sizes, gcd, op_index};
-use trueio_model::{FileSelection, JobPlan, Limits, OpKind, OpMix, Order, Steps};
+use trueio_model::{FileSelection, JobPlan, Limits, OpKind, OpMix, Order, Steps, mix64, worker_seed};
 
 /// Produces a worker's requests, in order.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ pub struct Generator {
     /// I/Os to a file before the next one is chosen, and how many of them are to come.
     stay: (u32, u32),
     mix: OpMix,
-    /// Says what comes next, where reads and writes have rates of their own: the same as the worker's.
+    /// Chooses the next operation if reads and writes have rates of their own: the same as the worker's.
     turns: Option<ArrivalSchedule>,
     /// Nanoseconds since the start, where the next request depends on them.
     now_ns: u64,
@@ -48,7 +47,7 @@ pub struct Generator {
     unit: u64,
     /// `Some(size)`: the plain case, every I/O of this size on the only file, no sync calls.
     plain_size: Option<u32>,
-    /// What is asked for beyond the next block and one drawn anew.
+    /// Rules for offsets other than the next block and a newly drawn one.
     steps: Option<Steps>,
     /// Each block is trimmed before it is written.
     trims_first: bool,
@@ -67,16 +66,16 @@ pub struct Generator {
     passes: Option<Passes>,
     /// What comes after the last whole block of a body that is fetched, the next one last.
     tail: Vec<Request>,
-    /// The log that says what comes, instead of all of this.
+    /// The log that is replayed instead of all of this.
     replay: Option<Box<Replay>>,
-    /// Requests are given one by one, for what was drawn for each is told.
+    /// Requests are returned one by one, because the drawn block of each is reported.
     shows_draws: bool,
 }
 
 /// Which file the next request goes to.
 #[derive(Debug)]
 enum Selection {
-    /// Each in turn: their passes end together, or nobody looks at passes.
+    /// Each in turn: their passes end together, or passes do not matter.
     InTurn,
     /// Each to its end.
     Sequential,
@@ -121,20 +120,19 @@ impl Generator {
     /// The requests of worker `worker` of a job.
     ///
     /// # Panics
-    /// If the plan breaks its own promises (a region smaller than a block, a size of 0).
+    /// If the plan breaks a rule of [`JobPlan::assert_sound`], or a region is shorter than a block.
     pub fn new(plan: &JobPlan, worker: u32) -> Self {
-        let seed = worker_seed(plan, worker);
+        plan.assert_sound();
+        let seed = worker_seed(plan.seed, worker);
         let pattern = &plan.pattern;
         let sizes = [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes];
         let sizes = sizes.map(|sizes| Sizes::new(sizes, pattern.steps.is_unaligned));
-        let steps = Some(pattern.steps).filter(|steps| !steps.places_plainly());
+        let steps = Some(pattern.steps).filter(|steps| !steps.leaves_offsets_alone());
         let trims_first = pattern.steps.trims_first;
         let used: Vec<usize> = match pattern.mix {
             OpMix::Only(op) => vec![op_index(op)],
             OpMix::ReadWrite { .. } => vec![0, 1],
         };
-        assert!(plan.files.len() <= 1 << 16, "a request names its file in 16 bits");
-        assert!(used.iter().all(|&i| sizes[i].each().iter().all(|&size| size > 0)), "the plan holds sizes above 0");
         let of_writes = pattern.steps.of_writes.map_or(u64::MAX, |writes| writes.align_bytes);
         let size_unit = match pattern.steps.is_unaligned {
             true => 1,
@@ -225,12 +223,12 @@ impl Generator {
         if filled == 0 && !self.tail.is_empty() { self.refill_tail(out) } else { filled }
     }
 
-    /// True if what comes next depends on when that is asked: requests then come one by one.
+    /// Returns true if the next request depends on the time at which it is generated: requests then come one by one.
     pub(crate) fn depends_on_time(&self) -> bool {
         self.turns.as_ref().is_some_and(ArrivalSchedule::depends_on_time)
     }
 
-    /// Says when the next request is asked for, in nanoseconds since the start.
+    /// Sets the time for which the next request is generated, in nanoseconds since the start.
     #[cold]
     pub(crate) fn set_time(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
@@ -241,20 +239,20 @@ impl Generator {
         self.replay.as_deref_mut()
     }
 
-    /// Gives requests one by one where what was drawn for each can be told only then ([`Self::drawn`]).
+    /// Returns requests one by one from now on, so that [`Self::drawn`] can report the block that was drawn for each.
     pub(crate) fn show_draws(&mut self) {
         self.shows_draws = self.steps.is_some();
     }
 
     /// The block of its file's region that was drawn for the request that was taken last: its number, in units of
-    /// [`Self::unit_bytes`]. `None` if its place follows from another one, or from a log.
+    /// [`Self::unit_bytes`]. `None` if its offset follows from another one, or from a log.
     pub(crate) fn drawn(&self, request: &Request) -> Option<u64> {
         let file = self.files.get(usize::from(request.file))?;
         if matches!(file.order, OffsetOrder::Sequential { .. }) || request.op == OpKind::Sync {
             return None;
         }
         let op = match request.op {
-            // It has the place of the trim before it, which was drawn for it.
+            // It has the offset of the trim before it, which was drawn for it.
             OpKind::Write if self.trims_first => return None,
             OpKind::Trim if self.trims_first => OpKind::Write,
             op => op,
@@ -318,7 +316,7 @@ impl Generator {
         allowed as usize
     }
 
-    /// All files are empty: none goes on behind a hole.
+    /// All files are empty: none continues after a hole.
     #[cold]
     fn begin_anew(&mut self) {
         self.file = 0;
@@ -444,7 +442,7 @@ impl Generator {
         let sizes = &self.sizes[op_index(op)];
         let is_fixed = matches!(sizes, Sizes::Fixed(_));
         let wanted = sizes.draw(&mut self.rng);
-        // Beside steps the unit may be less than a block, and a part of a block is not issued.
+        // With steps the unit may be smaller than a block, and a part of a block is not issued.
         let least = if self.steps.is_some() && is_fixed { wanted } else { self.unit };
         if self.allowance(least) == 0 {
             return None;
@@ -471,7 +469,7 @@ impl Generator {
             None => file.place_next(op, wanted, &self.sizes[op_index(op)], unit, &mut self.rng),
             Some(steps) => file.step_next(steps, op, wanted, unit, &mut self.rng),
         };
-        // What may come again has no passes, unless only so many files are in use.
+        // What may come again has no passes, unless the number of files in use is limited.
         if is_pass_over
             && (matches!(self.selection, Selection::Rounds(_)) || !matches!(file.order, OffsetOrder::Sampled { .. }))
         {

@@ -1,20 +1,19 @@
 //! Shares of the I/Os with priorities of their own: which I/O has which, and how long each took.
 //!
 //! The engine draws when it writes an I/O's entry (`sqe.ioprio`, `iocb.aio_reqprio`) and remembers by slot what it
-//! drew; the worker asks for it when the I/O is complete. So neither the requests nor the loop know of it, and a job
+//! drew; the worker reads it when the I/O is complete. So neither requests nor the loop contain it, and a job
 //! without such shares pays nothing.
 //!
-//! The same plan, seed and worker draw the same, in the order in which I/Os are handed over; offsets and sizes
+//! The same plan, seed and worker draw the same, in the order in which I/Os are submitted; offsets and sizes
 //! are drawn elsewhere and stay what they are without priorities.
 //!
 //! Cannot see: whether a scheduler heeds a priority. The kernel takes it with the request, no more.
 
-use crate::seed::mix64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::{Histogram, IoPriority, JobPlan, LatencySet, OpKind, PriorityRecord, PriorityShare};
+use trueio_model::{Histogram, IoPriority, JobPlan, LatencySet, OpKind, PriorityRecord, PriorityShare, mix64};
 
-/// Who draws.
+/// Draws priorities.
 #[derive(Debug)]
 pub(crate) struct Chooser {
     shares: Box<[PriorityShare]>,
@@ -25,7 +24,7 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     /// `None` without shares.
-    pub(crate) fn new((shares, seed): (&[PriorityShare], u64), depth: u32) -> Option<Box<Self>> {
+    pub(crate) fn new(shares: &[PriorityShare], seed: u64, depth: u32) -> Option<Box<Self>> {
         assert!(shares.len() < usize::from(u8::MAX), "the option's reader allows fewer");
         (!shares.is_empty()).then(|| {
             // Offsets come from the seed itself: what is drawn here has nothing to do with them.
@@ -134,7 +133,7 @@ impl PriorityRecorder {
     }
 }
 
-/// The priority that the job gives its threads; that of nobody if it gives none.
+/// The priority that the job gives its threads; `None` if it sets none.
 pub(crate) fn of_thread(plan: &JobPlan) -> IoPriority {
     let own = plan.scheduling.io_priority;
     own.map_or_else(IoPriority::default, |(class, level)| IoPriority { class, level, hint: plan.scheduling.io_hint })
@@ -167,7 +166,7 @@ mod tests {
             share(OpKind::Read, Some(8192), 100, 3),
             share(OpKind::Write, None, 1, 4),
         ];
-        let mut chooser = Chooser::new((&shares, 7), 4).expect("there are shares");
+        let mut chooser = Chooser::new(&shares, 7, 4).expect("there are shares");
         let draws = 100_000_u32;
         let mut count = |op, length| {
             let mut counts = [0_u32; 5];
@@ -197,11 +196,11 @@ mod tests {
     fn the_same_seed_draws_the_same_and_no_shares_draw_nothing() {
         let shares = [share(OpKind::Read, None, 50, 0)];
         let draw = |seed| {
-            let mut chooser = Chooser::new((&shares, seed), 1).expect("there are shares");
+            let mut chooser = Chooser::new(&shares, seed, 1).expect("there are shares");
             (0..64).map(|_| chooser.choose(0, OpKind::Read, 512)).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
-        assert!(Chooser::new((&[], 1), 1).is_none());
+        assert!(Chooser::new(&[], 1, 1).is_none());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct OpRecorder {
     pub(crate) error_count: u64,
     /// This interval's total latencies; the totals are in `set.total`.
     pub(crate) interval: Histogram,
-    /// This interval's I/Os that were complete when their hand-over returned: total and submission
+    /// This interval's I/Os that were complete when their submission returned: total and submission
     /// latency are the same, completion latency is 0.
     pub(crate) inline: Histogram,
     pub(crate) set: LatencySet,
@@ -80,7 +80,7 @@ pub(crate) fn empty_op(op: OpKind) -> OpRecord {
     }
 }
 
-/// A worker's live figures, for whoever draws a progress line. All relaxed: a reader may see the
+/// A worker's live figures, for the progress line. All relaxed: a reader may see the
 /// counters of one interval and the latencies of the next.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -171,7 +171,7 @@ impl Recorder {
         self.pending = None;
     }
 
-    /// Counts what was complete at its hand-over in all three latencies.
+    /// Counts I/Os that were complete at their submission in all three latencies.
     pub(crate) fn fold_inline(&mut self) {
         for recorder in self.ops.iter_mut().flatten().filter(|r| !r.inline.is_empty()) {
             recorder.set.submission.merge(&recorder.inline);
@@ -291,7 +291,7 @@ impl Recorder {
         (ops.collect(), series)
     }
 
-    /// Ends the recording. `has_submission`: the engine's I/O has a moment of hand-over; without
+    /// Ends the recording. `has_submission`: the engine has a separate submission; without
     /// one the completion latency is the total latency.
     pub(crate) fn finish(mut self, has_submission: bool) -> (Vec<OpRecord>, Vec<SeriesRow>, Histogram) {
         self.fold_inline();
@@ -305,7 +305,7 @@ impl Recorder {
             .filter_map(|(op, recorder)| {
                 let mut recorder = *recorder?;
                 recorder.interval.drain_into(&mut recorder.set.total);
-                // A sync call blocks on every engine's behalf: it has no hand-over either.
+                // A sync call blocks on every engine's behalf: it has no submission either.
                 if !has_submission || op == OpKind::Sync {
                     recorder.set.completion = recorder.set.total.clone();
                 }
@@ -355,7 +355,7 @@ pub struct WorkerReport {
     /// Measured time in nanoseconds: from the start (after the ramp) to the last completion, or to
     /// the deadline or the request to stop, if nothing was in flight then.
     pub elapsed_ns: u64,
-    /// How late paced I/Os were handed over although a slot was free.
+    /// How late paced I/Os were submitted although a slot was free.
     pub pacing_lateness: Histogram,
     /// I/Os that were due and not issued at the end.
     pub backlog_count: u64,
@@ -379,7 +379,7 @@ pub struct WorkerReport {
     pub source_wait_ns: u64,
     /// The search for a queue depth, if there was one.
     pub depth_search: Option<DepthSearch>,
-    /// How steady the job became; whoever judged its spans knows.
+    /// How steady the job became; the judge of its spans fills this in.
     pub criterion: Option<CriterionRecord>,
     /// What it did with zones, if it wrote them by their rules.
     pub zones: Option<ZoneUse>,
@@ -387,7 +387,7 @@ pub struct WorkerReport {
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
     pub fatal: Option<String>,
-    /// True if the run was asked to stop before the worker's limits.
+    /// True if the run was stopped before the worker's limits.
     pub was_stopped: bool,
 }
 

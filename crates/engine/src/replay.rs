@@ -4,7 +4,7 @@
 //! parses between its I/Os, and memory does not grow with the log.
 //!
 //! Each request is held against the plan again, for a log may change after it was planned: what would go to another
-//! file, beyond a region, be longer than the buffers, or do what nobody planned ends the job.
+//! file, beyond a region, be longer than the buffers, or perform an operation that the plan does not allow ends the job.
 //!
 //! Cannot: replay in another order than the log's.
 
@@ -45,7 +45,7 @@ impl Replay {
             let path = if log == "-" { "/dev/stdin" } else { log.as_str() };
             let replayer = File::open(path)
                 .map_err(|error| format!("`{log}` cannot be opened: {error}"))
-                .and_then(|file| Replayer::new(file, settings).map_err(|error| told(&log, &error)));
+                .and_then(|file| Replayer::new(file, settings).map_err(|error| at_line(&log, &error)));
             let result = replayer.and_then(|replayer| read_all(replayer, &log, &checked, &sender, &empty));
             if let Err(reason) = result {
                 // A worker that has ended needs no reason.
@@ -92,12 +92,12 @@ impl Replay {
         REQUEST_BLOCK
     }
 
-    /// When the request at this place of the last block is due; `None` if it has no moment.
+    /// Returns when the request at this index of the last block is due; `None` if it has no time.
     pub(crate) fn due_ns(&self, at: usize) -> Option<u64> {
         self.is_paced.then(|| self.dues[at])
     }
 
-    /// How many requests from this place of the last block (which has `filled`) on were due by `now_ns`.
+    /// Returns how many requests from this index of the last block (which has `filled`) on were due by `now_ns`.
     pub(crate) fn backlog(&mut self, at: usize, filled: usize, now_ns: u64) -> u64 {
         if !self.is_paced {
             return 0;
@@ -117,7 +117,7 @@ impl Replay {
     }
 }
 
-fn told(log: &str, error: &IologError) -> String {
+fn at_line(log: &str, error: &IologError) -> String {
     format!("`{log}`, {error}")
 }
 
@@ -150,7 +150,7 @@ impl Checked {
             && offset >= begin
             && offset.checked_add(u64::from(length)).is_some_and(|last| last <= end)
             && (!moves_data || u64::from(length) <= self.length_bytes_max);
-        // Sync calls have no place.
+        // Sync calls have no offset.
         (is_planned || op == OpKind::Sync && self.ops.contains(&op)).then_some(file)
     }
 }
@@ -164,7 +164,7 @@ fn read_all(
 ) -> Result<(), String> {
     let mut chunk: Vec<Timed> = Vec::with_capacity(CHUNK);
     loop {
-        let next = match replayer.next_io().map_err(|error| told(log, &error))? {
+        let next = match replayer.next_io().map_err(|error| at_line(log, &error))? {
             None => None,
             Some((name, io)) => {
                 let file = checked.file(name, io.op, io.offset, io.length);

@@ -1,7 +1,7 @@
-//! A worker's results while it still runs, for whoever asks for them.
+//! A worker's results on request, while it still runs.
 //!
-//! Whoever wants them raises a number; the worker sees that at the end of its next row of the series, copies
-//! what it has counted so far, and goes on. Nothing is asked and nothing copied otherwise.
+//! A request raises a number; the worker reads it at the end of its next interval, copies
+//! what it has counted so far, and goes on. Without a request nothing is copied.
 
 use crate::recorder::WorkerReport;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -27,7 +27,7 @@ struct Given {
 
 impl Snapshot {
     fn lock(&self) -> MutexGuard<'_, Given> {
-        self.given.lock().expect("nobody panics while holding a snapshot")
+        self.given.lock().expect("no thread panics while holding a snapshot")
     }
 
     /// Asks for the results so far.
@@ -41,7 +41,7 @@ impl Snapshot {
         let wanted = self.wanted.load(Relaxed);
         let is_open = |given: &mut Given| !given.is_settled && given.answered != wanted;
         let answered = self.changed.wait_timeout_while(self.lock(), limit, is_open);
-        answered.expect("nobody panics while holding a snapshot").0.report.clone()
+        answered.expect("no thread panics while holding a snapshot").0.report.clone()
     }
 
     /// The number of the question, if it is another one than `answered`.

@@ -1,6 +1,6 @@
 //! Bytes that a job fetches instead of generating them.
 //!
-//! The engine takes bytes that have arrived and never waits inside an I/O; who fetches them, and from where, is
+//! The engine takes bytes that have arrived and never waits inside an I/O; how they are fetched, and from where, is
 //! outside this crate ([`BodySource`]).
 
 use crate::recorder::FAILURES_MAX;

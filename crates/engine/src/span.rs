@@ -19,7 +19,7 @@ pub struct SpanFigures {
 pub trait SpanJudge: Debug + Send + Sync {
     /// A worker has ended its span number `index`, from 0; true if the job is over.
     fn span(&self, index: u64, figures: SpanFigures) -> bool;
-    /// True if the job is over, because another worker's span said so.
+    /// True if the job is over, because of another worker's span.
     fn is_over(&self) -> bool;
     /// A worker ends: of the spans from `index` on it gives none.
     fn leaves(&self, index: u64);

@@ -2,7 +2,7 @@
 //!
 //! A stage is one file with its own state. It sees the loop through a [`View`] and takes part in it by the methods of
 //! [`Stage`]; all of them have defaults. A job without stages is compiled without them ([`NoStages`]); a job with
-//! stages has those that its plan asks for ([`JobStages`]), chosen once.
+//! stages has those that its plan needs ([`JobStages`]), chosen once.
 //!
 //! | stage          | job                                                        |
 //! |----------------|------------------------------------------------------------|

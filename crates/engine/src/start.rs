@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How often a job that waits for another looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Lets all workers of a phase begin together, after the last of them is ready, and lets whoever
+/// Lets all workers of a phase begin together, after the last of them is ready, and lets a thread
 /// measures the phase look at the machine after the last I/O and before anything else is done.
 #[derive(Debug, Default)]
 pub struct Start {
@@ -25,7 +25,7 @@ struct StartState {
 }
 
 impl Start {
-    /// A start that nobody has reached yet.
+    /// A start that no worker has reached yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,13 +38,13 @@ impl Start {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, StartState> {
-        self.state.lock().expect("nobody panics while holding the start")
+        self.state.lock().expect("no thread panics while holding the start")
     }
 
     /// Waits while `condition` holds.
     fn wait_while(&self, condition: impl Fn(&StartState) -> bool) {
         let state = self.lock();
-        drop(self.changed.wait_while(state, |s| condition(s)).expect("nobody panics while holding the start"));
+        drop(self.changed.wait_while(state, |s| condition(s)).expect("no thread panics while holding the start"));
     }
 
     /// A worker is ready; returns when the start is opened.
@@ -61,7 +61,7 @@ impl Start {
         self.wait_while(|s| s.holds_end);
     }
 
-    /// A worker will not come to the end, and to the start neither if `is_before` it (it panicked): nobody waits for it.
+    /// A worker will not come to the end, and to the start neither if `is_before` it (it panicked): no thread waits for it.
     pub fn abandon(&self, is_before: bool) {
         let mut state = self.lock();
         state.ready += u32::from(is_before);
@@ -86,7 +86,7 @@ impl Start {
     pub fn wait_finished(&self, workers: u32, limit: Duration) -> bool {
         let state = self.lock();
         let waited = self.changed.wait_timeout_while(state, limit, |s| s.finished < workers);
-        waited.expect("nobody panics while holding the start").0.finished >= workers
+        waited.expect("no thread panics while holding the start").0.finished >= workers
     }
 
     /// How many are ready, and how many have finished.
@@ -112,13 +112,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The gate of a job with so many workers.
+    /// The gate of a job with `workers` workers.
     pub fn new(workers: u32) -> Self {
         Self { there: Mutex::new(workers), changed: Condvar::new() }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, u32> {
-        self.there.lock().expect("nobody panics while holding a gate")
+        self.there.lock().expect("no thread panics while holding a gate")
     }
 
     /// A worker of the job has ended, in whatever way.
@@ -134,11 +134,11 @@ impl Gate {
         *self.lock()
     }
 
-    /// Waits until all of them have, or whoever waits is to stop.
+    /// Waits until all of them have, or until `stop` is set.
     pub(crate) fn wait(&self, stop: &AtomicBool) {
         let mut there = self.lock();
         while *there > 0 && !stop.load(Relaxed) {
-            there = self.changed.wait_timeout(there, LOOK).expect("nobody panics while holding a gate").0;
+            there = self.changed.wait_timeout(there, LOOK).expect("no thread panics while holding a gate").0;
         }
     }
 }

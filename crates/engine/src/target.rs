@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// An open file under test.
 #[derive(Debug, Clone)]
 pub struct TargetFile {
-    /// The file, opened as the job wants it.
+    /// The file, opened as the job's plan sets it.
     pub file: Arc<File>,
     /// Its path, for messages.
     pub path: String,
     /// What a trim of it is.
     pub trim_call: TrimCall,
-    /// First byte behind the region under test: what `mmap` has to map.
+    /// First byte after the region under test: what `mmap` has to map.
     pub end_bytes: u64,
     /// Its lock, if the job locks its files.
     pub lock: Option<Arc<FileLock>>,

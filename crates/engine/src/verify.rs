@@ -10,7 +10,7 @@
 //! | 16..24 | `offset`   | where the block was meant to go, in bytes                          |
 //! | 24..32 | `sequence` | the write's number within its worker, from 1                       |
 //! | 32..36 | `length`   | the block's length, in bytes                                       |
-//! | 36..40 | `kind`     | 1: CRC-32C, 2: XXH3 (64 bits), …: the place in [`Checksum::ALL`]   |
+//! | 36..40 | `kind`     | 1: CRC-32C, 2: XXH3 (64 bits), …: the index in [`Checksum::ALL`]   |
 //! | 40..48 | `checksum` | over bytes 0..40 and 48..length; 0 if the kind has none            |
 //!
 //! Little-endian. A wrong place shows by `offset`, an old write by `sequence`, a foreign one by
@@ -19,7 +19,7 @@
 mod block;
 mod digest;
 
-pub use block::{BlockSeal, Difference};
+pub use block::BlockSeal;
 
 use crate::request::Request;
 use trueio_model::{Checksum, VerifyFailure};
@@ -55,8 +55,23 @@ fn digest_of(block: &[u8], kind: Checksum) -> u64 {
 
 /// The checksum's number in the header.
 fn kind_number(checksum: Checksum) -> u32 {
-    // Places in the list are never given to another.
+    // An index in the list is never reused.
     Checksum::ALL.iter().zip(1..).find(|(kind, _)| **kind == checksum).map_or(0, |(_, number)| number)
+}
+
+/// How a block differs from what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What was expected, in words.
+    pub expected: String,
+    /// What was found, in words.
+    pub found: String,
+}
+
+impl Difference {
+    fn new(expected: String, found: String) -> Self {
+        Self { expected, found }
+    }
 }
 
 impl BlockHeader {
@@ -77,13 +92,13 @@ impl BlockHeader {
     }
 
     /// Compares a block that was read with what should stand there. The sequence must be at least
-    /// this one's: a later write to the same place is as good.
+    /// this one's: a later write to the same offset is accepted, too.
     ///
     /// # Errors
-    /// (what was expected, what was found), in words, for the first thing that is wrong.
-    pub fn compare(&self, block: &[u8]) -> Result<(), (String, String)> {
+    /// The first difference.
+    pub fn compare(&self, block: &[u8]) -> Result<(), Difference> {
         if block.len() != self.length as usize {
-            return Err((format!("a block of {} bytes", self.length), format!("{} bytes", block.len())));
+            return Err(Difference::new(format!("a block of {} bytes", self.length), format!("{} bytes", block.len())));
         }
         if block[..8] != MAGIC {
             let found = if block.iter().all(|&b| b == 0) {
@@ -91,42 +106,48 @@ impl BlockHeader {
             } else {
                 format!("no trueio header; the block begins {:02x?}", &block[..16.min(block.len())])
             };
-            return Err((format!("the header of write {} to offset {}", self.sequence, self.offset), found));
+            return Err(Difference::new(
+                format!("the header of write {} to offset {}", self.sequence, self.offset),
+                found,
+            ));
         }
         let (run, offset, sequence) = (word(block, 8), word(block, 16), word(block, 24));
         let length = word(block, 32) as u32;
         if self.run != 0 && run != self.run {
-            return Err((
+            return Err(Difference::new(
                 format!("a write of this worker (run {:016x})", self.run),
                 format!("a write of run {run:016x}, number {sequence}, meant for offset {offset}"),
             ));
         }
         if offset != self.offset {
-            return Err((
+            return Err(Difference::new(
                 format!("the block of offset {}", self.offset),
                 format!("the block of offset {offset} (write {sequence}): it was written or read at the wrong place"),
             ));
         }
         if sequence < self.sequence {
-            return Err((
+            return Err(Difference::new(
                 format!("write {} or a later one", self.sequence),
                 format!("write {sequence}: an older block, the later write was lost"),
             ));
         }
         if length != self.length {
-            return Err((format!("a block of {} bytes", self.length), format!("a header that says {length} bytes")));
+            return Err(Difference::new(
+                format!("a block of {} bytes", self.length),
+                format!("a header for {length} bytes"),
+            ));
         }
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
-            return Err((
+            return Err(Difference::new(
                 format!("a checksum of kind {} ({})", kind_number(self.checksum), self.checksum.name()),
                 format!("kind {kind}: the block was written with another `verify`"),
             ));
         }
         let (stored, computed) = (word(block, 40), digest_of(block, self.checksum));
         if stored != computed {
-            return Err((
-                format!("checksum {stored:016x}, as the header of write {sequence} says"),
+            return Err(Difference::new(
+                format!("checksum {stored:016x}, as in the header of write {sequence}"),
                 format!("checksum {computed:016x}: the block's bytes are not those that were written"),
             ));
         }
@@ -139,8 +160,9 @@ fn was_written_by(block: &[u8], run: u64) -> bool {
     block[..8] == MAGIC && word(block, 8) == run
 }
 
-/// A failure as the record keeps it.
-pub(crate) fn failure(path: &str, request: &Request, (expected, found): (String, String)) -> VerifyFailure {
+/// Returns the record of a difference.
+pub(crate) fn failure(path: &str, request: &Request, difference: Difference) -> VerifyFailure {
+    let Difference { expected, found } = difference;
     VerifyFailure { path: path.to_owned(), offset: request.offset, length: u64::from(request.length), expected, found }
 }
 
@@ -166,17 +188,17 @@ mod tests {
             if kind == Checksum::Meta {
                 assert_eq!(found, Ok(()), "it has no checksum");
             } else {
-                assert!(found.unwrap_err().1.contains("not those that were written"), "{}", kind.name());
+                assert!(found.unwrap_err().found.contains("not those that were written"), "{}", kind.name());
             }
-            assert!(header.compare(&vec![0; 4096]).unwrap_err().1.contains("never arrived"));
-            assert!(BlockHeader { offset: 0, ..header }.compare(&block).unwrap_err().1.contains("wrong place"));
-            assert!(BlockHeader { sequence: 4, ..header }.compare(&block).unwrap_err().1.contains("older block"));
+            assert!(header.compare(&vec![0; 4096]).unwrap_err().found.contains("never arrived"));
+            assert!(BlockHeader { offset: 0, ..header }.compare(&block).unwrap_err().found.contains("wrong place"));
+            assert!(BlockHeader { sequence: 4, ..header }.compare(&block).unwrap_err().found.contains("older block"));
             assert_eq!(BlockHeader { sequence: 2, ..header }.compare(&block), Ok(()));
             assert!(BlockHeader { run: 8, ..header }.compare(&block).is_err());
             assert!(header.compare(&block[..512]).is_err());
             let other = if kind == Checksum::Crc32c { Checksum::Xxhash } else { Checksum::Crc32c };
             let foreign = BlockHeader { checksum: other, ..header };
-            let (expected, found) = foreign.compare(&block).unwrap_err();
+            let Difference { expected, found } = foreign.compare(&block).unwrap_err();
             assert!(
                 expected.ends_with(&format!("({})", other.name())) && found.contains("another `verify`"),
                 "{expected}"

@@ -16,7 +16,7 @@ mod tally;
 pub(crate) use batch::{ADAPTED_BATCH_MAX, Batch};
 pub(crate) use exchange::{Admission, Done, SyncDone};
 pub(crate) use outcome::Outcome;
-pub(crate) use payload::Payload;
+pub(crate) use payload::{Payload, io_bytes_max};
 pub(crate) use queue::{Queue, Slot};
 pub(crate) use schedule::Schedule;
 pub(crate) use state::LoopState;
@@ -37,7 +37,11 @@ pub(crate) trait AnyEngine {
     fn kind(&self) -> EngineKind;
     fn blocks(&self) -> bool;
     fn needs_ordered_clock(&self) -> bool;
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8);
+    /// Notes an I/O for `slot`.
+    ///
+    /// # Safety
+    /// As [`Engine::queue`].
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8);
     fn submit(&mut self) -> Result<(), EngineError>;
     fn reap(&mut self, min: usize, out: &mut [Completion]) -> Result<usize, EngineError>;
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64;
@@ -56,8 +60,9 @@ impl<E: Engine> AnyEngine for E {
     fn needs_ordered_clock(&self) -> bool {
         E::NEEDS_ORDERED_CLOCK
     }
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
-        Engine::queue(self, slot, request, buffer);
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Engine::queue(self, slot, request, buffer) };
     }
     fn submit(&mut self) -> Result<(), EngineError> {
         Engine::submit(self)

@@ -1,6 +1,4 @@
-//! The loop.
-//!
-//! One thread of a job: next step → admission by stages → queue → submit → reap → record → events.
+//! The loop of a job's thread: next step → admission by stages → queue → submit → reap → record → events.
 //!
 //! Timestamps are shared: one reading just before a submission serves all I/Os of that submission, one just after it
 //! serves as their submission time, and one after each reaping serves all its completions. If completions are already
@@ -8,8 +6,7 @@
 //! neighbours in the same batch took to be submitted; the size of batches is therefore limited by the latency itself,
 //! unless the job sets a size. Cached buffered reads are the one exception ([`crate::view::Batch`]).
 //!
-//! Nothing here allocates once the loop runs. Failures take the cold path. What only some jobs need is in
-//! [`crate::stages`].
+//! Nothing here allocates once the loop runs, and failures take the cold path. What some jobs need: [`crate::stages`].
 
 mod events;
 mod finish;
@@ -22,7 +19,6 @@ use crate::engines::{Engine, EngineError};
 use crate::recorder::WorkerReport;
 use crate::request::Step;
 use crate::stages::Stage;
-use crate::usage::thread_usage;
 use crate::view::{Admission, Call, Done, LoopState, Run, StepQueue, View};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::{OpKind, QueueCounts, error_line};
@@ -54,7 +50,7 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
         view!(self).delay_start();
         self.stages.begin(&mut view!(self));
         self.state.time.begin(&context.plan.limits, &self.clock);
-        self.state.usage_from = thread_usage();
+        self.state.usage_from = context.usage();
         if !self.state.time.is_ramping {
             self.stages.measure(self.state.time.started, &mut view!(self));
         }
@@ -145,7 +141,10 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
                     self.stages.filled(buffer, &request, &mut view!(self));
                 }
             }
-            self.engine.queue(slot, &request, self.state.payload.pointer(buffer));
+            let pointer = self.state.payload.pointer(buffer, &request);
+            // SAFETY: the buffer is the slot's own and holds the I/O (`Payload::pointer`). Until the slot is given back, after
+            // its completion was reaped, nothing borrows it, and it is freed only with nothing in flight (`finish`).
+            unsafe { self.engine.queue(slot, &request, pointer) };
             self.state.queue.slot_mut(slot).request = request;
             if self.stages.hooks().is_issuing {
                 self.stages.issued(slot, &mut view!(self));

@@ -1,14 +1,14 @@
-//! Write pointers of zoned files, shared by all who use a file.
+//! Write pointers of zoned files, shared by all workers that use a file.
 //!
 //! A zone that can only be written in order is written at its write pointer, one write at a time: neither the kernel
-//! nor the device keeps the order of two. Whoever wants to write asks for the zone, holds it until the write has
+//! nor the device keeps the order of two. A worker that writes requests the zone, holds it until the write has
 //! completed, and the pointer moves then. So nothing is ever read that was not completely written, and no write is
-//! handed over that the device would refuse.
+//! submitted that the device would refuse.
 //!
 //! A file without zones can have them all the same (emulated): the pointers are kept here and begin at the zones'
 //! starts.
 //!
-//! Cannot see: what another process writes to the device, or resets. After a failed write the pointer is asked for
+//! Cannot see: what another process writes to the device, or resets. After a failed write the pointer is read
 //! again. Nor what others read: a zone is reset although another worker has a read in flight there.
 
 pub(crate) use kernel::{finish_zone, reset_zone};
@@ -28,8 +28,8 @@ mod kernel;
 #[cfg(test)]
 mod tests;
 
-/// Nobody holds the zone.
-const NOBODY: u32 = 0;
+/// No worker holds the zone.
+const NO_ONE: u32 = 0;
 /// Open before the run began: by others.
 const OTHERS: u32 = u32::MAX;
 
@@ -47,17 +47,17 @@ enum Kind {
 #[derive(Debug, Clone)]
 struct Zone {
     start: u64,
-    /// First byte behind the zone.
+    /// First byte after the zone.
     end: u64,
-    /// First byte behind what can be written.
+    /// First byte after the writable part.
     limit: u64,
     pointer: u64,
-    /// First byte behind what was written: the pointer, but in a zone that was finished.
+    /// First byte after the written part: the pointer, but in a zone that was finished.
     data: u64,
     kind: Kind,
-    /// Who writes, resets or finishes it now.
+    /// The member that writes, resets or finishes it now.
     holder: u32,
-    /// Partly written, and by whom first; `NOBODY`: empty, full or left.
+    /// Partly written: the worker that wrote first; `NO_ONE`: empty, full or left.
     opener: u32,
     is_open: bool,
 }
@@ -66,12 +66,12 @@ struct Zone {
 #[derive(Debug)]
 pub struct ZoneMap {
     zone_bytes: u64,
-    /// Bytes of a zone that can be written, if they are emulated; a device says it of each.
+    /// Bytes of a zone that can be written, if they are emulated; a device reports it for each.
     capacity_bytes: u64,
-    /// Who says where the zones are.
+    /// Source of the zones' places.
     source: String,
     is_emulated: bool,
-    /// Zones that may be open at a time, by what the device says; 0: no limit.
+    /// Zones that may be open at a time, as the device reports; 0: no limit.
     device_open_max: u32,
     /// Workers that write and have not ended.
     writers: AtomicU32,
@@ -82,7 +82,7 @@ pub struct ZoneMap {
 struct ZoneTable {
     zones: Vec<Zone>,
     open: Vec<u32>,
-    /// Bytes written in parts of the file that somebody watches.
+    /// Bytes written in watched parts of the file.
     watched: Vec<Watched>,
 }
 
@@ -94,10 +94,10 @@ struct Watched {
     capacity_bytes: u64,
 }
 
-/// Numbers for those who use zones.
+/// Numbers of the users of zones.
 static MEMBERS: AtomicU32 = AtomicU32::new(1);
 
-/// One who uses the zones of files.
+/// A user of the zones of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Member(u32);
 
@@ -117,7 +117,7 @@ pub(crate) struct View {
     pub(crate) reads_beyond: bool,
 }
 
-/// What a write asks for.
+/// A request for an offset to write at.
 #[derive(Debug, Clone)]
 pub(crate) struct Wish {
     pub(crate) zone: u32,
@@ -129,7 +129,7 @@ pub(crate) struct Wish {
     /// The zone is reset if anything was written to it.
     pub(crate) resets_now: bool,
     pub(crate) writes_remainder: bool,
-    /// Zones open at a time, of all and of the one who asks; 0: no limit.
+    /// Zones open at a time, of all users and of this one; 0: no limit.
     pub(crate) open_max: u32,
     pub(crate) own_open_max: u32,
     /// Any number: which of the open zones is taken if no other may be opened.
@@ -139,11 +139,11 @@ pub(crate) struct Wish {
 /// Where a write goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// Here, so many bytes; the zone is held.
+    /// At this offset, with this length; the zone is held.
     At(u64, u32),
     /// Anywhere in the zone.
     Anywhere,
-    /// Somebody holds the zone: oneself, or another.
+    /// A member holds the zone: the requesting one, or another.
     Held { by_oneself: bool },
     /// This zone must be reset first, and is held for it.
     Reset(u32),
@@ -174,7 +174,7 @@ impl ZoneMap {
 
     /// The zones that a device reports.
     ///
-    /// `open_max` and `active_max` are what it says of its limits; 0: none.
+    /// `open_max` and `active_max` are its limits; 0: none.
     ///
     /// # Errors
     /// If it reports none, or zones of several lengths.
@@ -203,7 +203,7 @@ impl ZoneMap {
         self.zone_bytes
     }
 
-    /// Bytes of a zone that can be written, if zones are emulated; 0: the device says it of each.
+    /// Bytes of a zone that can be written, if zones are emulated; 0: the device reports it for each.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
@@ -223,17 +223,17 @@ impl ZoneMap {
         };
     }
 
-    /// True if somebody may write yet.
+    /// Returns true if a member may still write.
     pub(crate) fn has_writers(&self) -> bool {
         self.writers.load(Acquire) > 0
     }
 
-    /// Who says where the zones are.
+    /// Source of the zones' places.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Zones that may be open at a time, as the device says; 0: no limit.
+    /// Zones that may be open at a time, as the device reports; 0: no limit.
     pub fn device_open_max(&self) -> u32 {
         self.device_open_max
     }
@@ -259,7 +259,7 @@ impl ZoneMap {
         (offset / self.zone_bytes) as u32
     }
 
-    /// From the zone's first byte to the first behind it.
+    /// From the zone's first byte to the first one after it.
     pub(crate) fn bounds(&self, zone: u32) -> Range<u64> {
         let zone = &self.lock().zones[zone as usize];
         zone.start..zone.end
@@ -283,7 +283,7 @@ impl ZoneMap {
     }
 
     /// Bytes written in a part of the file, from now on kept up to date. Zones that are written anywhere do not count:
-    /// nobody knows of what they hold.
+    /// what they hold is unknown.
     pub(crate) fn watch(&self, zones: &Range<u32>) {
         let mut state = self.lock();
         if !state.watched.iter().any(|watched| watched.zones == *zones) {
@@ -302,7 +302,7 @@ impl ZoneMap {
         watched.map_or(0.0, |watched| watched.byte_count as f64 / watched.capacity_bytes.max(1) as f64)
     }
 
-    /// Where `who`'s write goes. The zone of a place, a reset or a finish is held until it is given back.
+    /// Returns where the write of `who` goes. The zone of an offset, a reset or a finish is held until it is released.
     pub(crate) fn place(&self, who: Member, wish: &Wish) -> Placement {
         let mut state = self.lock();
         let zone = &state.zones[wish.zone as usize];
@@ -313,7 +313,7 @@ impl ZoneMap {
         }
         let mut number = wish.zone;
         let is_writable = !zone.is_full(wish) || wish.resets_full && zone.pointer > zone.start;
-        if !zone.is_open && zone.holder == NOBODY && is_writable {
+        if !zone.is_open && zone.holder == NO_ONE && is_writable {
             // It would have to be opened.
             let own = || state.open.iter().filter(|open| state.zones[**open as usize].opener == who.0).count();
             let is_own_limit = wish.own_open_max > 0 && own() >= wish.own_open_max as usize;
@@ -331,7 +331,7 @@ impl ZoneMap {
             }
         }
         let zone = &mut state.zones[number as usize];
-        if zone.holder != NOBODY {
+        if zone.holder != NO_ONE {
             return Placement::Held { by_oneself: zone.holder == who.0 };
         }
         if zone.is_full(wish) {
@@ -356,7 +356,7 @@ impl ZoneMap {
             return Placement::Reset(number);
         }
         zone.holder = who.0;
-        if matches!(zone.opener, NOBODY | OTHERS) {
+        if matches!(zone.opener, NO_ONE | OTHERS) {
             zone.opener = who.0;
         }
         let place = Placement::At(zone.pointer, zone.room(wish));
@@ -366,7 +366,7 @@ impl ZoneMap {
         place
     }
 
-    /// Holds the next zone from `zone` on that nobody uses, and that holds data if it must, to be trimmed as a whole.
+    /// Holds the next zone from `zone` on that no worker uses, and that holds data if it must, to be trimmed as a whole.
     /// `Ok(None)`: there is none. `Err`: those that there are are in use; whether all of them by oneself.
     pub(crate) fn take(
         &self,
@@ -380,13 +380,13 @@ impl ZoneMap {
         for number in around(zone, region) {
             let zone = &mut state.zones[number as usize];
             let has_data = match zone.kind {
-                Kind::Sequential => even_empty || zone.pointer > zone.start || zone.holder != NOBODY,
+                Kind::Sequential => even_empty || zone.pointer > zone.start || zone.holder != NO_ONE,
                 _ => false,
             };
             if !has_data {
                 continue;
             }
-            if zone.holder == NOBODY {
+            if zone.holder == NO_ONE {
                 zone.holder = who.0;
                 return Ok(Some(number));
             }
@@ -399,7 +399,7 @@ impl ZoneMap {
     pub(crate) fn give_back(&self, zone: u32) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
-        it.holder = NOBODY;
+        it.holder = NO_ONE;
         if it.pointer == it.start {
             state.close(zone);
         }
@@ -409,7 +409,7 @@ impl ZoneMap {
     pub(crate) fn wrote(&self, zone: u32, byte_count: u64) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
-        it.holder = NOBODY;
+        it.holder = NO_ONE;
         it.pointer = (it.pointer + byte_count).min(it.limit);
         it.data = it.pointer;
         let is_over = it.pointer >= it.limit || it.pointer == it.start;
@@ -423,19 +423,19 @@ impl ZoneMap {
     pub(crate) fn was_reset(&self, zone: u32) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
-        it.holder = NOBODY;
+        it.holder = NO_ONE;
         let written = it.pointer - it.start;
         (it.pointer, it.data) = (it.start, it.start);
         state.count(zone, -(written as i64));
         state.close(zone);
     }
 
-    /// The zone takes no more; behind its last write there is nothing to read. (One that is emulated is only not open
+    /// The zone takes no more; after its last write there is nothing to read. (One that is emulated is only not open
     /// any more.)
     pub(crate) fn was_finished(&self, zone: u32) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
-        it.holder = NOBODY;
+        it.holder = NO_ONE;
         if !self.is_emulated {
             let rest = it.limit - it.pointer;
             it.pointer = it.limit;
@@ -444,7 +444,7 @@ impl ZoneMap {
         state.close(zone);
     }
 
-    /// What was tried with the zone failed; a device is asked where the pointer is now.
+    /// An operation on the zone failed; the pointer is read from the device again.
     pub(crate) fn failed(&self, zone: u32, target: Option<&TargetFile>) {
         let start = self.bounds(zone).start;
         let asked = match target.filter(|_| !self.is_emulated) {
@@ -453,7 +453,7 @@ impl ZoneMap {
         };
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
-        it.holder = NOBODY;
+        it.holder = NO_ONE;
         let before = it.pointer;
         if let Some(asked) = asked {
             (it.pointer, it.data, it.kind) = (asked.pointer, asked.data, asked.kind);
@@ -466,29 +466,29 @@ impl ZoneMap {
         }
     }
 
-    /// `who` uses no zone any more: those it opened are nobody's, and may be finished for others.
+    /// Ends the use of zones by `who`: those it opened belong to no worker, and may be finished for others.
     pub(crate) fn leave(&self, who: Member) {
-        // Who panics leaves, too.
+        // A worker that panics leaves, too.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for zone in &mut state.zones {
             if zone.holder == who.0 {
-                zone.holder = NOBODY;
+                zone.holder = NO_ONE;
             }
             if zone.opener == who.0 {
-                zone.opener = NOBODY;
+                zone.opener = NO_ONE;
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, ZoneTable> {
-        self.state.lock().expect("nobody panics while holding the zones")
+        self.state.lock().expect("no thread panics while holding the zones")
     }
 }
 
 impl Zone {
     /// One that is written in order, all of it, and holds nothing.
     fn empty(start: u64, end: u64) -> Self {
-        let (holder, opener) = (NOBODY, NOBODY);
+        let (holder, opener) = (NO_ONE, NO_ONE);
         let kind = Kind::Sequential;
         Self { start, end, limit: end, pointer: start, data: start, kind, holder, opener, is_open: false }
     }
@@ -528,9 +528,9 @@ impl ZoneTable {
             let zone = zone(number);
             wish.region.contains(*number)
                 && opener.is_none_or(|opener| zone.opener == opener)
-                && (!zone.is_full(wish) || zone.holder != NOBODY)
+                && (!zone.is_full(wish) || zone.holder != NO_ONE)
         };
-        let is_idle = |number: &&u32| zone(number).holder == NOBODY && suits(number);
+        let is_idle = |number: &&u32| zone(number).holder == NO_ONE && suits(number);
         for among in [&is_idle as &dyn Fn(&&u32) -> bool, &suits] {
             let count = self.open.iter().filter(among).count();
             if count > 0 {
@@ -538,10 +538,10 @@ impl ZoneTable {
                 return self.open.iter().filter(among).nth(at).copied().ok_or(Placement::Stuck);
             }
         }
-        // Left by whoever opened it, or with too little room for this write.
+        // Left by the worker that opened it, or with too little room for this write.
         let is_left = |number: &&u32| {
             let zone = zone(number);
-            zone.holder == NOBODY && (zone.opener == NOBODY || zone.opener == who.0 && zone.is_full(wish))
+            zone.holder == NO_ONE && (zone.opener == NO_ONE || zone.opener == who.0 && zone.is_full(wish))
         };
         if let Some(number) = self.open.iter().find(is_left) {
             return Err(Placement::Finish(*number));
@@ -554,7 +554,7 @@ impl ZoneTable {
 
     fn close(&mut self, zone: u32) {
         let it = &mut self.zones[zone as usize];
-        it.opener = NOBODY;
+        it.opener = NO_ONE;
         if std::mem::take(&mut it.is_open)
             && let Some(at) = self.open.iter().position(|open| *open == zone)
         {

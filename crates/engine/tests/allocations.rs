@@ -1,8 +1,7 @@
 //! The loop allocates nothing, so memory does not grow with a run's length.
 //!
-//! An allocator that counts stands in this test binary; it counts the whole process, so there is one
-//! test here and no other thread beside the worker's, but for the harness, which is not counted: it allocates to
-//! say that a test takes long.
+//! This test binary uses a counting allocator. It counts the whole process, so there is only one test and only the
+//! worker's thread, except the harness, which is not counted: it allocates to print that a test takes long.
 
 mod common;
 
@@ -31,25 +30,25 @@ fn is_first_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the promises.
+// SAFETY: every call is passed unchanged to the system's allocator, which fulfils the contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -57,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// (calls, bytes) that a run asked for.
+/// (calls, bytes) of a run's allocations.
 fn allocated(job: &Job) -> (u64, u64) {
     let before = (CALLS.load(Relaxed), BYTES.load(Relaxed));
     let report = job.run();
@@ -79,7 +78,7 @@ fn a_run_ten_times_as_long_allocates_not_once_more() {
     let path = filled(folder.path(), "file", MIB);
     let works = availability();
     let mixed_sizes = || BlockSizes::Weighted(vec![(4 * KIB, 50), (16 * KIB, 50)]);
-    // Whatever is made once in a process is made before.
+    // Allocations that a process makes once are made before.
     allocated(&Job::new(EngineKind::Null).ios(10));
 
     let mut jobs: Vec<Case<'_>> = vec![

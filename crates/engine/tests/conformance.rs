@@ -1,12 +1,12 @@
-//! One suite for all engines: whatever the way to the disk, the same job does the same.
+//! One suite for all engines: the same job has the same result with each of them.
 //!
-//! Every case runs on every engine that works here and for which it makes sense; where one is left
-//! out the case says why. A bug found in one engine becomes a case for all.
+//! Every case runs on every engine that works here and for which it is meaningful; if one is left
+//! out, the case states why. A bug found in one engine becomes a case for all.
 //!
-//! What is left out, and why: `mmap` reports no short transfer, no EOF and no ENOSPC (the process
-//! would get SIGBUS, so it refuses a file shorter than its region), knows no direct I/O, and meets a
-//! read-only file when it maps, not when it writes. `null` and `simulated` touch no file: they take
-//! part where only counting matters.
+//! Exceptions: `mmap` reports no short transfer, no EOF and no ENOSPC (the process
+//! would get SIGBUS, so it refuses a file shorter than its region), has no direct I/O, and fails on a
+//! read-only file when it maps it, not when it writes. `null` and `simulated` use no file: they are tested
+//! only where counting matters.
 
 mod common;
 
@@ -77,7 +77,7 @@ impl Way {
     }
 }
 
-/// Every way that works on this machine.
+/// Every engine variant that works on this machine.
 fn all() -> impl Iterator<Item = Way> {
     let works = availability();
     WAYS.into_iter().filter(move |way| {
@@ -165,7 +165,7 @@ fn what_was_written_is_read_back_and_compared_by_both_checksums() {
 }
 
 #[test]
-fn a_flipped_bit_a_misplaced_block_and_a_lost_one_are_each_found_and_named() {
+fn a_flipped_bit_a_misplaced_block_and_a_lost_one_are_each_found_and_reported() {
     let folder = folder();
     for way in on_files() {
         let path = filled(folder.path(), way.name, MIB);
@@ -217,7 +217,7 @@ fn a_verify_pass_reads_the_disk_below_the_page_cache() {
 }
 
 #[test]
-fn several_passes_over_the_same_blocks_verify_whatever_the_depth() {
+fn several_passes_over_the_same_blocks_verify_at_every_depth() {
     let folder = folder();
     for way in on_files() {
         // 16 blocks and up to 16 in flight: where a pass ends, the next may begin with the same block.
@@ -289,7 +289,7 @@ fn a_mixed_job_writes_its_own_content_and_not_what_it_read() {
 }
 
 #[test]
-fn a_short_read_is_reported_with_its_length_and_place() {
+fn a_short_read_is_reported_with_its_length_and_offset() {
     let folder = folder();
     for way in by_calls() {
         let path = filled(folder.path(), way.name, 512 * KIB + 1000);
@@ -310,7 +310,7 @@ fn a_short_read_is_reported_with_its_length_and_place() {
 }
 
 #[test]
-fn a_read_behind_the_end_is_an_error_and_not_a_fast_io() {
+fn a_read_after_the_end_is_an_error_and_not_a_fast_io() {
     let folder = folder();
     for way in by_calls() {
         let path = filled(folder.path(), way.name, 0);
@@ -357,7 +357,7 @@ fn a_misaligned_direct_io_ends_the_job_with_the_failed_request() {
         }
         let report = way.job().on(&[&path], MIB, Open::Direct).with(|p| p.buffer_alignment_bytes = 1).run();
         match &report.failures[..] {
-            // The allocator may have given an aligned address, and some kernels take any.
+            // The allocator may have returned an aligned address, and some kernels accept any.
             [] => {}
             [failure] => {
                 assert_ne!(failure.address % 512, 0, "{}", way.name);
@@ -371,7 +371,7 @@ fn a_misaligned_direct_io_ends_the_job_with_the_failed_request() {
 #[test]
 fn a_full_filesystem_ends_the_run_with_enospc_and_everything_before_is_kept() {
     for way in by_calls() {
-        // One each: a closed ring lets go of its registered files a moment later, and of their space.
+        // One each: a closed ring releases its registered files, and their space, asynchronously.
         let Some(tmpfs) = tmpfs(MIB) else { return };
         let path = filled(&tmpfs.path, "full", 0);
         let job = way.job().on(&[&path], 2 * MIB, Open::ReadWrite).op(OpKind::Write).sequential();
@@ -462,7 +462,7 @@ fn limits_are_exact() {
 }
 
 #[test]
-fn a_sync_call_follows_every_so_many_writes_and_one_comes_at_the_end() {
+fn a_sync_call_follows_every_nth_write_and_one_follows_at_the_end() {
     let folder = folder();
     for way in all() {
         let path = filled(folder.path(), "sync", MIB);
@@ -530,7 +530,7 @@ fn only_an_end_sync_is_one_sync_a_file_and_lies_in_the_measured_time() {
 }
 
 #[test]
-fn reads_and_writes_come_in_the_share_asked_for() {
+fn reads_and_writes_have_the_set_shares() {
     let folder = folder();
     for way in all() {
         let path = filled(folder.path(), "mix", MIB);
@@ -568,7 +568,7 @@ fn a_trim_punches_a_hole_and_its_latency_is_that_of_the_call() {
         let file = std::fs::File::open(&path).unwrap();
         // SAFETY: a plain call on an open descriptor.
         let data = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_DATA) };
-        assert_eq!(data, (MIB / 2) as i64, "{}: data begins behind the hole", way.name);
+        assert_eq!(data, (MIB / 2) as i64, "{}: data begins after the hole", way.name);
         assert_eq!(file.metadata().unwrap().len(), MIB, "{}: the length is kept", way.name);
     }
 }
@@ -666,12 +666,12 @@ fn every_batch_and_completion_setting_does_the_same_work() {
     }
 }
 
-/// Goal: the queue is really as deep as asked for.
+/// Goal: the queue reaches the set depth.
 /// Method: Little's law: latencies together, over the time, are the mean in flight. Direct reads, since
 /// buffered ones complete at once. More than half in the best of several runs, since a busy machine may keep the
 /// worker from submitting; and never above.
 #[test]
-fn direct_io_reaches_the_depth_asked_for() {
+fn direct_io_reaches_the_set_depth() {
     let folder = folder();
     let path = filled(folder.path(), "depth", 4 * MIB);
     if !has_direct(&path) {
@@ -842,10 +842,10 @@ fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * S + now.tv_nsec as u64
 }
 
-/// Goal: while somebody traces, each engine notes I/Os with the moments between which they happened, and
-/// otherwise none.
+/// Goal: in open windows each engine samples I/Os with timestamps around them, and otherwise
+/// none.
 /// Method: window 3 is open from the start and closed after 40 ms of 160; window 4 opens after 100 ms. The
-/// virtual time of the simulated engine is nobody else's, so it is never asked.
+/// simulated engine is left out, because its virtual time cannot be compared with a trace.
 #[test]
 fn ios_are_sampled_in_open_windows_only_and_lie_within_them() {
     let folder = folder();
@@ -862,7 +862,7 @@ fn ios_are_sampled_in_open_windows_only_and_lie_within_them() {
     }
 }
 
-/// Runs a job with two windows, and tells whether it began within the first.
+/// Runs a job with two windows; returns whether it began within the first.
 fn sees_both_windows(way: &Way, job: &Job, stretch: u32, is_last: bool) -> bool {
     let window = AtomicU32::new(3);
     let start = Start::new();
@@ -894,7 +894,7 @@ fn sees_both_windows(way: &Way, job: &Job, stretch: u32, is_last: bool) -> bool 
     }
     let of = |number| report.samples.iter().filter(move |sample| sample.window == number);
     assert!(of(3).count() <= 128 && of(4).count() <= 128, "{}", way.name);
-    assert!(job.run().samples.is_empty(), "{}: nobody traces", way.name);
+    assert!(job.run().samples.is_empty(), "{}: no window is open", way.name);
     let is_seen = of(3).any(|sample| sample.issued_ns < closed);
     assert!(is_seen || !is_last, "{}: the first window saw nothing", way.name);
     is_seen
@@ -902,7 +902,7 @@ fn sees_both_windows(way: &Way, job: &Job, stretch: u32, is_last: bool) -> bool 
 
 /// Sync calls, and writes that a flag makes durable, are sampled in the order in which they were done.
 #[test]
-fn a_sync_call_stands_after_the_writes_that_it_follows() {
+fn a_sync_call_is_sampled_after_the_writes_that_it_follows() {
     let folder = folder();
     for way in all().filter(|w| w.kind.touches_files() && w.kind != EngineKind::Mmap) {
         let path = filled(folder.path(), way.name, MIB);

@@ -76,12 +76,12 @@ fn a_target_for_every_io_that_one_at_a_time_misses_ends_the_job_as_failed() {
     let report = target(Job::simulated(5 * MS, 1).depth(8).time(S), MS, 100.0, false).run();
     let sentence = report.fatal.expect("it cannot be kept");
     assert!(sentence.contains("`latency_target` of 1.00 ms"), "{sentence}");
-    // A window ends with its first late I/O: 8 in flight, 4, 2, and one behind what is left of the last.
+    // A window ends with its first late I/O: 8 in flight, 4, 2, and one after the rest of the last.
     assert!(report.elapsed_ns < 150 * MS, "{}", report.elapsed_ns);
 }
 
 #[test]
-fn the_search_begins_behind_the_ramp() {
+fn the_search_begins_after_the_ramp() {
     let mut job = target(Job::simulated(MS, 4).depth(16).time(60 * S), 2 * MS, 95.0, false);
     job.plan.limits.ramp_ns = 250 * MS;
     let report = job.run();
@@ -97,7 +97,7 @@ fn io_over_a_target_is_still_counted_once_in_every_figure() {
     assert_consistent(&report, "mixed");
 }
 
-/// Ends the job after so many spans.
+/// Ends the job after `most` spans.
 #[derive(Debug)]
 struct Counted {
     spans: Mutex<Vec<SpanFigures>>,
@@ -122,10 +122,10 @@ impl SpanJudge for Counted {
     }
 }
 
-/// Goal: spans follow each other without a gap behind the ramps, and the job ends with the one that is judged enough.
-/// Method: one I/O a millisecond; a ramp of 50 ms that is not measured, and one of 100 ms of the judge's.
+/// Goal: after the ramps, spans follow each other without a gap, and the job ends with the span that the judge accepts.
+/// Method: one I/O per millisecond; a ramp of 50 ms that is not measured, and one of 100 ms for the judge.
 #[test]
-fn spans_have_all_that_completed_in_them_and_end_the_job_when_the_judge_says_so() {
+fn spans_contain_all_ios_completed_in_them_and_the_judge_ends_the_job() {
     let judge = Arc::new(Counted { spans: Mutex::default(), left: Mutex::default(), most: 4 });
     let mut job = Job::simulated(MS, 1).mixed(50).time(60 * S);
     job.plan.limits.ramp_ns = 50 * MS;
@@ -148,12 +148,12 @@ fn spans_have_all_that_completed_in_them_and_end_the_job_when_the_judge_says_so(
 }
 
 fn in_flow(mut job: Job, weight: u32, sleep_ns: u64) -> Job {
-    job.plan.control.flow = Some(FlowPlan { id: 0, weight, sleep_ns });
+    job.plan.control.flow = Some(FlowPlan { id: 0, weight, sleep_ns, watermark: FlowPlan::usual_watermark() });
     job
 }
 
-/// Goal: a job that ends others has done so before it leaves what it shares with them: none goes on without it for a while.
-/// Method: who judges its spans is left at the same moment as its flow.
+/// Goal: a job that ends others does so before it leaves a shared flow: no other job continues without it.
+/// Method: it leaves the judge of its spans at the same point as its flow.
 #[test]
 fn a_job_that_ends_others_ends_them_before_it_leaves_them() {
     #[derive(Debug)]
@@ -184,10 +184,10 @@ fn a_job_that_ends_others_ends_them_before_it_leaves_them() {
     }
 }
 
-/// Goal: the I/Os of a flow stand in the proportion of their weights, whoever is faster and however deep the queues are.
+/// Goal: the I/O counts of the jobs of a flow are proportional to their weights, at any speed and queue depth.
 /// Method: the job that ends ends the others, before it leaves the flow.
 #[test]
-fn jobs_of_one_flow_keep_their_proportions_whoever_is_faster() {
+fn jobs_of_one_flow_keep_their_proportions_at_any_speed() {
     for (depth, sleep_ns) in [(1, 0), (8, 0), (4, 100_000)] {
         let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
         let jobs = [
@@ -205,7 +205,7 @@ fn jobs_of_one_flow_keep_their_proportions_whoever_is_faster() {
 }
 
 /// Goal: a job that waits for another begins when that has ended.
-/// Method: the job that waits ends the others; the first has done all its I/Os all the same.
+/// Method: the job that waits ends the others; the first one has still done all its I/Os.
 #[test]
 fn a_job_that_waits_begins_when_the_other_has_ended() {
     let null = || Job::new(EngineKind::Null);
@@ -216,7 +216,7 @@ fn a_job_that_waits_begins_when_the_other_has_ended() {
 }
 
 /// Goal: reads and writes keep rates of their own, by I/Os and by bytes, and neither is late because of the other.
-/// Method: a disk that could do far more; what is due in two seconds is what is done in them.
+/// Method: a much faster disk; the I/Os due in two seconds are those done in them.
 #[test]
 fn reads_and_writes_keep_rates_of_their_own() {
     let paced = |ios_per_s, bytes_per_s, of_writes| Pace {
@@ -244,14 +244,14 @@ fn reads_and_writes_keep_rates_of_their_own() {
         assert_eq!(report.backlog_count, 0, "{pace:?}");
         for kind in [OpKind::Read, OpKind::Write] {
             let waited = op(&report, kind).latency.from_intended.max_ns().expect("it has some");
-            // At the same moment two may be due, never more.
+            // At most two may be due at the same time.
             assert!(waited <= MS / 5, "{pace:?}: {waited}");
         }
     }
 }
 
-/// Goal: reads keep their rate, writes without one fill what is left, and the other way round; where the mix has no writes
-/// that could stand in, reads wait.
+/// Goal: reads keep their rate and writes without a rate use the remaining time, and vice versa; if the mix has no
+/// writes, reads wait.
 #[test]
 fn what_has_no_rate_fills_what_the_other_leaves() {
     let run = |read_percent, reads: f64, writes: f64| {
@@ -278,9 +278,9 @@ fn what_has_no_rate_fills_what_the_other_leaves() {
     assert!((199..=201).contains(&reads) && writes == 0, "{reads} {writes}");
 }
 
-/// Goal: the rate of `trimwrite` is that of its writes, as in fio: a trim comes when its write is due.
+/// Goal: the rate of `trimwrite` is that of its writes, as in fio: a trim is issued when its write is due.
 #[test]
-fn a_trim_before_a_write_has_no_place_in_the_calendar() {
+fn a_trim_before_a_write_is_not_in_the_arrival_schedule() {
     let mut job = Job::simulated(MS / 10, 4).op(OpKind::Write).sequential().time(2 * S).region(64 << 20);
     job.plan.pattern.steps.trims_first = true;
     job.plan.pace =
@@ -291,7 +291,7 @@ fn a_trim_before_a_write_has_no_place_in_the_calendar() {
     assert!((200..=201).contains(&trims) && (200..=201).contains(&writes), "{trims} {writes}");
 }
 
-/// Goal: what was due during a stall is made up for in each direction, and told.
+/// Goal: I/Os due during a stall are caught up in each direction, and their delay is reported.
 #[test]
 fn a_stall_is_charged_to_reads_and_writes_alike_and_both_catch_up() {
     let mut job = Job::simulated(MS / 10, 4).depth(4).mixed(50).time(2 * S);
@@ -309,7 +309,7 @@ fn a_stall_is_charged_to_reads_and_writes_alike_and_both_catch_up() {
 }
 
 #[test]
-fn a_least_rate_of_writes_ends_a_job_whose_reads_are_fast_enough() {
+fn a_minimum_rate_of_writes_ends_a_job_whose_reads_are_fast_enough() {
     let mut job = Job::simulated(MS, 1).mixed(90).time(2 * S);
     job.plan.guard = Guard { ios_per_s_min: 500, of_writes: Some((0, 300)), cycle_ns: 500 * MS, ..Guard::default() };
     let sentence = job.run().fatal.expect("writes are a tenth");
@@ -333,22 +333,22 @@ fn a_worker_that_cannot_be_made_leaves_its_group() {
     assert_eq!(*judge.left.lock().unwrap(), Some(0));
 }
 
-/// Goal: a stall is spans without I/O at their moments, and what comes behind it is at its own.
-/// Method: one I/O a millisecond; from 250 ms on the disk stands still for 600 ms.
+/// Goal: a stall results in spans without I/O, and later spans keep their numbers.
+/// Method: one I/O per millisecond; from 250 ms on the disk stalls for 600 ms.
 #[test]
-fn spans_of_a_stall_are_told_as_empty_and_the_next_ones_keep_their_numbers() {
+fn spans_of_a_stall_are_empty_and_the_next_ones_keep_their_numbers() {
     let (mut job, judge) = judged(Job::simulated(MS, 1).time(60 * S), 6);
     job.device().stalls = vec![(250 * MS, 600 * MS)];
     let report = job.run();
     assert_clean(&report, "stalled");
     let counts: Vec<u64> = judge.spans.lock().unwrap().iter().map(|span| span.io_count).collect();
-    // What ends where a span does belongs to the next.
+    // An I/O that completes at the end of a span belongs to the next one.
     assert_eq!(counts, [199, 51, 0, 0, 149, 200]);
     assert!(judge.spans.lock().unwrap().iter().all(|span| span.elapsed_ns == 200 * MS));
     assert_eq!((report.elapsed_ns, *judge.left.lock().unwrap()), (1200 * MS, Some(6)));
 }
 
-/// Goal: a rate is asked of a job while it issues, and a longest latency of its transfers.
+/// Goal: the minimum rate applies while a job issues I/Os, and the maximum latency to its transfers.
 /// Method: ten writes, and a sync call that hangs for 3 s; then a write that hangs.
 #[test]
 fn a_slow_sync_call_at_the_end_is_no_slow_io() {
@@ -365,7 +365,7 @@ fn a_slow_sync_call_at_the_end_is_no_slow_io() {
     assert!(sentence.contains("`max_latency`"), "{sentence}");
 }
 
-/// Goal: whoever asks for results is told the last ones of a worker that has ended, at once; of one without figures too.
+/// Goal: a snapshot request returns the final results of a worker that has ended at once, also of one without figures.
 #[test]
 fn results_of_a_worker_that_has_ended_are_its_last() {
     let asked = |mut job: Job| {
@@ -375,12 +375,12 @@ fn results_of_a_worker_that_has_ended_are_its_last() {
         snapshot.ask();
         (report, snapshot.wait(Duration::ZERO).expect("it is there"))
     };
-    let (report, told) = asked(Job::simulated(MS, 1).mixed(50).ios(1_234));
+    let (report, snapshot) = asked(Job::simulated(MS, 1).mixed(50).ios(1_234));
     assert_eq!(
-        told.ops.iter().map(|op| op.io_count).collect::<Vec<_>>(),
+        snapshot.ops.iter().map(|op| op.io_count).collect::<Vec<_>>(),
         [op(&report, OpKind::Read).io_count, op(&report, OpKind::Write).io_count]
     );
-    assert_eq!((told.series, told.elapsed_ns), (report.series, report.elapsed_ns));
+    assert_eq!((snapshot.series, snapshot.elapsed_ns), (report.series, report.elapsed_ns));
     assert!(asked(Job::new(EngineKind::Simulated)).1.ops.is_empty());
 }
 
@@ -394,7 +394,7 @@ fn with_backlog(change: impl FnOnce(&mut Verify)) -> Job {
     })
 }
 
-/// Goal: reading back what was written meanwhile ends with the job's time, and when that is asked for.
+/// Goal: reading back a backlog ends with the job's time, and when the run is stopped.
 /// Method: a thousand writes of a millisecond, then as many reads, in the middle of which the job is to end.
 #[test]
 fn a_backlog_ends_with_its_job() {
@@ -420,7 +420,7 @@ fn a_backlog_ends_with_its_job() {
     }
 }
 
-/// Asks for the run's end with the sixth span.
+/// Requests the run's end with the sixth span.
 #[derive(Debug)]
 struct Stops(Arc<AtomicBool>);
 
@@ -437,7 +437,7 @@ impl SpanJudge for Stops {
     fn leaves(&self, _: u64) {}
 }
 
-/// Goal: what is issued between the job's own I/Os is written down and logged as they are.
+/// Goal: reads and trims of verification are logged like the job's own I/Os.
 #[test]
 fn reads_and_trims_of_a_backlog_are_in_the_logs() {
     let job = || {
@@ -460,9 +460,9 @@ fn reads_and_trims_of_a_backlog_are_in_the_logs() {
     assert!(trims.iter().all(|io| io.total_ns == MS && io.bytes == 4096), "{trims:?}");
 }
 
-/// Goal: a depth that was allowed and never reached is not told as one that was measured.
+/// Goal: a permitted depth that was never reached is not reported as measured.
 #[test]
-fn a_depth_that_was_never_reached_is_said_to_be_so() {
+fn a_depth_that_was_never_reached_is_reported_as_such() {
     let mut job = target(Job::simulated(MS, 4).depth(32).time(10 * S), 2 * MS, 100.0, false);
     job.plan.queue.submit_batch = Some(1);
     job.plan.pace =

@@ -1,18 +1,20 @@
-//! Disks that lie, drop and break, as engines over a piece of memory: what no honest machine shows.
+//! Faulty disks, modelled by engines on memory: lost, misplaced and corrupted I/Os that no real machine shows on
+//! demand.
 
 mod common;
 
 use common::{Job, KIB, MIB, MS, S, assert_clean, assert_consistent, op};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use trueio_direct::BufferPool;
 use trueio_engine::{
     Buffers, Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, WorkerContext,
     WorkerReport, choose_clock, run_worker_on,
 };
-use trueio_model::{Checksum, EngineKind, Flush, OpKind};
+use trueio_model::{BlockSizes, Checksum, EngineKind, Flush, OpKind, OpMix};
 
-/// What is wrong with the disk. I/Os and sync calls are counted from 0.
+/// The fault of the disk. I/Os and sync calls are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lie {
     None,
@@ -28,10 +30,10 @@ enum Lie {
     Panics(u64),
     /// This sync call fails.
     SyncFails(u64),
-    /// Handing over takes 10 ms, and completions are only there when they are asked for: buffered I/O
+    /// Submission takes 10 ms, and completions arrive only when they are reaped: buffered I/O
     /// through libaio.
     SubmitsSlowly,
-    /// No lie: what is in flight together is carried out in any order, here the last first.
+    /// No fault: I/Os in flight together may be executed in any order, here the last first.
     Reorders,
 }
 
@@ -52,7 +54,7 @@ impl Engine for Disk {
     const KIND: EngineKind = EngineKind::Psync;
     const BLOCKS: bool = false;
 
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         self.noted.push((slot, *request, buffer));
     }
 
@@ -99,7 +101,7 @@ impl Disk {
             let mut content = self.content.borrow_mut();
             match request.op {
                 OpKind::Read => {
-                    // SAFETY: the worker hands over `length` bytes that are ours until the completion.
+                    // SAFETY: the worker submits `length` bytes that this engine owns until the completion.
                     unsafe { std::slice::from_raw_parts_mut(buffer, length) }
                         .copy_from_slice(&content[offset..offset + length]);
                 }
@@ -127,24 +129,44 @@ impl Disk {
     }
 }
 
+fn disk(lie: Lie) -> Disk {
+    let (content, clock) = (memory(), VirtualClock::default());
+    Disk { content, lie, count: 0, writes: 0, syncs: 0, noted: Vec::new(), ready: Vec::new(), clock }
+}
+
 fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
     let start = Start::new();
     start.open();
     let progress = Progress::default();
     let context = WorkerContext::new(&job.plan, &[], &job.stop, &start, &progress, choose_clock());
     let clock = VirtualClock::default();
-    let disk = Disk {
-        clock: clock.clone(),
-        content: content.clone(),
-        lie,
-        count: 0,
-        writes: 0,
-        syncs: 0,
-        noted: Vec::new(),
-        ready: Vec::new(),
-    };
+    let disk = Disk { clock: clock.clone(), content: content.clone(), ..disk(lie) };
     let pool = Buffers::of_pool(BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap(), 0);
     run_worker_on(&context, disk, clock, pool)
+}
+
+/// Goal: an engine never receives a buffer that is shorter than its I/O.
+/// Method: the pool's buffers have 4 KiB, and reads, writes or both have more; trims use no buffer. Then a pool of one
+/// buffer for a queue of four.
+#[test]
+fn a_pool_that_does_not_hold_the_plans_ios_is_refused_before_the_first() {
+    let long = BlockSizes::Fixed(8192);
+    let is_refused = |job: Job| catch_unwind(AssertUnwindSafe(|| run(&job, &memory(), Lie::None))).is_err();
+    let reads = || writes().op(OpKind::Read).with(|plan| plan.verify = None);
+    assert!(!is_refused(reads().with(|plan| plan.pattern.write_sizes = long.clone())), "a job that only reads");
+    assert!(is_refused(reads().with(|plan| plan.pattern.read_sizes = long.clone())));
+    assert!(is_refused(writes().with(|plan| plan.pattern.write_sizes = long.clone())));
+    assert!(is_refused(reads().with(|plan| {
+        plan.pattern.mix = OpMix::ReadWrite { read_percent: 50 };
+        plan.pattern.write_sizes = long.clone();
+    })));
+    let job = reads();
+    let (start, progress) = (Start::new(), Progress::default());
+    let context = WorkerContext::new(&job.plan, &[], &job.stop, &start, &progress, choose_clock());
+    let pool = Buffers::of_pool(BufferPool::new(1, 4096, 4096).unwrap(), 0);
+    let is_refused =
+        catch_unwind(AssertUnwindSafe(|| run_worker_on(&context, disk(Lie::None), VirtualClock::default(), pool)));
+    assert!(is_refused.is_err());
 }
 
 fn memory() -> Rc<RefCell<Vec<u8>>> {
@@ -156,7 +178,7 @@ fn writes() -> Job {
 }
 
 /// Goal: a disk that loses writes is found although the same data stood there before.
-/// Method: with the same seed a run writes the same to the same places. The first run is honest; in the
+/// Method: with the same seed a run writes the same content to the same offsets. The first run is correct; in the
 /// second all or some writes are thrown away, so that the first one's blocks are read back.
 #[test]
 fn lost_writes_are_found_although_an_earlier_run_with_the_same_seed_wrote_the_same() {
@@ -181,7 +203,7 @@ fn a_lost_write_of_the_second_pass_is_found_although_the_first_pass_wrote_there(
     assert!(failure.found.contains("older block"), "{failure:?}");
 }
 
-/// Goal: a verified job never has two writes to one block in flight, whose order nobody promises.
+/// Goal: a verified job never has two writes to one block in flight, because their order is not guaranteed.
 /// Method: 16 blocks, five in flight, two passes, on a disk that does the last first. Where the first
 /// pass ends within five requests, the second may bring the same block: with 50 seeds it does.
 #[test]
@@ -198,7 +220,7 @@ fn a_disk_that_reorders_what_is_in_flight_is_not_blamed_for_it() {
 #[test]
 fn a_misdirected_write_is_found_where_it_is_missing_and_where_it_is_too_much() {
     let report = run(&writes(), &memory(), Lie::Misdirects(255));
-    // The last write: where it should be stands nothing, and the block behind it is overwritten.
+    // The last write: its own offset stays empty, and the next block is overwritten.
     assert_eq!(report.verify_failure_count, 2, "{:?}", report.verify_failures);
     let text = format!("{:?}", report.verify_failures);
     assert!(text.contains("never arrived") && text.contains("wrong place"), "{text}");
@@ -215,7 +237,7 @@ fn an_engine_that_fails_ends_the_run_and_everything_until_then_is_kept() {
 }
 
 #[test]
-fn a_failed_sync_call_is_fatal_and_says_that_earlier_writes_are_not_safe() {
+fn a_failed_sync_call_is_fatal_and_the_error_warns_that_earlier_writes_are_not_safe() {
     for lie in [Lie::SyncFails(0), Lie::SyncFails(2)] {
         let mut job = writes();
         job.plan.flush.fsync_every = 32;
@@ -264,7 +286,7 @@ fn a_panic_with_io_in_flight_unwinds() {
 }
 
 #[test]
-fn a_stopped_job_is_not_verified_and_says_that_it_was_stopped() {
+fn a_stopped_job_is_not_verified_and_is_reported_as_stopped() {
     let job = writes().time(S);
     job.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     let report = run(&job, &memory(), Lie::None);

@@ -1,4 +1,4 @@
-//! Locks between workers that share a file, as an engine sees them that notes who has what in flight.
+//! Locks between workers that share a file, tested by an engine that records the I/Os in flight of each worker.
 
 mod common;
 
@@ -13,16 +13,16 @@ use trueio_engine::{
 };
 use trueio_model::{EngineKind, FileSelection, FlowPlan, Locking, OpKind};
 
-/// What all workers have in flight on one file: (worker, whether it writes).
+/// The I/Os in flight of all workers on one file: (worker, whether it writes).
 #[derive(Debug, Default)]
 struct Seen {
     in_flight: Vec<(u32, bool)>,
-    /// I/Os that began beside one of another worker's: two reads, and others.
-    reads_beside: u64,
-    writes_beside: u64,
+    /// I/Os that began while one of another worker was in flight: two reads, and others.
+    concurrent_reads: u64,
+    concurrent_writes: u64,
 }
 
-/// Notes what is in flight, and takes a while.
+/// Records the I/Os in flight, and is slow.
 struct Noting {
     worker: u32,
     files: Vec<Arc<Mutex<Seen>>>,
@@ -33,12 +33,13 @@ impl Engine for Noting {
     const KIND: EngineKind = EngineKind::Psync;
     const BLOCKS: bool = false;
 
-    fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
         let mut seen = self.files[usize::from(request.file)].lock().unwrap();
         let writes = request.op == OpKind::Write;
-        let others: Vec<bool> = seen.in_flight.iter().filter(|(who, _)| *who != self.worker).map(|(_, w)| *w).collect();
-        seen.reads_beside += u64::from(!writes && others.contains(&false));
-        seen.writes_beside += u64::from(others.iter().any(|other| writes || *other));
+        let others: Vec<bool> =
+            seen.in_flight.iter().filter(|(worker, _)| *worker != self.worker).map(|(_, w)| *w).collect();
+        seen.concurrent_reads += u64::from(!writes && others.contains(&false));
+        seen.concurrent_writes += u64::from(others.iter().any(|other| writes || *other));
         seen.in_flight.push((self.worker, writes));
         self.noted.push((slot, *request));
     }
@@ -54,7 +55,7 @@ impl Engine for Noting {
         let own = (self.worker, request.op == OpKind::Write);
         let at = seen.in_flight.iter().position(|one| *one == own).expect("it is in flight");
         seen.in_flight.swap_remove(at);
-        // Every tenth fails: a lock is given back all the same.
+        // Every tenth fails: the lock must still be released.
         let is_bad = request.offset / (4 * KIB) % 10 == 3;
         out[0] = Completion { slot, result: if is_bad { -5 } else { i64::from(request.length) } };
         Ok(1)
@@ -65,7 +66,8 @@ impl Engine for Noting {
     }
 }
 
-/// Four workers on two files; reads that began beside another worker's read, and I/Os beside one that excludes them.
+/// Runs four workers on two files; returns the reads that began during another worker's read, and the I/Os that began
+/// during one that excludes them.
 fn run(locking: Locking, depth: u32) -> (u64, u64) {
     let folder = folder();
     let lock = |_| match locking {
@@ -106,16 +108,17 @@ fn run(locking: Locking, depth: u32) -> (u64, u64) {
                 let report = run_worker_on(&context, engine, MonotonicClock, pool);
                 assert_eq!(report.fatal, None);
                 let done: u64 = report.ops.iter().map(|op| op.io_count + op.error_count).sum();
-                assert_eq!(done, 200, "each I/O is done, and nobody waits for ever");
+                assert_eq!(done, 200, "each I/O is done, and no worker waits forever");
             });
         }
     });
     let sum = |of: fn(&Seen) -> u64| seen.iter().map(|seen| of(&seen.lock().unwrap())).sum();
-    (sum(|seen| seen.reads_beside), sum(|seen| seen.writes_beside))
+    (sum(|seen| seen.concurrent_reads), sum(|seen| seen.concurrent_writes))
 }
 
-/// Goal: two workers do I/O on one file at a time only as far as the lock lets them, at any depth, and all come to their end.
-/// Method: without a lock what it keeps apart is seen side by side.
+/// Goal: two workers do I/O on one file at a time only as far as the lock lets them, at any depth, and all come to
+/// their end.
+/// Method: without a lock, I/Os that it would separate are in flight together.
 #[test]
 fn a_lock_keeps_apart_what_it_should_and_nothing_else() {
     for depth in [1, 4] {
@@ -128,9 +131,9 @@ fn a_lock_keeps_apart_what_it_should_and_nothing_else() {
     }
 }
 
-/// I/Os that one worker of a flow has begun, and who has ended: what the others wait for.
+/// The number of I/Os that each worker has begun, and whether the third has ended: the conditions that others wait for.
 #[derive(Debug, Default)]
-struct Told {
+struct FlowProgress {
     begun: Mutex<[u64; 3]>,
     third_ended: AtomicBool,
 }
@@ -138,7 +141,7 @@ struct Told {
 /// Begins and ends I/Os when the others are where they should be.
 struct Led {
     worker: usize,
-    told: Arc<Told>,
+    progress: Arc<FlowProgress>,
     slot: Option<(u32, i64)>,
 }
 
@@ -146,8 +149,8 @@ impl Engine for Led {
     const KIND: EngineKind = EngineKind::Psync;
     const BLOCKS: bool = false;
 
-    fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
-        self.told.begun.lock().unwrap()[self.worker] += 1;
+    unsafe fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
+        self.progress.begun.lock().unwrap()[self.worker] += 1;
         self.slot = Some((slot, i64::from(request.length)));
     }
 
@@ -157,21 +160,21 @@ impl Engine for Led {
 
     fn reap(&mut self, _: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
         let Some((slot, result)) = self.slot.take() else { return Ok(0) };
-        let begun = || *self.told.begun.lock().unwrap();
+        let begun = || *self.progress.begun.lock().unwrap();
         let wait = |is_so: &dyn Fn() -> bool| {
-            // Longer than it takes on any machine; the test fails by what it finds then.
+            // Longer than it takes on any machine; after that, the assertions fail.
             let limit = Instant::now() + Duration::from_secs(60);
             while !is_so() && Instant::now() < limit {
                 std::thread::sleep(Duration::from_millis(1));
             }
         };
         match (self.worker, begun()[self.worker]) {
-            // The first has done eleven I/Os on a file of its own, and then wants the one that they share.
+            // The first has done eleven I/Os on a file of its own, and then queues for the shared one.
             (0, 11) => wait(&|| begun()[1] == 2),
-            // The second begins nothing until then, and then has that file until the third is gone.
+            // The second issues nothing until then, and then holds that file until the third has ended.
             (1, 1) => wait(&|| begun()[0] == 11 && begun()[2] == 11),
             (1, 2) => {
-                wait(&|| self.told.third_ended.load(Relaxed));
+                wait(&|| self.progress.third_ended.load(Relaxed));
                 std::thread::sleep(Duration::from_millis(100));
             }
             // The third ends when the first had time to queue.
@@ -190,17 +193,18 @@ impl Engine for Led {
     }
 }
 
-/// Goal: a worker that comes to be ahead of its flow while it queues for a file does not wait for those behind it.
-/// Method: of three workers the first queues for what the second holds. Then the third, which was as far as the first,
-/// ends, and leaves the first ahead.
+/// Goal: a worker that gets ahead of its flow while it queues for a file does not block the others.
+/// Method: of three workers the first queues for the file that the second holds. Then the third, with the same progress
+/// as the first, ends, so that the first is ahead.
 #[test]
-fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
+fn a_worker_that_gets_ahead_of_its_flow_while_it_queues_blocks_no_other() {
     let folder = folder();
-    let (start, stop, flow, told) = (Start::new(), AtomicBool::new(false), Flow::default(), Arc::<Told>::default());
+    let (start, stop, flow, flow_progress) =
+        (Start::new(), AtomicBool::new(false), Flow::default(), Arc::<FlowProgress>::default());
     let (shared, left) = (Arc::<FileLock>::default(), AtomicU64::new(3));
     std::thread::scope(|scope| {
         for (worker, own, of_shared) in [(0, 11, 5), (1, 1, 20), (2, 11, 0)] {
-            let (folder, start, stop, flow, told) = (folder.path(), &start, &stop, &flow, &told);
+            let (folder, start, stop, flow, flow_progress) = (folder.path(), &start, &stop, &flow, &flow_progress);
             let (shared, left) = (&shared, &left);
             scope.spawn(move || {
                 let open = |name: &str, lock: &Arc<FileLock>| {
@@ -214,7 +218,8 @@ fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
                     plan.file_selection = FileSelection::Sequential;
                     plan.limits.io_bytes = (own + of_shared) * 4 * KIB;
                     plan.handling.locking = Locking::Exclusive;
-                    plan.control.flow = Some(FlowPlan { id: 0, weight: 1, sleep_ns: 0 });
+                    plan.control.flow =
+                        Some(FlowPlan { id: 0, weight: 1, sleep_ns: 0, watermark: FlowPlan::usual_watermark() });
                 });
                 let progress = Progress::default();
                 let files = &files[..job.plan.files.len()];
@@ -223,10 +228,10 @@ fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
                     flow: Some(flow),
                     ..WorkerContext::new(&job.plan, files, stop, start, &progress, choose_clock())
                 };
-                let engine = Led { worker: worker as usize, told: told.clone(), slot: None };
+                let engine = Led { worker: worker as usize, progress: flow_progress.clone(), slot: None };
                 let pool = Buffers::of_pool(BufferPool::new(1, 4096, 4096).unwrap(), 0);
                 let report = run_worker_on(&context, engine, MonotonicClock, pool);
-                told.third_ended.fetch_or(of_shared == 0, Relaxed);
+                flow_progress.third_ended.fetch_or(of_shared == 0, Relaxed);
                 left.fetch_sub(1, Relaxed);
                 assert!(report.fatal.is_none() && !report.was_stopped, "{}: {report:?}", context.worker);
                 assert_eq!(report.ops.iter().map(|op| op.io_count).sum::<u64>(), own + of_shared);
@@ -235,7 +240,7 @@ fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
         // All join the flow before one of them begins.
         start.wait_for(3);
         start.open();
-        // Whoever waits for ever is ended.
+        // Ends a worker that waits forever.
         let limit = Instant::now() + Duration::from_secs(120);
         while left.load(Relaxed) > 0 && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(10));

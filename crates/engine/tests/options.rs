@@ -1,5 +1,5 @@
-//! Options that change what is handed to the kernel and not how much: where buffers begin, what they hold, what
-//! waits for what, whose position a file has.
+//! Options that change the submitted I/Os but not their number: buffer alignment and content, ordering, and file
+//! positions.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn direct_calls_from_a_misaligned_buffer_all_fail_and_are_counted_and_explained(
     if !has_direct(&path) {
         return;
     }
-    // `mmap` knows no direct I/O; `splice` reads into pages of its pipe, whatever the buffer's address.
+    // `mmap` has no direct I/O; `splice` reads into pages of its pipe, independent of the buffer's address.
     let by_address = |engine: &EngineKind| !matches!(engine, EngineKind::Mmap | EngineKind::Splice);
     for engine in engines().into_iter().filter(by_address) {
         for op_kind in [OpKind::Read, OpKind::Write] {
@@ -84,7 +84,7 @@ fn a_pattern_is_all_that_is_written_by_every_engine_and_by_each_of_its_buffers()
 
 /// Goal: workers that move a file's position do not move each other's.
 /// Method: four threads of each engine read all of one file, shared as a run shares it, each block with a header
-/// that says where it belongs; verifying finds a block that came from elsewhere.
+/// with its offset; verification finds a block from another offset.
 #[test]
 fn workers_of_one_file_have_positions_of_their_own() {
     let folder = folder();
@@ -111,7 +111,7 @@ fn workers_of_one_file_have_positions_of_their_own() {
 
 /// Goal: with `drain` an I/O waits for all before it; without, it does not.
 /// Method: the first read is of an empty pipe and cannot complete until something is written there; the second
-/// is of a file. Whether it comes back first tells.
+/// is on a file. The order of completions shows whether it waited.
 #[test]
 fn a_drained_io_waits_for_those_before_it() {
     let folder = folder();
@@ -144,13 +144,15 @@ fn a_drained_io_waits_for_those_before_it() {
                 ..Default::default()
             },
             writes: false,
-            priorities: (&[], 0),
+            priorities: &[],
+            seed: 0,
             advice: Advice::None,
         };
         let mut engine = IoUringEngine::new(&setup).unwrap();
         for file in [0, 1] {
             let request = Request { op: OpKind::Read, file, offset: 0, length: 4096 };
-            engine.queue(u32::from(file), &request, pool.buffer_ptr(usize::from(file)));
+            // SAFETY: a buffer of the pool for each slot, which lives until all completions were reaped.
+            unsafe { engine.queue(u32::from(file), &request, pool.buffer_ptr(usize::from(file))) };
         }
         engine.submit().unwrap();
         let mut out = [Completion::NONE; 2];
@@ -190,13 +192,15 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
         flags: WriteFlags::default(),
         uring,
         writes: false,
-        priorities: (&[], 0),
+        priorities: &[],
+        seed: 0,
         advice: Advice::None,
     };
     let mut engine = IoUringEngine::new(&setup).unwrap();
     for slot in 0..slots {
         let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096 };
-        engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
+        // SAFETY: a buffer of the pool for each slot, which lives until all completions were reaped.
+        unsafe { engine.queue(slot, &request, pool.buffer_ptr(slot as usize)) };
     }
     engine.submit().unwrap();
     let mut out = vec![Completion::NONE; slots as usize];
@@ -208,7 +212,7 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
     (pool, engine)
 }
 
-/// Goal: what is asked to be asynchronous is given to the kernel's threads, and nothing else is.
+/// Goal: only I/Os with `IOSQE_ASYNC` are executed by kernel threads.
 /// Method: cached reads are done on the spot, without such a thread; the fourth of them is to be asynchronous.
 #[test]
 fn every_so_manyth_io_is_given_to_the_kernels_threads() {
@@ -228,7 +232,7 @@ fn every_so_manyth_io_is_given_to_the_kernels_threads() {
 }
 
 #[test]
-fn the_polling_thread_of_a_ring_runs_where_it_was_asked_to() {
+fn the_polling_thread_of_a_ring_runs_on_the_set_processor() {
     let folder = folder();
     let path = filled(folder.path(), "file", MIB);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -266,7 +270,7 @@ fn a_drained_ring_of_1024_writes_every_block_once() {
     assert_eq!((op(&report, OpKind::Write).io_count, report.verified_block_count), (2048, 2048));
 }
 
-/// Goal: the engines that move no data do to a file what they say.
+/// Goal: the engines without data transfer change a file as documented.
 /// Method: its length and its allocated bytes after each.
 #[test]
 fn falloc_and_ftruncate_change_a_file_and_move_no_data() {
@@ -282,14 +286,14 @@ fn falloc_and_ftruncate_change_a_file_and_move_no_data() {
         let file = std::fs::metadata(&path).unwrap();
         (file.len(), file.blocks() * 512 >= MIB)
     };
-    assert_eq!(after(EngineKind::Falloc, OpKind::Read, 0), (0, true), "allocated behind the end");
+    assert_eq!(after(EngineKind::Falloc, OpKind::Read, 0), (0, true), "allocated after the end");
     assert_eq!(after(EngineKind::Falloc, OpKind::Write, 0), (MIB, true));
     assert_eq!(after(EngineKind::Falloc, OpKind::Trim, MIB), (MIB, false), "holes");
     assert_eq!(after(EngineKind::Ftruncate, OpKind::Write, 0), (MIB - 4 * KIB, false), "the begin of the last write");
 }
 
 #[test]
-fn posixaio_says_on_how_many_threads_it_is() {
+fn posixaio_reports_its_number_of_threads() {
     let folder = folder();
     let path = filled(folder.path(), "file", MIB);
     let report = Job::new(EngineKind::Posixaio).depth(8).on(&[&path], MIB, Open::ReadOnly).run();
@@ -297,7 +301,7 @@ fn posixaio_says_on_how_many_threads_it_is() {
     assert!(report.engine_notes.iter().any(|note| note.contains("8 threads")), "{:?}", report.engine_notes);
 }
 
-/// Goal: the engines on names do what they say, once for each name, and leave nothing.
+/// Goal: the engines of metadata operations do one operation per name as documented, and leave no files.
 /// Method: while the worker waits at its end, the directory is looked into; afterwards it is gone.
 #[test]
 fn engines_on_names_make_ask_for_and_remove_them_and_leave_nothing() {
@@ -328,7 +332,7 @@ fn engines_on_names_make_ask_for_and_remove_them_and_leave_nothing() {
         assert_clean(&report, engine.name());
         assert_eq!(op(&report, OpKind::Write).io_count, 100, "{engine:?}");
         assert!(!path.exists(), "{engine:?}");
-        // What is there already is nobody's to use.
+        // Existing files are not used.
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("precious"), "data").unwrap();
         let fatal = job.run().fatal.expect("a refusal");
@@ -338,7 +342,7 @@ fn engines_on_names_make_ask_for_and_remove_them_and_leave_nothing() {
 }
 
 /// Goal: a block is trimmed first and written then, at any depth, and both are counted.
-/// Method: afterwards every block that was used holds what was written; a trim that overtook its write would have
+/// Method: afterwards every used block contains what was written; a trim that overtook its write would have
 /// left a hole.
 #[test]
 fn trimwrite_leaves_what_was_written() {
@@ -368,7 +372,8 @@ fn trimwrite_leaves_what_was_written() {
 fn transfers<E: Engine>(mut engine: E, op: OpKind, pool: &BufferPool, slots: u32) -> Vec<(i64, u8)> {
     for slot in 0..slots {
         let request = Request { op, file: 0, offset: u64::from(slot) * 4096, length: 4096 };
-        engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
+        // SAFETY: a buffer of the pool for each slot, which lives until all completions were reaped.
+        unsafe { engine.queue(slot, &request, pool.buffer_ptr(slot as usize)) };
     }
     engine.submit().unwrap();
     let mut out = vec![Completion::NONE; slots as usize];
@@ -383,7 +388,7 @@ fn transfers<E: Engine>(mut engine: E, op: OpKind, pool: &BufferPool, slots: u32
 /// Method: half of the I/Os have a class that no kernel knows. It refuses these (EINVAL), and does the others; with
 /// a class that it knows it does all.
 #[test]
-fn the_kernel_is_told_the_priority_of_each_io_and_of_no_other() {
+fn the_kernel_receives_the_priority_of_each_io() {
     let folder = folder();
     let path = filled(folder.path(), "file", MIB);
     let files = [target(&path, MIB, Open::ReadWrite)];
@@ -407,7 +412,8 @@ fn the_kernel_is_told_the_priority_of_each_io_and_of_no_other() {
                 flags: WriteFlags::default(),
                 uring: UringOptions { vectored, registered_buffers, ..UringOptions::default() },
                 writes: true,
-                priorities: (&shares, 1),
+                priorities: &shares,
+                seed: 1,
                 advice: Advice::None,
             };
             let results = match engine {
@@ -424,7 +430,7 @@ fn the_kernel_is_told_the_priority_of_each_io_and_of_no_other() {
     }
 }
 
-/// What ends in the ramp is counted nowhere; and without shares nothing is told apart.
+/// I/Os that complete in the ramp are not counted, and without shares there are no figures by priority.
 #[test]
 fn a_ramp_is_not_counted_by_priority_and_no_shares_are_no_records() {
     let folder = folder();
@@ -459,7 +465,7 @@ fn logged_ios_have_their_priorities() {
     }
 }
 
-/// Goal: what would have to wait fails instead, is counted and explained, and what is at hand is done.
+/// Goal: an I/O that would have to wait fails, is counted and explained; an I/O that need not wait succeeds.
 /// Method: buffered reads of a file that is not in the page cache, then of the same file when it is. A system that
 /// does not drop cached pages when asked (tmpfs) cannot show the first.
 #[test]

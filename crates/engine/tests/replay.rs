@@ -1,4 +1,4 @@
-//! Replays of logs: what is done, in which order, when; and what is written down of a job is what it did.
+//! Replays of logs: operations, order and times; and logs of a job's own I/Os.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn log(folder: &Path, lines: &str) -> PathBuf {
     path
 }
 
-/// What a replay issues: when, what, where, how much.
+/// The I/Os of a replay: time, operation, offset, length.
 fn issued(job: Job) -> Vec<(u64, OpKind, u64, u32)> {
     let (report, ios) = job.run_issued();
     assert_clean(&report, "replay");
@@ -42,7 +42,7 @@ fn a_log_is_replayed_in_its_order_at_its_times() {
     }
 }
 
-/// Goal: an I/O that had to wait for a slot has the wait in its latency, and the record knows from when it counts.
+/// Goal: the latency of an I/O that waited for a slot includes the wait, and the record states the start of latencies.
 #[test]
 fn latency_counts_from_the_time_of_the_line() {
     let folder = folder();
@@ -121,18 +121,18 @@ fn a_log_that_changed_since_it_was_planned_ends_the_job_at_that_line() {
     assert!(job.run().fatal.expect("gone").contains("cannot be opened"));
 }
 
-/// Goal: what is written down of a paced job has the times at which it was issued.
+/// Goal: the log of a paced job contains the times of issue.
 #[test]
-fn what_a_job_issues_is_told_with_its_times() {
+fn the_ios_that_a_job_issues_are_logged_with_their_times() {
     let job = Job::simulated(MS, 1).rate(100.0, trueio_model::Arrivals::Linear).ios(5);
     let times: Vec<u64> = issued(job).into_iter().map(|io| io.0).collect();
     assert_eq!(times, [0, S / 100, S / 50, S * 3 / 100, S / 25]);
 }
 
-/// Goal: what is done to a file is what the log says, with each engine that holds a queue or not.
+/// Goal: a replay changes a file as its log describes, with each engine.
 /// Method: the file is written block by block; then its content is compared with the log.
 #[test]
-fn each_engine_writes_where_the_log_says() {
+fn each_engine_writes_at_the_offsets_of_the_log() {
     for engine in [EngineKind::Psync, EngineKind::Libaio, EngineKind::IoUring, EngineKind::Posixaio, EngineKind::Mmap] {
         let folder = folder();
         let file = folder.path().join("f");

@@ -1,6 +1,6 @@
-//! A worker that is not scheduled for a while, at any of its looks at the clock.
+//! A worker that is not scheduled for a while, at any of its clock readings.
 //!
-//! The clock is one of our own: a look at it takes a microsecond, and one of them some milliseconds.
+//! The clock is simulated: a reading takes a microsecond, and one of them some milliseconds.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
@@ -57,7 +57,8 @@ fn run<E: Engine>(plan: &JobPlan, at: u64, engine: impl FnOnce(&EngineSetup<'_>)
         flags: WriteFlags::default(),
         uring: UringOptions::default(),
         writes: false,
-        priorities: (&[], 0),
+        priorities: &[],
+        seed: 0,
         advice: Advice::default(),
     };
     let clock = Stalling { now: Cell::new(MS), looks: Cell::new(0), at, stall_ns: 3 * MS };
@@ -66,10 +67,10 @@ fn run<E: Engine>(plan: &JobPlan, at: u64, engine: impl FnOnce(&EngineSetup<'_>)
     (report, read)
 }
 
-/// Goal: what is due at the deadline or later is never issued, and all that was due before is issued or told of.
+/// Goal: I/Os due at the deadline or later are never issued, and all I/Os due before it are issued or reported.
 /// Method: eight I/Os are due in 8 ms, and the worker stalls for 3 ms at its first look at the clock, its second, …
 #[test]
-fn a_stalled_worker_issues_nothing_that_is_due_behind_its_deadline() {
+fn a_stalled_worker_issues_no_io_that_is_due_after_its_deadline() {
     let mut plan = JobPlan::plain(EngineKind::Null, 1 << 20);
     plan.files.push(FilePlan {
         path: String::new(),

@@ -13,7 +13,7 @@ use trueio_model::{
 const BLOCKS: u64 = 64;
 const SIZE: u64 = BLOCKS * 4 * KIB;
 
-/// A job that writes 64 blocks to `path` and compares them as `verify` says.
+/// A job that writes 64 blocks to `path` and compares them with these `verify` settings.
 fn writes(path: &Path, verify: Verify) -> Job {
     let depth = 4;
     Job::new(EngineKind::Libaio).depth(depth).on(&[path], SIZE, Open::ReadWrite).op(OpKind::Write).with(|plan| {
@@ -140,9 +140,9 @@ fn the_last_write_to_each_block_is_what_counts() {
     }
 }
 
-/// Goal: what is read back is counted by itself, and read with the job's queue depth.
-/// Method: reads in flight together wait at the same time, so their latencies sum up to more than the pass took; one at a
-/// time they cannot. Where a processor is short for a moment, for both.
+/// Goal: blocks that are read back are counted separately, and are read with the job's queue depth.
+/// Method: reads in flight together wait at the same time, so their latencies sum up to more than the pass took; one at
+/// a time they cannot. If a processor is busy for a short time, for both.
 #[test]
 fn what_is_read_back_is_counted_by_itself_and_read_as_deep_as_the_queue() {
     let folder = folder();
@@ -168,11 +168,11 @@ fn what_is_read_back_is_counted_by_itself_and_read_as_deep_as_the_queue() {
         let deep = overlap(16);
         assert!(deep > 2.0, "16 reads in flight wait together: {deep}");
     }
-    // What a backlog reads back is within the measured time.
+    // Reads of a backlog are within the measured time.
     let verify = Verify { backlog: 16, ..Verify::new(Checksum::Crc32c) };
     let back = writes(&path, verify).run().read_back.unwrap();
     assert_eq!((back.reads.io_count, back.within_count), (BLOCKS, 48));
-    // A job that reads nothing back has nothing to say of it.
+    // A job that reads nothing back has no such figures.
     let job = Job::new(EngineKind::Psync).on(&[&path], SIZE, Open::ReadWrite).op(OpKind::Write);
     assert_eq!(job.run().read_back, None);
 }

@@ -19,11 +19,11 @@ fn a_closed_loop_does_its_channels_over_the_service_time() {
     }
 }
 
-/// Goal: as many I/Os are in flight as the job asked for.
+/// Goal: the number of I/Os in flight is the job's queue depth.
 /// Method: Little's law without rounding. Eight are in flight on four channels of 1 ms for 100 ms; at
 /// the deadline four have just ended and four go on for 1 ms: 8 · 100 + 4 · 1 = 804 ms of latency.
 #[test]
-fn the_depth_asked_for_is_the_depth_achieved() {
+fn the_set_depth_is_the_depth_achieved() {
     let report = Job::simulated(MS, 4).depth(8).time(100 * MS).run();
     assert_clean(&report, "depth");
     assert_eq!(op(&report, OpKind::Read).latency.total.sum_ns(), 804 * u128::from(MS));
@@ -31,8 +31,8 @@ fn the_depth_asked_for_is_the_depth_achieved() {
     assert_eq!(op(&report, OpKind::Read).io_count, 404);
 }
 
-/// Goal: depths and batches stand in the classes they belong to, and a depth is never above the one asked for.
-/// Method: twelve at a time on twelve channels: the first twelve are handed over alone, at depths 1 to 12; then
+/// Goal: depths and batches are counted in their classes, and a depth is never above the set one.
+/// Method: twelve at a time on twelve channels: the first twelve are submitted alone, at depths 1 to 12; then
 /// all that end together are replaced one by one, or in batches of six.
 #[test]
 fn depths_and_batches_are_counted_in_their_classes() {
@@ -50,7 +50,7 @@ fn depths_and_batches_are_counted_in_their_classes() {
     assert!(Job::new(EngineKind::Null).ios(10).run().queue.is_none(), "one that blocks has no queue");
 }
 
-/// Goal: a queue that was full is filled again only when it is as low as the job says.
+/// Goal: a queue that was full is filled again only when it has drained to the set mark.
 /// Method: one channel of 1 ms, depth 8, low 4: the first eight go out at depths 1 to 8; then four end, a
 /// millisecond each, and four follow at depths 5 to 8. Without the mark each that ends is replaced at once.
 #[test]
@@ -125,7 +125,7 @@ fn a_ramp_is_left_out_of_every_figure() {
 }
 
 #[test]
-fn io_that_was_submitted_in_the_ramp_and_ends_behind_it_is_counted_whole() {
+fn io_that_was_submitted_in_the_ramp_and_completes_after_it_is_counted_whole() {
     let mut job = Job::simulated(MS, 4).depth(6).mixed(50).time(20 * MS);
     job.plan.limits.ramp_ns = 10 * MS + MS / 2;
     let report = job.run();
@@ -146,7 +146,7 @@ fn a_stall_within_the_ramp_is_not_in_the_record() {
 }
 
 #[test]
-fn a_job_that_ends_within_its_ramp_says_that_nothing_was_measured() {
+fn a_job_that_ends_within_its_ramp_reports_that_nothing_was_measured() {
     let mut job = Job::simulated(MS, 1).ios(5);
     job.plan.limits.ramp_ns = S;
     let report = job.run();
@@ -157,7 +157,7 @@ fn a_job_that_ends_within_its_ramp_says_that_nothing_was_measured() {
 #[test]
 fn a_row_every_100_ms_holds_the_io_that_ended_in_it() {
     let mut job = Job::simulated(MS, 1).time(S);
-    // Nothing is served from 250 to 550 ms: rows without an I/O are rows all the same.
+    // Nothing is served from 250 to 550 ms: the series contains intervals without I/O.
     job.device().stalls = vec![(250 * MS, 300 * MS)];
     let report = job.run();
     assert_clean(&report, "rows");
@@ -232,7 +232,7 @@ fn poisson_arrivals_have_the_mean_rate_and_the_spread_of_a_poisson_process() {
 }
 
 #[test]
-fn a_rate_in_bytes_counts_bytes_whatever_the_sizes() {
+fn a_rate_in_bytes_counts_bytes_independent_of_sizes() {
     let sizes = BlockSizes::Weighted(vec![(4 * KIB, 50), (64 * KIB, 50)]);
     let mut job = Job::simulated(US, 1).sizes(sizes).time(10 * S).region(64 * MIB);
     job.plan.pattern.order = trueio_model::Order::Sequential;
@@ -266,7 +266,7 @@ fn a_pause_begins_when_the_io_before_it_has_ended() {
 fn a_start_delay_is_not_measured() {
     let mut job = Job::simulated(MS, 1).ios(10);
     job.plan.limits.start_delay_ns = 5 * S;
-    // A stall at exactly that moment proves that the first I/O was issued then.
+    // A stall at exactly that time proves that the first I/O was issued then.
     job.device().stalls = vec![(5 * S, 7 * MS)];
     let report = job.run();
     assert_clean(&report, "delay");
@@ -330,7 +330,7 @@ fn a_failed_io_ends_the_job_with_its_error_and_everything_until_then_is_kept() {
 }
 
 #[test]
-fn io_in_flight_beside_a_failed_one_is_still_counted() {
+fn io_in_flight_together_with_a_failed_one_is_still_counted() {
     let mut job = Job::simulated(MS, 4).depth(4).ios(100);
     job.device().failing_ios = vec![5];
     let report = job.run();
@@ -369,7 +369,7 @@ fn a_stopped_job_keeps_what_it_did_until_then() {
 }
 
 #[test]
-fn a_job_stopped_before_its_start_does_nothing_and_says_so() {
+fn a_job_stopped_before_its_start_does_nothing_and_is_reported_as_stopped() {
     let job = Job::simulated(MS, 1).time(S);
     job.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     let report = job.run();
@@ -413,7 +413,7 @@ fn the_same_seed_gives_the_same_record() {
 }
 
 #[test]
-fn a_pause_comes_after_so_much_time_of_io_and_may_be_busy() {
+fn a_pause_follows_the_set_time_of_io_and_may_be_busy() {
     let think = |after_ns, spin_ns| Some(trueio_model::Think { time_ns: 10 * MS, every: 0, after_ns, spin_ns });
     for spin_ns in [0, 4 * MS] {
         let job = Job::simulated(MS, 1).ios(20).with(|plan| plan.think = think(4 * MS, spin_ns));

@@ -1,4 +1,4 @@
-//! Jobs on zones: every write is where the write pointer is, nobody writes a zone twice at a time, and what is read was
+//! Jobs on zones: every write is at the write pointer, no zone has two writes in flight, and what is read was
 //! written.
 
 mod common;
@@ -97,7 +97,7 @@ fn a_deep_random_job_writes_at_the_pointers_one_at_a_time_in_each_zone() {
     let (report, ios) = job().run_logged();
     assert_clean(&report, "random");
     assert_alone(&ios);
-    // It is deep all the same: several zones are written at a time.
+    // It is still deep: several zones are written at a time.
     assert!(report.queue.is_some_and(|queue| queue.depth[1..].iter().sum::<u64>() > 500));
 }
 
@@ -140,7 +140,7 @@ fn a_mixed_job_begins_with_a_write_and_reads_only_what_was_written() {
 }
 
 #[test]
-fn reads_of_empty_zones_say_so_or_go_beyond_the_pointers_if_that_is_wanted() {
+fn reads_of_empty_zones_fail_or_go_beyond_the_pointers_if_that_is_set() {
     let report = zoned(modelled().sequential(), zone_plan()).run();
     let fatal = report.fatal.expect("nothing can be read");
     assert!(fatal.starts_with("no zone of") && fatal.contains("read_beyond_wp"), "{fatal}");
@@ -199,7 +199,7 @@ fn zones_are_reset_early_where_a_garbage_collector_is_played() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_pointer_and_the_next_goes_to_the_same_place() {
+fn a_write_that_fails_keeps_the_pointer_and_the_next_goes_to_the_same_offset() {
     let mut job = zoned(modelled().sequential().op(OpKind::Write), zone_plan());
     job.plan.continue_on_error = true;
     job.plan.limits.io_count = Some(6);
@@ -211,8 +211,8 @@ fn a_write_that_fails_leaves_the_pointer_and_the_next_goes_to_the_same_place() {
     assert_eq!((again, offsets.last()), (1, Some(&4)), "{offsets:?}");
 }
 
-/// Goal: two workers never write to one place at a time, nor leave a hole. Method: what they left is read by a job that
-/// compares it; each block was sealed by whoever wrote it.
+/// Goal: two workers never write to one offset at a time, nor leave a hole. Method: a job reads and compares the
+/// blocks; each one was sealed by its writer.
 #[test]
 fn workers_share_the_write_pointers_and_verify_finds_what_they_left() {
     let folder = folder();
@@ -253,7 +253,7 @@ fn workers_share_the_write_pointers_and_verify_finds_what_they_left() {
 }
 
 #[test]
-fn a_block_that_no_zone_takes_ends_the_job_and_so_do_zones_that_another_job_made() {
+fn a_block_that_fits_in_no_zone_ends_the_job_and_so_do_zones_of_another_job() {
     let block = |bytes| modelled().op(OpKind::Write).sizes(trueio_model::BlockSizes::Fixed(bytes)).time(MINUTE);
     let report = zoned(block(CAPACITY + 4096), zone_plan()).run();
     assert!(report.fatal.as_ref().is_some_and(|fatal| fatal.contains("does not fit")), "{:?}", report.fatal);
@@ -269,11 +269,11 @@ fn a_block_that_no_zone_takes_ends_the_job_and_so_do_zones_that_another_job_made
 }
 
 #[test]
-fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
+fn random_reads_go_to_all_written_blocks_of_the_region_and_the_files() {
     let mut writer = zoned(modelled().sequential().op(OpKind::Write), zone_plan());
     writer.plan.limits.io_count = Some(2 * 12);
     assert_clean(&writer.run(), "two zones are written");
-    // A region that begins behind all that was written of zone 0, but for less than a block, and reads of 16 KiB.
+    // A region that begins less than a block before the end of the written part of zone 0, and reads of 16 KiB.
     let sizes = trueio_model::BlockSizes::Fixed(16 * KIB);
     let mut reader = modelled().sizes(sizes).ios(200);
     reader.plan.files[0].offset_bytes = 40 * KIB;
@@ -310,9 +310,9 @@ fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
 }
 
 /// Goal: a job that finds nothing to read does not end as if it had read all. Method: a writer that begins late, and
-/// then one that has ended before somebody trims what it wrote.
+/// then one that has ended before another job trims what it wrote.
 #[test]
-fn who_finds_nothing_to_read_waits_for_those_who_write_and_fails_when_nobody_does() {
+fn a_reader_without_data_waits_for_writers_and_fails_if_there_are_none() {
     let folder = folder();
     let path = filled(folder.path(), "waits", ZONES * ZONE);
     let map = Arc::new(ZoneMap::emulated(ZONE, CAPACITY, ZONES * ZONE));
@@ -346,12 +346,12 @@ fn who_finds_nothing_to_read_waits_for_those_who_write_and_fails_when_nobody_doe
             assert_eq!(op(&report, OpKind::Read).io_count, 100);
         }
     });
-    // Nobody writes any more; a reader is at work when the zones are emptied.
+    // No writer is left; a reader runs while the zones are reset.
     let mut reader = on_map(Job::new(EngineKind::Psync)).time(10 * MINUTE);
-    let (door, chunks) = log_channel();
-    reader.log = Some(door);
+    let (channel, chunks) = log_channel();
+    reader.log = Some(channel);
     let report = std::thread::scope(|scope| {
-        // The log ends when the job that holds its door is gone.
+        // The log ends when the job that holds the channel is dropped.
         let reading = scope.spawn(move || reader.run());
         let mut chunks = chunks.into_iter();
         chunks.next().expect("it reads").give_back();
@@ -385,12 +385,12 @@ fn what_is_being_read_is_neither_reset_nor_written() {
         let of = |op: OpKind| ios.iter().filter(move |io| io.op == op);
         let mut count = 0;
         for write in of(OpKind::Write) {
-            let beside = of(OpKind::Read).filter(|read| read.offset == write.offset);
+            let reads = of(OpKind::Read).filter(|read| read.offset == write.offset);
             let is_apart = |read: &&LoggedIo| {
                 read.end_ns <= write.end_ns - write.total_ns || write.end_ns <= read.end_ns - read.total_ns
             };
-            let mut beside = beside.inspect(|_| count += 1);
-            assert!(beside.all(|read| is_apart(&read)), "{write:?}");
+            let mut reads = reads.inspect(|_| count += 1);
+            assert!(reads.all(|read| is_apart(&read)), "{write:?}");
         }
         assert!(count > 1_000 && of(OpKind::Write).count() > 1_000, "{count} pairs");
         assert!(report.zones.is_some_and(|zones| zones.reset_count > 100), "zones were reset");
@@ -428,7 +428,7 @@ fn verify_compares_what_the_zones_hold_at_the_end_and_finds_a_changed_byte() {
             assert!(report.verified_block_count > held / 4096);
         }
     }
-    // Somebody changes the file while the job compares: the job that reads it next finds it.
+    // The file is changed while the job compares: the job that reads it next finds it.
     let job = Job::new(EngineKind::Psync).on(&[&path], ZONES * ZONE, Open::ReadWrite).op(OpKind::Write).sequential();
     let verify = Verify::new(Checksum::Crc32c);
     let mut writer = zoned(job.with(|plan| plan.verify = Some(verify)), zone_plan());

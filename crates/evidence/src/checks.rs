@@ -1,4 +1,4 @@
-//! The checks, one per file: what each reads, what it cannot see, its thresholds, its sentence.
+//! The checks, one per file: sources, limits, thresholds and sentences of each.
 
 pub(crate) mod achieved_depth;
 pub(crate) mod block_layer_bytes;
@@ -17,6 +17,7 @@ pub(crate) mod memory_backed;
 pub(crate) mod pace;
 pub(crate) mod page_cache;
 pub(crate) mod process_read_bytes;
+pub(crate) mod processor_wait;
 pub(crate) mod source;
 pub(crate) mod steadiness;
 pub(crate) mod traced_requests;

@@ -19,8 +19,8 @@ pub fn describe_failure(failure: &IoFailure, explanation: &str) -> String {
     )
 }
 
-/// Returns what a failed I/O means: the kernel's error, the likely cause, and what to do about it. An empty path is that
-/// of the simulated disk.
+/// Returns the meaning of a failed I/O: the kernel's error, the likely cause, and a remedy. An empty path
+/// means the simulated disk.
 pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> String {
     if failure.errno == 0 {
         return format!(
@@ -39,11 +39,11 @@ pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> Str
         libc::EINVAL => misalignment(failure, target)
             .unwrap_or_else(|| "The kernel does not report which argument it refuses.".to_owned()),
         libc::EIO if failure.path.is_empty() => "The simulated disk was set to fail this I/O.".to_owned(),
-        libc::EIO => "The disk or a layer above it could not do it; the kernel log (dmesg) has details. Data \
+        libc::EIO => "The disk or a layer above it failed the I/O; the kernel log (dmesg) has details. Data \
                       written since the last flush may be lost."
             .to_owned(),
         libc::ENOSPC | libc::EDQUOT => {
-            "No space is left: the filesystem or device is full; free some or choose a smaller size.".to_owned()
+            "No space is left: the filesystem or device is full; free some space or set a smaller size.".to_owned()
         }
         libc::EFBIG => "The file would exceed the size that the filesystem or the limit of this process \
                         allows."
@@ -52,12 +52,12 @@ pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> Str
              polling)."
             .to_owned(),
         libc::EROFS => "The filesystem is mounted read-only, or became so after an error.".to_owned(),
-        libc::EPERM | libc::EACCES => "This user may not do it.".to_owned(),
+        libc::EPERM | libc::EACCES => "This user does not have the permission.".to_owned(),
         libc::EAGAIN => "The I/O would have had to wait, which `nowait` forbids; `continue_on_error=all` counts such \
-                         I/Os and goes on. Without `nowait`: the kernel had no room for it."
+                         I/Os and continues. Without `nowait`: the kernel had no resources for it."
             .to_owned(),
-        libc::EFAULT => "The buffer is not memory of this process: this is a bug of trueio.".to_owned(),
-        libc::EBADF => "The file is not open for it: this is a bug of trueio.".to_owned(),
+        libc::EFAULT => "The buffer is not memory of this process; this is a bug of trueio.".to_owned(),
+        libc::EBADF => "The file is not open for this operation; this is a bug of trueio.".to_owned(),
         libc::ENODEV | libc::ENXIO => "The device is gone.".to_owned(),
         _ => String::new(),
     };
@@ -73,7 +73,7 @@ fn misalignment(failure: &IoFailure, target: Option<&TargetFacts>) -> Option<Str
     let parts: [(&str, u64, &Fact<u32>, &str); 3] = [
         ("address", failure.address, &direct.memory_alignment_bytes, "align the buffers"),
         ("offset", failure.offset, offset_need, "use offsets that are multiples of it"),
-        ("length", failure.length, offset_need, "choose a block size that is a multiple of it"),
+        ("length", failure.length, offset_need, "set a block size that is a multiple of it"),
     ];
     let mut wrong = Vec::new();
     for (name, value, need, remedy) in parts {

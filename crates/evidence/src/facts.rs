@@ -11,7 +11,7 @@ use trueio_model::{
 /// A measured phase, the input of every check.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseFacts<'a> {
-    /// The targets that the phase's files lie on; others of the run may be among them.
+    /// The targets that the phase's files are on; others of the run may be among them.
     pub targets: &'a [TargetFacts],
     /// The phase's jobs.
     pub jobs: &'a [JobPlan],
@@ -196,14 +196,10 @@ impl<'a> PhaseFacts<'a> {
     /// write, checksums, data journals.
     pub(crate) fn amplifies(&self) -> bool {
         self.own_targets().into_iter().any(|target| {
-            let stacked =
-                target.stack.iter().any(|layer| matches!(layer.kind.as_str(), "dm" | "md" | "bcache" | "stacked"));
+            let stacked = target.stack.iter().any(|layer| layer.kind.is_stacked());
             let plain = match &target.filesystem {
                 None => target.kind == TargetKind::BlockDevice,
-                Some(filesystem) => {
-                    matches!(filesystem.kind.as_str(), "ext2" | "ext3" | "ext4" | "xfs")
-                        && !filesystem.options.contains("data=journal")
-                }
+                Some(filesystem) => filesystem.kind.writes_in_place() && !filesystem.options.contains("data=journal"),
             };
             stacked || !plain
         })

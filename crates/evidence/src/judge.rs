@@ -32,6 +32,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::latency_floor::NAME, checks::latency_floor::check),
     (checks::heat::NAME, checks::heat::check),
     (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
+    (checks::processor_wait::NAME, checks::processor_wait::check),
 ];
 
 /// Returns the verdict, the level and the findings of a phase.

@@ -7,8 +7,8 @@
 //! into a verdict: contradicted if any check contradicts, else suspect if any check doubts, else supported.
 //! The level states which kinds of evidence were used.
 //!
-//! Checks are pure functions of [`PhaseFacts`]: no clock, no file, so a record can be judged again,
-//! and each lie can be staged in a test from numbers alone.
+//! Checks are pure functions of [`PhaseFacts`] without a clock or a file, so a record can be judged again,
+//! and a test can stage each false result from numbers alone.
 //!
 //! Cannot see: what happens below the disk that Linux shows (a hypervisor's or a drive's cache); without
 //! root, forced-unit-access writes and which process a disk's request belongs to. The outcome of a check that
@@ -32,6 +32,6 @@ pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
 pub use observation::{Heat, Observation};
 pub use sample::ContentSample;
-pub use syscalls::{SyscallWatch, why_no_syscall_trace};
+pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use trace::{FileExtents, MappedExtent, PhaseTrace, TracedDisk, why_not_traced};
 pub use watch::Watch;

@@ -22,6 +22,9 @@ pub struct Observation {
     pub traced: Option<PhaseTrace>,
     /// Share of all processors' time that the hypervisor took, from 0 to 1.
     pub steal_share: Option<f64>,
+    /// Time for which a control group of this process was throttled because its CPU quota was used up, in nanoseconds,
+    /// all processors together.
+    pub throttled_ns: Option<u64>,
     /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
     pub cpu_pressure_share: Option<f64>,
     /// Share of the time in which everything waited for memory, from 0 to 1.

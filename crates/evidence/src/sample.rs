@@ -1,35 +1,35 @@
 //! Samples a file or device before it is read, to find regions that contain only zeros.
 //!
-//! A thin-provisioned volume, a trimmed SSD or a fresh image answers reads of blocks that were never
-//! written with zeros, without touching a medium, and no map of a block device says so. A few
-//! blocks are read with direct I/O before the phase and looked at.
+//! A thin-provisioned volume, a trimmed SSD or a fresh image returns zeros for blocks that were never
+//! written, without accessing a medium, and a block device has no extent map that shows it. A few blocks are
+//! read with direct I/O before the phase and examined.
 //!
-//! Cannot see: why a block is zero. Zeros that were really written look the same. Where direct I/O
-//! cannot be had nothing is read, for it would fill the page cache that another check looks at.
+//! Cannot see: why a block is zero. Zeros that were really written look the same. Without direct I/O nothing
+//! is read, because reading would fill the page cache that another check examines.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
 
-/// Blocks that are looked at.
+/// Number of blocks that are read.
 const BLOCK_COUNT: u64 = 32;
-/// Bytes of each.
+/// Bytes per block.
 const BLOCK_BYTES: u64 = 4096;
-/// After this long the sample ends with what it has: a slow disk must not hold up the phase.
+/// Time limit of a sample: a slow disk must not delay the phase.
 const TIME_MAX: Duration = Duration::from_millis(200);
 
-/// What a sample of a region held.
+/// The content of a sample of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentSample {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// Blocks of 4 KiB that were read.
     pub block_count: u64,
-    /// Of them those that held zeros only.
+    /// Number of those that contained only zeros.
     pub zero_count: u64,
 }
 
-/// Reads a sample of a region; `None` if it cannot be read with direct I/O or is smaller than a
+/// Reads a sample of a region; returns `None` if it cannot be read with direct I/O or is smaller than a
 /// block. The blocks are spread over the region, never at equal distances.
 pub(crate) fn sample(path: &str, offset_bytes: u64, size_bytes: u64) -> Option<ContentSample> {
     let first = offset_bytes.next_multiple_of(BLOCK_BYTES);
@@ -45,7 +45,7 @@ pub(crate) fn sample(path: &str, offset_bytes: u64, size_bytes: u64) -> Option<C
         // Multiples of the golden ratio fill an interval evenly and without a period.
         let place = (index as f64 * 0.618_033_988_749_895).fract();
         let block = ((place * blocks as f64) as u64).min(blocks - 1);
-        // A failed read is for the phase itself to find, with its explanation.
+        // The phase itself reports a failed read, with its explanation.
         file.read_exact_at(&mut buffer, first + block * BLOCK_BYTES).ok()?;
         found.block_count += 1;
         found.zero_count += u64::from(buffer.iter().all(|byte| *byte == 0));

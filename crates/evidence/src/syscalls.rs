@@ -1,17 +1,17 @@
-//! The system calls of a phase's workers, each one, from the kernel's own tracepoints.
+//! Records every system call of a phase's workers, with the kernel's tracepoints.
 //!
-//! An instance of tracefs of our own ([`crate::trace::tracefs`]) records entry and return of every call of
-//! the workers' threads, and of no other thread (`set_event_pid`). A thread reads the ring buffers every few
-//! milliseconds and counts ([`tally`]); nothing is sampled, and events that found no room are counted.
-//! The instance belongs to the phase and is gone after it.
+//! A separate tracefs instance ([`crate::trace::tracefs`]) records entry and return of every call of the
+//! workers' threads, and of no other thread (`set_event_pid`). A thread reads the ring buffers every few
+//! milliseconds and counts ([`tally`]). Nothing is sampled, and lost events are counted. The instance belongs
+//! to the phase and is removed after it.
 //!
-//! What it costs: every call of every process on this machine passes through the kernel's slower way in
-//! and out while it records, and calls of the workers write two events. `cargo xtask bench syscall-trace`
-//! measures that, beside strace.
+//! Cost: while it records, every call of every process on this machine takes the kernel's slow path, and
+//! calls of the workers write two events. `cargo xtask bench syscall-trace` measures that, compared with
+//! strace.
 //!
-//! Needs root (CAP_SYS_ADMIN) and the first namespace of processes, whose thread numbers the kernel filters
-//! by. Cannot see: work that the kernel does without a call of ours (io_uring's worker and polling
-//! threads); what arguments point to.
+//! Needs root (CAP_SYS_ADMIN) and the initial PID namespace, whose thread IDs the kernel filters by. Cannot
+//! see: kernel work without a call of ours (io_uring's worker and polling threads); data referenced by pointer
+//! arguments.
 //!
 //! Source: Linux `Documentation/trace/events.rst`, `kernel/trace/trace_syscalls.c`.
 
@@ -20,31 +20,34 @@ mod files;
 mod names;
 mod tally;
 
+pub use tally::TracedJob;
+
 use crate::trace::tracefs::{Instance, Recording, Tracefs};
-use crate::trace::window::{Stop, has_the_kernels_numbers, monotonic_ns, thread_cpu_ns};
+use crate::trace::window::{Stop, monotonic_ns, sees_initial_pid_namespace, thread_cpu_ns};
 use events::{Event, Formats};
-use files::Live;
+use files::ProcSelf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tally::Tally;
 use trueio_model::SyscallTrace;
 
-/// How long the reading thread sleeps between two looks. A buffer of 32 MiB holds some 300,000 calls: at a
-/// million calls a second it is full after 300 ms.
+/// Interval between two reads of the buffers. A buffer of 32 MiB holds about 300,000 calls: at a million
+/// calls per second it is full after 300 ms.
 const LOOK: Duration = Duration::from_millis(10);
-/// An event that is younger than this when the buffers are read may have an older one still on its way
-/// into another processor's buffer.
+/// When the buffers are read, an event younger than this may be ordered after one that is not yet in another
+/// processor's buffer.
 const YOUNG_NS: u64 = 2_000_000;
 
-/// Returns the reason why system calls cannot be traced; `None` if they can. Leaves nothing behind.
+/// Returns the reason why system calls cannot be traced; `None` if they can. Removes everything that it
+/// creates.
 pub fn why_no_syscall_trace() -> Option<String> {
     prepare().err()
 }
 
-/// What is needed to begin.
+/// The prerequisites of a recording.
 fn prepare() -> Result<(Tracefs, Formats), String> {
-    if !has_the_kernels_numbers() {
+    if !sees_initial_pid_namespace() {
         return Err("this process runs in its own PID namespace, and the kernel's trace uses the thread IDs of the \
                     initial one"
             .to_owned());
@@ -68,7 +71,7 @@ struct Reader {
     thread: JoinHandle<Read>,
 }
 
-/// What the reading thread hands back.
+/// The result of the reading thread.
 #[derive(Debug)]
 struct Read {
     trace: SyscallTrace,
@@ -93,12 +96,12 @@ impl SyscallWatch {
         Self { ready, reader: None, missing }
     }
 
-    /// Begins to record the calls of each job's workers, given by the numbers of their threads. To be called
-    /// just before they make their first measured I/O.
-    pub fn begin(&mut self, jobs: &[(String, Vec<i32>)]) {
+    /// Starts to record the calls of each job's workers, given by their thread IDs. Call it just before their
+    /// first measured I/O.
+    pub fn begin(&mut self, jobs: &[TracedJob]) {
         let Some((mut instance, formats)) = self.ready.take() else { return };
-        let threads: Vec<i32> = jobs.iter().flat_map(|(_, threads)| threads.iter().copied()).collect();
-        let tally = Tally::new(jobs, files::all_open(&Live), Live);
+        let threads: Vec<i32> = jobs.iter().flat_map(|job| job.threads.iter().copied()).collect();
+        let tally = Tally::new(jobs, files::all_open(&ProcSelf), ProcSelf);
         let stop = Arc::new(Stop::default());
         let stopped = Arc::clone(&stop);
         let begun = instance.only_threads(&threads).and_then(|()| instance.enable()).and_then(|()| {
@@ -114,8 +117,8 @@ impl SyscallWatch {
         }
     }
 
-    /// Ends the recording. To be called when the workers have made their last measured I/O; `measured` is how long
-    /// that took.
+    /// Ends the recording. Call it after the workers' last measured I/O; `measured` is the length of the
+    /// measured part.
     pub fn end(mut self, measured: Duration) -> SyscallTrace {
         let span_ns = measured.as_nanos() as u64;
         let missing = |reason: String| SyscallTrace { missing: Some(reason), ..SyscallTrace::default() };
@@ -137,15 +140,15 @@ impl Default for SyscallWatch {
 }
 
 /// Reads and counts events until `stop` is set.
-fn read_all(mut instance: Instance, formats: &Formats, mut tally: Tally<Live>, stop: &Stop) -> Read {
+fn read_all(mut instance: Instance, formats: &Formats, mut tally: Tally<ProcSelf>, stop: &Stop) -> Read {
     let mut events: Vec<Event> = Vec::new();
     loop {
         let is_stopped = stop.wait(LOOK);
         if is_stopped {
             instance.disable();
         }
-        // What a processor recorded before this moment is in its buffer now; of what it recorded after it,
-        // other processors' buffers may have been read too early.
+        // Events before this time are in their buffers now. Of later events, other processors' buffers may
+        // have been read too early.
         let until_ns = if is_stopped { u64::MAX } else { monotonic_ns().saturating_sub(YOUNG_NS) };
         instance.drain(|_, page| formats.read_page(page, |event| events.push(event)));
         events.sort_by_key(|event| event.at_ns);

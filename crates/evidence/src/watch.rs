@@ -1,16 +1,15 @@
 //! Reads the counters before and after a phase.
 //!
-//! The order matters. [`Watch::baseline`] opens and maps the files, which may take a while, then
-//! looks at the disks while nothing of ours runs. [`Watch::before`] counts the files' cached pages
-//! first and the disks' requests last, just before the first measured I/O is issued;
-//! [`Watch::after`] counts the disks first. So the counted span contains the measured one, and
-//! little else.
+//! The order matters. [`Watch::baseline`] opens and maps the files, which may take a while, then observes the
+//! disks while no job runs. [`Watch::before`] counts the files' cached pages first and the disks' requests
+//! last, just before the first measured I/O is issued; [`Watch::after`] counts the disks first. So the
+//! counted span contains the measured one, and little else.
 //!
-//! Where it may, [`Watch::baseline`] also prepares to trace requests, and `before` begins and `after`
-//! ends that; see [`crate::trace`].
+//! If permitted, [`Watch::baseline`] also prepares to trace requests, `before` starts tracing and `after`
+//! ends it; see [`crate::trace`].
 //!
-//! Cost: one small read a disk, one `cachestat` a file, two small reads for the process and the
-//! processors. [`Observation::cost_ns`] says what it was. Files are opened for reading only.
+//! Cost: one small read per disk, one `cachestat` per file, two small reads for the process and the
+//! processors. [`Observation::cost_ns`] contains it. Files are opened for reading only.
 
 use crate::filemap::{FileMap, map_file};
 use crate::observation::{Heat, Observation};
@@ -23,7 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use trueio_device::{
-    CpuTicks, Pressure, System, background_work, counters, cpu_ticks, pressure, process_io, temperature, throttle_count,
+    CpuTicks, Pressure, System, background_work, counters, cpu_ticks, pressure, process_io, temperature,
+    throttle_count, throttled_ns,
 };
 use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, TargetFacts};
 
@@ -66,6 +66,7 @@ struct Begin {
     process_read_bytes: Option<u64>,
     ticks: Option<CpuTicks>,
     pressure: Option<Pressure>,
+    throttled_ns: Option<u64>,
     temperatures: Vec<Option<i64>>,
     throttle_count: Option<u64>,
     at: Instant,
@@ -119,7 +120,7 @@ impl Watch {
     pub fn baseline(&mut self, length: Duration) {
         self.open_files();
         self.map_files();
-        // Not before: making an instance waits for the kernel.
+        // Not earlier, because creating an instance waits for the kernel.
         self.trace = Some(TraceSession::new(&self.system, &self.targets, &watched(&self.files)));
         if length.is_zero() {
             return;
@@ -155,6 +156,7 @@ impl Watch {
         }
         let ticks = cpu_ticks(&self.system).ok();
         let pressure = pressure(&self.system);
+        let throttled_ns = throttled_ns(&self.system);
         let throttle_count = throttle_count(&self.system);
         let temperatures = self.temperatures();
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
@@ -163,7 +165,8 @@ impl Watch {
         }
         self.cost += at.elapsed();
         let at = Instant::now();
-        self.begin = Some(Begin { process_read_bytes, ticks, pressure, temperatures, throttle_count, at });
+        self.begin =
+            Some(Begin { process_read_bytes, ticks, pressure, throttled_ns, temperatures, throttle_count, at });
     }
 
     /// Reads the counters again and returns the observation. Call it just after the last measured I/O
@@ -179,6 +182,7 @@ impl Watch {
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         let ticks = cpu_ticks(&self.system).ok();
         let pressure = both(begin.pressure, pressure(&self.system));
+        let waited = both(begin.throttled_ns, throttled_ns(&self.system));
         let throttled = both(begin.throttle_count, throttle_count(&self.system));
         let heats = self.heats(&begin.temperatures);
         let mut devices = Vec::new();
@@ -214,6 +218,7 @@ impl Watch {
             samples: self.samples.clone(),
             traced,
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
+            throttled_ns: waited.map(|(a, b)| b.saturating_sub(a)),
             cpu_pressure_share: pressure
                 .map(|(a, b)| share_of(b.cpu_some_us.saturating_sub(a.cpu_some_us), measured_ns)),
             memory_pressure_share: pressure

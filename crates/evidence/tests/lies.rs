@@ -1,6 +1,7 @@
-//! Each lie staged on this machine with real I/O, and honest runs that no check objects to.
+//! False results staged on this machine with real I/O, and correct runs that no check flags.
 //!
-//! Places: the build directory, `/dev/shm`, and filesystems on loop devices (root). Disks are never
+//! Locations: the build directory, `/dev/shm`, and filesystems on loop devices (root). Disks are never opened
+//! for writing.
 //! opened for writing.
 
 mod support;
@@ -21,33 +22,33 @@ fn plan(path: &Path, kind: OpKind, direct: DirectPolicy) -> JobPlan {
     job
 }
 
-/// True where the build directory's filesystem grants direct I/O and its disk is seen.
+/// Returns true if the build directory's filesystem supports direct I/O and its disk is visible.
 fn build_directory_has_a_disk() -> bool {
     let folder = folder();
     let system = trueio_device::System::live();
     let facts = trueio_device::target_facts(&system, folder.path()).expect("facts of the build directory");
     let is_fit = facts.direct.support == trueio_model::DirectSupport::Direct && !facts.disks.is_empty();
     if !is_fit {
-        skip("disk", "the build directory's filesystem has no direct I/O, or no disk is seen below it");
+        skip("disk", "the build directory's filesystem has no direct I/O, or no disk is visible below it");
     }
     is_fit
 }
 
-/// What others do on this machine is theirs: here only our own part must be silent.
+/// I/O of other processes on this machine is not ours: here only our own part must be unflagged.
 fn own_objections(judgement: &Judgement) -> Vec<(&str, CheckOutcome)> {
     let others = |name: &str, sentence: &str| {
-        name == "foreign_io" || (name == "block_layer_bytes" && sentence.contains("others"))
+        name == "foreign_io" || (name == "block_layer_bytes" && sentence.contains("other processes"))
     };
     judgement.objections().into_iter().filter(|(name, _)| !others(name, &judgement.check(name).sentence)).collect()
 }
 
-/// How far the evidence reaches on a plain filesystem here.
+/// The highest level of evidence on a plain filesystem here.
 fn best_level() -> EvidenceLevel {
     if trueio_evidence::why_not_traced().is_none() { EvidenceLevel::E3 } else { EvidenceLevel::E2 }
 }
 
 #[test]
-fn an_honest_direct_read_and_write_meet_no_objection_of_our_own_on_this_disk() {
+fn a_correct_direct_read_and_write_are_not_flagged_on_this_disk() {
     let _alone = alone();
     if !build_directory_has_a_disk() {
         return;
@@ -66,9 +67,9 @@ fn an_honest_direct_read_and_write_meet_no_objection_of_our_own_on_this_disk() {
     }
 }
 
-/// On a disk of its own nobody else interferes, so the verdict itself can be asserted.
+/// No other process uses this disk, so the verdict itself can be asserted.
 #[test]
-fn honest_runs_on_a_disk_of_our_own_are_supported() {
+fn correct_runs_on_a_private_disk_are_supported() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
     let path = mount.path.join("data");
@@ -95,7 +96,7 @@ fn honest_runs_on_a_disk_of_our_own_are_supported() {
 }
 
 #[test]
-fn a_sparse_file_read_with_direct_io_is_caught_four_times() {
+fn a_sparse_file_read_with_direct_io_is_detected_by_four_checks() {
     let _alone = alone();
     if !build_directory_has_a_disk() {
         return;
@@ -113,7 +114,7 @@ fn a_sparse_file_read_with_direct_io_is_caught_four_times() {
 }
 
 #[test]
-fn reserved_space_that_was_never_written_is_no_better_than_a_hole() {
+fn preallocated_space_that_was_never_written_counts_as_a_hole() {
     let _alone = alone();
     if !build_directory_has_a_disk() {
         return;
@@ -130,7 +131,7 @@ fn reserved_space_that_was_never_written_is_no_better_than_a_hole() {
 }
 
 #[test]
-fn cached_reads_are_said_to_come_from_the_page_cache() {
+fn cached_reads_are_attributed_to_the_page_cache() {
     let _alone = alone();
     if !build_directory_has_a_disk() {
         return;
@@ -138,7 +139,8 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
     let folder = folder();
     let path = folder.path().join("data");
     drop(stored_file(&path, SIZE));
-    // How much of it the check saw is not asserted: the kernel may take pages back at any time. Up to a tenth is no suspicion.
+    // The cached share is not asserted, because the kernel may reclaim pages at any time. Up to a tenth is
+    // not suspect.
     assert_eq!(std::fs::read(&path).expect("the file").len() as u64, SIZE);
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Off), |calls| {
         calls.blocks(OpKind::Read, &open(&path, 0), &path, BLOCKS);
@@ -151,7 +153,7 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
 }
 
 #[test]
-fn buffered_writes_that_were_never_flushed_are_said_to_be_in_memory() {
+fn buffered_writes_that_were_never_flushed_are_reported_in_memory() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
     let path = mount.path.join("data");
@@ -165,10 +167,10 @@ fn buffered_writes_that_were_never_flushed_are_said_to_be_in_memory() {
     judgement.assert("flushes", CheckOutcome::NotApplicable, "may not survive a power cut");
 }
 
-/// The mistake of the published 0.112 s for 1 GiB: a buffer from `malloc`, every call EINVAL,
-/// nobody looked.
+/// The error that caused the published 0.112 s for 1 GiB: a buffer from `malloc`, every call EINVAL, results
+/// ignored.
 #[test]
-fn a_misaligned_direct_write_is_explained_by_its_address_the_need_and_the_remedy() {
+fn a_misaligned_direct_write_is_explained_with_address_requirement_and_remedy() {
     let _alone = alone();
     if !build_directory_has_a_disk() {
         return;
@@ -180,7 +182,7 @@ fn a_misaligned_direct_write_is_explained_by_its_address_the_need_and_the_remedy
     let judgement = stage(plan(&path, OpKind::Write, DirectPolicy::Require), |calls| {
         let file = open(&path, libc::O_DIRECT);
         let mut buffer = vec![0u8; LENGTH + 1024];
-        // 160 bytes past a multiple of 512, as `malloc` hands them out for large blocks.
+        // 160 bytes past a multiple of 512, as `malloc` returns large blocks.
         let shift = (512 + 160 - buffer.as_ptr() as usize % 512) % 512;
         for block in 0..SIZE / LENGTH as u64 {
             let address = buffer[shift..].as_mut_ptr();
@@ -196,13 +198,13 @@ fn a_misaligned_direct_write_is_explained_by_its_address_the_need_and_the_remedy
 }
 
 #[test]
-fn a_file_on_tmpfs_with_direct_io_required_is_no_disk() {
+fn a_file_on_tmpfs_with_required_direct_io_is_contradicted() {
     let _alone = alone();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return skip("tmpfs", "there is no /dev/shm") };
     let path = folder.path().join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
-        // Some kernels refuse the flag on tmpfs; the claim of the plan is what is judged.
+        // Some kernels refuse the flag on tmpfs; the setting in the plan is judged.
         calls.blocks(OpKind::Read, &open(&path, 0), &path, BLOCKS);
     });
     assert_eq!((judgement.verdict, judgement.level), (Verdict::Contradicted, EvidenceLevel::E0));
@@ -211,10 +213,10 @@ fn a_file_on_tmpfs_with_direct_io_required_is_no_disk() {
     judgement.assert("block_layer_bytes", CheckOutcome::NotSeen, "tmpfs");
 }
 
-/// btrfs passes direct writes to files with checksums through the page cache, writes them out and
-/// drops the pages again; reads of the same file are direct. Only its word gives the writes away.
+/// btrfs passes direct writes to files with checksums through the page cache, writes them out and drops the
+/// pages again; reads of the same file are direct. Only its declaration shows the buffered writes.
 #[test]
-fn btrfs_that_buffers_direct_writes_in_silence_is_caught_by_its_word_and_its_direct_reads_are_not() {
+fn silently_buffered_direct_writes_on_btrfs_are_detected_and_its_direct_reads_pass() {
     let _alone = alone();
     let Some(mount) = mounted("btrfs", "noatime") else { return };
     let path = mount.path.join("data");
@@ -235,7 +237,7 @@ fn btrfs_that_buffers_direct_writes_in_silence_is_caught_by_its_word_and_its_dir
 }
 
 #[test]
-fn ext4_that_journals_data_buffers_direct_writes_and_is_caught_by_the_disk() {
+fn buffered_direct_writes_on_ext4_with_data_journal_are_detected_by_the_disks_counters() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "data=journal,noatime") else { return };
     let path = mount.path.join("data");
@@ -250,7 +252,7 @@ fn ext4_that_journals_data_buffers_direct_writes_and_is_caught_by_the_disk() {
 }
 
 #[test]
-fn a_filesystem_without_barriers_never_flushes_its_disk() {
+fn missing_flushes_of_a_filesystem_without_barriers_are_detected() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "nobarrier,noatime") else { return };
     let path = mount.path.join("data");
@@ -270,7 +272,7 @@ fn a_filesystem_without_barriers_never_flushes_its_disk() {
 }
 
 #[test]
-fn a_loop_device_over_tmpfs_is_seen_to_be_memory() {
+fn a_loop_device_over_tmpfs_is_reported_as_memory() {
     let _alone = alone();
     let Ok(shm) = tempfile::tempdir_in("/dev/shm") else { return skip("tmpfs", "there is no /dev/shm") };
     let mount = match Loop::create_in(shm, 64 * MIB, BUFFERED) {
@@ -286,10 +288,10 @@ fn a_loop_device_over_tmpfs_is_seen_to_be_memory() {
     judgement.assert("memory_backed", CheckOutcome::Suspect, "tmpfs on /dev/shm");
 }
 
-/// Goal: a neighbour on the same disk makes the phase suspect, though all our own I/O is real.
-/// Method: a thread writes its own file with direct I/O before and during the phase, which reads.
+/// Goal: other I/O on the same disk makes the phase suspect, although all our own I/O is real. Method: a
+/// thread writes its own file with direct I/O before and during the phase, which reads.
 #[test]
-fn a_busy_neighbour_makes_the_phase_suspect() {
+fn other_io_on_the_disk_makes_the_phase_suspect() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
     let path = mount.path.join("data");
@@ -297,9 +299,9 @@ fn a_busy_neighbour_makes_the_phase_suspect() {
     drop(stored_file(&path, SIZE));
     drop(stored_file(&neighbour, SIZE));
     let writes = || Calls::default().blocks(OpKind::Write, &open(&neighbour, libc::O_DIRECT), &neighbour, 64);
-    let judgement = beside(writes, |times| {
+    let judgement = with_neighbour(writes, |times| {
         stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
-            // As much as is read, however seldom the neighbour gets a processor.
+            // As much as is read, however rarely the other thread gets a processor.
             let enough = times.load(Ordering::Relaxed) + BLOCKS as u32 / 64;
             calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
             while times.load(Ordering::Relaxed) < enough {
@@ -310,10 +312,10 @@ fn a_busy_neighbour_makes_the_phase_suspect() {
     assert_eq!(judgement.objections(), [("foreign_io", CheckOutcome::Suspect)], "{}", judgement.report());
 }
 
-/// Goal: a device that was never written is suspected although it answers all reads. Method: a loop
-/// device over a sparse file, read raw; then the same after it was written.
+/// Goal: a device that was never written is suspect although it completes all reads. Method: a loop device
+/// over a sparse file, read raw; then the same after it was written.
 #[test]
-fn a_blank_device_is_suspected_and_a_written_one_is_not() {
+fn a_blank_device_is_suspect_and_a_written_one_is_not() {
     let _alone = alone();
     let device = match Loop::create(8 * MIB, DIRECT) {
         Ok(device) => device,

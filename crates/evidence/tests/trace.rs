@@ -1,6 +1,6 @@
-//! Requests traced on loop devices: what E3 proves, what it objects to, and that nothing of it stays.
+//! Requests traced on loop devices: what E3 proves, what it flags, and that it leaves nothing.
 //!
-//! Needs root and loop devices. The disks are loop devices of our own, so nobody else uses them.
+//! Needs root and loop devices. The loop devices are private, so no other process uses them.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn plan(path: &Path, kind: OpKind, direct: DirectPolicy) -> JobPlan {
     job
 }
 
-/// True where requests can be traced.
+/// Returns true if requests can be traced.
 fn can_trace() -> bool {
     match trueio_evidence::why_not_traced() {
         None => true,
@@ -31,15 +31,15 @@ fn can_trace() -> bool {
     }
 }
 
-/// A filesystem on a loop device of our own with a stored file, where requests can be traced.
-fn place(kind: &str, options: &str) -> Option<(Mount, std::path::PathBuf)> {
+/// A filesystem on a private loop device with a stored file, where requests can be traced.
+fn mounted_file(kind: &str, options: &str) -> Option<(Mount, std::path::PathBuf)> {
     let mount = if can_trace() { mounted(kind, options)? } else { return None };
     let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     Some((mount, path))
 }
 
-/// 200 blocks through the page cache, an fdatasync after each.
+/// 200 blocks through the page cache, with an fdatasync after each.
 fn log(path: &Path) -> Judgement {
     let mut job = plan(path, OpKind::Write, DirectPolicy::Off);
     job.flush.fdatasync_every = 1;
@@ -54,7 +54,7 @@ fn log(path: &Path) -> Judgement {
 }
 
 #[test]
-fn direct_transfers_are_found_at_their_places_and_nothing_objects() {
+fn direct_transfers_are_found_at_their_disk_offsets_and_nothing_is_flagged() {
     let _alone = alone();
     for kind in ["ext4", "xfs"] {
         let options = "noatime";
@@ -68,7 +68,7 @@ fn direct_transfers_are_found_at_their_places_and_nothing_objects() {
             assert_eq!(judgement.level, EvidenceLevel::E3, "{kind} {op}:\n{}", judgement.report());
             judgement.assert("traced_requests", CheckOutcome::Passed, "at its offset on the disk");
             let trace = judgement.trace.as_ref().expect("a trace");
-            // How many depends on how busy the machine is: a stall may fill a window.
+            // The number depends on how busy the machine is: a stall may fill a window.
             let found = &trace.transfers;
             assert_eq!(found.matched_count, found.sampled_count, "{kind} {op}:\n{}", judgement.report());
             assert_eq!(trace.others.count, 0, "{kind} {op}:\n{}", judgement.report());
@@ -90,7 +90,7 @@ fn place_of_size(kind: &str, options: &str, size: u64) -> Option<(Mount, std::pa
 #[test]
 fn synced_writes_on_a_filesystem_with_barriers_are_flushed_after_their_data() {
     let _alone = alone();
-    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
     let judgement = log(&path);
     judgement.assert("flush_order", CheckOutcome::Passed, "before its call returned");
     assert_eq!(judgement.verdict, Verdict::Supported, "{}", judgement.report());
@@ -99,11 +99,11 @@ fn synced_writes_on_a_filesystem_with_barriers_are_flushed_after_their_data() {
     assert!(syncs.flushed_count > 0 && syncs.failed_count() == 0, "{}", judgement.report());
 }
 
-/// The lie: `fdatasync` returns, and the disk was never told to flush its volatile cache.
+/// The false result: `fdatasync` returns, but the disk received no flush of its volatile cache.
 #[test]
-fn synced_writes_without_barriers_are_shown_one_by_one_not_to_be_durable() {
+fn each_synced_write_without_barriers_is_reported_not_durable() {
     let _alone = alone();
-    let Some((_mount, path)) = place("ext4", "nobarrier,noatime") else { return };
+    let Some((_mount, path)) = mounted_file("ext4", "nobarrier,noatime") else { return };
     let judgement = log(&path);
     judgement.assert("flush_order", CheckOutcome::Contradicted, "no flush was issued and completed in between");
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
@@ -115,7 +115,7 @@ fn synced_writes_without_barriers_are_shown_one_by_one_not_to_be_durable() {
 fn direct_writes_with_o_dsync_are_flushed_or_carry_forced_unit_access() {
     let _alone = alone();
     for (options, is_honest) in [("noatime", true), ("nobarrier,noatime", false)] {
-        let Some((_mount, path)) = place("ext4", options) else { return };
+        let Some((_mount, path)) = mounted_file("ext4", options) else { return };
         let mut job = plan(&path, OpKind::Write, DirectPolicy::Require);
         job.sync = SyncMode::Dsync;
         let judgement = stage(job, |calls| {
@@ -127,11 +127,11 @@ fn direct_writes_with_o_dsync_are_flushed_or_carry_forced_unit_access() {
     }
 }
 
-/// The lie: a layer that answers sync calls itself (libeatmydata, for one). Nothing is written at all.
+/// The false result: a layer completes sync calls itself (such as libeatmydata). Nothing is written.
 #[test]
-fn sync_calls_that_somebody_swallowed_are_shown_to_return_before_the_data_was_written() {
+fn suppressed_sync_calls_are_reported_to_return_before_the_data_was_written() {
     let _alone = alone();
-    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
     let mut job = plan(&path, OpKind::Write, DirectPolicy::Off);
     job.flush.fdatasync_every = 1;
     let nothing = File::open("/dev/null").expect("/dev/null");
@@ -146,13 +146,13 @@ fn sync_calls_that_somebody_swallowed_are_shown_to_return_before_the_data_was_wr
     judgement.assert("flush_order", CheckOutcome::Contradicted, "no request had written it");
 }
 
-/// Goal: a neighbour's bytes are attributed to it by name, and one on another disk is nobody's concern.
-/// Method: a thread with a name of its own in a process of its own (`dd`) writes a file beside ours, or
-/// one on another loop device, while we read.
+/// Goal: bytes of another process on the same disk are attributed to it by name, and I/O on another disk is
+/// ignored. Method: a named thread of another process (`dd`) writes a file next to ours, or one on another
+/// loop device, while we read.
 #[test]
-fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_is_not() {
+fn other_io_on_the_same_disk_is_named_with_its_bytes_and_io_on_another_disk_is_not() {
     let _alone = alone();
-    let Some((mount, path)) = place("ext4", "noatime") else { return };
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
     let Some(other) = mounted("ext4", "noatime") else { return };
     for (folder, is_beside) in [(&mount.path, true), (&other.path, false)] {
         let neighbour = folder.join("neighbour");
@@ -162,10 +162,10 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
             let arguments = [of.as_str(), "if=/dev/zero", "bs=64k", "count=128", "conv=notrunc", "oflag=direct"];
             let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
         };
-        let judgement = beside(dd, |times| {
+        let judgement = with_neighbour(dd, |times| {
             stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
                 let file = open(&path, libc::O_DIRECT);
-                // Several windows, however slowly `dd` begins.
+                // Several windows, however slowly `dd` starts.
                 let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
                 while began.elapsed() < std::time::Duration::from_secs(2) || times.load(Ordering::Relaxed) < before + 4
                 {
@@ -177,7 +177,7 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
         if is_beside {
             judgement.assert("foreign_io", CheckOutcome::Suspect, "outside the measured files: dd");
             assert!(trace.others.count >= 8, "{}", judgement.report());
-            // Each of the neighbour's requests carries 64 KiB, and none of ours is counted among them.
+            // Each request of the other process carries 64 KiB, and none of ours is counted among them.
             assert_eq!(trace.others.bytes, trace.others.count * 65536, "{}", judgement.report());
         } else {
             judgement.assert("foreign_io", CheckOutcome::Passed, "");
@@ -187,10 +187,10 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
     }
 }
 
-/// Goal: the partition's beginning is added to the filesystem's own places.
-/// Method: a loop device with a partition table, a filesystem in its only partition, at 1 MiB.
+/// Goal: the start of the partition is added to the filesystem's own offsets. Method: a loop device with a
+/// partition table, a filesystem in its only partition, at 1 MiB.
 #[test]
-fn places_in_a_partition_are_found_on_its_disk() {
+fn offsets_in_a_partition_are_found_on_its_disk() {
     let _alone = alone();
     if !can_trace() {
         return;
@@ -210,7 +210,7 @@ fn places_in_a_partition_are_found_on_its_disk() {
 }
 
 #[test]
-fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
+fn disk_offsets_of_a_block_device_and_of_a_fragmented_file_are_known() {
     let _alone = alone();
     if !can_trace() {
         return;
@@ -232,7 +232,7 @@ fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
             judgement.assert("flush_order", CheckOutcome::Passed, "");
         }
     }
-    let Some((mount, path)) = place("ext4", "noatime") else { return };
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
     let pieces = mount.path.join("pieces");
     let file = File::create_new(&pieces).expect("a file");
     let other = File::create_new(mount.path.join("between")).expect("a file");
@@ -249,11 +249,11 @@ fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
     judgement.assert("traced_requests", CheckOutcome::Passed, "");
 }
 
-/// Transfers that the page cache, a hole or another disk answers have no request at their place.
+/// Transfers that the page cache, a hole or another disk completes have no request at their offset.
 #[test]
 fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     let _alone = alone();
-    let Some((mount, _)) = place("ext4", "noatime") else { return };
+    let Some((mount, _)) = mounted_file("ext4", "noatime") else { return };
     let reserved = mount.path.join("reserved");
     let file = File::create_new(&reserved).expect("a file");
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
@@ -266,7 +266,7 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
 }
 
 #[test]
-fn where_places_are_not_known_the_level_stays_and_the_reason_is_said() {
+fn with_unknown_disk_offsets_the_level_stays_and_the_reason_is_reported() {
     let _alone = alone();
     if !can_trace() {
         return;
@@ -281,7 +281,7 @@ fn where_places_are_not_known_the_level_stays_and_the_reason_is_said() {
     assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
 }
 
-/// Names of our instances, as another process of this machine sees them.
+/// Returns the names of our instances, as another process of this machine sees them.
 fn instances() -> Vec<String> {
     let script = "mkdir -p $1 && mount -t tracefs none $1 && ls $1/instances";
     let folder = folder();
@@ -295,10 +295,10 @@ fn instances() -> Vec<String> {
     names.lines().filter(|name| name.starts_with("trueio-")).map(str::to_owned).collect()
 }
 
-/// Goal: no instance and no mount stays, and one whose process was killed goes with the next run.
-/// Method: this program runs itself, prepares a trace, begins it and is killed.
+/// Goal: no instance and no mount stays, and the next run removes the instance of a killed process. Method:
+/// this program runs itself, prepares a trace, starts it and is killed.
 #[test]
-fn nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next_one() {
+fn a_trace_leaves_nothing_and_the_next_one_removes_the_instance_of_a_killed_process() {
     const CHILD: &str = "TRUEIO_TEST_TRACE_AND_WAIT";
     let _alone = alone();
     if let Ok(path) = std::env::var(CHILD) {
@@ -309,7 +309,7 @@ fn nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next
         });
         return;
     }
-    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
     let own = format!("trueio-{}-", std::process::id());
     let mounts = || std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo").matches("tracefs").count();
     let mounts_before = mounts();
@@ -324,35 +324,36 @@ fn nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next
     let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
         .args([
             "--exact",
-            "nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next_one",
+            "a_trace_leaves_nothing_and_the_next_one_removes_the_instance_of_a_killed_process",
             "--nocapture",
         ])
         .env(CHILD, &path)
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("a child");
-    let mut said = std::io::BufReader::new(child.stdout.take().expect("its output"));
+    let mut output = std::io::BufReader::new(child.stdout.take().expect("its output"));
     let mut line = String::new();
     while !line.contains("tracing") {
         line.clear();
-        assert!(std::io::BufRead::read_line(&mut said, &mut line).expect("a line") > 0, "the child ended early");
+        assert!(std::io::BufRead::read_line(&mut output, &mut line).expect("a line") > 0, "the child ended early");
     }
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");
     let childs = format!("trueio-{}-", child.id());
-    assert!(instances().iter().any(|name| name.starts_with(&childs)), "SIGKILL leaves an empty instance behind");
+    assert!(instances().iter().any(|name| name.starts_with(&childs)), "SIGKILL leaves an empty instance");
     assert_eq!(trueio_evidence::why_not_traced(), None);
     assert!(!instances().iter().any(|name| name.starts_with(&childs)), "{:?}", instances());
 }
 
-/// Goal: without root everything else works, the level is E2, and what root would add is said.
-/// Method: a thread becomes `nobody` (the raw system call changes one thread only) and does the phase.
+/// Goal: without root everything else works, the level is E2, and the finding names the missing privilege.
+/// Method: a thread changes to the user `nobody` (the raw system call changes one thread only) and runs the
+/// phase.
 #[test]
-fn an_ordinary_user_gets_the_level_below_and_is_told_what_root_would_add() {
+fn an_ordinary_user_gets_level_e2_and_the_finding_names_what_root_adds() {
     let _alone = alone();
     // SAFETY: a plain call without arguments.
     if unsafe { libc::geteuid() } != 0 {
-        return skip("root", "only root can become somebody else");
+        return skip("root", "only root can change its user");
     }
     let Some(mount) = mounted("ext4", "noatime") else { return };
     let path = mount.path.join("data");

@@ -13,7 +13,7 @@ use trueio_model::Prepare;
 
 /// On every filesystem, with FIEMAP or without: 4 MiB of data in a file of 16 MiB.
 #[test]
-fn a_map_tells_data_from_holes_and_ends_where_the_file_ends() {
+fn a_map_separates_data_from_holes_and_ends_with_the_file() {
     for folder in [Some(folder()), tempfile::tempdir_in("/dev/shm").ok()].into_iter().flatten() {
         let path = folder.path().join("holed");
         let file = File::create_new(&path).and_then(|file| file.set_len(16 * MIB).map(|()| file)).expect("a file");
@@ -33,9 +33,9 @@ fn a_map_tells_data_from_holes_and_ends_where_the_file_ends() {
     assert!(map_file(&File::open("/dev/null").expect("/dev/null"), "null", 0, 1).is_err());
 }
 
-/// Blocks of 4 KiB with a block between them are as many extents, more than one call returns.
+/// Blocks of 4 KiB with a hole between them give as many extents, more than one call returns.
 #[test]
-fn a_file_in_many_pieces_is_mapped_piece_by_piece() {
+fn a_fragmented_file_is_mapped_completely() {
     let folder = folder();
     let path = folder.path().join("pieces");
     let file = File::create_new(&path).expect("a file");
@@ -54,7 +54,7 @@ fn a_file_in_many_pieces_is_mapped_piece_by_piece() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_a_note_and_the_rest_is_watched() {
+fn an_unobservable_file_becomes_a_note_and_the_others_are_observed() {
     let folder = folder();
     let path = folder.path().join("data");
     drop(stored_file(&path, MIB));
@@ -89,6 +89,6 @@ fn what_cannot_be_watched_is_a_note_and_the_rest_is_watched() {
 
 #[test]
 #[should_panic(expected = "`before` is called first")]
-fn an_end_without_a_beginning_is_our_own_mistake() {
+fn after_without_before_panics() {
     Watch::new(&System::live(), &[], &[]).after();
 }

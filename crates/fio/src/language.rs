@@ -1,20 +1,20 @@
 //! fio's language: command lines and job files as fio takes them, read into [`JobSpec`]s.
 //!
 //! ```text
-//! command line ──┐                      ┌ options.rs: every option of fio, and what becomes of it
-//! job files ─────┴─ words with places ──┤
-//!                                       └ lower.rs, clones.rs: fio's defaults, files, rates ── JobSpec
+//! command line ──┐                      ┌ options.rs: the option of each name, and what happens with it
+//! job files ─────┴─ words with positions ──┤
+//!                                       └ lower.rs: fio's defaults and rules, files, clones ── JobSpec
 //! ```
 //!
-//! What comes out is planned like every other job. What fio does otherwise than we do by default
-//! (`direct=0`, `unlink=0`, `ioengine=psync`, files named after the job) is written into the
-//! specification with the origin `preset fio`, so that `explain` and the record show it.
+//! The result is planned like every other job. Where fio's default differs from ours (`direct=0`, `unlink=0`,
+//! `ioengine=psync`, files named after the job), fio's is written into the specification with the origin `preset fio`,
+//! so `explain` and the record show it.
 //!
 //! [`read`] and [`read_job_file`] are pure: files, variables and the machine's numbers come in through
-//! [`Surroundings`]. [`meet_targets`] then looks at what exists, because fio writes to what a job
-//! names, and we only to what is named for that.
+//! [`Surroundings`]. [`meet_targets`] then looks at the targets that exist: fio writes to every file that a job names,
+//! and we only to files that are named for overwriting.
 //!
-//! Cannot do: run, print results. What `docs/from-fio.md` says about each option is rendered from
+//! Limits: nothing here runs a job or prints results. The table of options in `docs/from-fio.md` is rendered from
 //! [`options`].
 //!
 //! Source: HOWTO and manual page of fio 3.42, and its behaviour as measured; no code of it is here.
@@ -25,24 +25,33 @@ mod engines;
 mod help;
 mod job_file;
 mod lower;
+mod lowering;
 pub mod options;
 mod page;
 mod pattern;
 mod priority;
 mod problem;
+mod program;
+mod queue;
 mod remote;
+pub mod rows;
+mod rules;
+mod sort;
 mod targets;
 mod value;
 
 pub use help::{command_help, engine_help, program_help, show_command};
 pub use page::render_table;
-pub use problem::{FioError, FioProblem, Place};
+pub use problem::{FioError, FioProblem, Position};
+pub use program::debug_help;
 pub use remote::{Client, Serve};
 pub use targets::{log_files, meet_targets};
 
-use command_line::{Asked, Item};
+use command_line::Item;
 use job_file::Line;
+use options::FioOption;
 use problem::Problems;
+use program::{DEBUGGED, Program};
 use std::rc::Rc;
 use trueio_model::{JobSpec, Origin};
 
@@ -55,62 +64,62 @@ const JOBS_MAX: usize = 4096;
 /// Most options of a section, and of `[global]`.
 const WORDS_MAX: usize = 1000;
 
-/// What the reader must know of the world.
+/// The machine as the reader sees it: files, variables, numbers.
 pub trait Surroundings {
-    /// The text of a file; `-` is standard input.
+    /// Returns the text of a file; `-` is standard input.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// The reason why it cannot be read.
     fn read_file(&self, path: &str) -> Result<String, String>;
-    /// The content of a regular file, `most` bytes of it at most, and its length.
+    /// Returns the first `most` bytes of a regular file, and its length.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// The reason why it cannot be read.
     fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
         let _ = (path, most);
-        Err("files are not read for patterns here; say the bytes: `0x…`, `\"text\"`".to_owned())
+        Err("files are not read for patterns here; write the bytes: `0x…`, `\"text\"`".to_owned())
     }
-    /// A variable of the environment.
+    /// Returns a variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
-    /// `$pagesize`.
+    /// Returns `$pagesize`.
     fn page_bytes(&self) -> u64;
-    /// `$mb_memory`, in bytes.
+    /// Returns `$mb_memory`, in bytes.
     fn memory_bytes(&self) -> u64;
-    /// `$ncpus`.
+    /// Returns `$ncpus`.
     fn processors(&self) -> u64;
-    /// The regular files below a directory that hold anything, and how many hold nothing: for `opendir`. Links are not
-    /// followed. In the order of their names.
+    /// Returns the non-empty regular files below a directory in the order of their names, and the number of empty ones,
+    /// for `opendir`. Links are not followed.
     ///
     /// # Errors
-    /// Why they cannot be had.
+    /// The reason why they cannot be listed.
     fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String>;
-    /// Whom a server reads this for (`unique_filename`, `$clientuid`); `None`: it is no server.
+    /// Returns the client of a server (`unique_filename`, `$clientuid`); `None`: this is no server.
     fn client(&self) -> Option<String> {
         None
     }
 }
 
-/// What a command line asks for.
+/// A command line, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioRequest {
-    /// What is to be done.
+    /// The action.
     pub action: Action,
     /// The jobs, each clone by itself.
     pub jobs: Vec<JobSpec>,
-    /// Everything that is no job's.
+    /// Settings of the whole program.
     pub settings: Settings,
-    /// Sentences about what was asked: what has no effect and why.
+    /// Sentences about options without effect.
     pub notes: Vec<String>,
 }
 
-/// What a command line asks to be done.
+/// The action of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Run the jobs.
     Run,
-    /// Nothing more than reading them.
+    /// Only read the jobs.
     ParseOnly,
-    /// Print them as a command line.
+    /// Print the jobs as a command line.
     ShowCommand,
     /// Print the version.
     Version,
@@ -118,15 +127,15 @@ pub enum Action {
     Help,
     /// Print an option, or all.
     CommandHelp(Option<String>),
-    /// Measures how quick the processors are, and prints it.
+    /// Measure and print how fast the processors are.
     CalibrateIdleness,
     /// Print what `--debug` takes.
     DebugHelp,
-    /// Prints the lines of a compressed log.
+    /// Print the lines of a compressed log.
     InflateLog(String),
     /// Print the engines, or the options of one.
     EngineHelp(Option<String>),
-    /// Run the jobs of whoever connects.
+    /// Run the jobs of clients.
     Serve(Serve),
     /// Let servers run jobs.
     Clients(Vec<Client>),
@@ -159,10 +168,10 @@ pub enum Eta {
     Never,
 }
 
-/// Options of the command line that are no job's.
+/// Options of the command line that do not belong to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// Where results go; `None`: standard output.
+    /// The file for results; `None`: standard output.
     pub output: Option<String>,
     /// Formats of results, each once, in order; empty: normal text.
     pub formats: Vec<OutputFormat>,
@@ -170,92 +179,58 @@ pub struct Settings {
     pub terse_version: Option<u32>,
     /// When progress is shown.
     pub eta: Eta,
-    /// How often results are printed while running, in nanoseconds.
+    /// The interval between printed results while running, in nanoseconds.
     pub status_interval_ns: Option<u64>,
     /// Whether the bandwidth of all jobs together is logged.
     pub has_bandwidth_log: bool,
     /// The directory of logs.
     pub aux_path: Option<String>,
-    /// Whether jobs that would change anything are refused.
+    /// Whether jobs that would write are refused.
     pub is_readonly: bool,
     /// Whether notes are errors.
     pub are_warnings_fatal: bool,
     /// Whether jobs may run commands.
     pub allows_exec: bool,
-    /// What details are wanted on stderr.
+    /// The parts whose details are printed to stderr.
     pub debug: Vec<String>,
-    /// The only job of which details are told, counted from 0.
+    /// The only job whose details are printed, counted from 0.
     pub debug_job: Option<usize>,
     /// The only sections that are run; empty: all.
     pub sections: Vec<String>,
-    /// Whom a server reads this for.
+    /// The client whose jobs a server reads.
     pub client: Option<String>,
-    /// Whether it is reported how idle the processors were.
+    /// Whether the idle share of the processors is reported.
     pub idle_prof: Option<IdleProf>,
 }
 
 impl Settings {
-    /// Whether `--debug` wants details of one of these parts of the program.
+    /// Returns true if `--debug` prints details of one of these parts.
     pub fn debugs(&self, parts: &[&str]) -> bool {
-        self.debug.iter().any(|said| said == "all" || parts.contains(&said.as_str()))
+        self.debug.iter().any(|part| part == "all" || parts.contains(&part.as_str()))
     }
 
-    /// What `--debug` asks for and nothing is printed about; empty: nothing. `all` asks for what there is.
+    /// Returns the parts of `--debug` whose details are not printed.
     pub fn undebugged(&self) -> Vec<&str> {
         self.debug.iter().map(String::as_str).filter(|part| !DEBUGGED.contains(part)).collect()
     }
 }
 
-/// How idle the processors were, and of which that is said.
+/// The processors whose idle share is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleProf {
-    /// Of all together.
+    /// All of them together.
     System,
-    /// Of each, too.
+    /// Each of them, too.
     EachProcessor,
 }
-
-/// Of the parts of the program those of which details are printed.
-const DEBUGGED: &[&str] = &["all", "io", "random", "verify", "file", "parse", "job", "process"];
-
-/// What `--debug=help` prints.
-pub fn debug_help() -> String {
-    format!("fio: dumping debug options:{}\ndetails are printed of: {}\n", DEBUG_PARTS.join(","), DEBUGGED.join(", "))
-}
-
-/// The parts of the program that `--debug` names in fio.
-const DEBUG_PARTS: &[&str] = &[
-    "process",
-    "file",
-    "io",
-    "mem",
-    "blktrace",
-    "verify",
-    "random",
-    "parse",
-    "diskutil",
-    "job",
-    "mutex",
-    "profile",
-    "time",
-    "net",
-    "rate",
-    "compress",
-    "steadystate",
-    "helperthread",
-    "zbd",
-    "trim",
-    "ramp_time",
-    "all",
-];
 
 /// An option with its value, as it was given to a section.
 #[derive(Debug, Clone)]
 pub(in crate::language) struct Word {
-    asked: Asked,
+    option: FioOption,
     /// The value as typed, variables replaced; `None`: given without one.
     value: Option<String>,
-    place: Rc<Place>,
+    position: Rc<Position>,
     value_column: Option<usize>,
 }
 
@@ -265,20 +240,20 @@ impl Word {
     }
 
     fn origin(&self) -> Origin {
-        self.place.origin(self.asked.name())
+        self.position.origin(self.option.name())
     }
 
-    /// The place of a part of the value: bytes of its trimmed text.
-    fn value_place(&self, bytes: &std::ops::Range<usize>) -> Place {
+    /// Returns the position of a part of the value: bytes of its trimmed text.
+    fn value_position(&self, bytes: &std::ops::Range<usize>) -> Position {
         let text = self.text();
         let count = |to: usize| text.get(..to).map_or(0, |part| part.chars().count());
         match self.value_column {
             Some(column) => {
                 let lead = self.value.as_deref().map_or(0, |v| v.chars().count() - v.trim_start().chars().count());
                 let (from, to) = (count(bytes.start), count(bytes.end));
-                self.place.part(column + lead + from, to.saturating_sub(from))
+                self.position.part(column + lead + from, to.saturating_sub(from))
             }
-            None => (*self.place).clone(),
+            None => (*self.position).clone(),
         }
     }
 }
@@ -290,38 +265,36 @@ pub(in crate::language) struct Section {
     globals: Rc<Vec<Word>>,
     words: Vec<Word>,
     is_from_command_line: bool,
-    /// A further job file waits for the jobs before it.
+    /// Whether it begins a further job file, which waits for the jobs before it.
     waits: bool,
-    place: Option<Rc<Place>>,
+    position: Option<Rc<Position>>,
 }
 
 /// Reads a command line, the program's name not included, and the job files that it names.
 ///
 /// # Errors
-/// Everything that is wrong with it, with places.
+/// All its problems, with positions.
 pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
     let mut items = command_line::read(arguments, &mut problems);
-    let mut settings = Settings { client: around.client(), ..Settings::default() };
-    let mut action = Action::Run;
+    let settings = Settings { client: around.client(), ..Settings::default() };
+    let mut program = Program { settings, action: Action::Run, remarks: Vec::new() };
     let remote = remote::take(&mut items, &mut problems);
-    let mut remarks = Vec::new();
     let mut globals = Rc::new(Vec::new());
     let mut sections: Vec<Section> = Vec::new();
     let mut current: Option<Section> = None;
     let mut files = Vec::new();
     for item in items {
         match item {
-            Item::Program { name, value, place } => {
-                let text = value.as_deref();
-                program_option(name, text, place, &mut settings, &mut action, &mut remarks, &mut problems);
+            Item::Program { name, value, position } => {
+                program.apply(name, value.as_deref(), position, &mut problems);
             }
-            Item::File(path, place) => files.push((path, place)),
-            Item::Job { asked, value, place, value_column } => {
-                let word = Word { asked, value, place: Rc::clone(&place), value_column };
-                if asked.name() == "name" {
+            Item::File(path, position) => files.push((path, position)),
+            Item::Job { option, value, position, value_column } => {
+                let word = Word { option, value, position: Rc::clone(&position), value_column };
+                if option.name() == "name" {
                     sections.extend(current.take());
-                    // `--name=global` goes on with what holds for all.
+                    // `--name=global` sets options for all jobs again.
                     if word.text() != "global" {
                         current = Some(Section {
                             name: word.text().to_owned(),
@@ -329,7 +302,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                             words: vec![word],
                             is_from_command_line: true,
                             waits: false,
-                            place: Some(place),
+                            position: Some(position),
                         });
                     }
                     continue;
@@ -342,6 +315,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         }
     }
     sections.extend(current.take());
+    let Program { settings, mut action, remarks } = program;
     if let Some(remote) = remote {
         action = remote.action(action, &files, &mut problems);
         problems.into_result()?;
@@ -351,7 +325,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     if is_question && problems.is_empty() {
         return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new() });
     }
-    for (index, (path, place)) in files.iter().enumerate() {
+    for (index, (path, position)) in files.iter().enumerate() {
         match around.read_file(path) {
             Ok(text) => {
                 let first = sections.len();
@@ -361,7 +335,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                 }
             }
             Err(reason) => {
-                problems.add(place.clone(), format!("the job file `{path}` cannot be read: {reason}"), None);
+                problems.add(position.clone(), format!("the job file `{path}` cannot be read: {reason}"), None);
             }
         }
     }
@@ -376,7 +350,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
 /// Reads a job file of fio's by itself, as `trueio run` does.
 ///
 /// # Errors
-/// Everything that is wrong with it, with places.
+/// All its problems, with positions.
 pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
     let mut sections = Vec::new();
@@ -403,7 +377,7 @@ fn finish(
     if settings.are_warnings_fatal {
         for note in &notes {
             let hint = Some("leave out `--warnings-fatal` to run with this note".to_owned());
-            problems.push(FioProblem { message: note.clone(), place: None, hint });
+            problems.push(FioProblem { message: note.clone(), position: None, hint });
         }
     }
     problems.into_result()?;
@@ -413,13 +387,13 @@ fn finish(
 
 fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {
     if words.len() >= WORDS_MAX {
-        let message = format!("more than {WORDS_MAX} options stand in one section");
-        return problems.add((*word.place).clone(), message, None);
+        let message = format!("one section has more than {WORDS_MAX} options");
+        return problems.add((*word.position).clone(), message, None);
     }
     words.push(word);
 }
 
-/// Sections of a job file; `globals` are those of the command line and of files before.
+/// Reads the sections of a job file; `globals` are those of the command line and of earlier files.
 fn read_sections(
     path: &str,
     text: &str,
@@ -438,14 +412,14 @@ fn read_sections(
     let mut into = Into::Nowhere;
     for line in job_file::read(path, text, around, problems) {
         match line {
-            Line::Section(name, place) => {
-                // Whatever begins with `global` holds for all, as in fio.
+            Line::Section(name, position) => {
+                // A name that begins with `global` holds for all jobs, as in fio.
                 into = if name.starts_with("global") {
                     Into::Global
                 } else if !settings.sections.is_empty() && !settings.sections.contains(&name) {
                     Into::Skipped
                 } else if sections.len() >= JOBS_MAX {
-                    return problems.add((*place).clone(), format!("there are more than {JOBS_MAX} jobs"), None);
+                    return problems.add((*position).clone(), format!("there are more than {JOBS_MAX} jobs"), None);
                 } else {
                     sections.push(Section {
                         name,
@@ -453,167 +427,41 @@ fn read_sections(
                         words: Vec::new(),
                         is_from_command_line: false,
                         waits: false,
-                        place: Some(place),
+                        position: Some(position),
                     });
                     Into::Job
                 };
             }
-            Line::Word { name, value, place, value_column } => {
-                let Some(asked) = command_line::asked(&name) else {
+            Line::Word { name, value, position, value_column } => {
+                let Some(option) = options::find(&name) else {
                     if !matches!(into, Into::Skipped) {
                         let (message, hint) = command_line::unknown(&name, "");
-                        problems.add((*place).clone(), message, hint);
+                        problems.add((*position).clone(), message, hint);
                     }
                     continue;
                 };
-                if value.is_none() && !asked.may_stand_alone() {
+                if value.is_none() && !option.may_stand_alone() {
                     let hint = Some(format!("write `{name}=VALUE`"));
-                    problems.add((*place).clone(), format!("`{name}` has no value"), hint);
+                    problems.add((*position).clone(), format!("`{name}` has no value"), hint);
                     continue;
                 }
-                let word = Word { asked, value, place: Rc::clone(&place), value_column };
+                let word = Word { option, value, position: Rc::clone(&position), value_column };
                 match (&into, sections.last_mut()) {
                     (Into::Skipped, _) => {}
                     (Into::Global, _) => add(Rc::make_mut(globals), word, problems),
                     (Into::Job, Some(section)) => {
                         // A job may give itself another name.
-                        if asked.name() == "name" {
+                        if option.name() == "name" {
                             word.text().clone_into(&mut section.name);
                         }
                         add(&mut section.words, word, problems);
                     }
                     _ => {
                         let hint = Some("write `[global]` or `[JOB]` above it".to_owned());
-                        problems.add((*place).clone(), format!("`{name}` stands before any section"), hint);
+                        problems.add((*position).clone(), format!("`{name}` is before the first section"), hint);
                     }
                 }
             }
-        }
-    }
-}
-
-/// Options of the program.
-#[expect(clippy::too_many_lines, reason = "until it is split")]
-fn program_option(
-    name: &'static str,
-    value: Option<&str>,
-    place: Place,
-    settings: &mut Settings,
-    action: &mut Action,
-    remarks: &mut Vec<String>,
-    problems: &mut Problems,
-) {
-    let text = value.unwrap_or("");
-    let time = |problems: &mut Problems| match value::read_time_ns(text, 1_000_000_000) {
-        Ok(ns) => Some(ns).filter(|ns| *ns > 0),
-        Err(bad) => {
-            problems.add(place.clone(), format!("`--{name}`: {}", bad.message), None);
-            None
-        }
-    };
-    match name {
-        "help" => *action = Action::Help,
-        "version" => *action = Action::Version,
-        "cmdhelp" => *action = Action::CommandHelp(value.map(str::to_owned)),
-        "enghelp" => *action = Action::EngineHelp(value.map(str::to_owned)),
-        "inflate-log" => *action = Action::InflateLog(text.to_owned()),
-        "parse-only" => *action = Action::ParseOnly,
-        "showcmd" => *action = Action::ShowCommand,
-        "section" => settings.sections.push(text.to_owned()),
-        "readonly" => settings.is_readonly = true,
-        "output" => settings.output = Some(text.to_owned()),
-        "output-format" => {
-            settings.formats.clear();
-            for format in text.split(',').map(str::trim) {
-                settings.formats.push(match format {
-                    "normal" => OutputFormat::Normal,
-                    "terse" | "minimal" => OutputFormat::Terse,
-                    "json" => OutputFormat::Json,
-                    "json+" => OutputFormat::JsonPlus,
-                    "jsonl" => OutputFormat::JsonLines,
-                    _ => {
-                        let hint = Some("it takes normal, terse, json, json+".to_owned());
-                        return problems.add(place, format!("`{format}` is not a format of results"), hint);
-                    }
-                });
-            }
-            settings.formats.sort_unstable();
-            settings.formats.dedup();
-        }
-        "minimal" => settings.formats = vec![OutputFormat::Terse],
-        "append-terse" => {
-            if settings.formats.is_empty() {
-                settings.formats.push(OutputFormat::Normal);
-            }
-            settings.formats.push(OutputFormat::Terse);
-            settings.formats.sort_unstable();
-            settings.formats.dedup();
-        }
-        "terse-version" => match text.parse::<u32>() {
-            Ok(version @ 2..=5) => settings.terse_version = Some(version),
-            _ => problems.add(place, format!("`{text}` is not a version of the terse format: 2, 3, 4 or 5"), None),
-        },
-        "status-interval" => settings.status_interval_ns = time(problems),
-        "eta-newline" | "eta-interval" => {
-            if time(problems).is_some() {
-                remarks.push(format!("`--{name}` has no effect: progress is one line, five times a second"));
-            }
-        }
-        "eta" => {
-            settings.eta = match text {
-                "auto" => Eta::Auto,
-                "always" => {
-                    remarks.push("`--eta=always` shows progress on a terminal only".to_owned());
-                    Eta::Always
-                }
-                "never" => Eta::Never,
-                _ => {
-                    let message = format!("`{text}` is not one of auto, always, never");
-                    return problems.add(place, message, None);
-                }
-            }
-        }
-        "bandwidth-log" => settings.has_bandwidth_log = true,
-        "aux-path" => settings.aux_path = Some(text.to_owned()),
-        "warnings-fatal" => settings.are_warnings_fatal = true,
-        "allow-exec" => settings.allows_exec = true,
-        "debug" => {
-            if text == "help" {
-                *action = Action::DebugHelp;
-                return;
-            }
-            for part in text.split(',').map(str::trim) {
-                let (part, number) = part.split_once(':').map_or((part, None), |(part, number)| (part, Some(number)));
-                if let ("job", Some(number)) = (part, number) {
-                    let Ok(number) = number.parse::<usize>() else {
-                        let message = format!("`{number}` is no number of a job, counted from 0");
-                        return problems.add(place, message, None);
-                    };
-                    settings.debug_job = Some(number);
-                    continue;
-                }
-                if !DEBUG_PARTS.contains(&part) {
-                    let hint = Some(format!("it takes {}", DEBUG_PARTS.join(", ")));
-                    return problems.add(place, format!("`{part}` is nothing that `--debug` knows"), hint);
-                }
-                settings.debug.push(part.to_owned());
-            }
-        }
-        "idle-prof" => match text {
-            "system" => settings.idle_prof = Some(IdleProf::System),
-            "percpu" => settings.idle_prof = Some(IdleProf::EachProcessor),
-            "calibrate" => *action = Action::CalibrateIdleness,
-            _ => problems.add(place, format!("`{text}` is not one of system, percpu, calibrate"), None),
-        },
-        "max-jobs" | "alloc-size" => {
-            if let Err(bad) = value::read_number(text, value::KbBase::Binary) {
-                problems.add(place, format!("`--{name}`: {}", bad.message), None);
-            }
-        }
-        _ => {
-            let about = command_line::PROGRAM.iter().find(|(known, ..)| *known == name).map_or("", |(.., about)| about);
-            let instead = about.strip_prefix("refused: ").unwrap_or(about);
-            problems.add(place, format!("`--{name}` is not done here"), Some(format!("instead: {instead}")));
         }
     }
 }

@@ -1,19 +1,18 @@
 //! A record in fio's formats: normal text, terse 2 to 5, JSON and JSON with histograms.
 //!
-//! Keys, types, units, order and layout are those of fio 3.42, so that what reads fio's results reads
-//! these. How the record was made stays visible: JSON has one key more, `trueio`, with the verdict of
-//! each phase and what was noticed; normal text has a line of it under each job.
+//! Keys, types, units, order and layout are those of fio 3.42, so that programs that read fio's results can read
+//! these. One key and one line are ours: JSON has a key `trueio` with the verdict and the notes of each phase, and
+//! normal text has a line `trueio` below each job.
 //!
-//! Where fio's own figures mislead, these do not: depths never exceed 100 %, no percentile lies
-//! outside of the measured range, percentiles do not end at 17 s, a `jobs` entry of a job that never ran
-//! has the error number of "cancelled" (125) instead of none. Under a rate, `lat` counts from the moment an
-//! I/O was due; `clat` stays what it is, and `trueio` says so.
+//! Figures that mislead in fio are corrected: depths never exceed 100 %, no percentile lies outside of the measured
+//! range, percentiles do not end at 17 s, and the `jobs` entry of a job that never ran has the error number of
+//! "cancelled" (125) instead of none. With a rate, `lat` counts from the time an I/O was due; `clat` is the same as in
+//! fio, and `trueio` notes it.
 //!
-//! Names, groups and options as they were typed come from [`trueio_model::FioJob`], if the jobs were written
-//! in fio's language; of other jobs from the specification and the plan.
+//! Names, groups and options come from [`trueio_model::FioJob`], as typed, if the jobs are in fio's language, and
+//! otherwise from the specification and the plan.
 //!
-//! Cannot know: the process number of a worker (they are threads; 0 is written), the time zone (times are
-//! UTC). Standard deviations come from the histogram's buckets, whose width is 1/128 of a value at most;
+//! Limits: workers are threads, so their process number is printed as 0; times are UTC. Standard deviations come from the histogram's buckets, whose width is 1/128 of a value at most;
 //! means, minima and maxima are exact. Bandwidth is not rounded to milliseconds of run time first.
 //!
 //! Source: outputs of fio 3.33 and 3.42. No text or code of fio is here.
@@ -24,21 +23,22 @@ mod entry;
 mod json;
 mod lines;
 mod normal;
+mod servers;
 mod steady;
 mod terse;
 mod tree;
 
 pub use buckets::bucket_middle;
 pub use clients::{ServerResult, render_clients};
-pub use lines::Told;
+pub use lines::ReportedSoFar;
 
 use entry::Document;
 use trueio_model::{Plan, RunRecord};
 
-/// A format of fio's.
+/// An output format of fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// One line a job, fields separated by `;`.
+    /// One line for each job, with fields separated by `;`.
     Terse,
     /// A JSON document.
     Json,
@@ -50,35 +50,33 @@ pub enum Format {
     JsonLines,
 }
 
-/// How a record is written as fio would.
+/// How a record is written in fio's formats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioOutput {
     /// The formats; they are written in fio's order: terse, JSON, normal.
     pub formats: Vec<Format>,
-    /// Of terse: 2 to 5.
+    /// The version of the terse format: 2 to 5.
     pub terse_version: u32,
-    /// What the document calls its writer: `fio-3.42`.
+    /// The version of fio that the document names: `fio-3.42`.
     pub version: String,
-    /// What a user should know of the run beside what the record says; JSON has them under `trueio`.
+    /// Notes about the run that the record does not contain. JSON has them under `trueio`.
     pub warnings: Vec<String>,
-    /// The record is of a run that goes on: its last phase is not judged, and jobs that are not there have not
-    /// begun.
+    /// Whether the run is in progress: its last phase has no verdict, and jobs without a record have not begun.
     pub is_interim: bool,
-    /// The process that normal text names, 0 if none: workers are threads of one.
+    /// The process number in normal text, the same for all workers, because they are threads; 0 if there is none.
     pub pid: u32,
-    /// How idle the processors were, if that is asked for (`--idle-prof`).
+    /// Idleness of the processors, if requested (`--idle-prof`).
     pub idleness: Option<Idleness>,
 }
 
-/// How idle the processors were in the measured time.
+/// Idleness of the processors in the measured time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Idleness {
     /// All of them together, in percent.
     pub percent: f64,
-    /// Each by its number; empty if only all are asked for.
+    /// Each processor, by its number; empty if only the sum is requested.
     pub of_each: Vec<(u32, f64)>,
-    /// How long a piece of work of always the same size takes on the processors, in microseconds: mean and standard
-    /// deviation.
+    /// Duration of a fixed piece of work on the processors, in microseconds: mean and standard deviation.
     pub unit_us: (f64, f64),
 }
 
@@ -103,13 +101,13 @@ impl Default for FioOutput {
     }
 }
 
-/// The line that fio writes of a plan's job before it starts, without a line feed; `None` if there is no
-/// such job. It belongs before normal text only.
+/// Returns the line that fio prints for a job of the plan before it starts, without a line feed; `None` if there is no
+/// such job. Only normal text has these lines.
 pub fn banner(plan: &Plan, index: usize) -> Option<String> {
     normal::banner(plan, index)
 }
 
-/// The documents that were asked for, each ending with a line feed.
+/// Renders the requested documents, each with a line feed at its end.
 pub fn render(record: &RunRecord, options: &FioOutput) -> String {
     let document = Document::of(record, options);
     let mut text = String::new();
@@ -129,8 +127,8 @@ pub fn render(record: &RunRecord, options: &FioOutput) -> String {
     text
 }
 
-/// JSON lines of what was done since the last ones: of the phase that runs, and of those that are over since then. `is_over`:
-/// nothing runs any more.
-pub fn interval_lines(record: &RunRecord, told: &mut Told, is_over: bool) -> String {
-    lines::intervals(record, told, is_over)
+/// Returns JSON lines for the I/O since the previous lines: one for the current phase, and one for each phase that ended
+/// since then. `is_over`: the run has ended.
+pub fn interval_lines(record: &RunRecord, reported: &mut ReportedSoFar, is_over: bool) -> String {
+    lines::intervals(record, reported, is_over)
 }

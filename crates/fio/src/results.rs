@@ -1,17 +1,15 @@
 //! fio's JSON (`--output-format=json` or `json+`) of versions 3.x.
 //!
-//! Latencies are nanoseconds there; fio 2 gave microseconds under other names and is refused, and so
-//! is a version 4, which nobody has seen. fio writes more than JSON to the same place: banners and
-//! warnings before it, other formats after it, and with `--status-interval` several documents, each
-//! cumulative, of which the last is the result. What was skipped is said in [`ForeignRun::notes`].
+//! Latencies are nanoseconds in version 3. Version 2 is refused because it has microseconds under other names; later
+//! versions are refused because their format is unknown. The file may contain more than JSON: banners and warnings
+//! before it, other formats after it, and with `--status-interval` several cumulative documents, of which the last is
+//! the result. [`ForeignRun::notes`] lists the parts that were skipped.
 //!
-//! `json+` carries fio's histogram: the middle of each bucket and a count. It is rebuilt here as a
-//! [`Histogram`]; a value was within 1/128 of the bucket's middle, and is reported here within another
-//! 1/128. fio counts everything above 2^34 ns (17 s) in one bucket. Plain `json` carries only the
-//! percentiles that were asked for, and then there is no histogram.
+//! `json+` contains fio's histogram: the middle of each bucket and a count. It becomes a [`Histogram`]: a value was
+//! within 1/128 of the bucket's middle, and is reported within another 1/128. fio counts all latencies above 2^34 ns
+//! (17 s) in one bucket. Plain `json` contains only the requested percentiles; then there is no histogram.
 //!
-//! Cannot see: the device's identity, the kernel, whether the I/O reached the disk. fio's JSON does
-//! not hold them.
+//! Limits: fio's JSON contains neither the device's identity nor the kernel nor whether the I/O reached the disk.
 //!
 //! Source: fio 3.42 `stat.c` (`show_thread_status_json`, `add_ddir_status_json`), and the JSON of
 //! real runs of fio 3.33 and 3.42 in `tests/fio`.
@@ -22,30 +20,30 @@ use trueio_model::{
     ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun, Histogram,
 };
 
-/// Why a text is not a result of fio that can be read here.
+/// Why a text cannot be read as a result of fio.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
-    /// No JSON in it.
+    /// It contains no JSON.
     #[error("there is no JSON in this text")]
     NoJson,
-    /// It begins as JSON and is damaged.
+    /// Its JSON is damaged.
     #[error("this JSON is damaged, or was cut off")]
     Damaged(#[source] serde_json::Error),
-    /// It is JSON of another kind.
+    /// It is JSON, but not fio's.
     #[error("this JSON is not a result of fio: it has no \"fio version\"")]
     NotFio,
-    /// Another version.
+    /// It is a result of another version.
     #[error(
         "this is a result of {found}; only fio 3.x is read: latencies of fio 2 have another unit, and later versions are not known here"
     )]
     Version {
-        /// What it calls itself.
+        /// The version in the document.
         found: String,
     },
-    /// A field is missing, or is not what fio writes.
+    /// A field is missing or invalid.
     #[error("this result of fio has no valid `{path}`")]
     Field {
-        /// Where: `jobs[0].read.total_ios`.
+        /// The path of the field: `jobs[0].read.total_ios`.
         path: String,
     },
 }
@@ -53,7 +51,7 @@ pub enum ResultError {
 /// Reads a result of fio 3.x.
 ///
 /// # Errors
-/// [`ResultError`] says what kind of text it is instead, or which field is not what fio writes.
+/// [`ResultError`], if the text is not a result of fio 3.x or a field is invalid.
 pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
     let mut notes = Vec::new();
     let document = last_document(text, &mut notes)?;
@@ -68,9 +66,9 @@ pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
         .ok_or_else(|| ResultError::Field { path: "jobs".to_owned() })?;
     let mut jobs = Vec::new();
     for (index, value) in list.iter().enumerate() {
-        let at = Place { path: format!("{key}[{index}]"), value };
+        let at = JsonNode { path: format!("{key}[{index}]"), value };
         let name = at.text("jobname")?;
-        // The sum of the others, which are all here.
+        // The sum of the other entries, all of which are read.
         if key == "client_stats" && name == "All clients" && list.len() > 1 {
             notes.push("fio's own sum over all clients was skipped".to_owned());
             continue;
@@ -87,7 +85,7 @@ pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
     })
 }
 
-/// The last JSON document of a text that may hold banners, several documents and other formats.
+/// Returns the last JSON document of a text that may contain banners, several documents and other formats.
 fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, ResultError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // fio's document begins with a brace on a line of its own; another tool's may be one line.
@@ -114,7 +112,7 @@ fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, 
                 documents.push(rest[..end].trim());
                 rest = &rest[end..];
             }
-            // fio was killed while it wrote the last of several: that one is not the result.
+            // fio was killed while it wrote the last document: the earlier ones are not the result.
             Some(Err(error)) => return Err(ResultError::Damaged(error)),
             None => break,
         }
@@ -132,20 +130,20 @@ fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, 
     documents.pop().ok_or(ResultError::NoJson)
 }
 
-/// A value and where it stands, so that an error can say it.
-struct Place<'a> {
+/// A value of the document with its path, which errors report.
+struct JsonNode<'a> {
     path: String,
     value: &'a Value,
 }
 
-impl<'a> Place<'a> {
+impl<'a> JsonNode<'a> {
     fn missing(&self, name: &str) -> ResultError {
         ResultError::Field { path: format!("{}.{name}", self.path) }
     }
 
-    fn child(&self, name: &str) -> Option<Place<'a>> {
+    fn child(&self, name: &str) -> Option<JsonNode<'a>> {
         let value = self.value.get(name).filter(|value| value.is_object())?;
-        Some(Place { path: format!("{}.{name}", self.path), value })
+        Some(JsonNode { path: format!("{}.{name}", self.path), value })
     }
 
     fn text(&self, name: &str) -> Result<String, ResultError> {
@@ -162,7 +160,7 @@ impl<'a> Place<'a> {
     }
 }
 
-fn job(at: &Place<'_>, name: String) -> Result<ForeignJob, ResultError> {
+fn job(at: &JsonNode<'_>, name: String) -> Result<ForeignJob, ResultError> {
     let name = match at.value.get("hostname").and_then(Value::as_str) {
         Some(host) => format!("{host}: {name}"),
         None => name,
@@ -171,19 +169,19 @@ fn job(at: &Place<'_>, name: String) -> Result<ForeignJob, ResultError> {
     for (key, direction) in
         [("read", ForeignDirection::Read), ("write", ForeignDirection::Write), ("trim", ForeignDirection::Trim)]
     {
-        if let Some(place) = at.child(key) {
-            ops.extend(transfers(&place, direction)?);
+        if let Some(node) = at.child(key) {
+            ops.extend(transfers(&node, direction)?);
         }
     }
-    // `both` gives the sum beside its parts; `mixed` gives it alone.
-    if let (true, Some(place)) = (ops.is_empty(), at.child("mixed")) {
-        ops.extend(transfers(&place, ForeignDirection::Mixed)?);
+    // With `both` the sum is next to its parts; with `mixed` it is alone.
+    if let (true, Some(node)) = (ops.is_empty(), at.child("mixed")) {
+        ops.extend(transfers(&node, ForeignDirection::Mixed)?);
     }
-    if let Some(place) = at.child("sync") {
-        let latencies = latencies(&place)?;
+    if let Some(node) = at.child("sync") {
+        let latencies = latencies(&node)?;
         // fio 3.33 leaves the count at 0 for fdatasync, although it has their latencies.
         let count = latencies.iter().map(|l| l.count).max().unwrap_or(0);
-        let io_count = place.count("total_ios").unwrap_or(0).max(count);
+        let io_count = node.count("total_ios").unwrap_or(0).max(count);
         if io_count > 0 {
             ops.push(ForeignOp {
                 direction: ForeignDirection::Sync,
@@ -208,8 +206,8 @@ fn job(at: &Place<'_>, name: String) -> Result<ForeignJob, ResultError> {
     })
 }
 
-/// A direction's figures; `None` if it had no I/O.
-fn transfers(at: &Place<'_>, direction: ForeignDirection) -> Result<Option<ForeignOp>, ResultError> {
+/// Returns the figures of a direction; `None` if it had no I/O.
+fn transfers(at: &JsonNode<'_>, direction: ForeignDirection) -> Result<Option<ForeignOp>, ResultError> {
     let io_count = at.count("total_ios")?;
     if io_count == 0 {
         return Ok(None);
@@ -226,32 +224,32 @@ fn transfers(at: &Place<'_>, direction: ForeignDirection) -> Result<Option<Forei
     }))
 }
 
-fn latencies(at: &Place<'_>) -> Result<Vec<ForeignLatency>, ResultError> {
+fn latencies(at: &JsonNode<'_>) -> Result<Vec<ForeignLatency>, ResultError> {
     let mut found = Vec::new();
     for (key, kind) in [
         ("slat_ns", ForeignLatencyKind::Submission),
         ("clat_ns", ForeignLatencyKind::Completion),
         ("lat_ns", ForeignLatencyKind::Total),
     ] {
-        let Some(place) = at.child(key) else { continue };
-        let count = place.count("N")?;
+        let Some(node) = at.child(key) else { continue };
+        let count = node.count("N")?;
         if count == 0 {
             continue;
         }
         found.push(ForeignLatency {
             kind,
             count,
-            min_ns: place.count("min")?,
-            max_ns: place.count("max")?,
-            mean_ns: place.number("mean")?,
-            percentiles: percentiles(&place)?,
-            histogram: histogram(&place, count)?,
+            min_ns: node.count("min")?,
+            max_ns: node.count("max")?,
+            mean_ns: node.number("mean")?,
+            percentiles: percentiles(&node)?,
+            histogram: histogram(&node, count)?,
         });
     }
     Ok(found)
 }
 
-fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, ResultError> {
+fn percentiles(at: &JsonNode<'_>) -> Result<Vec<(f64, u64)>, ResultError> {
     let Some(Value::Object(map)) = at.value.get("percentile") else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for (percent, ns) in map {
@@ -262,8 +260,8 @@ fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, ResultError> {
     Ok(found)
 }
 
-/// fio's buckets as our histogram; they must hold every I/O, or they are not the whole.
-fn histogram(at: &Place<'_>, count: u64) -> Result<Option<Histogram>, ResultError> {
+/// Converts fio's buckets to a histogram. They must contain every I/O; otherwise they are incomplete.
+fn histogram(at: &JsonNode<'_>, count: u64) -> Result<Option<Histogram>, ResultError> {
     let Some(Value::Object(bins)) = at.value.get("bins") else { return Ok(None) };
     let mut histogram = Histogram::new();
     let mut total = 0u64;
@@ -279,14 +277,14 @@ fn histogram(at: &Place<'_>, count: u64) -> Result<Option<Histogram>, ResultErro
     Ok(Some(histogram))
 }
 
-/// Options as text; a flag has none.
+/// Returns options as text; flags have empty text.
 fn options(value: Option<&Value>) -> BTreeMap<String, String> {
     let text = |map: &Map<String, Value>| {
         map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
     };
     match value {
         Some(Value::Object(map)) => text(map),
-        // With several clients: a list, one object a client.
+        // With several clients: a list with one object for each client.
         Some(Value::Array(list)) => list.iter().find_map(Value::as_object).map(text).unwrap_or_default(),
         _ => BTreeMap::new(),
     }

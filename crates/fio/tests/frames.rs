@@ -39,10 +39,10 @@ fn a_message_that_is_cut_anywhere_is_the_end_and_not_a_message() {
     }
 }
 
-/// Goal: an announcement costs nothing. Method: more than the limit is announced, and then as much as the limit with
-/// nothing behind it; the reader counts how much is asked for at once.
+/// Goal: an announced length allocates nothing.
+/// Method: a length above the limit, and then the limit without any bytes; the reader counts the largest request.
 #[test]
-fn a_length_is_only_believed_as_far_as_bytes_come() {
+fn memory_grows_with_received_bytes_and_not_with_the_announced_length() {
     struct Greedy {
         head: Cursor<Vec<u8>>,
         largest: usize,
@@ -65,7 +65,7 @@ fn a_length_is_only_believed_as_far_as_bytes_come() {
 }
 
 #[test]
-fn fio_itself_and_strangers_are_told_apart() {
+fn fio_itself_and_other_programs_are_distinguished() {
     // The first bytes that a client of fio 3.33 sent.
     let fio = [0x61, 0, 0x0a, 0, 0, 0, 0, 0, 0x50, 0x6a, 0x8b, 0xb7, 0xcd, 0x55, 0, 0, 0x88, 0, 0, 0];
     assert!(matches!(read_magic(&mut &fio[..]), Err(WireError::Fio { version: 0x61 })));
@@ -82,7 +82,7 @@ fn another_version_is_an_objection_that_names_both() {
     let later = Hello { version: "1.2.4".to_owned(), ..hello() };
     let text = hello().objection(&later).expect("versions differ");
     assert!(text.contains("1.2.3") && text.contains("1.2.4"), "{text}");
-    assert!(hello().objection(&Hello { protocol: 2, ..hello() }).is_some());
+    assert!(hello().objection(&Hello { protocol: hello().protocol + 1, ..hello() }).is_some());
 }
 
 proptest! {
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn no_text_makes_the_reader_of_addresses_panic(text in ".{0,60}") {
         if let Ok(address) = Address::parse(&text) {
-            // What is shown is an address again, of the same place.
+            // The displayed text is parsed to the same address.
             let again = Address::parse(&address.to_string()).expect("it was shown");
             prop_assert_eq!((again.hostname(), again.port()), (address.hostname(), address.port()));
         }

@@ -13,7 +13,7 @@ fn a_result_of_fio_is_stored_once_and_read_back_unchanged() {
     let stored = store.get(&id).unwrap();
     assert_eq!(parse(&stored.json).unwrap(), run);
     assert_eq!((stored.entry.source, stored.entry.kind.as_str()), (Source::Fio, "fio"));
-    assert_eq!((stored.entry.verdict.as_str(), stored.entry.devices.len()), ("", 0), "nobody looked");
+    assert_eq!((stored.entry.verdict.as_str(), stored.entry.devices.len()), ("", 0), "no evidence was collected");
     assert!(stored.entry.summary.starts_with("fio-3.33, 2 jobs, up to "), "{}", stored.entry.summary);
     assert!(matches!(store.insert_fio(&run), Err(StoreError::AlreadyThere { .. })));
     let failed = parse(include_str!("results/err_enospc.json")).unwrap();

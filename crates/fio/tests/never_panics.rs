@@ -1,12 +1,11 @@
-//! Whatever is in a job file of fio's or on its command line, reading it ends in jobs or in a report.
+//! Parsing any job file or command line of fio's language returns jobs or an error.
 //!
-//! Goal: no input brings the reader down, makes it hang, or makes it ask for memory without bound; nor
-//! the planner behind it.
+//! Goal: no input makes the parser or the planner panic, hang, or allocate memory without bound.
 //! Method: the same entry points as `fuzz/fuzz_targets/fio_*.rs`, fed with the pieces that the language
-//! is made of. libFuzzer goes further; this much runs in every test run.
+//! consists of. libFuzzer tests more; this part runs in every test run.
 
 use proptest::prelude::*;
-use trueio_fio::language::options::OPTIONS;
+use trueio_fio::language::options::options_of_fio;
 use trueio_fio::language::{FioError, FioRequest, Surroundings, meet_targets, read, read_job_file, show_command};
 use trueio_job::{Machine, Target, explain, explain_refusal, plan};
 
@@ -68,15 +67,15 @@ fn value() -> impl Strategy<Value = String> {
         1 => Just("$ncpus*$mb_memory/$pagesize".to_owned()),
         1 => any::<i64>().prop_map(|n| n.to_string()),
         1 => "\\PC{0,8}",
-        1 => (0..OPTIONS.len(), 0..8_usize).prop_map(|(index, word)| {
-            OPTIONS[index].words.split(' ').nth(word).unwrap_or("1").to_owned()
+        1 => (any::<prop::sample::Index>(), 0..8_usize).prop_map(|(index, word)| {
+            index.get(&options_of_fio()).words().get(word).map_or("1", |word| word).to_owned()
         }),
     ]
 }
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
-        8 => (0..OPTIONS.len()).prop_map(|index| OPTIONS[index].name.to_owned()),
+        8 => any::<prop::sample::Index>().prop_map(|index| index.get(&options_of_fio()).name().to_owned()),
         2 => prop_oneof![Just("rw"), Just("bs"), Just("size"), Just("numjobs"), Just("ioengine"), Just("filename")]
             .prop_map(str::to_owned),
         1 => "[a-z_-]{1,8}",
@@ -106,7 +105,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // A failure found here becomes a test with a name, beside the code it is about.
+    // A failure found here becomes a test with a name, next to the code that it tests.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]

@@ -129,6 +129,7 @@ fn mixed() -> RunRecord {
         major_fault_count: 1,
         minor_fault_count: 9,
         elapsed_ns: 2_050_000_000,
+        waiting: None,
     };
     record
 }
@@ -182,7 +183,7 @@ fn plain_json_is_the_same_without_buckets() {
 }
 
 #[test]
-fn what_scripts_look_up_is_what_the_record_says() {
+fn keys_that_scripts_read_equal_the_record() {
     let record = mixed();
     let value = read(&render(&record, &options(&[Format::JsonPlus])));
     let job = &value["jobs"][0];
@@ -315,7 +316,7 @@ fn what_is_switched_off_is_counted_as_none_and_unified_figures_are_those_of_all(
 }
 
 #[test]
-fn under_a_rate_lat_counts_from_the_intended_start_and_says_so() {
+fn with_a_rate_lat_counts_from_the_intended_start_with_a_note() {
     let mut record = mixed();
     record.plan.jobs[0].pace =
         Some(Pace { ios_per_s: Some(100.0), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Linear });
@@ -449,7 +450,7 @@ fn with_priorities() -> RunRecord {
     record
 }
 
-/// fio tells priorities apart only where two or more had I/Os, by one latency: completion, or total with
+/// fio lists priorities only if two or more had I/Os, by one latency: completion, or total with
 /// `lat_percentiles`.
 #[test]
 fn json_has_the_latencies_of_each_priority_where_there_are_several() {
@@ -516,7 +517,7 @@ fn our_own_reports_name_each_priority_with_its_share() {
     assert!(trueio_report::html(&record).contains("By priority"));
 }
 
-/// Goal: while one server runs, what another has measured is whole and judged, and says so.
+/// Goal: while one server runs, the results of a server that has ended are complete and have a verdict.
 #[test]
 fn a_server_that_has_ended_is_not_called_running_while_another_is() {
     use trueio_fio::outputs::{ServerResult, render_clients};
@@ -536,10 +537,10 @@ fn a_server_that_has_ended_is_not_called_running_while_another_is() {
     assert_eq!(whole["trueio"]["clients"][0]["outcome"], "complete");
 }
 
-/// Goal: names of engines that move no data are counted as fio counts them, in every format, and told as what they are,
+/// Goal: metadata operations are counted as fio counts them, in every format, and reported as files,
 /// too; the record claims no transfer.
 #[test]
-fn names_are_told_as_fios_ios_and_bytes_and_as_names() {
+fn metadata_operations_count_as_fios_ios_and_bytes_and_as_files() {
     let mut record = mixed();
     let kept = record.clone();
     let names: Vec<u64> = record.phases[0].jobs[0].ops.iter().map(|op| op.io_count).collect();

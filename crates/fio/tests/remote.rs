@@ -1,4 +1,4 @@
-//! Command lines of clients and servers: which job files are whose, and what neither takes.
+//! Command lines of clients and servers: the job files of each client, and refused options.
 
 use trueio_fio::language::{Action, Client, FioRequest, Serve, Surroundings, read, read_job_file};
 
@@ -7,7 +7,7 @@ struct World(Option<&'static str>);
 
 impl Surroundings for World {
     fn read_file(&self, path: &str) -> Result<String, String> {
-        panic!("`{path}` is read by whoever sends it")
+        panic!("`{path}` is read by the sender")
     }
     fn files_below(&self, _: &str) -> Result<(Vec<String>, u64), String> {
         Err("no such directory".to_owned())
@@ -44,13 +44,13 @@ fn wrong(text: &str) -> String {
 
 fn client(host: &str, files: &[&str], files_there: &[&str]) -> Client {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Client { host: host.to_owned(), files: owned(files), files_there: owned(files_there) }
+    Client { host: host.to_owned(), files: owned(files), files_there: owned(files_there), token: None }
 }
 
-/// Goal: as measured with fio 3.33: files directly behind a client are its own, all others are everybody's and come
-/// after its own.
+/// Goal: as in fio 3.33, files directly after a client are its own; all others are for every client and come after its
+/// own.
 #[test]
-fn a_job_file_is_of_the_client_it_stands_behind_or_of_all() {
+fn a_job_file_belongs_to_the_preceding_client_or_to_all() {
     let clients = |text: &str| match line(text).action {
         Action::Clients(clients) => clients,
         other => panic!("{text}: {other:?}"),
@@ -64,6 +64,20 @@ fn a_job_file_is_of_the_client_it_stands_behind_or_of_all() {
     assert_eq!(clients("--client=a --remote-config=r"), [client("a", &[], &["r"])]);
     let both = [client("a", &["x"], &["r"]), client("b", &["y"], &[])];
     assert_eq!(clients("--client=a x --remote-config r --client=b y"), both);
+}
+
+/// Goal: a token belongs to the preceding client, or, before the first client, to all that have none of their own.
+#[test]
+fn a_token_belongs_to_the_preceding_client_or_to_all() {
+    let tokens = |text: &str| match line(text).action {
+        Action::Clients(clients) => clients.into_iter().map(|client| client.token).collect::<Vec<_>>(),
+        other => panic!("{text}: {other:?}"),
+    };
+    let some = |name: &str| Some(name.to_owned());
+    assert_eq!(tokens("--client=a x"), [None]);
+    assert_eq!(tokens("--token t x --client=a --client=b"), [some("t"), some("t")]);
+    assert_eq!(tokens("--token=t x --client=a --client=b --token=u"), [some("t"), some("u")]);
+    assert_eq!(tokens("x --client=a --token=t --client=b"), [some("t"), None]);
 }
 
 #[test]
@@ -82,30 +96,41 @@ fn a_server_takes_what_permits_and_no_jobs() {
     assert_eq!(serve("--server"), Serve::default());
     let full = Serve {
         address: Some("sock:/s".to_owned()),
+        token: Some("/t".to_owned()),
         pid_file: Some("p".to_owned()),
         writable: vec!["/a".to_owned(), "b".to_owned()],
+        readable: vec!["/r".to_owned()],
+        users: vec!["1000".to_owned()],
+        sends_contents: true,
+        is_unconfined: true,
         permits: vec!["--overwrite_signature=ext4".to_owned()],
     };
     assert_eq!(
-        serve("--server=sock:/s --allow-write=/a --daemonize=p --overwrite_signature=ext4 --allow-write b"),
+        serve(
+            "--server=sock:/s --allow-write=/a --daemonize=p --overwrite_signature=ext4 --allow-write b --allow-read=/r --no-sandbox --token /t --allow-user 1000 --allow-contents"
+        ),
         full
     );
     let request = line("--server --readonly --allow-exec");
     assert!(request.settings.is_readonly && request.settings.allows_exec);
     for (text, word) in [
         ("--server --name=x --rw=read", "a server's jobs come from its clients"),
-        ("--server x", "on the other side: `--client=HOST x`"),
-        ("--server --client=a x", "a server is no client"),
+        ("--server x", "on the client: `--client=HOST x`"),
+        ("--server --client=a x", "a server is not a client"),
         ("--server --showcmd", "without clients and servers"),
-        ("--client=a --name=x --size=1m", "stand in job files"),
-        ("--client=a --overwrite_signature=ext4 x", "stand in job files"),
+        ("--client=a --name=x --size=1m", "come from job files"),
+        ("--client=a --overwrite_signature=ext4 x", "come from job files"),
         ("--client=a --daemonize=p x", "this is a client"),
         ("--client=a --allow-write=/ x", "this is a client"),
-        ("--allow-write=/ --name=x", "is of servers"),
+        ("--allow-write=/ --name=x", "is an option of servers"),
+        ("--client=a --allow-read=/ x", "`--allow-read` is an option of servers, and this is a client"),
+        ("--client=a --allow-contents x", "`--allow-contents` is an option of servers, and this is a client"),
+        ("--token=t --name=x", "`--token` is an option of servers and clients"),
+        ("--no-sandbox --name=x", "`--no-sandbox` is an option of servers"),
         ("--server --overwrite_existing=x", "a server's jobs come from its clients"),
-        ("--daemonize=p --name=x", "is of servers"),
+        ("--daemonize=p --name=x", "is an option of servers"),
         ("--remote-config=r --client=a x", "there is none"),
-        ("--remote-config=r --name=x", "is of clients"),
+        ("--remote-config=r --name=x", "is an option of clients"),
         ("--client", "needs a value"),
     ] {
         let error = wrong(text);

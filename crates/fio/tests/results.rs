@@ -1,4 +1,4 @@
-//! fio's JSON as fio wrote it, and as nobody should have written it.
+//! fio's JSON as fio writes it, and invalid variants.
 
 use proptest::prelude::*;
 use trueio_fio::results::{ResultError, parse as parse_fio};
@@ -101,7 +101,7 @@ fn of_several_cumulative_results_the_last_is_taken() {
 }
 
 #[test]
-fn a_warning_before_the_json_is_skipped_and_said() {
+fn a_warning_before_the_json_is_skipped_with_a_note() {
     let run = read("warn_stdout.txt");
     assert_eq!(run.jobs[0].name, "warn");
     assert_eq!(run.notes, ["text around the JSON (banners, warnings, other formats) was skipped"]);

@@ -1,4 +1,4 @@
-//! A plan or a refusal in words: every value with its origin.
+//! Formats a plan or a refusal as text: every value with its origin.
 
 use crate::option::Section;
 use crate::refusal::Refusal;
@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use trueio_model::units::format_bytes;
 use trueio_model::{Origin, Plan, Prepare};
 
-/// The plan as `trueio explain` prints it: for each job its files, and each option's value with the
-/// one who said so.
+/// Formats the plan as `trueio explain` prints it: for each job its files, and each option's value with its
+/// origin.
 pub fn explain(plan: &Plan) -> String {
     let mut out = String::new();
     let last_phase = plan.jobs.last().map_or(0, |job| job.phase);
@@ -20,7 +20,7 @@ pub fn explain(plan: &Plan) -> String {
         let _ = writeln!(out, "job {}   phase {} of {}", job.name, job.phase + 1, last_phase + 1);
         for file in &job.files {
             let what = match file.prepare {
-                Prepare::UseExisting => "exists, is used as it is",
+                Prepare::UseExisting => "exists, is used unchanged",
                 Prepare::CreateFilled => "is created and filled with random content",
                 Prepare::CreateAllocated => "is created, space allocated, nothing written",
                 Prepare::CreateSparse => "is created as one hole, no space allocated",
@@ -29,7 +29,7 @@ pub fn explain(plan: &Plan) -> String {
                 Prepare::Nothing => "is not opened",
             };
             let what = match file.extends_from {
-                Some(there) => format!("exists with {} and is made longer; what is added {what}", format_bytes(there)),
+                Some(there) => format!("exists with {} and is extended; the added part {what}", format_bytes(there)),
                 None => what.to_owned(),
             };
             let end = match (file.prepare, file.remove_after) {
@@ -68,11 +68,11 @@ fn shown(value: &str) -> &str {
     if value.is_empty() { "–" } else { value }
 }
 
-/// A refusal as the program prints it: what did not happen, the chain of reasons, what to do.
+/// Formats a refusal as the program prints it: what was not started, the chain of reasons, the remedy.
 pub fn explain_refusal(refusal: &Refusal) -> String {
     let mut out = format!("error: {refusal}\n  because: {}\n", refusal.rule);
     if let Some(origin) = &refusal.origin {
-        let _ = writeln!(out, "  said by: {origin}");
+        let _ = writeln!(out, "  set by: {origin}");
     }
     let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), refusal.hint());
     out

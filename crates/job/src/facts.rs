@@ -1,120 +1,140 @@
-//! What the planner reads of targets and of the machine.
+//! The facts of targets and of the machine that the planner reads.
 
 use crate::in_use::InUse;
 use crate::paths::plain;
-use trueio_model::{EngineKind, IologSummary, ReplaySettings, SourceAddress, TargetFacts, UserPlan};
+use trueio_model::{EngineKind, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetIdentity, UserPlan};
 
 /// No space left on the device, as in errno(3).
 pub(crate) const ENOSPC: i32 = 28;
 /// The quota is used up, as in errno(3).
 pub(crate) const EDQUOT: i32 = 122;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// Something that exists.
+    /// An existing file, directory or device.
     Present(Box<TargetFacts>),
-    /// Nothing.
+    /// A missing path.
     Missing,
-    /// Nobody can say; the reason (`Permission denied (os error 13)`).
+    /// A path that could not be examined, with the reason (`Permission denied (os error 13)`).
     Unreadable(String),
 }
 
-/// What a job does with a path.
+/// A job's use of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
-    /// It reads the file.
+    /// Reads the file.
     Read,
-    /// It reads and writes the file.
+    /// Reads and writes the file.
     Write,
-    /// It makes files in the directory.
+    /// Creates files in the directory.
     MakeFilesIn,
 }
 
 impl PathUse {
-    /// It in words: may not ….
+    /// Describes the use, after "may not".
     pub fn verb(self) -> &'static str {
         match self {
             PathUse::Read => "read",
             PathUse::Write => "write",
-            PathUse::MakeFilesIn => "make files in",
+            PathUse::MakeFilesIn => "create files in",
         }
     }
 }
 
-/// Who knows what a path names. For plans that write no block device, a closure `Fn(&str) -> Target`
-/// will do.
+/// The source of facts about paths. For plans that write no block device, a closure `Fn(&str) -> Target` is
+/// sufficient.
 pub trait FactsSource {
-    /// What `path` names. Asked once for each path of a plan, or for the directory of one that is
-    /// missing. A dangling symbolic link is `Unreadable`: creating through it is nobody's wish.
+    /// Returns the target of `path`. Called once for each path of a plan, or for the directory of a missing
+    /// one. A dangling symbolic link is `Unreadable`: creating a file through it is never intended.
     fn look(&self, path: &str) -> Target;
 
-    /// Who uses the file or block device at `path`, and what is on it. Asked of existing targets
-    /// that a job would write and may.
+    /// Returns the identity of the file or device at `path`, which the run compares. Called once for each path of a plan,
+    /// before all other facts about it. `None`: there is none, or it is unknown, and the run does not compare it.
+    fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
+        let _ = path;
+        None
+    }
+
+    /// Returns the users and signatures of the file or block device at `path`. Called for existing targets
+    /// that a job would write and is permitted to.
     ///
     /// # Errors
-    /// Why it could not be learnt. A block device is then not written.
+    /// The reason why they are unknown. A block device is then not written.
     fn in_use(&self, path: &str) -> Result<InUse, String> {
         let _ = path;
-        Err("nobody looked".to_owned())
+        Err("it was not examined".to_owned())
     }
 
-    /// The length of the body at an address, in bytes. Asked of a `source` whose job says no `size`.
+    /// Returns the length of the body at an address, in bytes. Called for a `source` if the job sets no
+    /// `size`.
     ///
     /// # Errors
-    /// Why it could not be learnt.
+    /// The reason why it is unknown.
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
         let _ = address;
-        Err("nobody asked the server".to_owned())
+        Err("the server was not queried".to_owned())
     }
 
-    /// The machine's nodes of memory with their processors. Asked if a job names any.
+    /// Returns the machine's memory nodes with their processors. Called if a job names any.
     ///
     /// # Errors
-    /// Why it could not be learnt.
+    /// The reason why they are unknown.
     fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
-        Err("nobody looked".to_owned())
+        Err("it was not examined".to_owned())
     }
 
-    /// What the replay of a log would do.
+    /// Returns a summary of a log's replay.
     ///
     /// # Errors
-    /// Why it could not be learnt, with the line.
+    /// The reason why the log cannot be replayed, with the line.
     fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
         let _ = (log, settings);
-        Err("nobody read it".to_owned())
+        Err("it was not read".to_owned())
     }
 
-    /// Whom a job acts as that asks for these numbers of a user and a group; `None`: as this process does anyway.
+    /// Returns the user of a job that sets these numbers of a user and a group; `None`: the user of this
+    /// process.
     ///
     /// # Errors
-    /// Why this process may not act so.
+    /// The reason why this process may not act as that user.
     fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
         let _ = (uid, gid);
-        Err("nobody asked the system".to_owned())
+        Err("the system was not queried".to_owned())
     }
 
-    /// Whether a user may use a path so. Asked of what jobs use that act as another user.
+    /// Checks whether a user may use a path in this way. Called for the paths of jobs that act as another
+    /// user.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
         let _ = (user, path, usage);
         Ok(())
     }
 
-    /// Which file a path leads to. Asked where two names of one file matter: of outputs, and of files that are
-    /// verified.
+    /// Returns the identity of the file at a path. Called where two names of one file matter: for outputs,
+    /// and for files that are verified.
     fn identity(&self, path: &str) -> Identity {
         Identity::Name(plain(path))
     }
 
-    /// Why nothing may or can be written to a path beside what is measured; `None`: it is a regular file that may be
-    /// replaced, or nothing yet. A document is written for whoever typed its name: links are followed, and a pipe or a
-    /// terminal will do.
+    /// Returns the reason why a path cannot or must not be an output; `None`: it is a regular file that may
+    /// be replaced, or does not exist. For a document, links are followed, and a pipe or a terminal is
+    /// accepted.
     fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
         let _ = (path, is_document);
         None
+    }
+
+    /// Returns true if a file exists at a path and holds something else than this content: it must not be
+    /// replaced.
+    ///
+    /// # Errors
+    /// The reason why its content cannot be read.
+    fn holds_other(&self, path: &str, content: Content) -> Result<bool, String> {
+        let _ = (path, content);
+        Ok(false)
     }
 }
 
@@ -124,30 +144,31 @@ impl<F: Fn(&str) -> Target> FactsSource for F {
     }
 }
 
-/// What the planner must know of the machine.
+/// The facts of the machine that the planner needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// Memory, in bytes; `None`: not known, and rules about it do not apply.
+    /// Memory, in bytes; `None`: unknown, and rules about it do not apply.
     pub memory_bytes: Option<u64>,
-    /// Numbers of the processors that this process may use; empty: not known, and rules about them
-    /// do not apply.
+    /// Numbers of the processors that this process may use; empty: unknown, and rules about them do not
+    /// apply.
     pub cpus: Vec<u32>,
-    /// Which engines work.
+    /// The engines that work.
     pub engines: EngineAvailability,
-    /// A number that differs from run to run, for `randrepeat = false`.
+    /// A number that differs between runs, for `randrepeat = false`.
     pub entropy: u64,
-    /// Whether this process may give I/Os the class real time; `None`: not known, and no rule.
+    /// True if this process may give I/Os the real-time class; `None`: unknown, and the rule does not apply.
     pub may_be_real_time: Option<bool>,
-    /// How long disks are watched idle before each phase, in nanoseconds; handed on to the plan.
+    /// Length of the idle baseline before each phase, in nanoseconds; passed to the plan.
     pub idle_baseline_ns: u64,
-    /// The programs that a `command` may start, as the command names them. A study fills it; otherwise nobody.
+    /// The programs that a `command` may start, by the names in the command. A study sets them; otherwise
+    /// empty.
     pub programs: Vec<String>,
-    /// What the command reads and writes beside the jobs.
-    pub beside: Beside,
+    /// The files that the command reads and writes in addition to the jobs.
+    pub command_files: CommandFiles,
 }
 
 impl Machine {
-    /// A machine of which nothing is known but that every engine works, so that no rule about it applies.
+    /// A machine of which only is known that every engine works, so that no other rule about it applies.
     pub fn unknown() -> Self {
         Self {
             memory_bytes: None,
@@ -157,31 +178,31 @@ impl Machine {
             may_be_real_time: None,
             idle_baseline_ns: 0,
             programs: Vec::new(),
-            beside: Beside::default(),
+            command_files: CommandFiles::default(),
         }
     }
 }
 
-/// Which engines work here, and why the others do not.
+/// The engines that work here, and the reasons why others do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineAvailability {
-    /// One entry an engine. An engine without an entry works.
+    /// One entry per engine. An engine without an entry works.
     pub engines: Vec<EngineState>,
 }
 
 /// One engine on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineState {
-    /// Which.
+    /// The engine.
     pub engine: EngineKind,
-    /// Why it does not work here; `None`: it works.
+    /// The reason why it does not work here; `None`: it works.
     pub unavailable: Option<String>,
-    /// Whether it can trim.
+    /// True if it can trim.
     pub can_trim: bool,
 }
 
 impl EngineState {
-    /// An engine that works and trims; those without an operation for it make the plain call.
+    /// An engine that works and trims; engines without an operation for it make the plain call.
     pub fn works(engine: EngineKind) -> Self {
         Self { engine, unavailable: None, can_trim: true }
     }
@@ -198,78 +219,115 @@ impl EngineAvailability {
         Self { engines: Vec::new() }
     }
 
-    /// What is known of one engine.
+    /// Returns what is known of one engine.
     pub fn of(&self, engine: EngineKind) -> EngineState {
         self.engines.iter().find(|state| state.engine == engine).cloned().unwrap_or_else(|| EngineState::works(engine))
     }
 }
 
-/// Which file a name leads to. Two names of one file have the same.
+/// The identity of a file. Two names of one file have the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
-    /// Something that exists.
+    /// An existing file.
     Inode {
-        /// The number of its filesystem.
+        /// Number of its filesystem.
         device: u64,
-        /// Its number there.
+        /// Its inode number.
         inode: u64,
     },
-    /// Nothing yet: a name that is the same for every path to it.
+    /// A missing file: a path that is the same for every spelling.
     Name(String),
 }
 
-/// What becomes of a file.
+/// The role of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Measured.
     Target,
     /// Read.
     Input,
-    /// Written for whoever typed its name: links are followed, and a pipe or a terminal will do.
+    /// Written for the user who typed its name: links are followed, and a pipe or a terminal is accepted.
     Document,
     /// Written by a job: a regular file.
-    Output,
-    /// The same, and several write lines to it.
-    SharedLog,
+    Output(Content),
+    /// The same; several jobs write lines to it.
+    SharedLog(Content),
+}
+
+/// The content of an output of a job. Only a file that is empty or holds the same kind of content is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Lines of numbers in fio's columns.
+    Log,
+    /// The same, compressed.
+    PackedLog,
+    /// Issued I/Os, for a replay.
+    Iolog,
+    /// The progress of a verification.
+    VerifyState,
+    /// What a program prints. It cannot be recognised, so any file is replaced: the program itself could do the same.
+    Printed,
+}
+
+impl Content {
+    /// Returns the name of the content, as a message uses it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Content::Log => "a log",
+            Content::PackedLog => "a compressed log",
+            Content::Iolog => "an iolog",
+            Content::VerifyState => "a verify state",
+            Content::Printed => "the output of a program",
+        }
+    }
 }
 
 impl Role {
     pub(crate) fn is_written(self) -> bool {
-        matches!(self, Role::Document | Role::Output | Role::SharedLog)
+        matches!(self, Role::Document | Role::Output(_) | Role::SharedLog(_))
+    }
+
+    /// Returns the content of a job's output.
+    pub(crate) fn content(self) -> Option<Content> {
+        match self {
+            Role::Output(content) | Role::SharedLog(content) => Some(content),
+            Role::Target | Role::Input | Role::Document => None,
+        }
     }
 
     pub(crate) fn verb(self) -> &'static str {
         match self {
             Role::Target => "uses",
             Role::Input => "reads",
-            Role::Document | Role::Output | Role::SharedLog => "writes",
+            Role::Document | Role::Output(_) | Role::SharedLog(_) => "writes",
         }
     }
 }
 
-/// A file, and who does what with it.
+/// A file, its user and its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUse {
-    /// The file.
+    /// The path.
     pub path: String,
-    /// Who, as a message names it: `` job `a` ``, `--json`, `` `write_iolog` of job `a` ``.
+    /// The user, as a message names it: `` job `a` ``, `--json`, `` `write_iolog` of job `a` ``.
     pub by: String,
-    /// What.
+    /// The role.
     pub role: Role,
 }
 
 impl FileUse {
-    /// A use of a file.
+    /// Creates a use of a file.
     pub fn new(path: impl Into<String>, by: impl Into<String>, role: Role) -> Self {
         Self { path: path.into(), by: by.into(), role }
     }
 }
 
-/// What a command reads and writes beside its jobs.
+/// The files that a command reads and writes in addition to its jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Beside {
-    /// Its files.
+pub struct CommandFiles {
+    /// The files.
     pub files: Vec<FileUse>,
-    /// The jobs' logs are not made under the names that the jobs say: a server keeps and sends them.
+    /// True if the jobs' logs are not created under the names that the jobs set: a server stores and sends
+    /// them.
     pub sends_logs: bool,
 }

@@ -1,7 +1,7 @@
-//! Flags on the command line: pairs of name and value, read through the option table.
+//! Flags on the command line: pairs of name and value, parsed with the option table.
 //!
-//! The program's argument parser (not a dependency here) hands over what it found; these functions
-//! judge it, so that a flag and a line of a job file are held to the same rules.
+//! The program's argument parser (not a dependency here) passes its result; these functions check it, so that
+//! the same rules apply to a flag and to a line of a job file.
 
 use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use trueio_model::{JobSpec, Origin, SpecValue};
 pub struct FlagError {
     /// The flag as typed (`--iodepth`).
     pub flag: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub message: String,
-    /// What to do, if there is something to say.
+    /// A remedy, if there is one.
     pub hint: Option<String>,
 }
 
@@ -25,11 +25,11 @@ impl miette::Diagnostic for FlagError {
     }
 }
 
-/// Lays flags over every job: a flag is the last word. `flags` are (name, value) pairs in the order
-/// typed, the name with or without dashes; of the same flag twice the later one counts.
+/// Applies flags to every job: a flag has precedence. `flags` are (name, value) pairs in the order typed, the
+/// name with or without dashes; of the same flag twice the later one applies.
 ///
 /// # Errors
-/// The first flag that is not an option or whose value is not acceptable; `specs` are unchanged.
+/// The first flag that is not an option or whose value is invalid; `specs` are unchanged.
 pub fn apply_flags<N: AsRef<str>, V: AsRef<str>>(
     specs: &mut [JobSpec],
     flags: impl IntoIterator<Item = (N, V)>,
@@ -41,7 +41,7 @@ pub fn apply_flags<N: AsRef<str>, V: AsRef<str>>(
     Ok(())
 }
 
-/// One job made of flags alone.
+/// Builds one job from flags alone.
 ///
 /// # Errors
 /// As [`apply_flags`].
@@ -69,7 +69,7 @@ fn read_flags<N: AsRef<str>, V: AsRef<str>>(
         let text = if row.is_switch() && value.as_ref().is_empty() { "true" } else { value.as_ref() };
         match spec_value(row, text, Origin::Flag { flag: flag.clone() }) {
             Ok(value) => {
-                // The later flag wins, also over the alternative that it replaces.
+                // The later flag applies, also over the alternative that it replaces.
                 for replaced in row.replaces {
                     level.remove(replaced);
                 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_overrides_the_file_and_says_that_it_did() {
+    fn a_flag_overrides_the_file_and_is_the_origin() {
         let mut spec = JobSpec::new("a");
         spec.set("bssplit", "4k/50:8k/50", Origin::File { path: "a.toml".into(), line: 3 });
         spec.set("iodepth", "4", Origin::File { path: "a.toml".into(), line: 4 });
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn of_the_same_flag_twice_the_later_counts() {
+    fn the_later_of_two_equal_flags_applies() {
         let spec = spec_from_flags("a", [("bs", "4k"), ("blocksize", "8k")]).unwrap();
         assert_eq!(spec.options["bs"].text, "8k");
     }
 
     #[test]
-    fn a_wrong_flag_changes_nothing_and_says_what_was_meant() {
+    fn a_wrong_flag_changes_nothing_and_suggests_an_option() {
         let mut spec = JobSpec::new("a");
         let error = apply_flags(std::slice::from_mut(&mut spec), [("--bs", "4k"), ("--iodpeth", "3")]).unwrap_err();
         assert_eq!(error.to_string(), "`--iodpeth` is not an option");

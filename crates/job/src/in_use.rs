@@ -1,33 +1,33 @@
-//! Who uses a target that a job would write, and what is on it: asked while planning.
+//! The users and signatures of a target that a job would write, determined while planning.
 //!
-//! The planner reads nothing itself, so this is what it is told, in words that do not depend on how
-//! they were learnt. What nobody looked at counts as in use where it is a block device.
+//! The planner reads nothing itself, so these are inputs, independent of how they were determined. A block
+//! device that was not examined counts as in use.
 
-/// Who uses an existing file or block device, and what is on it.
+/// The users and signatures of an existing file or block device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InUse {
-    /// The uses; empty: nobody uses it.
+    /// The uses; empty: it is not in use.
     pub uses: Vec<DeviceUse>,
-    /// The marks of filesystems, RAID, partition tables … on a block device.
+    /// The signatures of filesystems, RAID, partition tables … on a block device.
     pub marks: Vec<Mark>,
-    /// What could not be looked at, a sentence each without a full stop.
+    /// What could not be examined, one sentence each without a full stop.
     pub unseen: Vec<String>,
 }
 
 /// One use of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceUse {
-    /// How it is used.
+    /// The kind of use.
     pub kind: UseKind,
-    /// What is used, the target or a relative of it: `vda1`.
+    /// The used device: the target or a relative of it: `vda1`.
     pub device: String,
-    /// The mount point, the swap's or the other device's name; empty if there is none.
+    /// The mount point, the swap's, the other device's or the process's name; empty if there is none.
     pub by: String,
-    /// Who says so.
+    /// The source of the fact.
     pub source: String,
 }
 
-/// How a target is used.
+/// The kind of use of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UseKind {
     /// A filesystem on it is mounted.
@@ -36,36 +36,39 @@ pub enum UseKind {
     Member,
     /// It is swap.
     Swap,
-    /// Another device stands on it.
+    /// Another device is stacked on it.
     Stacked,
-    /// Somebody has claimed it with `O_EXCL`.
+    /// Another program has claimed it with `O_EXCL`.
     Claimed,
+    /// A process has it open for writing.
+    OpenForWriting,
 }
 
-/// A mark on a device.
+/// A signature on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// `ext4`, `crypto_LUKS`, `gpt`: as `blkid` and `wipefs` call it.
+    /// `ext4`, `crypto_LUKS`, `gpt`: the name that `blkid` and `wipefs` use.
     pub name: String,
-    /// Where it stands, in bytes from the device's start.
+    /// Offset from the start of the device, in bytes.
     pub offset_bytes: u64,
 }
 
 impl DeviceUse {
-    /// What is used and how, as the rest of a sentence.
+    /// Describes the use, as the rest of a sentence.
     pub(crate) fn sentence(&self) -> String {
         let Self { device, by, .. } = self;
         match self.kind {
             UseKind::Mounted => format!("`{device}` is mounted at `{by}`"),
             UseKind::Member => format!("`{device}` is part of {by}"),
             UseKind::Swap => format!("`{device}` is swap"),
-            UseKind::Stacked => format!("`{device}` carries `{by}`"),
-            UseKind::Claimed => format!("`{device}` is claimed by somebody (O_EXCL is refused)"),
+            UseKind::Stacked => format!("`{by}` is stacked on `{device}`"),
+            UseKind::Claimed => format!("`{device}` is claimed by another program (O_EXCL is refused)"),
+            UseKind::OpenForWriting => format!("`{device}` is open for writing in {by}"),
         }
     }
 }
 
-/// `ext4 (at byte 1080), dos (at byte 510)`.
+/// Formats `ext4 (at byte 1080), dos (at byte 510)`.
 pub(crate) fn marks_in_words(marks: &[Mark]) -> String {
     let words: Vec<String> =
         marks.iter().map(|mark| format!("{} (at byte {})", mark.name, mark.offset_bytes)).collect();

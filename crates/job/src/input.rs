@@ -1,8 +1,8 @@
-//! What the planner of a section reads, and what it returns besides its part of the plan.
+//! The input of the planner of a section, and its result in addition to its part of the plan.
 //!
-//! A planner reads a [`JobInput`], which it cannot change, and returns its part with its [`Decisions`]: options whose
-//! value it derived, notes for the user, and files that the run will create. Planning a job applies the decisions of
-//! each section before the next section reads the input.
+//! A planner reads a [`JobInput`], which it cannot change, and returns its part with its [`Decisions`]:
+//! derived option values, notes for the user, and files that the run will create. Planning a job applies the
+//! decisions of each section before the next section reads the input.
 
 use crate::facts::{FactsSource, Machine, Target};
 use crate::option::OptionRow;
@@ -11,7 +11,14 @@ use crate::values::{Change, Values};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use trueio_model::Prepare;
+use trueio_model::{Prepare, TargetIdentity};
+
+/// What is known of a path.
+#[derive(Debug, Clone)]
+pub(crate) struct Looked {
+    pub(crate) target: Target,
+    pub(crate) identity: Option<TargetIdentity>,
+}
 
 /// One job's options, the machine and the targets.
 pub(crate) struct JobInput<'a> {
@@ -21,14 +28,14 @@ pub(crate) struct JobInput<'a> {
     pub(crate) index: usize,
     /// The machine.
     pub(crate) machine: &'a Machine,
-    /// What paths name.
+    /// The source of facts about paths.
     pub(crate) facts: &'a dyn FactsSource,
     /// The files that this job and earlier ones create.
     pub(crate) ledger: &'a Ledger,
     /// Notes of the run so far.
     pub(crate) notes: &'a [String],
-    /// Paths that were looked up: a plan looks at each once.
-    pub(crate) looked: &'a RefCell<BTreeMap<String, Target>>,
+    /// Paths that were looked up: a plan examines each once.
+    pub(crate) looked: &'a RefCell<BTreeMap<String, Looked>>,
 }
 
 impl Deref for JobInput<'_> {
@@ -40,29 +47,36 @@ impl Deref for JobInput<'_> {
 }
 
 impl JobInput<'_> {
-    /// Returns what a path names.
+    /// Returns the target of a path.
     pub(crate) fn look(&self, path: &str) -> Target {
-        if let Some(target) = self.looked.borrow().get(path) {
-            return target.clone();
+        if let Some(looked) = self.looked.borrow().get(path) {
+            return looked.target.clone();
         }
+        // Before the other facts: the run compares the target with this identity.
+        let identity = self.facts.target_identity(path);
         let target = self.facts.look(path);
-        self.looked.borrow_mut().insert(path.to_owned(), target.clone());
+        self.looked.borrow_mut().insert(path.to_owned(), Looked { target: target.clone(), identity });
         target
+    }
+
+    /// Returns where a path leads, if its last component is a symbolic link.
+    pub(crate) fn link_of(&self, path: &str) -> Option<String> {
+        self.looked.borrow().get(path)?.identity.as_ref()?.link_to.clone()
     }
 }
 
 /// A file that the run will create.
 #[derive(Clone)]
 pub(crate) struct Created {
-    /// How; of several jobs that share it, the most thorough of their ways.
+    /// The way of creation; of several jobs that share the file, the most thorough.
     pub(crate) prepare: Prepare,
-    /// The length of a file that exists and is extended; what is added is created.
+    /// The length of an existing file that is extended; the added part is created.
     pub(crate) extends_from: Option<u64>,
-    /// Whether it is removed at the end: only if no job keeps it.
+    /// True if it is removed at the end: only if no job keeps it.
     pub(crate) remove_after: bool,
-    /// Its length: the furthest end of the regions in it, in bytes.
+    /// Its length: the largest end of the regions in it, in bytes.
     pub(crate) length_bytes: u64,
-    /// Where its filesystem is mounted.
+    /// Mount point of its filesystem.
     pub(crate) mount_point: String,
     /// The free space there, in bytes.
     pub(crate) available_bytes: Option<u64>,
@@ -85,7 +99,7 @@ impl Created {
 pub(crate) struct Ledger {
     /// The files, by path.
     pub(crate) created: BTreeMap<String, Created>,
-    /// The spelling of each path that came first, by the path in its plain form.
+    /// The first spelling of each path, by the path in its plain form.
     pub(crate) spellings: BTreeMap<String, String>,
 }
 
@@ -111,7 +125,7 @@ impl Ledger {
     }
 }
 
-/// What the planner of a section decided.
+/// The decisions of a section's planner.
 #[derive(Default)]
 pub(crate) struct Decisions {
     changes: Vec<(&'static OptionRow, Change)>,
@@ -122,7 +136,8 @@ pub(crate) struct Decisions {
 }
 
 impl Decisions {
-    /// Derives the value of an option that was not set, or cannot be had: `explain` prints the text and the reason.
+    /// Derives the value of an option that was not set or is not possible: `explain` prints the text and the
+    /// reason.
     pub(crate) fn derive(
         &mut self,
         option: impl Into<&'static OptionRow>,
@@ -152,7 +167,7 @@ impl Decisions {
         self.notes.push(sentence.as_ref().to_owned());
     }
 
-    /// Notes which of these options were set for the job and have no effect.
+    /// Adds a note for each of these options that was set for the job and has no effect.
     pub(crate) fn note_unused(&mut self, values: &Values, rows: &[&'static OptionRow], because: &str) {
         for row in rows.iter().copied().filter(|row| values.is_explicit(row)) {
             self.note(format!("{} has no effect: {because}", values.quote(row)));

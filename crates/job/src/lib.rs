@@ -1,4 +1,4 @@
-//! From what was asked to what will be done.
+//! Plans jobs: from a request to the actions of a run.
 //!
 //! ```text
 //! TOML job file ─┐
@@ -24,7 +24,6 @@ pub mod plan;
 pub mod reference;
 pub mod refusal;
 pub mod schema;
-mod seed;
 pub mod table;
 pub mod toml;
 pub mod value;
@@ -32,13 +31,14 @@ pub mod values;
 
 pub use explain::{explain, explain_refusal};
 pub use facts::{
-    Beside, EngineAvailability, EngineState, FactsSource, FileUse, Identity, Machine, PathUse, Role, Target,
+    CommandFiles, Content, EngineAvailability, EngineState, FactsSource, FileUse, Identity, Machine, PathUse, Role,
+    Target,
 };
 pub use flags::{FlagError, apply_flags, spec_from_flags};
 pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use option::{Opt, OptionRow};
 pub use outputs::check_outputs;
-pub use plan::{plan, user_said};
+pub use plan::{GivenUser, given_user, plan};
 pub use reference::{render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use schema::render_schema;

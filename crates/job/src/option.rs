@@ -28,65 +28,134 @@
 //!     values.get(IODEPTH)
 //! }
 //! ```
+//!
+//! An option whose value is a word is read as an enum ([`Words`]), not as text:
+//!
+//! ```
+//! use trueio_job::options::durability::rows::SYNC;
+//! use trueio_job::values::Values;
+//! use trueio_model::SyncMode;
+//! fn is_durable(values: &Values) -> bool {
+//!     values.get(SYNC) != SyncMode::None
+//! }
+//! ```
+//!
+//! ```compile_fail
+//! use trueio_job::options::durability::rows::SYNC;
+//! use trueio_job::values::Values;
+//! fn is_durable(values: &Values) -> bool {
+//!     values.get(SYNC) != "none"
+//! }
+//! ```
+
+mod words;
 
 use crate::value::{Choice, Extent, Value, ValueKind};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, Distribution, FileSelection, MemoryPolicy, OpKind, OpMix, PriorityShare,
-    RangeSync, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, FileSelection, JobSpec, MemoryPolicy, OpKind, OpMix, Origin,
+    PriorityShare, RangeSync, SimulatedDevice, SourceAddress,
 };
 
-/// Everything that is true of one option, whatever its type.
+/// All properties of an option, whatever its type.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionRow {
     /// The name in job files, records and output; `--NAME` is the flag.
     pub name: &'static str,
     /// fio's names for it, other than `name`; accepted wherever `name` is.
     pub fio_names: &'static [&'static str],
-    /// Whether fio has the option under `name` or one of `fio_names`.
-    pub is_in_fio: bool,
-    /// The values that it takes.
+    /// True if fio lists it under the first of `fio_names`, not under `name`.
+    pub lists_fio_name: bool,
+    /// The use of the option in fio's language.
+    pub fio: FioUse,
+    /// The value that fio uses if the option is not set, where that differs from `default`.
+    pub fio_default: FioDefault,
+    /// True if fio accepts it without a value; a value then only follows `=`.
+    pub is_flag_in_fio: bool,
+    /// The I/O engines that have the option in fio; empty: an option of all jobs.
+    pub fio_engines: &'static [&'static str],
+    /// True if a client of `trueio fio --server` may set it.
+    pub remote: Remote,
+    /// The values that it accepts.
     pub kind: ValueKind,
-    /// The unit of its value, for people.
+    /// The unit of its value, in text.
     pub unit: &'static str,
     /// The value of an option that is not set.
     pub default: DefaultValue,
-    /// One sentence without a full stop: what it does.
+    /// One sentence without a full stop: its effect.
     pub summary: &'static str,
-    /// What the summary leaves out; empty if nothing.
+    /// More about it than the summary; empty if nothing.
     pub detail: &'static str,
     /// Its section of the documentation.
     pub section: Section,
     /// Its position within the section.
     pub index: u16,
-    /// Options that a nearer setting of this one replaces: a job's `bssplit` replaces a `bs` of `[defaults]`. Both at
-    /// the same level are a contradiction, which the plan refuses.
+    /// Options that a nearer setting of this one replaces: a job's `bssplit` replaces a `bs` of `[defaults]`.
+    /// If both are set at the same level, they contradict each other, and the plan refuses them.
     pub replaces: &'static [&'static str],
-    /// When it has an effect, and when it does not.
+    /// When it has an effect.
     pub scope: &'static [Scope],
 }
 
-/// When an option has an effect. What is set without effect is noted.
+/// The use of an option in fio's language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FioUse {
+    /// fio has the option, and the language sets it to the value as given.
+    Same,
+    /// fio has the option, and the language derives the value by this rule.
+    Rule(&'static str),
+    /// fio accepts the option without effect, for this reason, and so does the language.
+    Ignored(&'static str),
+    /// fio does not have the option; but the language accepts it.
+    Extra,
+    /// fio does not have the option; the language accepts it on a command line, but not in a job file, which may come
+    /// from a stranger.
+    CommandLine,
+    /// fio does not have the option, and the language does not accept it.
+    Absent,
+}
+
+/// fio's default of an option, compared with ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FioDefault {
+    /// The same as ours, or no value in either.
+    Same,
+    /// It is this value, which fio's language sets in every job.
+    Preset(&'static str),
+    /// It is this value, which fio's language sets only in jobs where it has an effect.
+    Conditional(&'static str),
+}
+
+/// Whether a client of `trueio fio --server` may set an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// It may.
+    Allowed,
+    /// It may not, because the option does this.
+    Refused(&'static str),
+}
+
+/// When an option has an effect. An option that is set without effect is noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// On I/O that is measured: not where only files are created (`create_only`).
+    /// On measured I/O: not if only files are created (`create_only`).
     Measured,
-    /// With engines that do no I/O, too; all other options have none there.
+    /// Also with engines that do no I/O; all other options have no effect there.
     WithoutIo,
-    /// Where another program does the I/O, too; all other options are refused there.
+    /// Also if another program does the I/O; all other options are refused there.
     WithCommand,
-    /// Not where a log is replayed: the log sets it.
+    /// Not if a log is replayed: the log sets it.
     ByLog,
-    /// Where a log is replayed.
+    /// Only if a log is replayed.
     Replay,
     /// On jobs that write.
     Writes,
-    /// Next to `verify`.
+    /// Only with `verify`.
     Verify,
-    /// Next to `zonemode = zbd`.
+    /// Only with `zonemode = zbd`.
     Zones,
-    /// Next to a log that is written.
+    /// Only if a log is written.
     Logs,
 }
 
@@ -95,18 +164,18 @@ pub enum Scope {
 pub enum DefaultValue {
     /// This value.
     Text(&'static str),
-    /// No value; what happens then, in words.
+    /// No value; the text describes what happens then.
     Unset(&'static str),
 }
 
 /// The sections of the reference, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
-    /// Which operations, where, how large.
+    /// Operations, offsets, sizes.
     Pattern,
     /// Files and devices.
     Target,
-    /// When a job begins and ends.
+    /// Begin and end of a job.
     Limits,
     /// Engines, queue depth, batches.
     Engine,
@@ -114,7 +183,7 @@ pub enum Section {
     Durability,
     /// Rates and pauses.
     Pace,
-    /// What is written, and whether it is read back.
+    /// Written content and its verification.
     Content,
     /// Processors, priority, errors.
     Process,
@@ -169,8 +238,30 @@ impl OptionRow {
     pub fn flag_aliases(&self) -> Vec<String> {
         let names = std::iter::once(self.name).chain(self.fio_names.iter().copied());
         let mut aliases: Vec<String> = self.fio_names.iter().map(|name| (*name).to_owned()).collect();
-        aliases.extend(names.filter(|name| name.contains('_')).map(|name| name.replace('_', "-")));
+        for hyphenated in names.filter(|name| name.contains('_')).map(|name| name.replace('_', "-")) {
+            if !aliases.contains(&hyphenated) {
+                aliases.push(hyphenated);
+            }
+        }
         aliases
+    }
+
+    /// Returns true if fio has the option.
+    pub fn is_in_fio(&self) -> bool {
+        matches!(self.fio, FioUse::Same | FioUse::Rule(_) | FioUse::Ignored(_))
+    }
+
+    /// Returns the name under which fio lists it.
+    pub fn fio_name(&self) -> &'static str {
+        if self.lists_fio_name { self.fio_names[0] } else { self.name }
+    }
+
+    /// Returns the value that fio's language uses if the option is not set, where that differs from the default.
+    pub fn fio_default(&self) -> Option<&'static str> {
+        match self.fio_default {
+            FioDefault::Same => None,
+            FioDefault::Preset(text) | FioDefault::Conditional(text) => Some(text),
+        }
     }
 
     /// Returns true if its value is the path of a file, a directory or a device. Filters of untrusted jobs read this.
@@ -183,7 +274,7 @@ impl OptionRow {
         self.kind.value_name()
     }
 
-    /// Returns the words that it takes; empty if it takes other values.
+    /// Returns the words that it accepts; empty if it accepts other values.
     pub fn choices(&self) -> &'static [Choice] {
         match self.kind {
             ValueKind::Choice(choices) => choices,
@@ -191,12 +282,12 @@ impl OptionRow {
         }
     }
 
-    /// Returns true if the flag may stand without a value, which then is true.
+    /// Returns true if the flag may be given without a value, which then is true.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, ValueKind::Bool)
     }
 
-    /// Returns the default, in words: the value, or what happens without one.
+    /// Returns the default as text: the value, or what happens without one.
     pub fn default_text(&self) -> &'static str {
         match self.default {
             DefaultValue::Text(text) | DefaultValue::Unset(text) => text,
@@ -219,7 +310,7 @@ pub struct Opt<T> {
 }
 
 impl<T> Opt<T> {
-    /// Names the option of a row. Only [`rows!`] calls it, which fills in the row's place.
+    /// Creates the option of a row. Only [`rows!`] calls it, with the row's position.
     #[doc(hidden)]
     pub const fn of(row: &'static OptionRow) -> Self {
         Self { row, reads: PhantomData }
@@ -228,6 +319,28 @@ impl<T> Opt<T> {
     /// Returns the row.
     pub const fn row(self) -> &'static OptionRow {
         self.row
+    }
+
+    /// Returns the option's value in a specification: the given value, or the default.
+    ///
+    /// A text that is not a value of the option is read as the default; planning refuses it.
+    pub fn value_in(self, spec: &JobSpec) -> T
+    where
+        T: for<'a> Read<Out<'a> = T>,
+    {
+        let given = spec.options.get(self.row.name).and_then(|given| self.row.kind.read(&given.text).ok());
+        let value = given.or(match self.row.default {
+            DefaultValue::Text(text) => self.row.kind.read(text).ok(),
+            DefaultValue::Unset(_) => None,
+        });
+        T::read(self.row, value.as_ref())
+    }
+}
+
+impl<T: Words> Opt<T> {
+    /// Sets the option to a word in a specification.
+    pub fn set_in(self, spec: &mut JobSpec, value: T, origin: Origin) {
+        spec.set(self.row.name, value.word(), origin);
     }
 }
 
@@ -259,7 +372,7 @@ impl From<&&'static OptionRow> for &'static OptionRow {
     }
 }
 
-/// A row of the type `T` while it is declared.
+/// A row of the type `T` during its declaration.
 pub struct Draft<T> {
     row: OptionRow,
     reads: PhantomData<fn() -> T>,
@@ -270,7 +383,15 @@ impl<T> Draft<T> {
         let row = OptionRow {
             name,
             fio_names: &[],
-            is_in_fio: true,
+            lists_fio_name: false,
+            fio: FioUse::Same,
+            fio_default: FioDefault::Same,
+            is_flag_in_fio: false,
+            fio_engines: &[],
+            remote: match kind {
+                ValueKind::Path | ValueKind::Paths => Remote::Refused("names a file of the server"),
+                _ => Remote::Allowed,
+            },
             kind,
             unit,
             default: DefaultValue::Unset(""),
@@ -308,9 +429,50 @@ impl<T> Draft<T> {
         self
     }
 
-    /// Declares that fio does not have the option.
-    pub const fn not_in_fio(mut self) -> Self {
-        self.row.is_in_fio = false;
+    /// Sets fio's other names of the option, and declares that fio lists it under the first of them.
+    pub const fn fio_names_first(mut self, names: &'static [&'static str]) -> Self {
+        self.row.fio_names = names;
+        self.row.lists_fio_name = true;
+        self
+    }
+
+    /// Declares that fio does not have the option; its language accepts it all the same.
+    pub const fn not_in_fio(self) -> Self {
+        self.fio(FioUse::Extra)
+    }
+
+    /// Declares how fio's language reads the option.
+    pub const fn fio(mut self, fio: FioUse) -> Self {
+        self.row.fio = fio;
+        self
+    }
+
+    /// Declares the rule by which fio's language derives the value.
+    pub const fn fio_rule(self, rule: &'static str) -> Self {
+        self.fio(FioUse::Rule(rule))
+    }
+
+    /// Sets fio's default, in our words; fio's language sets it in every job.
+    pub const fn fio_default(mut self, text: &'static str) -> Self {
+        self.row.fio_default = FioDefault::Preset(text);
+        self
+    }
+
+    /// Sets fio's default, in our words; fio's language sets it where it has an effect.
+    pub const fn fio_default_conditional(mut self, text: &'static str) -> Self {
+        self.row.fio_default = FioDefault::Conditional(text);
+        self
+    }
+
+    /// Declares the I/O engines whose own option it is in fio.
+    pub const fn fio_engines(mut self, engines: &'static [&'static str]) -> Self {
+        self.row.fio_engines = engines;
+        self
+    }
+
+    /// Sets whether a remote client may set the option. One that names a file is refused unless it is allowed here.
+    pub const fn remote(mut self, remote: Remote) -> Self {
+        self.row.remote = remote;
         self
     }
 
@@ -332,13 +494,13 @@ impl<T> Draft<T> {
         self
     }
 
-    /// Sets what the summary leaves out.
+    /// Sets the text in addition to the summary.
     pub const fn detail(mut self, text: &'static str) -> Self {
         self.row.detail = text;
         self
     }
 
-    /// Returns the row at its place.
+    /// Returns the row at its position.
     pub const fn placed(self, section: Section, index: u16) -> OptionRow {
         OptionRow { section, index, ..self.row }
     }
@@ -362,15 +524,14 @@ macro_rules! rows {
     };
 }
 pub(crate) use rows;
-
-/// One of these words.
-pub(crate) type Word = &'static str;
+pub use words::Words;
+pub(crate) use words::{word, words_of};
 
 /// A duration; it is read as nanoseconds, `None` for unset and for zero.
 #[derive(Debug)]
 pub struct TimeNs;
 
-/// Rates, as they were given.
+/// Rates, as given.
 #[derive(Debug, Clone, Copy)]
 pub enum Rates {
     /// One for all I/Os together.
@@ -379,22 +540,29 @@ pub enum Rates {
     Each([f64; 3]),
 }
 
-impl Rates {
-    /// Returns the rate of a job's operations, and that of its writes if they have one of their own.
-    pub(crate) fn of(self, mix: OpMix) -> (f64, Option<f64>) {
-        match (self, mix) {
-            (Rates::All(rate), _) => (rate, None),
-            (Rates::Each([reads, ..]), OpMix::Only(OpKind::Read | OpKind::Sync)) => (reads, None),
-            (Rates::Each([_, writes, _]), OpMix::Only(OpKind::Write)) => (writes, None),
-            (Rates::Each([.., trims]), OpMix::Only(OpKind::Trim)) => (trims, None),
-            (Rates::Each([reads, writes, _]), OpMix::ReadWrite { .. }) => (reads, Some(writes)),
-        }
-    }
+/// The rates of a job's operations.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct JobRates {
+    /// Of all of them, or of the reads if `of_writes` is set.
+    pub(crate) rate: f64,
+    /// Of the writes, if they have a rate of their own.
+    pub(crate) of_writes: Option<f64>,
 }
 
-/// One word of a choice.
-pub(crate) const fn choice(name: &'static str, aliases: &'static [&'static str], sentence: &'static str) -> Choice {
-    Choice { name, aliases, sentence }
+impl Rates {
+    /// Returns the rates of a job with these operations.
+    pub(crate) fn of(self, mix: OpMix) -> JobRates {
+        let of_all = |rate| JobRates { rate, of_writes: None };
+        match (self, mix) {
+            (Rates::All(rate), _) => of_all(rate),
+            (Rates::Each([reads, ..]), OpMix::Only(OpKind::Read | OpKind::Sync)) => of_all(reads),
+            (Rates::Each([_, writes, _]), OpMix::Only(OpKind::Write)) => of_all(writes),
+            (Rates::Each([.., trims]), OpMix::Only(OpKind::Trim)) => of_all(trims),
+            (Rates::Each([reads, writes, _]), OpMix::ReadWrite { .. }) => {
+                JobRates { rate: reads, of_writes: Some(writes) }
+            }
+        }
+    }
 }
 
 /// A switch, off by default.
@@ -402,9 +570,11 @@ pub(crate) const fn switch(name: &'static str) -> Draft<bool> {
     Draft::new(name, ValueKind::Bool, "yes or no").default("false")
 }
 
-/// One of some words.
-pub(crate) const fn word(name: &'static str, choices: &'static [Choice]) -> Draft<Word> {
-    Draft::new(name, ValueKind::Choice(choices), "word")
+/// A switch that fio takes without a value.
+pub(crate) const fn flag(name: &'static str) -> Draft<bool> {
+    let mut draft = switch(name);
+    draft.row.is_flag_in_fio = true;
+    draft
 }
 
 /// A whole number from `min` to `max`, which must fit into the type.
@@ -506,7 +676,6 @@ macro_rules! reads {
 
 reads! {
     bool, bool, Value::Bool(is) => *is;
-    Word, Word, Value::Choice(word) => word;
     u64, u64, Value::Number(number) => *number;
     u32, u32, Value::Number(number) => u32::try_from(*number).expect("the row's bounds keep it within the type");
     i64, i64, Value::Integer(number) => *number;

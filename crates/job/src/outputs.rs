@@ -1,33 +1,36 @@
-//! Outputs against inputs: nothing that is written beside the jobs may replace what somebody measures or reads, or
-//! mix with another output.
+//! Checks outputs against inputs: no output may replace a measured or read file, or be the same file as
+//! another output.
 //!
-//! There is one check ([`check_outputs`]), over everything that a command and all phases of its plan read and write:
-//! targets, logs that are replayed, job files and what they include, states, documents, logs, what programs print. Two
-//! names are one file if the device and inode behind them say so, or the plain path of what does not exist yet. An
-//! output is missing or a regular file, never a disk ([`FactsSource::obstacle`]). What an earlier run wrote under its
-//! name is replaced, as fio does it.
+//! There is one check ([`check_outputs`]), over everything that a command and all phases of its plan read and
+//! write: targets, replayed logs, job files with their includes, states, documents, logs, outputs of
+//! programs. Two names are one file if device and inode are equal, or for missing files the plain paths. An
+//! output is missing or a regular file, never a disk ([`FactsSource::obstacle`]). An output of an earlier run
+//! with the same name is replaced, as in fio, and a file with other content is not ([`FactsSource::holds_other`]).
 //!
-//! `verify_dump` is not here: its files are made under names that are free, or not at all.
+//! `verify_dump` is not checked here: its files are created under free names, or not at all.
 //!
-//! Cannot see: what is made under a name after the plan was made. Who opens an output of a job follows no link, and
-//! takes nothing away from what is no regular file.
+//! Limits: files that are created after the plan was made are not known. So an output of a job is opened without
+//! following links, its content is checked again through the descriptor, and only then is it truncated.
 
-use crate::facts::{FactsSource, FileUse, Identity, Role};
+use crate::facts::{Content, FactsSource, FileUse, Identity, Role};
 use crate::refusal::Rule;
 use std::collections::BTreeMap;
 use trueio_model::{JobPlan, LogKind};
 
-/// Every file of a plan's jobs.
+/// Returns every file of a plan's jobs.
 pub(crate) fn files_of(jobs: &[JobPlan], sends_logs: bool) -> Vec<FileUse> {
     let mut files = Vec::new();
     let mut number = 1;
     for job in jobs {
-        let who = format!("job `{}`", job.name);
-        let option = |name: &str| format!("`{name}` of {who}");
-        files.extend(job.files.iter().map(|file| FileUse::new(&file.path, &who, Role::Target)));
+        let user = format!("job `{}`", job.name);
+        let option = |name: &str| format!("`{name}` of {user}");
+        files.extend(job.files.iter().map(|file| FileUse::new(&file.path, &user, Role::Target)));
         files.extend(job.replay.iter().map(|replay| FileUse::new(&replay.log, option("read_iolog"), Role::Input)));
         if let Some(printed) = job.exec.as_ref().and_then(|exec| exec.output_files()) {
-            files.extend(printed.map(|path| FileUse::new(path, format!("the program of {who}"), Role::Output)));
+            files.extend(
+                printed
+                    .map(|path| FileUse::new(path, format!("the program of {user}"), Role::Output(Content::Printed))),
+            );
         }
         if let Some(verify) = &job.verify {
             let states = |name, role| {
@@ -37,12 +40,13 @@ pub(crate) fn files_of(jobs: &[JobPlan], sends_logs: bool) -> Vec<FileUse> {
                 files.extend(states("verify_state_load", Role::Input));
             }
             if verify.saves_state {
-                files.extend(states("verify_state_save", Role::Output));
+                files.extend(states("verify_state_save", Role::Output(Content::VerifyState)));
             }
         }
         let logs = &job.output.logs;
-        files.extend(logs.iolog.iter().map(|path| FileUse::new(path, option("write_iolog"), Role::Output)));
-        let role = if logs.is_shared { Role::SharedLog } else { Role::Output };
+        files.extend(
+            logs.iolog.iter().map(|path| FileUse::new(path, option("write_iolog"), Role::Output(Content::Iolog))),
+        );
         let workers = if sends_logs || logs.is_empty() { 0 } else { job.workers };
         for worker in 0..if logs.is_shared { workers.min(1) } else { workers } {
             let of_worker = LogKind::ALL.into_iter().filter_map(|kind| {
@@ -52,7 +56,9 @@ pub(crate) fn files_of(jobs: &[JobPlan], sends_logs: bool) -> Vec<FileUse> {
                     LogKind::Slat | LogKind::Clat | LogKind::Lat => "write_lat_log",
                     LogKind::Histogram => "write_hist_log",
                 };
-                Some(FileUse::new(logs.file(kind, number + worker)?, format!("`{option}` of {who}"), role))
+                let content = if logs.is_packed(kind) { Content::PackedLog } else { Content::Log };
+                let role = if logs.is_shared { Role::SharedLog(content) } else { Role::Output(content) };
+                Some(FileUse::new(logs.file(kind, number + worker)?, format!("`{option}` of {user}"), role))
             });
             files.extend(of_worker);
         }
@@ -61,7 +67,7 @@ pub(crate) fn files_of(jobs: &[JobPlan], sends_logs: bool) -> Vec<FileUse> {
     files
 }
 
-/// Refuses outputs that would replace what is measured or read, that are one file, or that cannot be written.
+/// Refuses outputs that would replace a measured or read file, that are one file, or that cannot be written.
 ///
 /// # Errors
 /// The first of them.
@@ -69,7 +75,7 @@ pub fn check_outputs(files: &[FileUse], facts: &dyn FactsSource) -> Result<(), R
     if !files.iter().any(|file| file.role.is_written()) {
         return Ok(());
     }
-    // Inputs first, so that the message names what would be lost.
+    // Inputs first, so that the message names the file that would be lost.
     let mut known: BTreeMap<Identity, &FileUse> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.role.is_written()) {
         known.entry(facts.identity(&file.path)).or_insert(file);
@@ -78,10 +84,10 @@ pub fn check_outputs(files: &[FileUse], facts: &dyn FactsSource) -> Result<(), R
         let (what, path) = (output.by.clone(), output.path.clone());
         let identity = facts.identity(&path);
         match known.get(&identity) {
-            Some(other) if (output.role, other.role) == (Role::SharedLog, Role::SharedLog) => continue,
+            Some(other) if output.role == other.role && matches!(output.role, Role::SharedLog(_)) => continue,
             Some(other) => {
-                let (other_path, who) = (other.path.clone(), format!("{} {}", other.by, other.role.verb()));
-                return Err(Rule::OutputReplaces { what, path, other: other_path, who });
+                let (other_path, other_use) = (other.path.clone(), format!("{} {}", other.by, other.role.verb()));
+                return Err(Rule::OutputReplaces { what, path, other: other_path, other_use });
             }
             None => {}
         }
@@ -92,6 +98,16 @@ pub fn check_outputs(files: &[FileUse], facts: &dyn FactsSource) -> Result<(), R
         });
         if let Some(reason) = reason {
             return Err(Rule::OutputImpossible { what, path, reason });
+        }
+        if let Some(content) = output.role.content() {
+            match facts.holds_other(&path, content) {
+                Ok(false) => {}
+                Ok(true) => return Err(Rule::OutputUnrecognised { what, path, content: content.name() }),
+                Err(reason) => {
+                    let reason = format!("its content cannot be checked: {reason}");
+                    return Err(Rule::OutputImpossible { what, path, reason });
+                }
+            }
         }
         known.insert(identity, output);
     }

@@ -1,17 +1,16 @@
-//! From specifications and facts to a plan, or to a refusal.
+//! Turns specifications and facts into a plan, or a refusal.
 //!
-//! [`plan()`] is a pure function: what it knows of targets comes through a [`FactsSource`], what it
-//! knows of the machine stands in [`Machine`]. The same input gives the same plan, so every rule is
-//! tested without a device. Nothing optional is left for the run to guess, and nothing that was
-//! asked for is dropped in silence: what cannot be had is refused, and a word without effect gets
-//! a sentence in [`Plan::notes`].
+//! [`plan()`] is a pure function: facts about targets come from a [`FactsSource`], facts about the machine
+//! from [`Machine`]. The same input gives the same plan, so every rule is tested without a device. The plan
+//! decides everything that the run needs, and no option is ignored silently: an impossible one is refused,
+//! and one without effect has a sentence in [`Plan::notes`].
 //!
-//! Files that several jobs share by name are one file: they are created once, before the first
-//! phase that uses them, large enough for all and filled if any of the jobs reads. Their
-//! [`trueio_model::FilePlan`]s say the same about preparation and removal in each job.
+//! Files that several jobs share by name are one file: they are created once, before the first phase that
+//! uses them, large enough for all, and filled if any of the jobs reads. Their [`trueio_model::FilePlan`]s
+//! have the same preparation and removal in each job.
 //!
-//! Cannot see: what changes after the facts were learnt. Who opens a block device for writing claims
-//! it with `O_EXCL`, so that what was mounted since then is found.
+//! Cannot see: what changes after the facts were learnt. The plan has the identity of each existing target, and the run
+//! compares it with what it opens.
 
 mod across;
 mod idle;
@@ -19,9 +18,8 @@ mod job;
 
 pub use crate::options::output::logs::logs_of;
 pub use crate::options::pattern::replay::replay_of;
-pub use crate::options::process::user::user_said;
+pub use crate::options::process::user::{GivenUser, given_user};
 pub use crate::paths::{directory_of, join_path};
-pub use crate::seed::splitmix64;
 
 use crate::facts::{ENOSPC, FactsSource, Machine};
 use crate::input::Ledger;
@@ -35,12 +33,12 @@ use crate::toml::check_job_name;
 use crate::values::Values;
 use job::Run;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{Grouping, JobPlan, JobSpec, OpKind, Plan, Prepare};
+use trueio_model::{BlockSizes, Distribution, Grouping, JobPlan, JobSpec, OpKind, OpMix, Order, Plan, Prepare};
 
 /// Plans jobs.
 ///
 /// # Errors
-/// The first rule that says no, in the order of the jobs; nothing was touched.
+/// The first rule that refuses, in the order of the jobs; nothing was touched.
 pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Result<Plan, Refusal> {
     let all = |rule: Rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
     if specs.is_empty() {
@@ -72,12 +70,12 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     }
     if let Some(last) = jobs.iter().find(|job| job.scheduling.ends_run) {
         for job in jobs.iter().filter(|job| job.phase > last.phase) {
-            let sentence = format!("it does not begin: `exit_what = all` of job `{}` ends the run before", last.name);
+            let sentence = format!("it does not start: `exit_what = all` of job `{}` ends the run before", last.name);
             run.note(&job.name, &sentence);
         }
     }
-    let mut files = files_of(&jobs, machine.beside.sends_logs);
-    files.extend_from_slice(&machine.beside.files);
+    let mut files = files_of(&jobs, machine.command_files.sends_logs);
+    files.extend_from_slice(&machine.command_files.files);
     check_outputs(&files, facts).map_err(all)?;
     agree_on_shared_files(&run.ledger, &mut jobs);
     check_free_space(&run.ledger, &jobs)?;
@@ -88,10 +86,11 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
-    Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: run.notes })
+    let identities = run.identities(&jobs);
+    Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: run.notes, identities })
 }
 
-/// Makes the jobs that share a created file say the same about it.
+/// Gives jobs that share a created file the same plan of it.
 fn agree_on_shared_files(ledger: &Ledger, jobs: &mut [JobPlan]) {
     for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
         if let Some(created) = ledger.created.get(&file.path) {
@@ -102,13 +101,13 @@ fn agree_on_shared_files(ledger: &Ledger, jobs: &mut [JobPlan]) {
     }
 }
 
-/// What one job makes as a directory is no file of another.
+/// Refuses a directory of one job that is a file of another.
 fn check_directories(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
     for job in jobs {
         if let Some(path) = job.directories.iter().find_map(|directory| ledger.spellings.get(directory)) {
             let users = jobs.iter().filter(|other| other.files.iter().any(|file| file.path == *path));
             let file_of = users.map(|other| other.name.as_str()).next().unwrap_or_default();
-            let reason = format!("job `{file_of}` makes it as a file, and a file of this job lies in it");
+            let reason = format!("job `{file_of}` creates it as a file, but a file of this job is in it");
             let rule = Box::new(Rule::CannotCreateHere { path: path.clone(), reason });
             return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
         }
@@ -116,7 +115,7 @@ fn check_directories(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`, `fill_device`).
+/// Refuses files that do not fit, except those that a job fills until the disk is full (`ignore_error`, `fill_device`).
 fn check_free_space(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
     let may_fill = |path: &str| {
         let is_its = |job: &&JobPlan| job.files.iter().any(|file| file.path == path);
@@ -140,7 +139,7 @@ fn check_free_space(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// No file is removed while another job uses it (`unlink_each_loop`).
+/// Refuses to remove a file while another job uses it (`unlink_each_loop`).
 fn check_remade(jobs: &[JobPlan]) -> Result<(), Refusal> {
     for job in jobs.iter().filter(|job| job.handling.remakes_each_pass) {
         let others = || jobs.iter().filter(|other| other.phase == job.phase && other.name != job.name);
@@ -155,7 +154,7 @@ fn check_remade(jobs: &[JobPlan]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Rules about all the jobs that run at the same time.
+/// Applies the rules about parallel jobs.
 fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
     let last = jobs.last().map_or(0, |job| job.phase);
     for phase in 0..=last {
@@ -169,14 +168,13 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
         let first = wishes.next().flatten();
         if wishes.any(|wish| wish != first) {
             let other = of_phase().find(|job| job.steady_state != first);
-            let reason =
-                "jobs that run at the same time become steady together, and this one says something else than \
+            let reason = "jobs that run at the same time become steady together, but this one differs from \
                           the first"
-                    .to_owned();
-            let hint = "say the same in all of them (`[defaults]`), or let one wait for the other: `stonewall = true`";
+                .to_owned();
+            let hint = "set the same in all of them (`[defaults]`), or make one wait for the other: `stonewall = true`";
             return Err(refuse(other, Rule::SteadyState { reason, hint }));
         }
-        // Nobody asks whether a job without I/O is steady.
+        // A job without I/O has no steady state.
         let measured = || of_phase().filter(|job| job.is_measured());
         let pairs = measured().zip(measured().skip(1));
         let is_group = |job: &JobPlan| job.output.grouping == Grouping::Group;
@@ -186,11 +184,11 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
         };
         if let Some((one, other)) = pairs.into_iter().find(differs) {
             let reason = format!(
-                "jobs that are reported as one group are judged together, and `{}`, before it, says something else of \
+                "jobs that are reported as one group are judged together, and `{}`, before it, has another \
                  `steadystate`",
                 one.name
             );
-            let hint = "say the same in both, or leave out `group_reporting`";
+            let hint = "set the same in both, or leave out `group_reporting`";
             return Err(refuse(Some(other), Rule::SteadyState { reason, hint }));
         }
         if let Some(polling) = of_phase().find(|job| job.uring.sqpoll) {
@@ -209,6 +207,45 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
         if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {
             return Err(refuse(None, Rule::BuffersBeyondMemory { needed_bytes, memory_bytes }));
         }
+        let needed_bytes = of_phase().map(map_bytes).fold(0_u64, u64::saturating_add);
+        if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {
+            let largest = of_phase().max_by_key(|job| map_bytes(job));
+            return Err(refuse(largest, Rule::MapsBeyondMemory { needed_bytes, memory_bytes }));
+        }
     }
     Ok(())
+}
+
+/// Returns the memory of the maps in which a job's workers note the blocks that they have used: a bit for each unit of each
+/// file, if blocks of several sizes are placed at random and none comes twice in a pass. The unit is the greatest common
+/// divisor of the sizes.
+fn map_bytes(job: &JobPlan) -> u64 {
+    let pattern = &job.pattern;
+    if !matches!(pattern.order, Order::Random { distribution: Distribution::Uniform, each_block_once: true }) {
+        return 0;
+    }
+    let used = match pattern.mix {
+        OpMix::Only(OpKind::Write) => vec![&pattern.write_sizes],
+        OpMix::Only(OpKind::Trim) => vec![&pattern.trim_sizes],
+        OpMix::Only(_) => vec![&pattern.read_sizes],
+        OpMix::ReadWrite { .. } => vec![&pattern.read_sizes, &pattern.write_sizes],
+    };
+    if used.iter().all(|sizes| matches!(sizes, BlockSizes::Fixed(_)) && *sizes == used[0]) {
+        return 0;
+    }
+    let gcd_of = |a: u64, b: u64| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let unit_bytes = used.iter().fold(0, |unit, sizes| match sizes {
+        BlockSizes::Fixed(bytes) => gcd_of(unit, *bytes),
+        BlockSizes::Range { min_bytes, .. } => gcd_of(unit, *min_bytes),
+        BlockSizes::Weighted(pairs) => pairs.iter().fold(unit, |unit, (bytes, _)| gcd_of(unit, *bytes)),
+    });
+    let units = job.files.iter().map(|file| file.size_bytes / unit_bytes.max(1)).fold(0_u64, u64::saturating_add);
+    // The levels above the bits take 1/63 more.
+    (units / 8).saturating_add(units / 504).saturating_mul(u64::from(job.workers))
 }

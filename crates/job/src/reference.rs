@@ -1,10 +1,10 @@
-//! What is rendered from the option table for people: the reference page and the help.
+//! Renders the reference page and the help from the option table.
 
-use crate::option::{DefaultValue, OptionRow, Section};
+use crate::option::{DefaultValue, FioUse, OptionRow, Remote, Section};
 use crate::table::TABLE;
 use std::fmt::Write as _;
 
-/// `docs/job-options.md`, whole.
+/// Renders `docs/job-options.md`.
 pub fn render_reference() -> String {
     let mut out = String::from(INTRODUCTION);
     for section in Section::ALL {
@@ -43,7 +43,7 @@ pub fn render_reference() -> String {
     out
 }
 
-/// The options for `--help`: name, value, summary, default, section by section.
+/// Renders the options for `--help`: name, value, summary, default, section by section.
 pub fn render_help() -> String {
     let width = TABLE.iter().map(|row| row.name.len() + row.value_name().chars().count() + 3).max().unwrap_or(0);
     let mut out = String::new();
@@ -71,11 +71,23 @@ fn names_sentence(row: &OptionRow) -> String {
         let aliases: Vec<String> = row.fio_names.iter().map(|name| format!("`{name}`")).collect();
         let _ = write!(names, " Also: {}.", aliases.join(", "));
     }
-    names.push_str(if row.is_in_fio { " fio has it." } else { " fio does not have it." });
+    names.push_str(match row.fio {
+        FioUse::Same | FioUse::Rule(_) => " fio has it.",
+        FioUse::Ignored(_) => " fio accepts it without effect.",
+        FioUse::Extra => " fio does not have it.",
+        FioUse::CommandLine => " fio does not have it; in fio's language it stands on the command line only.",
+        FioUse::Absent => " Not in fio's language.",
+    });
+    if let Some(default) = row.fio_default() {
+        let _ = write!(names, " Default in fio's language: `{default}`.");
+    }
+    if let Remote::Refused(why) = row.remote {
+        let _ = write!(names, " Refused from a client of `trueio fio --server`: it {why}.");
+    }
     names
 }
 
-/// Text within a table's cell: a bar would end the cell.
+/// Escapes text within a table's cell: a bar would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -83,11 +95,11 @@ fn cell(text: &str) -> String {
 const INTRODUCTION: &str = "\
 # Job options
 
-<!-- Rendered from the option table in crates/job/src/table.rs; `TRUEIO_BLESS=1 cargo test -p trueio-job` rewrites it. -->
+<!-- Rendered from the option rows in crates/job/src/options/*/rows.rs; `TRUEIO_BLESS=1 cargo test -p trueio-job` rewrites it. -->
 
-An option is called what fio calls it wherever fio has it, in job files, as a flag, and in records. A job file is TOML:
-`[defaults]` for all jobs, then one `[job.NAME]` table a job. Jobs run at the same time unless one says
-`stonewall = true`. Flags override the file; a job's own words override `[defaults]`.
+If fio has an option, it has the same name here: in job files, as a flag, and in records. A job file is TOML:
+`[defaults]` for all jobs, then one table `[job.NAME]` for each job. Jobs run at the same time unless one sets
+`stonewall = true`. Flags override the file; a job's own options override `[defaults]`.
 
 ```toml
 [defaults]
@@ -110,9 +122,9 @@ fallocate = \"none\"
 ```
 
 Sizes: `k`, `m`, `g`, `t` are powers of 1024, as in fio, and so are `KiB`, `MiB`…; `kB`, `MB`, `GB` are powers of 1000.
-(fio reads `kib` as 1000; we do not.) Times: `us`, `ms`, `s`, `m`, `h`, `d`; a bare number is seconds, except in `thinktime`.
+(In fio, `kib` is 1000.) Times: `us`, `ms`, `s`, `m`, `h`, `d`; a bare number is seconds, except in `thinktime`.
 
-What cannot be had is refused before anything is touched, with the rule that says so; what has no effect is noted.
+An impossible request is refused before anything is touched, and the message names the rule. An option without effect is noted.
 `trueio explain JOB` prints every value with its origin. Existing files and devices are never written unless
 [`overwrite_existing`](#overwrite_existing) names them, and files that the run created are removed at its end unless
 [`unlink`](#unlink) is false.
@@ -124,11 +136,11 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_reference_page_is_what_the_table_renders() {
+    fn the_reference_page_is_rendered_from_the_table() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/job-options.md");
         let rendered = render_reference();
         if std::env::var_os("TRUEIO_BLESS").is_some() {
-            std::fs::create_dir_all(path.parent().expect("docs")).expect("docs can be made");
+            std::fs::create_dir_all(path.parent().expect("docs")).expect("docs can be created");
             std::fs::write(&path, &rendered).expect("docs/job-options.md can be written");
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
@@ -136,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_its_place_in_the_reference_and_in_the_help() {
+    fn every_row_is_in_the_reference_and_in_the_help() {
         let (reference, help) = (render_reference(), render_help());
         for row in TABLE {
             assert!(reference.contains(&format!("\n### {}\n", row.name)), "{}", row.name);

@@ -1,7 +1,9 @@
-//! Refusals: what the user asked for and cannot have.
+//! Refusals: requests that are not possible or not permitted.
 //!
-//! A refusal is found while planning, before anything is touched. It names the job, the rule, why
-//! the rule says no, and what to do. [`Rule::name`] is for machines and stays as it is.
+//! A refusal is found while planning, before anything is touched. It names the job, the rule, the reason and
+//! a remedy. [`Rule::name`] is an identifier for programs and does not change.
+
+mod hint;
 
 use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
 use miette::Diagnostic;
@@ -15,15 +17,15 @@ use trueio_model::{EngineKind, Origin, UserPlan};
 pub struct Refusal {
     /// The job; `None` if the rule is about all of them.
     pub job: Option<String>,
-    /// Who said the word that cannot be kept, if it was one word.
+    /// The origin of the refused option, if one option is the reason.
     pub origin: Option<Origin>,
-    /// The rule that says no.
+    /// The rule that refuses the job.
     #[source]
     pub rule: Box<Rule>,
 }
 
 impl Refusal {
-    /// What to do.
+    /// Returns the remedy.
     pub fn hint(&self) -> String {
         self.rule.hint()
     }
@@ -45,42 +47,42 @@ pub enum Rule {
     /// No job at all.
     #[error("there is no job")]
     NoJobs,
-    /// Jobs that cannot come to a steady state by rounds.
-    #[error("`steady_state` cannot be had: {reason}")]
+    /// Jobs for which rounds cannot reach a steady state.
+    #[error("`steady_state` is not possible: {reason}")]
     SteadyState {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// A program that nobody allowed.
-    #[error("`command` would start `{program}`, which a job file may not")]
+    /// A program without permission.
+    #[error("`command` would start `{program}`, which a job file must not do")]
     CommandNotAllowed {
         /// The program.
         program: String,
     },
-    /// A program beside the jobs that nobody allowed.
-    #[error("`exec` would start `{program}`, and nobody allowed that")]
+    /// A program next to the jobs without permission.
+    #[error("`exec` would start `{program}` without permission")]
     ExecNotAllowed {
         /// The program.
         program: String,
     },
-    /// A command that cannot be measured as the job asks.
-    #[error("`command` cannot be kept: {reason}")]
+    /// A command that cannot be measured as the job requires.
+    #[error("`command` is not possible: {reason}")]
     CommandImpossible {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// A body that cannot be fetched, or not be written as the job asks.
-    #[error("`source = {address}` cannot be had: {reason}")]
+    /// A body that cannot be fetched, or not be written as the job requires.
+    #[error("`source = {address}` is not possible: {reason}")]
     SourceImpossible {
-        /// Where it is.
+        /// Its address.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// A log that cannot be replayed, or not be written.
@@ -88,33 +90,43 @@ pub enum Rule {
     IologUnusable {
         /// The log.
         log: String,
-        /// Why, with the line if one is to blame.
+        /// The reason, with the number of the invalid line.
         reason: String,
     },
-    /// An output that would replace what is measured or read, or mix with another output.
+    /// An output that would replace a measured or read file, or is the same file as another output.
     #[error(
-        "{what} would replace `{other}`, which {who}{}",
+        "{what} would replace `{other}`, which {other_use}{}",
         if path == other { String::new() } else { format!(": `{path}` is the same file") }
     )]
     OutputReplaces {
-        /// Who would write.
+        /// The option that writes.
         what: String,
-        /// Where.
+        /// Its path.
         path: String,
-        /// The file's name in the other place.
+        /// The path of the other use.
         other: String,
-        /// Who uses it there, and how.
-        who: String,
+        /// The other use.
+        other_use: String,
     },
     /// An output that cannot or must not be written.
     #[error("{what} `{path}` cannot be written: {reason}")]
     OutputImpossible {
-        /// Who would write.
+        /// The option that writes.
         what: String,
-        /// Where.
+        /// Its path.
         path: String,
-        /// Why not.
+        /// The reason.
         reason: String,
+    },
+    /// An output of a job that would replace a file with other content.
+    #[error("{what} would replace `{path}`, which is not {content} of trueio or fio")]
+    OutputUnrecognised {
+        /// The option that writes.
+        what: String,
+        /// Its path.
+        path: String,
+        /// What the option writes.
+        content: &'static str,
     },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
@@ -123,7 +135,7 @@ pub enum Rule {
         reason: String,
     },
     /// Two jobs of one name.
-    #[error("two jobs are called `{name}`")]
+    #[error("two jobs have the name `{name}`")]
     JobNameTwice {
         /// The name.
         name: String,
@@ -131,9 +143,9 @@ pub enum Rule {
     /// An option that the table does not have.
     #[error("`{option}` is not an option")]
     UnknownOption {
-        /// As it was written.
+        /// As typed.
         option: String,
-        /// What may have been meant.
+        /// The probable option.
         suggestion: Option<String>,
     },
     /// A value that the option's row does not accept.
@@ -144,26 +156,26 @@ pub enum Rule {
         /// What is wrong with the value.
         reason: String,
     },
-    /// Two words that cannot both be kept.
+    /// Two options that exclude each other.
     #[error("{one} and {other} contradict each other: {reason}")]
     Contradiction {
-        /// The one, with its value.
+        /// The first option, with its value.
         one: String,
-        /// The other, with its value.
+        /// The second option, with its value.
         other: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// A word that means nothing without another.
+    /// An option that has no meaning without another.
     #[error("{option} needs {needs}")]
     Incomplete {
         /// The option, with its value.
         option: String,
         /// What is missing.
         needs: &'static str,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// The engine does not work on this machine.
@@ -171,38 +183,38 @@ pub enum Rule {
     EngineUnavailable {
         /// The engine.
         engine: EngineKind,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The engine lacks what was asked for.
+    /// The engine does not support an option.
     #[error("the engine `{}` {lack}", engine.name())]
     EngineLacks {
         /// The engine.
         engine: EngineKind,
-        /// What it cannot do, as the rest of a sentence.
+        /// The missing feature, as the rest of a sentence.
         lack: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// More than one I/O in flight on an engine that blocks.
-    #[error("`iodepth = {depth}`, and the engine `{}` holds one I/O at a time", engine.name())]
+    #[error("`iodepth = {depth}`, but the engine `{}` has one I/O in flight at a time", engine.name())]
     DepthOnBlockingEngine {
         /// The engine.
         engine: EngineKind,
-        /// The depth asked for.
+        /// The requested depth.
         depth: u32,
     },
-    /// Direct I/O was required where it cannot be had.
-    #[error("`{path}` has no direct I/O: {reason}")]
+    /// Required direct I/O is not supported.
+    #[error("`{path}` does not support direct I/O: {reason}")]
     DirectImpossible {
         /// The target.
         path: String,
-        /// Who says so.
+        /// The source of the fact.
         reason: String,
     },
-    /// Direct I/O was required with a size or offset that it cannot transfer.
+    /// Required direct I/O cannot transfer this size or offset.
     #[error(
-        "{what} of {} is not a multiple of {alignment_bytes} bytes, which direct I/O on `{path}` needs ({source_text})",
+        "{what} of {} is not a multiple of {alignment_bytes} bytes, which direct I/O on `{path}` requires ({source_text})",
         crate::value::write_bytes(*value_bytes)
     )]
     Misaligned {
@@ -214,28 +226,28 @@ pub enum Rule {
         alignment_bytes: u64,
         /// The target.
         path: String,
-        /// Who says so.
+        /// The source of the fact.
         source_text: String,
     },
-    /// Atomic writes were asked for where the target says that it has none, or none of this shape.
-    #[error("`{path}` takes no such atomic writes: {reason}")]
+    /// The target does not support atomic writes, or none of this length or at this offset.
+    #[error("`{path}` does not support these atomic writes: {reason}")]
     AtomicImpossible {
         /// The target.
         path: String,
-        /// Who says so.
+        /// The source of the fact.
         reason: String,
     },
-    /// Polling for completions was asked for on disks that have no queue for it.
-    #[error("`hipri` cannot be kept on `{path}`: the disk `{disk}` has no queue that can be polled ({source_text})")]
+    /// The disk has no queue that can be polled for completions.
+    #[error("`hipri` is not possible on `{path}`: the disk `{disk}` has no queue that can be polled ({source_text})")]
     PollImpossible {
         /// The target.
         path: String,
         /// The disk under it.
         disk: String,
-        /// Who says so.
+        /// The source of the fact.
         source_text: String,
     },
-    /// Something that exists would be written without having been named.
+    /// An existing target would be written without having been named.
     #[error("`{path}` exists ({what}) and the job would {verb} it")]
     ExistingTargetNotNamed {
         /// The target.
@@ -245,68 +257,76 @@ pub enum Rule {
         /// `overwrite` or `trim`.
         verb: &'static str,
     },
-    /// `overwrite_existing` names what is no target of the job.
-    #[error("`overwrite_existing` names `{path}`, which is no target of this job")]
+    /// `overwrite_existing` names a path that is not a target of the job.
+    #[error("`overwrite_existing` names `{path}`, which is not a target of this job")]
     NamedForOverwriteNotUsed {
         /// The path.
         path: String,
         /// The job's targets.
         targets: Vec<String>,
     },
-    /// `overwrite_existing` names what does not exist.
+    /// `overwrite_existing` names a missing path.
     #[error("`overwrite_existing` names `{path}`, which does not exist")]
     NamedForOverwriteMissing {
         /// The path.
         path: String,
     },
-    /// What would be written is mounted, swapped on, or otherwise used.
-    #[error("`{path}` is in use: {} (says {})", in_use.sentence(), in_use.source)]
+    /// A target to be written is mounted, swap, or used otherwise.
+    #[error("`{path}` is in use: {} (source: {})", in_use.sentence(), in_use.source)]
     TargetInUse {
         /// The target.
         path: String,
-        /// Who uses it, and how.
+        /// The use.
         in_use: DeviceUse,
     },
-    /// Nobody could say whether the device that would be written is free.
-    #[error("it is not known who uses `{path}`: {reason}")]
+    /// A target that would be written is named by a symbolic link.
+    #[error("`{path}` is a symbolic link to `{target}`, and a job writes through no link")]
+    TargetIsLink {
+        /// The link.
+        path: String,
+        /// Where it leads.
+        target: String,
+    },
+    /// It is unknown whether the device to be written is free.
+    #[error("it is unknown whether `{path}` is in use: {reason}")]
     DeviceNotExamined {
         /// The device.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The device that would be written carries what was not named.
+    /// The device to be written has signatures that were not named.
     #[error(
-        "`{path}` carries {}{}", marks_in_words(marks),
-        if named.is_empty() { String::new() } else { format!(", and `overwrite_signature` names {}", quoted(named)) }
+        "`{path}` has {}{}", marks_in_words(marks),
+        if named.is_empty() { String::new() } else { format!(", but `overwrite_signature` names {}", quoted(named)) }
     )]
     SignatureNotNamed {
         /// The device.
         path: String,
-        /// Everything that was found on it.
+        /// All signatures on it.
         marks: Vec<Mark>,
-        /// What `overwrite_signature` names.
+        /// The names in `overwrite_signature`.
         named: Vec<String>,
     },
-    /// `overwrite_signature` names what no target carries.
+    /// `overwrite_signature` names a signature that no target has.
     #[error(
-        "`overwrite_signature` names `{name}`, which no target of this job carries; found: {}",
+        "`overwrite_signature` names `{name}`, which no target of this job has; found: {}",
         if found.is_empty() { "nothing".to_owned() } else { quoted(found) }
     )]
     SignatureNotThere {
         /// The name.
         name: String,
-        /// The names of what was found.
+        /// The names of the signatures that were found.
         found: Vec<String>,
     },
-    /// A name that the program would generate is taken.
-    #[error("`{path}`, which the job would create, exists already")]
+    /// A generated name exists.
+    #[error("`{path}`, which the job would create, already exists")]
     GeneratedNameTaken {
         /// The path.
         path: String,
     },
     /// The path is neither a file nor a block device.
-    #[error("`{path}` is {what}, and {wanted} is needed")]
+    #[error("`{path}` is {what}, but {wanted} is needed")]
     WrongKindOfTarget {
         /// The path.
         path: String,
@@ -315,12 +335,12 @@ pub enum Rule {
         /// What is needed.
         wanted: &'static str,
     },
-    /// Nothing could be learnt about the path.
+    /// The path could not be examined.
     #[error("`{path}` cannot be examined: {reason}")]
     TargetUnreadable {
         /// The path.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The directory of a file to be created does not exist.
@@ -336,25 +356,25 @@ pub enum Rule {
     CannotCreateHere {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No size for a file that does not exist.
+    /// A missing file without a size.
     #[error("`{path}` does not exist yet and no `size` is given")]
     SizeMissing {
         /// The file.
         path: String,
     },
-    /// A size that is not known.
-    #[error("the size of `{path}` is not known: {reason}")]
+    /// A target of unknown size.
+    #[error("the size of `{path}` is unknown: {reason}")]
     SizeUnknown {
         /// The target.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A percentage of what does not exist yet.
-    #[error("`{option}` is a percentage, and `{path}` does not exist yet")]
+    /// A percentage of a missing file.
+    #[error("`{option}` is a percentage, but `{path}` does not exist yet")]
     PercentOfNothing {
         /// `size` or `offset`.
         option: &'static str,
@@ -363,7 +383,7 @@ pub enum Rule {
     },
     /// The region ends beyond an existing target.
     #[error(
-        "the region of {} from offset {} ends beyond `{path}`, which holds {}",
+        "the region of {} from offset {} ends beyond `{path}`, whose size is {}",
         format_bytes(*size_bytes), format_bytes(*offset_bytes), format_bytes(*target_bytes)
     )]
     SizeBeyondTarget {
@@ -378,15 +398,15 @@ pub enum Rule {
     },
     /// The files do not fit.
     #[error(
-        "the files to be created take {}, and `{mount_point}` has {} left",
+        "the files to be created need {}, but `{mount_point}` has {} free",
         format_bytes(*needed_bytes), format_bytes(*available_bytes)
     )]
     SizeBeyondFreeSpace {
-        /// Where the filesystem is mounted.
+        /// Mount point of the filesystem.
         mount_point: String,
         /// Sum of the files, in bytes.
         needed_bytes: u64,
-        /// What is free, in bytes.
+        /// Free space, in bytes.
         available_bytes: u64,
     },
     /// A block does not fit into the region.
@@ -399,17 +419,17 @@ pub enum Rule {
         /// The region, in bytes.
         region_bytes: u64,
     },
-    /// What was written cannot be verified in this way.
-    #[error("`verify` cannot be kept: {reason}")]
+    /// Verification is not possible in this way.
+    #[error("`verify` is not possible: {reason}")]
     VerifyImpossible {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
-    /// The zones of `random_distribution` end behind the region.
+    /// The zones of `random_distribution` end beyond the region.
     #[error(
-        "the zones of `random_distribution` are {}, and the region in `{path}` is {}",
+        "the zones of `random_distribution` are {}, but the region in `{path}` is {}",
         format_bytes(*zones_bytes), format_bytes(*region_bytes)
     )]
     SharesBeyondSize {
@@ -420,12 +440,12 @@ pub enum Rule {
         /// The region, in bytes.
         region_bytes: u64,
     },
-    /// Zones that cannot be written by their rules as the job asks.
-    #[error("`zonemode = zbd` cannot be kept: {reason}")]
+    /// The job cannot write zones by their rules.
+    #[error("`zonemode = zbd` is not possible: {reason}")]
     ZonesImpossible {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// The target cannot be trimmed.
@@ -433,63 +453,74 @@ pub enum Rule {
     TrimUnsupported {
         /// The target.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Too few processors for polling kernel threads.
-    #[error("`sqthread_poll` needs two processors a worker: {needed} for this phase, and {there} may be used")]
+    #[error("`sqthread_poll` needs two processors per worker: {needed} for this phase, but only {there} can be used")]
     TooFewProcessors {
-        /// How many are needed.
+        /// Number of processors needed.
         needed: u64,
-        /// How many there are.
+        /// Number of usable processors.
         there: u64,
     },
-    /// A processor that this process may not use.
-    #[error("`cpus_allowed` names processor {cpu}, which this process may not use")]
+    /// A processor that is not available to this process.
+    #[error("`cpus_allowed` names processor {cpu}, which is not available to this process")]
     ProcessorNotThere {
         /// Its number.
         cpu: u32,
     },
     /// A node of memory that this machine does not have.
-    #[error("`{option}` names node {node}, which is not there or has no processor that this process may use")]
+    #[error("`{option}` names node {node}, which does not exist or has no processor that this process can use")]
     NodeNotThere {
-        /// Which option.
+        /// The option.
         option: &'static str,
         /// Its number.
         node: u32,
-        /// Those that are there.
+        /// The existing ones.
         there: Vec<u32>,
     },
-    /// A class of I/O priority that this user may not have.
-    #[error("`{option}` asks for the class real time, and the kernel lets only the privileged have it")]
+    /// An I/O priority class that this user may not set.
+    #[error("`{option}` sets the real-time class, which needs a privilege")]
     PriorityNotPermitted {
-        /// Which option.
+        /// The option.
         option: &'static str,
     },
-    /// A user that this process may not act as.
-    #[error("{said} cannot be kept: this process may not act as another user: {reason}")]
+    /// A user whose rights this process may not assume.
+    #[error("{setting} is not possible: this process may not act as another user: {reason}")]
     UserNotPermitted {
-        /// What was asked for.
-        said: String,
-        /// The system's answer.
+        /// The option, with its value.
+        setting: String,
+        /// The system's error.
         reason: String,
     },
-    /// What a job's user may not use.
+    /// A file that the job's user may not use.
     #[error("{user} may not {verb} `{path}`: {reason}")]
     UserMayNot {
-        /// Whom the job acts as.
+        /// The job's user.
         user: UserPlan,
-        /// What it would use.
+        /// The file.
         path: String,
-        /// How.
+        /// The kind of use.
         verb: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The buffers do not fit into memory.
-    #[error("the buffers of this phase take {}, and the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
+    #[error("the buffers of this phase need {}, but the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
     BuffersBeyondMemory {
         /// Workers × depth × largest block, in bytes.
+        needed_bytes: u64,
+        /// Memory, in bytes.
+        memory_bytes: u64,
+    },
+    /// The maps of used blocks do not fit into memory.
+    #[error(
+        "the maps in which the workers of this phase note the blocks they have used need {}, but the machine has {}",
+        format_bytes(*needed_bytes), format_bytes(*memory_bytes)
+    )]
+    MapsBeyondMemory {
+        /// All maps, in bytes.
         needed_bytes: u64,
         /// Memory, in bytes.
         memory_bytes: u64,
@@ -503,7 +534,7 @@ fn quoted(names: &[String]) -> String {
 }
 
 impl Rule {
-    /// The rule's name for machines.
+    /// Returns the rule's identifier for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Rule::NoJobs => "no_jobs",
@@ -515,6 +546,7 @@ impl Rule {
             Rule::IologUnusable { .. } => "iolog_unusable",
             Rule::OutputReplaces { .. } => "output_replaces",
             Rule::OutputImpossible { .. } => "output_impossible",
+            Rule::OutputUnrecognised { .. } => "output_unrecognised",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",
@@ -537,7 +569,9 @@ impl Rule {
                 UseKind::Swap => "target_is_swap",
                 UseKind::Stacked => "target_carries_device",
                 UseKind::Claimed => "target_claimed",
+                UseKind::OpenForWriting => "target_open_for_writing",
             },
+            Rule::TargetIsLink { .. } => "target_is_link",
             Rule::DeviceNotExamined { .. } => "device_not_examined",
             Rule::SignatureNotNamed { .. } => "signature_not_named",
             Rule::SignatureNotThere { .. } => "signature_not_there",
@@ -563,134 +597,7 @@ impl Rule {
             Rule::UserNotPermitted { .. } => "user_not_permitted",
             Rule::UserMayNot { .. } => "user_may_not",
             Rule::BuffersBeyondMemory { .. } => "buffers_beyond_memory",
-        }
-    }
-
-    /// What to do about it.
-    #[expect(clippy::too_many_lines, reason = "until it is split")]
-    pub fn hint(&self) -> String {
-        match self {
-            Rule::NoJobs => "add a table `[job.NAME]` to the job file".into(),
-            Rule::IologUnusable { .. } => "docs/from-fio.md says what a log may hold".into(),
-            Rule::OutputReplaces { .. } => "name another file for one of them".into(),
-            Rule::OutputImpossible { .. } => "name another file for it".into(),
-            Rule::JobName { .. } => "use letters, digits, `-`, `_` and `.`".into(),
-            Rule::JobNameTwice { .. } => "rename one of them".into(),
-            Rule::UnknownOption { suggestion, .. } => {
-                suggestion.clone().unwrap_or_else(|| "the options stand in docs/job-options.md".into())
-            }
-            Rule::BadValue { option, reason } => match crate::table::row(option).map(|row| row.kind.takes()) {
-                // The reason may have said it already.
-                Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
-                _ => "the options stand in docs/job-options.md".into(),
-            },
-            Rule::NodeNotThere { there, .. } if there.is_empty() => "leave it out".into(),
-            Rule::NodeNotThere { there, .. } => {
-                let numbers: Vec<String> = there.iter().map(u32::to_string).collect();
-                format!("there are: {}", numbers.join(", "))
-            }
-            Rule::PriorityNotPermitted { .. } => "say class 2 or 3, or run with CAP_SYS_NICE or CAP_SYS_ADMIN".into(),
-            Rule::Contradiction { hint, .. }
-            | Rule::Incomplete { hint, .. }
-            | Rule::EngineLacks { hint, .. }
-            | Rule::SteadyState { hint, .. }
-            | Rule::SourceImpossible { hint, .. }
-            | Rule::CommandImpossible { hint, .. }
-            | Rule::ZonesImpossible { hint, .. }
-            | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
-            Rule::ExecNotAllowed { .. } => {
-                "only `trueio fio` starts it, with `--allow-exec` on the command line".into()
-            }
-            Rule::CommandNotAllowed { .. } => {
-                "only a study starts other programs: those that come with this program their own ones, and one from a \
-                 folder with `--allow-exec`"
-                    .into()
-            }
-            Rule::EngineUnavailable { .. } => {
-                "`trueio doctor` says which engines work here; without `ioengine` one that works is chosen".into()
-            }
-            Rule::DepthOnBlockingEngine { .. } => {
-                "use `ioengine = \"io_uring\"` or \"libaio\" for a queue, or `numjobs` for more workers".into()
-            }
-            Rule::DirectImpossible { path, .. } => format!(
-                "`direct = \"prefer\"` takes what there is; `trueio device {path}` shows what this filesystem offers"
-            ),
-            Rule::Misaligned { alignment_bytes, .. } => {
-                format!("use multiples of {alignment_bytes}, or `direct = \"off\"`")
-            }
-            Rule::AtomicImpossible { path, .. } => format!(
-                "`trueio device {path}` shows which atomic writes there are: a power of two, at multiples of itself; \
-                 or leave `atomic` out"
-            ),
-            Rule::PollImpossible { .. } => {
-                "leave `hipri` out, or give the driver queues to poll (nvme: the module's parameter `poll_queues`)"
-                    .into()
-            }
-            Rule::ExistingTargetNotNamed { path, .. } => format!(
-                "what it holds would be lost; if that is meant, say `overwrite_existing = \"{path}\"`; \
-                 without `filename` the job makes a file of its own"
-            ),
-            Rule::NamedForOverwriteNotUsed { targets, .. } => {
-                format!("spell it exactly as the target is: {}", quoted(targets))
-            }
-            Rule::NamedForOverwriteMissing { .. } => "correct the path; a new file needs no permission".into(),
-            Rule::TargetInUse { .. } => {
-                "free it first (unmount it, `swapoff`, stop what stands on it), or choose another target; no option \
-                 makes it writable"
-                    .into()
-            }
-            Rule::DeviceNotExamined { .. } => {
-                "a block device is written only if it is known to be free and bare: run as a user who may read it"
-                    .into()
-            }
-            Rule::SignatureNotNamed { marks, .. } => {
-                let names: Vec<&str> = marks.iter().map(|mark| mark.name.as_str()).collect();
-                let names = names.join(",");
-                format!(
-                    "what it holds would be lost; if that is meant, say `overwrite_signature = \"{names}\"` \
-                     (baseline: `--overwrite-signature {names}`)"
-                )
-            }
-            Rule::SignatureNotThere { .. } => {
-                "correct the name, or leave it out; a wrong name may mean the wrong device".into()
-            }
-            Rule::GeneratedNameTaken { path } => {
-                format!("remove `{path}` if an earlier run left it there, or say `filename` or `directory`")
-            }
-            Rule::WrongKindOfTarget { what: "a directory", .. } => {
-                "say `directory` instead, and the job makes a file of its own in it".into()
-            }
-            Rule::WrongKindOfTarget { .. } => "name a file, a block device, or a directory by `directory`".into(),
-            Rule::TargetUnreadable { .. } => "check the path and who may read it".into(),
-            Rule::DirectoryMissing { directory, .. } => format!("create `{directory}` first, or correct the path"),
-            Rule::CannotCreateHere { .. } => "choose another directory".into(),
-            Rule::SizeMissing { .. } => "say `size`, such as `size = \"1g\"`".into(),
-            Rule::SizeUnknown { .. } => "say `size`".into(),
-            Rule::PercentOfNothing { .. } => "say it in bytes, such as `1g`".into(),
-            Rule::SizeBeyondTarget { target_bytes, offset_bytes, .. } => format!(
-                "at most {} are there from this offset: say a smaller `size`; an existing file is made longer only if \
-                 `extend_existing`, an option of trueio's, names it",
-                format_bytes(target_bytes.saturating_sub(*offset_bytes))
-            ),
-            Rule::SizeBeyondFreeSpace { .. } => "say a smaller `size`, or another `directory`".into(),
-            Rule::BlockBeyondSize { .. } => "say a larger `size` or a smaller `bs`".into(),
-            Rule::SharesBeyondSize { .. } => {
-                "smaller zones, or `zoned`, whose zones are percentages of the region".into()
-            }
-            Rule::TrimUnsupported { .. } => "use writes, or another target".into(),
-            Rule::TooFewProcessors { .. } => "leave `sqthread_poll` out, or use fewer workers".into(),
-            Rule::ProcessorNotThere { .. } => "`trueio doctor` lists the processors".into(),
-            Rule::UserNotPermitted { .. } => {
-                "run as root, or with CAP_SETUID and CAP_SETGID; or start the whole command as that user (`sudo -u`), \
-                 without `uid` and `gid`"
-                    .into()
-            }
-            Rule::UserMayNot { .. } => {
-                "let that user have it (`chown`, `chmod`; the directories above it must let that user pass, too), or \
-                 leave out `uid` and `gid`"
-                    .into()
-            }
-            Rule::BuffersBeyondMemory { .. } => "lower `iodepth`, `numjobs` or `bs`".into(),
+            Rule::MapsBeyondMemory { .. } => "maps_beyond_memory",
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The JSON schema of job files, rendered from the option table.
 //!
-//! It describes which keys a TOML job file has and which types their values have. What is written in a value's own
-//! language (sizes, durations, distributions) is a string there; the planner reads it.
+//! It describes which keys a TOML job file has and which types their values have. Values with their own syntax (sizes,
+//! durations, distributions) are strings there; the planner parses them. Keywords that begin with `x-` hold what JSON
+//! Schema has no keyword for: fio's names and default, and whether a remote client may set the option.
 //!
 //! Source: JSON Schema, draft 2020-12.
 
-use crate::option::{DefaultValue, OptionRow};
+use crate::option::{DefaultValue, OptionRow, Remote};
 use crate::table::TABLE;
 use crate::value::{Scalar, ValueKind};
 use serde_json::{Map, Value, json};
@@ -82,5 +83,14 @@ fn schema_of(row: &OptionRow) -> Value {
     if let DefaultValue::Text(text) = row.default {
         schema["default"] = Value::from(text);
     }
+    schema["x-unit"] = Value::from(row.unit);
+    if row.is_in_fio() {
+        let names: Vec<&str> = std::iter::once(row.name).chain(row.fio_names.iter().copied()).collect();
+        schema["x-fio-names"] = Value::from(names);
+    }
+    if let Some(text) = row.fio_default() {
+        schema["x-fio-default"] = Value::from(text);
+    }
+    schema["x-remote"] = Value::from(row.remote == Remote::Allowed);
     schema
 }

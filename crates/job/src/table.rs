@@ -1,14 +1,14 @@
-//! The option table: what may be asked of a job, once.
+//! The option table: every option of a job, once.
 //!
-//! One row is one option. Its name is fio's name wherever fio has the option; further names that
-//! fio accepts are accepted here too. The readers, the flags, `--help`, `docs/job-options.md` and
-//! the names in a record are all made from the rows, and tests speak about the table as a whole:
-//! no name twice, every default readable, every row with an effect on the plan.
+//! One row is one option. Its name is fio's name if fio has the option; fio's synonyms are accepted, too. The
+//! parsers, the flags, `--help`, `docs/job-options.md` and the names in a record are all derived from the
+//! rows, and tests check the table as a whole: no name twice, every default valid, every row with an effect
+//! on the plan.
 //!
-//! Where we differ from fio the row's `detail` says so. The differences of meaning are few:
-//! `direct` is `prefer` by default (fio: off), `unlink` is true (fio keeps files), an existing file
-//! is written only if `overwrite_existing` names it, and `size` never truncates one, nor extends one that
-//! `extend_existing` does not name.
+//! The row's `detail` describes differences from fio. The differences in meaning are few: `direct` is
+//! `prefer` by default (fio: off), `unlink` is true (fio keeps files), an existing file is written only if
+//! `overwrite_existing` names it, and `size` never truncates one, nor extends one that `extend_existing` does
+//! not name.
 
 use crate::option::{OptionRow, Section};
 use crate::options;
@@ -30,7 +30,7 @@ const SECTIONS: [&[&OptionRow]; Section::ALL.len()] = [
     options::output::rows::ROWS,
 ];
 
-/// Where each section begins in the table, and the number of all rows.
+/// Start of each section in the table, and the number of all rows.
 const STARTS: [usize; SECTIONS.len() + 1] = {
     let mut starts = [0; SECTIONS.len() + 1];
     let mut section = 0;
@@ -55,20 +55,19 @@ const JOINED: [&OptionRow; STARTS[SECTIONS.len()]] = {
     rows
 };
 
-/// Returns the position of a row in the table. The planner reads some hundred options a job.
+/// Returns the position of a row in the table. The planner reads about a hundred options per job.
 pub(crate) fn place_of(row: &OptionRow) -> usize {
     STARTS[row.section as usize] + usize::from(row.index)
 }
 
-/// The row of a name or of one of its aliases.
+/// Returns the row of a name or of one of its synonyms.
 pub fn row(name: &str) -> Option<&'static OptionRow> {
     TABLE.iter().copied().find(|row| row.name == name || row.fio_names.contains(&name))
 }
 
-/// Lays one level of words over a specification: a job's table over `[defaults]`, flags over both.
-/// An option that one of these words replaces (`bs` by `bssplit`) is dropped first, so that the
-/// nearer word wins; two that contradict each other within the level both stay, for the plan to
-/// refuse.
+/// Applies one level of options to a specification: a job's table over `[defaults]`, flags over both. An
+/// option that one of these replaces (`bs` by `bssplit`) is removed first, so that the nearer one applies.
+/// Two that contradict each other within the level both stay, and the plan refuses them.
 pub fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecValue>) {
     for name in level.keys() {
         for replaced in row(name).map_or(&[][..], |row| row.replaces) {
@@ -80,10 +79,10 @@ pub fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecValue>) {
     }
 }
 
-/// Lays options over a specification, as one level of words: those of a preset or a study, by their names in the
-/// table.
+/// Applies the options of a preset or a study to a specification, as one level, by their names in the table.
 ///
 /// # Errors
+/// A sentence about the first that is not an option or whose value is invalid; `spec` is unchanged.
 /// A sentence about the first that is not an option or whose value is not acceptable; `spec` is unchanged.
 pub fn lay_over<'a>(
     spec: &mut JobSpec,
@@ -100,8 +99,8 @@ pub fn lay_over<'a>(
     Ok(())
 }
 
-/// What to do about a value that a row did not accept, for the `reason` it gave: the nearest of its
-/// words; else what it takes, unless the reason says that already.
+/// Returns the remedy for a value that a row did not accept, given the `reason`: the nearest of its words;
+/// else the accepted values, unless the reason contains them.
 pub fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
     let nearest = row
         .choices()
@@ -114,13 +113,13 @@ pub fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
     nearest.or_else(|| (!reason.contains(&takes)).then(|| format!("it takes {takes}")))
 }
 
-/// An option as it was given: the row's name, canonical text, and origin.
+/// Builds the value of an option: canonical text, and origin.
 pub(crate) fn spec_value(row: &OptionRow, text: &str, origin: Origin) -> Result<SpecValue, String> {
     Ok(SpecValue { text: row.canonical(text)?, origin })
 }
 
-/// What to say about a name that is not in the table: what it is called here, or why it is not
-/// needed. `None` if nothing comes close.
+/// Returns a hint for a name that is not in the table: its name here, or why it is not needed. `None` if no
+/// name is similar.
 pub fn suggestion(name: &str) -> Option<String> {
     let plain = name.trim().trim_start_matches('-').replace('-', "_").to_ascii_lowercase();
     if let Some(row) = row(&plain) {
@@ -129,7 +128,7 @@ pub fn suggestion(name: &str) -> Option<String> {
     if let Some((_, sentence)) = ELSEWHERE.iter().find(|(word, _)| *word == plain) {
         return Some((*sentence).to_owned());
     }
-    // A slip of the finger changes a third of a word at most; beyond that a suggestion is noise.
+    // A typing error changes at most a third of a word; a suggestion beyond that is not useful.
     let (distance, best) = TABLE
         .iter()
         .flat_map(|row| std::iter::once(row.name).chain(row.fio_names.iter().copied()).map(move |word| (word, row)))
@@ -139,56 +138,56 @@ pub fn suggestion(name: &str) -> Option<String> {
         .then(|| format!("did you mean `{}`?", best.name))
 }
 
-/// Words that are not options here, and what to write instead.
+/// Names that are not options here, and what to write instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("block_size", "the block size is called `bs`, as in fio"),
+    ("block_size", "the block size is `bs`, as in fio"),
     ("buffered", "write `direct = \"off\"` for I/O through the page cache"),
-    ("depth", "the queue depth is called `iodepth`, as in fio"),
-    ("description", "write a TOML comment (`# …`); descriptions are not kept"),
-    ("duration", "the time limit is called `runtime`, as in fio"),
-    ("engine", "the engine is called `ioengine`, as in fio"),
-    ("file", "the target is called `filename`, as in fio"),
+    ("depth", "the queue depth is `iodepth`, as in fio"),
+    ("description", "write a TOML comment (`# …`); descriptions are not stored"),
+    ("duration", "the time limit is `runtime`, as in fio"),
+    ("engine", "the engine is `ioengine`, as in fio"),
+    ("file", "the target is `filename`, as in fio"),
     ("iopoll", "polled completions are called `hipri`, as in fio"),
-    ("job", "a job is a table of its own: `[job.NAME]`"),
+    ("job", "each job is a table: `[job.NAME]`"),
     ("mode", "the operations are called `rw`, as in fio"),
-    ("name", "a job's name stands in its table: `[job.NAME]`"),
+    ("name", "a job's name is part of its table's name: `[job.NAME]`"),
     ("offset_increment", "not supported: the workers of a job share its files and offsets"),
-    ("path", "the target is called `filename`, as in fio"),
-    ("queue_depth", "the queue depth is called `iodepth`, as in fio"),
-    ("ramp", "the time before measuring is called `ramp_time`, as in fio"),
+    ("path", "the target is `filename`, as in fio"),
+    ("queue_depth", "the queue depth is `iodepth`, as in fio"),
+    ("ramp", "the time before measuring is `ramp_time`, as in fio"),
     ("rwf", "each flag is an option: `rwf_dsync`, `uncached`, `atomic`, `hipri`"),
-    ("seed", "the seed is called `randseed`, as in fio"),
-    ("sqpoll", "a polled submission queue is called `sqthread_poll`, as in fio"),
-    ("target", "the target is called `filename`, as in fio"),
+    ("seed", "the seed is `randseed`, as in fio"),
+    ("sqpoll", "a polled submission queue is `sqthread_poll`, as in fio"),
+    ("target", "the target is `filename`, as in fio"),
     ("thread", "not needed: workers are threads"),
-    ("threads", "the number of workers is called `numjobs`, as in fio"),
-    ("time", "the time limit is called `runtime`, as in fio"),
-    ("workers", "the number of workers is called `numjobs`, as in fio"),
+    ("threads", "the number of workers is `numjobs`, as in fio"),
+    ("time", "the time limit is `runtime`, as in fio"),
+    ("workers", "the number of workers is `numjobs`, as in fio"),
 ];
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn each_row_knows_its_position_in_the_table() {
+    fn the_position_of_each_row_is_its_index_in_the_table() {
         for (place, row) in TABLE.iter().enumerate() {
             assert_eq!(place_of(row), place, "{}", row.name);
         }
     }
 
     use super::*;
-    use crate::option::DefaultValue;
+    use crate::option::{DefaultValue, Remote};
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_name_stands_twice_in_the_table_aliases_and_other_words_included() {
+    fn no_name_is_listed_twice_in_the_table_with_its_aliases() {
         let mut seen = BTreeSet::new();
         for row in TABLE {
             for name in std::iter::once(&row.name).chain(row.fio_names) {
-                assert!(seen.insert(*name), "`{name}` stands twice");
+                assert!(seen.insert(*name), "`{name}` is listed twice");
             }
         }
         for (word, _) in ELSEWHERE {
-            assert!(seen.insert(word), "`{word}` is an option and explained as none");
+            assert!(seen.insert(word), "`{word}` is an option and also listed as none");
         }
     }
 
@@ -214,20 +213,30 @@ mod tests {
         }
     }
 
+    /// Goal: an option that names a file of the server is not added to what a remote client may set by oversight.
     #[test]
-    fn no_word_of_a_choice_stands_twice() {
+    fn of_options_that_name_files_a_remote_client_sets_targets_and_logs_only() {
+        let is_allowed = |row: &&&OptionRow| row.names_path() && row.remote == Remote::Allowed;
+        let allowed: Vec<&str> = TABLE.iter().filter(is_allowed).map(|row| row.name).collect();
+        let targets = ["filename", "directory", "overwrite_existing"];
+        let logs = ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
+        assert_eq!(allowed, [&targets[..], &logs[..]].concat());
+    }
+
+    #[test]
+    fn no_word_of_a_choice_is_listed_twice() {
         for row in TABLE {
             let mut seen = BTreeSet::new();
             for choice in row.choices() {
                 for word in std::iter::once(&choice.name).chain(choice.aliases) {
-                    assert!(seen.insert(*word), "{}: `{word}` stands twice", row.name);
+                    assert!(seen.insert(*word), "{}: `{word}` is listed twice", row.name);
                 }
             }
         }
     }
 
     #[test]
-    fn replacement_names_rows_of_the_table_and_is_mutual() {
+    fn replaced_options_are_rows_and_replace_each_other() {
         for row in TABLE {
             for replaced in row.replaces {
                 let other = TABLE.iter().find(|other| other.name == *replaced);
@@ -237,18 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn a_near_miss_gets_the_option_that_was_meant_and_a_far_one_nothing() {
+    fn a_similar_name_gets_a_suggestion_and_others_get_none() {
         let of = |name| suggestion(name);
         assert_eq!(of("iodpeth").as_deref(), Some("did you mean `iodepth`?"));
         assert_eq!(of("bfs").as_deref(), Some("did you mean `bs`?"));
         assert_eq!(of("--time-based").as_deref(), Some("did you mean `time_based`?"));
-        assert_eq!(of("queue_depth").as_deref(), Some("the queue depth is called `iodepth`, as in fio"));
+        assert_eq!(of("queue_depth").as_deref(), Some("the queue depth is `iodepth`, as in fio"));
         assert_eq!(of("zzzzzzzz"), None);
         assert_eq!(of("x"), None);
     }
 
     #[test]
-    fn a_nearer_word_replaces_its_alternative_and_two_at_one_place_both_stay() {
+    fn an_option_of_a_nearer_level_replaces_its_alternative_and_two_of_one_level_stay() {
         let value = |text: &str| SpecValue { text: text.into(), origin: Origin::Default };
         let mut spec = JobSpec::new("a");
         overlay(&mut spec, &BTreeMap::from([("bs", value("4k"))]));

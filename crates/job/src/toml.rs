@@ -12,9 +12,9 @@
 //! runtime = "30s"
 //! ```
 //!
-//! Every mistake in a file is found in one reading, and each points at its line and key, with a
-//! suggestion where one comes close. Whatever the bytes, this ends in jobs or in such a report:
-//! `fuzz/fuzz_targets/job_toml.rs` and `tests/never_panics.rs` hold it to that.
+//! Every error in a file is found in one pass, and each points at its line and key, with a suggestion if one
+//! is similar. Any input gives jobs or such a report: `fuzz/fuzz_targets/job_toml.rs` and
+//! `tests/never_panics.rs` check it.
 
 use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use crate::value::{Scalar, write_paths};
@@ -25,31 +25,31 @@ use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 use trueio_model::{JobSpec, Origin, SpecValue};
 
-/// Longest job file, in bytes. A longer one was surely named by mistake (an image, a device).
+/// Maximum length of a job file, in bytes. A longer one was named by mistake (an image, a device).
 pub const JOB_FILE_BYTES_MAX: usize = 16 << 20;
 
-/// A job file that cannot be used, and everything that is wrong with it.
+/// A job file that cannot be used, with all its errors.
 #[derive(Debug)]
 pub struct JobFileError {
-    /// The file as it was named.
+    /// The path as typed.
     pub path: String,
-    /// What is wrong, in the order of the file; at least one.
+    /// The errors, in the order of the file; at least one.
     pub problems: Vec<Problem>,
     source: NamedSource<String>,
 }
 
-/// One mistake in a job file.
+/// An error in a job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
+    /// Its description.
     pub message: String,
-    /// Where: bytes of the file.
+    /// Its range of bytes in the file.
     pub span: Range<usize>,
     /// The line, from 1.
     pub line: u32,
     /// The column, in characters, from 1.
     pub column: u32,
-    /// What to do, if there is something to say.
+    /// A remedy, if there is one.
     pub hint: Option<String>,
 }
 
@@ -114,12 +114,11 @@ impl JobFileError {
             let line = text[line_begin..line_end].trim_end_matches('\r');
             let number = problem.line.to_string();
             let margin = " ".repeat(number.len());
-            // The mark stands under the characters that are printed: tabs are kept as tabs, so that
-            // they move the mark as far as they move the text.
+            // The mark is under the printed characters: tabs are kept, so that they move the mark as far as
+            // the text.
             let before = &text[line_begin..problem.span.start.min(line_begin + line.len())];
             let lead: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            // A parser may point at the line's ending, which is not printed; the mark then stands after
-            // the text.
+            // The parser may point at the line's end, which is not printed; the mark is then after the text.
             let marked = problem.span.end.min(line_begin + line.len()).max(problem.span.start);
             let marks = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count()).max(1);
             // Writing to a String cannot fail.
@@ -134,15 +133,15 @@ impl JobFileError {
     }
 }
 
-/// A line of somebody's file without control characters, which a terminal might obey.
+/// Returns a line of a file without control characters, which could control a terminal.
 fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Reads a job file's text. `path` is its name for messages and origins; nothing is opened.
+/// Parses a job file's text. `path` is its name for messages and origins; nothing is opened.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order.
+/// All errors of the text, in its order.
 pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFileError>> {
     let mut reader = Reader { path, text, problems: Vec::new() };
     let jobs = if text.len() > JOB_FILE_BYTES_MAX {
@@ -215,14 +214,14 @@ impl Reader<'_> {
                         }
                         (true, _) => (
                             format!("`[{key}]` is not a table here"),
-                            Some(format!("a job is called `[job.{key}]`; options for all jobs stand in `[defaults]`")),
+                            Some(format!("a job is a table `[job.{key}]`; options for all jobs are in `[defaults]`")),
                         ),
                         (false, _) if row(key).is_some() => (
-                            format!("`{key}` stands outside of any table"),
+                            format!("`{key}` is outside of any table"),
                             Some("put it under `[defaults]` or under a `[job.NAME]`".into()),
                         ),
                         (false, _) => (
-                            format!("`{key}` stands outside of any table"),
+                            format!("`{key}` is outside of any table"),
                             Some(suggestion(key).unwrap_or_else(|| "a job file begins with `[job.NAME]`".into())),
                         ),
                     };
@@ -253,9 +252,9 @@ impl Reader<'_> {
             let Some(options) = item.as_table_like() else {
                 let span = self.key_span(table, name, item);
                 let (message, hint) = if item.is_array_of_tables() {
-                    (format!("job `{name}` stands several times"), "give each job a name of its own: `[job.NAME]`")
+                    (format!("job `{name}` is defined several times"), "give each job its own name: `[job.NAME]`")
                 } else {
-                    (format!("`{name}` stands in `[job]`, which is no job"), "a job has a name: `[job.NAME]`")
+                    (format!("`{name}` is in `[job]`, which is not a job"), "a job has a name: `[job.NAME]`")
                 };
                 self.problem(span, message, Some(hint.into()));
                 continue;
@@ -279,7 +278,7 @@ impl Reader<'_> {
                 let message = if item.is_value() && !item.is_inline_table() {
                     format!("`{key}` is not an option")
                 } else {
-                    format!("`{key}` is a table within {place}, and no option")
+                    format!("`{key}` is a table within {place}, not an option")
                 };
                 self.problem(key_span, message, hint);
                 continue;
@@ -317,7 +316,7 @@ impl Reader<'_> {
         level
     }
 
-    /// What the parser says, in words that name the key, and what to do.
+    /// Translates an error of the parser into a message that names the key, and a remedy.
     fn not_toml(&self, span: &Range<usize>, message: &str) -> (String, Option<String>) {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(start));
@@ -331,11 +330,11 @@ impl Reader<'_> {
                 let other = other.trim();
                 if is_header { other == line } else { key(other).is_some_and(|key| key == marked) }
             };
-            // The nearest one above: a key of the same name may stand in another table further up.
+            // The nearest one above, because another table further up may have a key of the same name.
             let first = self.text[..line_begin].lines().enumerate().filter(|(_, other)| is_first(other)).last();
             let what = if is_header { line } else { marked };
-            let hint = first.map(|(index, _)| format!("line {} has it already: keep one of them", index + 1));
-            return (format!("`{what}` stands twice"), hint);
+            let hint = first.map(|(index, _)| format!("line {} already has it: keep one of them", index + 1));
+            return (format!("`{what}` is set twice"), hint);
         }
         if message.contains("string values must be quoted") {
             let value =
@@ -361,8 +360,7 @@ impl Reader<'_> {
     }
 
     fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
-        // Spans come from the parser; they are moved to whole characters all the same, because a
-        // report must never be the reason of a panic.
+        // Ranges come from the parser; they are extended to whole characters, so that a report never panics.
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(start));
         let (line, column) = self.line_of(start);
@@ -370,7 +368,7 @@ impl Reader<'_> {
         self.problems.push(Problem { message, span: start..end, line, column, hint });
     }
 
-    /// Line and column of a byte, both from 1.
+    /// Returns line and column of a byte, both from 1.
     fn line_of(&self, at: usize) -> (u32, u32) {
         let before = &self.text[..floor_char(self.text, at)];
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -399,7 +397,7 @@ pub(crate) fn check_job_name(name: &str) -> Result<(), String> {
         return Err(format!("the job's name `{}` begins with a dot", printable(name)));
     }
     match name.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
-        Some(c) => Err(format!("the job's name `{}` holds {c:?}", printable(name))),
+        Some(c) => Err(format!("the job's name `{}` contains {c:?}", printable(name))),
         None => Ok(()),
     }
 }
@@ -422,7 +420,7 @@ fn scalar_name(scalar: Scalar) -> &'static str {
     }
 }
 
-/// A TOML value as the text of an option; or what it is, if it is nothing that an option can be.
+/// Returns a TOML value as the text of an option, or its description if no option can have it.
 fn scalar_of(item: &Item) -> Result<(String, Scalar), &'static str> {
     let value = match item {
         Item::Value(value) => value,
@@ -464,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_come_in_the_order_of_the_file_with_defaults_below_their_own_words() {
+    fn jobs_keep_the_order_of_the_file_and_override_its_defaults() {
         let jobs = read(
             "[job.z]\nrw = \"randread\"\n\n[defaults]\nbs = \"8K\"\niodepth = 4\n\n[job.a]\nblocksize = \"16k\"\ndirect = true\n",
         )
@@ -502,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_of_a_file_is_reported_at_its_line_with_what_was_meant() {
+    fn every_error_in_a_file_is_reported_with_its_line_and_a_suggestion() {
         let error = read(
             "[defaults]\niodpeth = 32\nruntime = true\n\n[job.\"a b\"]\nrw = \"ranread\"\nbs = \"4x\"\nblocksize = 1\n\n[glob]\n",
         )
@@ -522,7 +520,7 @@ error: `runtime` cannot be true or false
 3 | runtime = true
   |           ^^^^ it takes a duration, such as `30s` or `100ms`; a bare number is seconds
 
-error: the job's name `a b` holds ' '
+error: the job's name `a b` contains ' '
  --> job.toml:5:6
   |
 5 | [job.\"a b\"]
@@ -544,13 +542,13 @@ error: `[glob]` is not a table here
   --> job.toml:10:2
    |
 10 | [glob]
-   |  ^^^^ a job is called `[job.glob]`; options for all jobs stand in `[defaults]`
+   |  ^^^^ a job is a table `[job.glob]`; options for all jobs are in `[defaults]`
 "
         );
     }
 
     #[test]
-    fn what_is_not_toml_is_reported_at_its_place() {
+    fn invalid_toml_is_reported_with_its_position() {
         assert_eq!(
             read("[job.a]\nbs = \n").unwrap_err(),
             "\
@@ -564,12 +562,12 @@ error: not TOML: `bs` has no value
     }
 
     #[test]
-    fn a_job_of_one_name_stands_once() {
+    fn a_second_job_of_the_same_name_is_refused() {
         let error = read("[job.a]\nbs = 4096\n[job.a]\nbs = 8192\n").unwrap_err();
         assert!(error.contains("job.toml:3:"), "{error}");
-        assert!(error.contains("`[job.a]` stands twice"), "{error}");
+        assert!(error.contains("`[job.a]` is set twice"), "{error}");
         let error = read("[[job.a]]\nbs = 4096\n[[job.a]]\nbs = 8192\n").unwrap_err();
-        assert!(error.contains("job `a` stands several times"), "{error}");
+        assert!(error.contains("job `a` is defined several times"), "{error}");
     }
 
     #[test]
@@ -580,13 +578,13 @@ error: not TOML: `bs` has no value
     }
 
     #[test]
-    fn a_file_without_a_job_says_how_to_write_one() {
+    fn a_file_without_a_job_is_refused_with_an_example() {
         for text in ["", "# nothing\n", "[defaults]\nbs = \"4k\"\n", "[job]\n"] {
             let error = read(text).unwrap_err();
             assert!(error.contains("`[job.NAME]`"), "{text:?}: {error}");
         }
         let error = read("bs = \"4k\"\n").unwrap_err();
-        assert!(error.contains("`bs` stands outside of any table"), "{error}");
+        assert!(error.contains("`bs` is outside of any table"), "{error}");
     }
 
     #[test]
@@ -596,7 +594,7 @@ error: not TOML: `bs` has no value
     }
 
     #[test]
-    fn a_mistake_at_a_lines_ending_is_marked_after_its_text() {
+    fn an_error_at_the_end_of_a_line_is_marked_after_its_text() {
         let error = read("[job.a]\r\n\"unclosed\r\nrw = 0").unwrap_err();
         assert!(error.contains("2 | \"unclosed\n"), "{error}");
         assert!(error.contains("\n  |          ^"), "{error}");

@@ -1,9 +1,8 @@
-//! What an option's value may be: one kind a shape, each with its reader and its canonical text.
+//! The kinds of values of options, each with its parser and its canonical text.
 //!
-//! A value is read once, when it is written down (job file, flag), so that a mistake can point at
-//! its line; and once more when a plan is made, because a specification is a document that anybody
-//! may have written. Both go through [`ValueKind::read`]. Canonical text is what `explain` and the
-//! record print: `4096`, `4K` and `4KiB` are all `4k`.
+//! A value is parsed once when it is given (job file, flag), so that an error can point at its line, and
+//! again when a plan is made, because a specification is a document from any source. Both use
+//! [`ValueKind::read`]. `explain` and the record print canonical text: `4096`, `4K` and `4KiB` are all `4k`.
 
 mod blocks;
 mod distribution;
@@ -26,7 +25,7 @@ use trueio_model::{
     RangeSync, SimulatedDevice, SourceAddress,
 };
 
-/// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
+/// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes per call.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
 /// Largest size or offset, in bytes: file offsets are signed.
 pub const EXTENT_BYTES_MAX: u64 = i64::MAX as u64;
@@ -36,13 +35,13 @@ pub const EXTENT_BYTES_MAX: u64 = i64::MAX as u64;
 pub struct Choice {
     /// The word.
     pub name: &'static str,
-    /// Other words for it, fio's included.
+    /// Synonyms, including fio's.
     pub aliases: &'static [&'static str],
-    /// What it means, one sentence without a full stop.
+    /// Its meaning, one sentence without a full stop.
     pub sentence: &'static str,
 }
 
-/// What kind of value an option takes.
+/// The kind of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueKind {
     /// One of these words.
@@ -77,9 +76,9 @@ pub enum ValueKind {
     },
     /// A whole percentage, 0 to 100.
     Percent,
-    /// The same, or those of reads, writes, trims; what is blank is 100.
+    /// The same, or those of reads, writes, trims; a blank one is 100.
     Percents,
-    /// A size in bytes, or those of reads, writes, trims; what is blank is 0.
+    /// A size in bytes, or those of reads, writes, trims; a blank one is 0.
     BytesEach,
     /// A part of a whole: a number from 0 to 1.
     Part,
@@ -87,13 +86,13 @@ pub enum ValueKind {
     Duration,
     /// A span of time; a bare number is microseconds, because it is in fio.
     DurationMicros,
-    /// I/Os a second, fractions allowed; 0: no rate. One for all, or of reads, writes, trims.
+    /// I/Os per second, fractions allowed; 0: no rate. One for all, or of reads, writes, trims.
     RateIops,
-    /// Bytes a second; 0: no rate. One for all, or of reads, writes, trims.
+    /// Bytes per second; 0: no rate. One for all, or of reads, writes, trims.
     RateBytes,
     /// A distribution of random offsets.
     Distribution,
-    /// How the next of several files is chosen: a word, or a distribution of files.
+    /// How the next of several files is selected: a word, or a distribution of files.
     FileSelection,
     /// Paths, separated by colons.
     Paths,
@@ -111,13 +110,13 @@ pub enum ValueKind {
     Pattern,
     /// The same, in which `%o` is the block's offset.
     BlockPattern,
-    /// The modelled disk of the `simulated` engine.
+    /// The simulated disk of the `simulated` engine.
     Simulated,
     /// The address of a body: `http://HOST[:PORT]/PATH`.
     Address,
     /// Words, separated by blanks.
     Words,
-    /// What is to be steady, and how much: `iops_slope:0.3%`.
+    /// The variable that must be steady, and its limit: `iops_slope:0.3%`.
     Criterion,
     /// Shares of the I/Os with priorities of their own: `4k/10/2/1:*/5/3/0`.
     Priorities,
@@ -125,13 +124,13 @@ pub enum ValueKind {
     ErrorLists,
     /// Nodes of memory: `0,2-3` or `all`.
     Nodes,
-    /// Where memory comes from: `bind:0,1`.
+    /// A memory policy: `bind:0,1`.
     MemoryPolicy,
-    /// Parts of `sync_file_range`, and after how many writes: `wait_before,write:8`.
+    /// Parts of `sync_file_range`, and the number of writes between two calls: `wait_before,write:8`.
     RangeSync,
 }
 
-/// Percentiles of a list at most, as in fio.
+/// Maximum number of percentiles in a list, as in fio.
 const PERCENTILES_MAX: usize = 20;
 
 /// A number of zones: `4z`.
@@ -148,11 +147,11 @@ pub enum Extent {
     Percent(u8),
 }
 
-/// A value that its kind has accepted.
+/// A parsed value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A word of the choice.
-    Choice(&'static str),
+    /// A word of the choice, by its index.
+    Choice(usize),
     /// True or false.
     Bool(bool),
     /// Bytes, a count, or a seed.
@@ -161,23 +160,23 @@ pub enum Value {
     Numbers([u64; 3]),
     /// A number that may be negative.
     Integer(i64),
-    /// Bytes, at least and at most.
+    /// Bytes, minimum and maximum.
     Range(u64, u64),
     /// A size that may be relative.
     Extent(Extent),
-    /// So many zones of the target.
+    /// This many zones of the target.
     Zones(u64),
     /// Block sizes of read, write, trim.
     Sizes(Box<[BlockSizes; 3]>),
     /// Nanoseconds.
     DurationNs(u64),
-    /// I/Os or bytes a second.
+    /// I/Os or bytes per second.
     Rate(f64),
     /// The same of reads, writes, trims.
     Rates([f64; 3]),
     /// A distribution of offsets.
     Distribution(Distribution),
-    /// How files are chosen.
+    /// How files are selected.
     FileSelection(FileSelection),
     /// Paths, at least one.
     Paths(Vec<String>),
@@ -189,9 +188,9 @@ pub enum Value {
     Percentiles(Vec<f64>),
     /// Bytes, at least one.
     Pattern(Vec<u8>),
-    /// The same, in which the block's offset may stand.
+    /// The same, which may contain the block's offset.
     BlockPattern(BlockPattern),
-    /// A modelled disk.
+    /// A simulated disk.
     Simulated(SimulatedDevice),
     /// The address of a body.
     Address(SourceAddress),
@@ -199,19 +198,19 @@ pub enum Value {
     Errors([Vec<i32>; 2]),
     /// Words, at least one.
     Words(Vec<String>),
-    /// What is to be steady.
+    /// The variable that must be steady.
     Criterion(Criterion),
     /// Shares with priorities, at least one.
     Priorities(Vec<PriorityShare>),
-    /// Nodes of memory; none: all of them.
+    /// Memory nodes; empty: all of them.
     Nodes(Vec<u32>),
-    /// Where memory comes from.
+    /// A memory policy.
     MemoryPolicy(MemoryPolicy),
-    /// A call on the range that was written.
+    /// A call on the written range.
     RangeSync(RangeSync),
 }
 
-/// The types that a TOML document offers.
+/// The types of TOML values that an option can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
     /// A string.
@@ -227,7 +226,7 @@ pub enum Scalar {
 }
 
 impl ValueKind {
-    /// What stands for the value in `--help` and in the reference (`BYTES`, `TIME`).
+    /// Returns the placeholder of the value in `--help` and in the reference (`BYTES`, `TIME`).
     pub fn value_name(self) -> &'static str {
         match self {
             ValueKind::Choice(_) => "WORD",
@@ -266,7 +265,7 @@ impl ValueKind {
         }
     }
 
-    /// What it takes, for a message: `a whole number from 1 to 65,536`.
+    /// Describes the accepted values, for a message: `a whole number from 1 to 65,536`.
     pub fn takes(self) -> String {
         match self {
             ValueKind::Choice(choices) => {
@@ -289,8 +288,8 @@ impl ValueKind {
             ValueKind::Part => "a number from 0 to 1".into(),
             ValueKind::Duration => "a duration, such as `30s` or `100ms`; a bare number is seconds".into(),
             ValueKind::DurationMicros => "a duration, such as `2ms`; a bare number is microseconds, as in fio".into(),
-            ValueKind::RateIops => "I/Os a second, such as `1000`, or those of reads and writes: `300,100`".into(),
-            ValueKind::RateBytes => "bytes a second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
+            ValueKind::RateIops => "I/Os per second, such as `1000`, or those of reads and writes: `300,100`".into(),
+            ValueKind::RateBytes => "bytes per second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
             ValueKind::Distribution => {
                 "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…` or `zoned_abs:IO/BYTES:…`"
                     .into()
@@ -311,16 +310,16 @@ impl ValueKind {
             }
             ValueKind::Priorities => {
                 "shares such as `4k/10/2/1:64k/5/3/0` (size or `*`, percentage, class, level), for reads and writes \
-                 apart with a comma"
+                 separated by a comma"
                     .into()
             }
-            ValueKind::ErrorLists => "errors of reads, and behind a comma of writes: `EIO,ENOSPC:122`".into(),
+            ValueKind::ErrorLists => "errors of reads, and after a comma of writes: `EIO,ENOSPC:122`".into(),
             ValueKind::Nodes => "numbers of nodes, such as `0,2-3`, or `all`".into(),
             ValueKind::MemoryPolicy => {
                 "`default`, `local`, `prefer:NODE`, `bind:NODES` or `interleave:NODES`, such as `bind:0,1`".into()
             }
             ValueKind::RangeSync => {
-                "`wait_before`, `write`, `wait_after` or several of them, and after how many writes: `write:8`".into()
+                "`wait_before`, `write`, `wait_after` or several of them, and the number of writes between two calls: `write:8`".into()
             }
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
@@ -328,7 +327,7 @@ impl ValueKind {
         }
     }
 
-    /// True if a TOML value of this type can be one of this kind at all.
+    /// Returns true if a TOML value of this type can be of this kind.
     pub fn accepts(self, scalar: Scalar) -> bool {
         match scalar {
             Scalar::String => true,
@@ -375,16 +374,16 @@ impl ValueKind {
         }
     }
 
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with the text.
+    /// A sentence that describes the error in the text.
     pub fn read(self, text: &str) -> Result<Value, String> {
         match self {
             ValueKind::Choice(choices) => choices
                 .iter()
-                .find(|c| c.name == text || c.aliases.contains(&text))
-                .map(|c| Value::Choice(c.name))
+                .position(|c| c.name == text || c.aliases.contains(&text))
+                .map(Value::Choice)
                 .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
             ValueKind::Bool => match text {
                 "true" | "1" => Ok(Value::Bool(true)),
@@ -454,7 +453,7 @@ impl ValueKind {
         }
     }
 
-    /// Reads a number within its bounds; `None`: it is no such number.
+    /// Parses a number within its bounds; `None`: the text is no such number.
     fn read_number(self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self {
@@ -476,10 +475,11 @@ impl ValueKind {
         }
     }
 
-    /// The canonical text of a value of this kind; [`ValueKind::read`] gives the value back.
+    /// Returns the canonical text of a value of this kind; [`ValueKind::read`] returns the value again.
     pub fn write(self, value: &Value) -> String {
         match (self, value) {
-            (_, Value::Choice(name)) => (*name).to_owned(),
+            (ValueKind::Choice(choices), Value::Choice(index)) => choices[*index].name.to_owned(),
+            (_, Value::Choice(index)) => unreachable!("word {index} of an option that has no words"),
             (_, Value::Bool(is)) => is.to_string(),
             (ValueKind::Bytes, Value::Number(bytes)) => write_bytes(*bytes),
             (_, Value::Range(low, high)) if low == high => write_bytes(*low),
@@ -533,7 +533,7 @@ impl ValueKind {
     }
 }
 
-/// One number, or those of reads, writes, trims: of two, trims have the second.
+/// Parses one number, or those of reads, writes, trims: of two, trims have the second.
 fn read_each(text: &str, blank: u64, read: impl Fn(&str) -> Result<u64, String>) -> Result<Value, String> {
     let mut numbers = [blank; 3];
     for (index, part) in text.split(',').enumerate() {
@@ -546,7 +546,7 @@ fn read_each(text: &str, blank: u64, read: impl Fn(&str) -> Result<u64, String>)
     Ok(Value::Numbers(numbers))
 }
 
-/// One rate, or those of reads, writes, trims: of two, trims have the second, and what is left out is 0.
+/// Parses one rate, or those of reads, writes, trims: of two, trims have the second, and a blank one is 0.
 fn read_rates(text: &str, read: impl Fn(&str) -> Result<f64, String>) -> Result<Value, String> {
     if !text.contains(',') {
         return read(text).map(Value::Rate);
@@ -562,7 +562,7 @@ fn read_rates(text: &str, read: impl Fn(&str) -> Result<f64, String>) -> Result<
     Ok(Value::Rates(rates))
 }
 
-/// Parts, and after how many writes; without a number after each.
+/// Parses parts, and the number of writes between two calls; without a number, after each write.
 fn read_range_sync(text: &str) -> Option<RangeSync> {
     let (parts, every) = text.trim().split_once(':').unwrap_or((text.trim(), "1"));
     let every = every.trim().parse().ok().filter(|every| *every > 0)?;
@@ -579,7 +579,7 @@ fn read_range_sync(text: &str) -> Option<RangeSync> {
     Some(range)
 }
 
-/// What is to be steady.
+/// Parses the variable that must be steady.
 fn read_criterion(text: &str) -> Option<Criterion> {
     let (name, limit) = text.trim().split_once(':')?;
     let (variable, is_slope) = name.strip_suffix("_slope").map_or((name, false), |variable| (variable, true));
@@ -594,7 +594,7 @@ fn read_criterion(text: &str) -> Option<Criterion> {
     Some(Criterion { variable, is_slope, limit, is_percent })
 }
 
-/// Percentages, each above 0 and at most 100, once and in order.
+/// Parses percentages, each above 0 and at most 100, unique and in order.
 fn read_percentiles(text: &str) -> Result<Vec<f64>, String> {
     let mut percents = Vec::new();
     for part in text.split([':', ',']) {
@@ -609,7 +609,7 @@ fn read_percentiles(text: &str) -> Result<Vec<f64>, String> {
     Ok(percents)
 }
 
-/// The canonical text of a size: the largest unit that divides it (`4096` is `4k`).
+/// Returns the canonical text of a size: the largest unit that divides it (`4096` is `4k`).
 pub fn write_bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 5] = [(1 << 50, "p"), (1 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
     for (factor, unit) in UNITS {
@@ -620,7 +620,7 @@ pub fn write_bytes(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// The canonical text of a duration: the largest unit that divides it, seconds at most.
+/// Returns the canonical text of a duration: the largest unit that divides it, at most seconds.
 pub fn write_duration(ns: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     for (factor, unit) in UNITS {
@@ -634,15 +634,15 @@ pub fn write_duration(ns: u64) -> String {
 fn read_bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if bytes > EXTENT_BYTES_MAX {
-        return Err(format!("`{text}` is more than a file can hold (2^63 − 1 bytes)"));
+        return Err(format!("`{text}` is larger than the maximum size of a file (2^63 − 1 bytes)"));
     }
     Ok(bytes)
 }
 
 fn read_block_bytes(text: &str) -> Result<u64, String> {
     match read_bytes(text)? {
-        0 => Err(format!("a block of `{text}` transfers nothing; the least is one byte")),
-        bytes if bytes > BLOCK_BYTES_MAX => Err(format!("a block of `{text}` is too large; the most is `1g`")),
+        0 => Err(format!("a block of `{text}` transfers nothing; the minimum is one byte")),
+        bytes if bytes > BLOCK_BYTES_MAX => Err(format!("a block of `{text}` is too large; the maximum is `1g`")),
         bytes => Ok(bytes),
     }
 }
@@ -656,7 +656,7 @@ fn read_percent(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("`{text}` is not a whole percentage from 0 to 100"))
 }
 
-/// What is read of this text, in its canonical text.
+/// Returns the canonical text of a parsed text.
 #[cfg(test)]
 fn canonical(kind: ValueKind, text: &str) -> Result<String, String> {
     kind.read(text).map(|value| kind.write(&value))

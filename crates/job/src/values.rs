@@ -18,9 +18,9 @@ pub(crate) enum Change {
     Derive(String, String),
     /// It has this value, for this reason.
     Settle(Value, String),
-    /// It has its default, for this reason, if it was set.
+    /// It is reset to its default, for this reason, if it was set.
     Forget(String),
-    /// It has this value, which means what was given.
+    /// It has this equivalent value.
     Replace(Value),
 }
 
@@ -33,7 +33,7 @@ struct Item {
 }
 
 impl Values {
-    /// Looks up every row: what was asked for, or the default.
+    /// Looks up every row: the set value, or the default.
     pub(crate) fn resolve(spec: &JobSpec) -> Result<Self, Refusal> {
         let refuse = |origin: &Origin, rule: Rule| Refusal {
             job: Some(spec.name.clone()),
@@ -49,15 +49,15 @@ impl Values {
         let mut items = Vec::with_capacity(TABLE.len());
         for row in TABLE {
             let item = match (spec.options.get(row.name), row.default) {
-                (Some(said), _) => match row.kind.read(&said.text) {
+                (Some(given), _) => match row.kind.read(&given.text) {
                     Ok(value) => {
                         let text = row.kind.write(&value);
-                        Item { row, value: Some(value), text, origin: said.origin.clone() }
+                        Item { row, value: Some(value), text, origin: given.origin.clone() }
                     }
-                    Err(reason) => return Err(refuse(&said.origin, Rule::BadValue { option: row.name, reason })),
+                    Err(reason) => return Err(refuse(&given.origin, Rule::BadValue { option: row.name, reason })),
                 },
                 (None, DefaultValue::Text(text)) => {
-                    // The table's own tests read every default.
+                    // The table's own tests parse every default.
                     let value = row.kind.read(text).expect("a default is readable");
                     Item { row, value: Some(value), text: text.to_owned(), origin: Origin::Default }
                 }
@@ -85,7 +85,7 @@ impl Values {
         &mut self.items[place_of(row)]
     }
 
-    /// Returns true if the option was set, by whatever means: it has neither its default nor a derived value.
+    /// Returns true if the option was set, in any way: it has neither its default nor a derived value.
     pub(crate) fn is_set(&self, option: impl Into<&'static OptionRow>) -> bool {
         self.is_set_row(option.into())
     }
@@ -94,14 +94,14 @@ impl Values {
         !matches!(self.item(row).origin, Origin::Default | Origin::Derived { .. })
     }
 
-    /// Returns true if the option was set for this job itself, not by a preset, whose values hold for all its jobs: that
-    /// one of those has no effect in a job is no news.
+    /// Returns true if the option was set for this job itself, and not by a preset, whose values apply to all
+    /// its jobs: it needs no note if one of those has no effect in a job.
     pub(crate) fn is_explicit(&self, option: impl Into<&'static OptionRow>) -> bool {
         let row = option.into();
         self.is_set(row) && !matches!(self.item(row).origin, Origin::Preset { .. })
     }
 
-    /// The option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
+    /// Formats the option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
     pub(crate) fn quote(&self, option: impl Into<&'static OptionRow>) -> String {
         let item = self.item(option.into());
         let name = item.row.name;
@@ -111,7 +111,7 @@ impl Values {
         }
     }
 
-    /// A refusal because of one option.
+    /// Builds a refusal because of one option.
     pub(crate) fn refuse(&self, option: impl Into<&'static OptionRow>, rule: Rule) -> Refusal {
         let origin = match &self.item(option.into()).origin {
             Origin::Default | Origin::Derived { .. } => None,
@@ -149,7 +149,7 @@ impl Values {
         }
     }
 
-    /// Returns a number of zones that is not yet a size.
+    /// Returns a number of zones that is not converted to a size yet.
     pub(crate) fn zones(&self, row: &OptionRow) -> Option<u64> {
         match &self.item(row).value {
             Some(Value::Zones(count)) => Some(*count),

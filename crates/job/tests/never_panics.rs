@@ -1,6 +1,6 @@
 //! Whatever is in a file, reading it ends in a document or in a report.
 //!
-//! Goal: no input brings the readers of job files and of records down, nor the planner behind them.
+//! Goal: no input makes the parsers of job files and records panic, nor the planner.
 //! Method: the same entry points as `fuzz/fuzz_targets/`, fed with text made of the pieces that
 //! these formats are made of (so that it gets past the first line), and with single characters of
 //! valid documents removed, doubled or replaced. libFuzzer goes further; this much runs in CI.
@@ -21,7 +21,7 @@ fn read_and_plan(text: &str) -> bool {
             plan_and_print(&jobs)
         }
         Err(error) => {
-            assert!(!error.problems.is_empty(), "an error says what is wrong");
+            assert!(!error.problems.is_empty(), "an error describes a problem");
             assert!(error.render().starts_with("error: "));
             for problem in &error.problems {
                 assert!(text.get(problem.span.clone()).is_some(), "a span is a part of the text");
@@ -105,7 +105,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // A failure found here becomes a test with a name, beside the code it is about.
+    // A failure found here becomes a named test next to the code that failed.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn a_specification_that_nobody_has_judged_is_planned_or_refused(
+    fn an_arbitrary_specification_is_planned_or_refused(
         options in proptest::collection::vec((key(), "[0-9kmgt.,:/%+a-z=\\-]{0,12}"), 0..6),
         engine in 0..EngineKind::ALL.len(),
     ) {

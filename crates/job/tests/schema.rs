@@ -1,4 +1,4 @@
-//! The JSON schema of job files: it accepts what the reader accepts, and rejects what it rejects.
+//! The JSON schema of job files accepts and rejects the same files as the parser.
 
 use serde_json::Value;
 use std::path::Path;
@@ -52,6 +52,7 @@ fn errors(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec
                 }
             }
             "properties" | "additionalProperties" => {}
+            extension if extension.starts_with("x-") => {}
             other => panic!("the test does not know the keyword `{other}`"),
         }
     }
@@ -138,4 +139,16 @@ fn the_schema_rejects_unknown_options_words_out_of_the_list_and_numbers_out_of_r
         assert_eq!(rejected(&text).len(), 1, "{wrong}: {:?}", rejected(&text));
     }
     assert_eq!(rejected("[defaults]\nbs = \"4k\"\n"), [": `job` is missing"]);
+}
+
+/// Goal: the table's facts about fio and remote clients are in the schema, for editors and other tools.
+#[test]
+fn the_schema_holds_fios_names_and_defaults_and_the_remote_scope() {
+    let schema: Value = serde_json::from_str(&trueio_job::render_schema()).expect("the schema is JSON");
+    let of = |name: &str| schema["$defs"]["options"]["properties"][name].clone();
+    assert_eq!(of("direct")["x-fio-default"], "off");
+    assert_eq!(of("blockalign")["x-fio-names"], serde_json::json!(["blockalign", "ba"]));
+    assert_eq!(of("command").get("x-fio-names"), None);
+    assert_eq!((of("filename")["x-remote"].clone(), of("read_iolog")["x-remote"].clone()), (true.into(), false.into()));
+    assert_eq!(of("iodepth")["x-unit"], "I/Os");
 }

@@ -55,7 +55,7 @@ impl FactsSource for Described {
                 memory_alignment_bytes: aligned(),
                 write_alignment_bytes: aligned(),
                 read_alignment_bytes: aligned(),
-                atomic_write: Fact::unknown("not asked"),
+                atomic_write: Fact::unknown("not read"),
             },
         }))
     }
@@ -98,7 +98,7 @@ fn with<'a>(base: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)]) -> Vec<(&'
 }
 
 #[test]
-fn a_device_says_its_zones_and_other_targets_get_some() {
+fn zones_come_from_the_device_and_are_emulated_on_other_targets() {
     let on_device = job(ZONED);
     let zones = on_device.zones.expect("zones");
     assert_eq!((zones.zone_bytes, zones.is_emulated), (64 << 20, false));
@@ -111,7 +111,7 @@ fn a_device_says_its_zones_and_other_targets_get_some() {
 }
 
 #[test]
-fn a_job_that_writes_uses_whole_zones_within_what_was_named_and_is_told_so() {
+fn a_job_that_writes_uses_whole_zones_of_its_region_with_a_note() {
     let all = planned(&with(ZONED, &[("offset", "1m"), ("size", "200m")])).unwrap();
     let file = &all.jobs[0].files[0];
     assert_eq!((file.offset_bytes, file.size_bytes), (64 << 20, 128 << 20));
@@ -136,7 +136,7 @@ fn sizes_may_count_zones() {
 }
 
 #[test]
-fn what_zones_do_not_allow_is_refused() {
+fn jobs_that_break_the_rules_of_zones_are_refused() {
     for (base, more, rule, words) in [
         (ZONED, &[("direct", "off")][..], "zones_impossible", "page cache writes in an order"),
         (ZONED, &[("rw", "trim"), ("bs", "1m")], "zones_impossible", "a trim resets a zone"),
@@ -146,23 +146,23 @@ fn what_zones_do_not_allow_is_refused() {
         (ZONED, &[("verify", "crc32c"), ("verify_only", "true")], "verify_impossible", "write pointers"),
         (ZONED, &[("zone_reset_threshold", "0.5")], "incomplete", "zone_reset_frequency"),
         (ZONED, &[("zone_reset_threshold", "1.5")], "bad_value", "0 to 1"),
-        (PLAIN, &[("unlink_each_loop", "true")], "zones_impossible", "once for all its jobs"),
-        (PLAIN, &[("sync_file_range", "write:8")], "zones_impossible", "write pointer"),
+        (PLAIN, &[("unlink_each_loop", "true")], "zones_impossible", "for all its jobs"),
+        (PLAIN, &[("sync_file_range", "write:8")], "zones_impossible", "when it is submitted"),
         (
             PLAIN,
             &[("verify", "crc32c"), ("verify_policy", "fsynced"), ("fsync", "8")],
             "verify_impossible",
             "synced or not",
         ),
-        (PLAIN, &[("flow", "1")], "zones_impossible", "would hold up the others of the flow"),
+        (PLAIN, &[("flow", "1")], "zones_impossible", "would delay the other jobs of the flow"),
         (
             PLAIN,
             &[("ioengine", "null"), ("size", "1t"), ("zonesize", "4k"), ("bs", "4k")],
             "zones_impossible",
             "are kept",
         ),
-        (PLAIN, &[("lockfile", "exclusive")], "zones_impossible", "would hold the file"),
-        (PLAIN, &[("fill_device", "true")], "zones_impossible", "once for all its jobs"),
+        (PLAIN, &[("lockfile", "exclusive")], "zones_impossible", "keep the file locked"),
+        (PLAIN, &[("fill_device", "true")], "zones_impossible", "for all its jobs"),
         (PLAIN, &[("bs", "2m")], "zones_impossible", "does not fit into a zone"),
         (PLAIN, &[("zonecapacity", "2m")], "bad_value", "more than a zone"),
         (PLAIN, &[("zonesize", "66k")], "bad_value", "not a multiple"),
@@ -198,7 +198,7 @@ fn in_phases(jobs: &[&[(&str, &str)]]) -> Result<Plan, Refusal> {
 }
 
 #[test]
-fn jobs_that_share_zones_mean_the_same_zones() {
+fn jobs_that_share_a_file_set_the_same_zones() {
     let job = |more: &[(&'static str, &'static str)]| with(PLAIN, more);
     let two = |more: &[(&'static str, &'static str)]| in_phases(&[&job(&[]), &job(more)]);
     assert!(two(&[("bs", "32k")]).is_ok());
@@ -214,9 +214,9 @@ fn jobs_that_share_zones_mean_the_same_zones() {
     assert!(in_phases(&[&null("x", "1m"), &null("./x", "2m")]).is_err());
 }
 
-/// Goal: no disk is accused of places that a job in zones never wrote.
+/// Goal: blocks of zones that were never written cause no false positive.
 #[test]
-fn what_was_written_in_zones_is_compared_as_far_as_the_write_pointers_tell() {
+fn data_in_zones_is_verified_up_to_the_write_pointers() {
     let verify = ("verify", "crc32c");
     let base = [("filename", "new"), ("size", "4m"), ("bs", "64k"), ("zonesize", "1m")];
     let job = |rw: &'static str, more: &[(&'static str, &'static str)]| [&[("rw", rw)], &base[..], more].concat();
@@ -233,7 +233,7 @@ fn what_was_written_in_zones_is_compared_as_far_as_the_write_pointers_tell() {
         assert!(in_phases(&[&writer, &job("randread", &[verify])]).is_ok());
     }
     assert!(in_phases(&[&plain("write", &[verify]), &plain("read", &[verify])]).is_ok());
-    // What was written without a header is there, too.
+    // Data that was written without headers exists, too.
     let without = in_phases(&[&job("write", &[]), &job("read", &[verify])]).expect_err("no headers");
     assert!(
         without.rule.to_string().contains("job `a`, before it, writes to `new` without `verify`"),
@@ -245,12 +245,12 @@ fn what_was_written_in_zones_is_compared_as_far_as_the_write_pointers_tell() {
     assert!(in_phases(&[&job("write", &pattern), &job("read", &pattern)]).is_ok());
     let both = [&job("write", &[])[..], &job("randwrite", &[verify]), &job("read", &[verify])];
     assert!(in_phases(&both).is_err(), "zones of the first may be left");
-    // A mixed job reads what it has written itself.
+    // A mixed job reads its own writes.
     assert!(in_phases(&[&job("randrw", &[verify, ("iodepth", "8")])]).is_ok());
 }
 
 #[test]
-fn what_is_verified_in_zones_may_be_random_deep_and_go_round() {
+fn verification_in_zones_supports_random_io_queues_and_passes() {
     let deep = [("verify", "crc32c"), ("rw", "randwrite"), ("iodepth", "32"), ("norandommap", "true")];
     assert!(job(&with(ZONED, &with(&deep, &[("io_size", "2g")]))).verify.is_some());
 }

@@ -24,8 +24,8 @@ const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
-    /// Adds a file with permission bits `mode`, and the directories above it. A name that is there
-    /// already is left as it is.
+    /// Adds a file with permission bits `mode`, and its parent directories. An existing name is
+    /// not changed.
     pub fn file(&mut self, name: &str, mode: u32, content: &[u8]) {
         self.entry(name, FILE | mode, content, (0, 0));
     }
@@ -45,7 +45,7 @@ impl Archive {
         self.entry(name, CHARACTER_DEVICE | mode, &[], (major, minor));
     }
 
-    /// The whole archive with its trailer.
+    /// Returns the whole archive with its trailer.
     pub fn finish(mut self) -> Vec<u8> {
         self.header_and_content("TRAILER!!!", 0, &[], (0, 0));
         self.bytes

@@ -1,7 +1,7 @@
-//! The disks of a machine, in the words of a test, and QEMU's words for them.
+//! The disks of a machine, as a test describes them, and QEMU's arguments for them.
 //!
-//! A disk has a name; its serial number is that name in capitals unless the test says otherwise,
-//! and by it a test finds the device inside ([`crate::Machine::device`]).
+//! A disk has a name. Its serial number is that name in capitals unless the test sets another one;
+//! a test finds the device by it ([`crate::Machine::device`]).
 
 use crate::sim::{Behaviour, Identity, Medium, Offers, SimulatedDisk, Speed, UsbIdentity};
 use anyhow::{Context, Result};
@@ -70,7 +70,7 @@ impl Disk {
         Self::new(name, Attachment::VirtioBlk)
     }
 
-    /// A SCSI disk behind virtio.
+    /// A SCSI disk on a virtio controller.
     pub fn scsi(name: &str) -> Self {
         Self::new(name, Attachment::Scsi { has_dpofua: false })
     }
@@ -93,7 +93,7 @@ impl Disk {
         Self::new(name, Attachment::QemuUsb { is_uas: true })
     }
 
-    /// The size in MiB; 64 by itself.
+    /// Sets the size in MiB; the default is 64.
     pub fn mib(mut self, mib: u64) -> Self {
         self.size_bytes = mib << 20;
         self
@@ -111,7 +111,7 @@ impl Disk {
         self
     }
 
-    /// Revolutions a minute; one, which it is by itself, means that nothing rotates.
+    /// Sets revolutions per minute; 1, the default, means that the disk does not rotate.
     pub fn rotating(mut self, rate: u16) -> Self {
         self.rotation_rate = rate;
         self
@@ -126,7 +126,7 @@ impl Disk {
         self
     }
 
-    /// With FUA writes (a SCSI disk of QEMU has none by itself).
+    /// Enables FUA writes (off by default for a SCSI disk of QEMU).
     pub fn with_fua(mut self) -> Self {
         if let Attachment::Scsi { has_dpofua } = &mut self.attachment {
             *has_dpofua = true;
@@ -134,14 +134,14 @@ impl Disk {
         self
     }
 
-    /// Behind it stands a simulated medium with this behaviour. A USB disk of ours has one already.
+    /// Stores the data on a simulated medium with this behaviour. A USB disk of ours already has one.
     pub fn behaving(mut self, behaviour: Behaviour) -> Self {
         self.has_write_cache = behaviour.cache_blocks > 0;
         self.behaviour = Some(behaviour);
         self
     }
 
-    /// Changes what a simulated USB disk says of itself.
+    /// Changes the descriptors of a simulated USB disk.
     ///
     /// # Panics
     /// If this is another disk.
@@ -168,7 +168,7 @@ impl Disk {
         self.saying(|usb| (usb.vendor_id, usb.product_id) = (vendor_id, product_id))
     }
 
-    /// Makes what stands behind the disk, in `folder`.
+    /// Creates the storage of the disk in `folder`.
     pub(crate) fn attach(&self, folder: &Path) -> Result<Attached> {
         let name = &self.name;
         let identity = Identity {
@@ -235,7 +235,7 @@ impl Disk {
         }
     }
 
-    /// The modules that a Linux needs to see it.
+    /// Returns the modules that Linux needs for it.
     pub(crate) fn modules(&self) -> &'static [&'static str] {
         match self.attachment {
             Attachment::Nvme => &["nvme"],
@@ -249,7 +249,7 @@ impl Disk {
         matches!(self.attachment, Attachment::QemuUsb { .. } | Attachment::SimulatedUsb(_))
     }
 
-    /// True if it hangs on QEMU's `usb-redir`.
+    /// Returns true if it is attached by QEMU's `usb-redir`.
     pub(crate) fn is_redirected(&self) -> bool {
         matches!(self.attachment, Attachment::SimulatedUsb(_))
     }

@@ -1,9 +1,8 @@
-//! What a machine finds in its memory when it starts: the initramfs.
+//! The initramfs of a machine.
 //!
-//! The agent as `/init`, busybox, `trueio`, tools, and the modules asked for with all that they
-//! need, at the places where an installed system has them, so that `modprobe` and programs that look
-//! for modules find them. A module that is packed (`.ko.xz`) stays packed on the shelf and is
-//! unpacked where the agent loads it.
+//! Contains the agent as `/init`, busybox, `trueio`, tools, and the requested modules with their dependencies, at the
+//! paths of an installed system, so that `modprobe` and other programs find them. A compressed module (`.ko.xz`) stays
+//! compressed in `/lib/modules`; the copy that the agent loads is decompressed.
 
 use crate::cpio::Archive;
 use crate::kernel::Kernel;
@@ -15,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is put in.
+/// The content.
 pub(crate) struct Contents<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) packages: &'a Packages,
@@ -23,14 +22,13 @@ pub(crate) struct Contents<'a> {
     pub(crate) programs: &'a Path,
     /// Loaded at the start.
     pub(crate) modules: &'a [&'a str],
-    /// There to be loaded.
+    /// Available to `modprobe`.
     pub(crate) shelved: &'a [&'a str],
     pub(crate) tools: &'a [Tool],
 }
 
-/// What some modules ask the kernel for by another name while they start, and fail or stay slow
-/// without: checksums of `sd_mod`'s protection information, and of ext4. Later kernels have some
-/// built in.
+/// Modules that other modules request by an alias while they start, and without which these fail or stay slow: the
+/// checksums of `sd_mod`'s protection information, and of ext4. Later kernels have some built in.
 const ASKED_FOR: [(&str, &[&str]); 5] = [
     ("sd_mod", &["crct10dif_generic", "crc64_rocksoft_generic"]),
     ("nvme", &["crct10dif_generic", "crc64_rocksoft_generic"]),

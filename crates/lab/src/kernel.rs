@@ -1,10 +1,10 @@
 //! A kernel of Debian: its image, its modules, and the order in which modules are loaded.
 //!
-//! `modules.dep` says which modules one needs, `modules.softdep` which it would like to find;
-//! both are made by depmod(8), as on an installed system.
+//! `modules.dep` lists the required dependencies of a module, `modules.softdep` the optional ones;
+//! depmod(8) creates both, as on an installed system.
 //!
-//! Cannot see: parts of the kernel that ask for a module by another name while they run
-//! (`request_module`), such as a CRC that a disk's driver wants; the caller names those.
+//! Cannot see: modules that the kernel requests by an alias while it runs
+//! (`request_module`), such as a CRC that a disk's driver needs; the caller names those.
 
 use crate::packages::{Packages, output};
 use anyhow::{Context, Result, bail};
@@ -17,13 +17,13 @@ use std::process::Command;
 #[derive(Debug, Clone)]
 pub struct Kernel {
     root: PathBuf,
-    /// Its release, as `uname -r` says it.
+    /// Its release, as `uname -r` prints it.
     pub release: String,
     /// Module name (underscores) → path below the folder of modules.
     paths: BTreeMap<String, String>,
     /// Path → paths of the modules that it needs, the last of which is loaded first.
     needs: BTreeMap<String, Vec<String>>,
-    /// Module name → names that it would like to find before it.
+    /// Module name → optional modules to load before it.
     wishes: BTreeMap<String, Vec<String>>,
     builtin: Vec<String>,
 }
@@ -35,7 +35,7 @@ impl Kernel {
     /// If it has none, or depmod is missing.
     pub fn get(packages: &Packages, series: &str) -> Result<Self> {
         let prefix = format!("linux-image-{series}.");
-        // One that was fetched before is good for this build directory, even without a network.
+        // A kernel that was fetched before is reused, so no network is needed.
         let name = match packages.fetched_name(&prefix)? {
             Some(name) => name,
             None => {
@@ -82,7 +82,7 @@ impl Kernel {
         self.root.join("lib/modules").join(&self.release)
     }
 
-    /// True if it has this as a module.
+    /// Returns true if it has this as a module.
     pub fn has_module(&self, name: &str) -> bool {
         self.paths.contains_key(&name.replace('-', "_"))
     }
@@ -110,7 +110,7 @@ impl Kernel {
         let needed = self.needs.get(path).map(Vec::as_slice).unwrap_or_default();
         for path in needed.iter().rev().chain([path]) {
             for wish in self.wishes.get(&name_of(path)).into_iter().flatten() {
-                // A wish may be for an alias, which is no file of that name.
+                // A soft dependency may be an alias, which has no file of that name.
                 if self.paths.contains_key(wish) && name_of(path) != *wish && !order.contains(&self.paths[wish]) {
                     self.add(wish, order)?;
                 }

@@ -1,10 +1,10 @@
 //! The lab: virtual machines with real kernels and disks that this computer does not have.
 //!
-//! A test asks for a [`Machine`] with [`Disk`]s, runs lines of shell and `trueio` inside, and looks
-//! at what comes back. See `docs/lab.md` for how to add a case.
+//! A test creates a [`Machine`] with [`Disk`]s, runs shell commands and `trueio` inside, and checks
+//! the output. See `docs/lab.md` for how to add a case.
 //!
-//! Cannot do: timing. The processor is emulated; only ratios of a simulated disk's own latency model
-//! mean something here.
+//! Limit: timing. The processor is emulated; only ratios of a simulated disk's own latency model
+//! are meaningful.
 
 pub mod cpio;
 mod disk;

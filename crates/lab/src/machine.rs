@@ -1,12 +1,12 @@
-//! A machine: QEMU with a kernel of Debian, our agent as its first process, and the disks asked for.
+//! A machine: QEMU with a kernel of Debian, our agent as its first process, and the requested disks.
 //!
 //! QEMU emulates the processor (TCG), so neither root nor virtualisation is needed. The host talks
-//! to the agent over a virtio serial port, to QEMU over its monitor, and keeps the console's words
+//! to the agent over a virtio serial port, to QEMU over its monitor, and keeps the console's output
 //! for a test that fails. Nothing of a machine outlives its process: the kernel kills QEMU when the
 //! thread that started it ends, its files lie in a temporary folder, and the lock is a descriptor.
 //!
-//! Cannot do: measure. An emulated processor has no steady speed, and two machines at once have
-//! less; that is why one waits for the other, over all users of this computer.
+//! Limit: it cannot measure. An emulated processor has no steady speed, even less with two machines at once, so
+//! machines wait for each other, across all users of this computer.
 
 use crate::disk::{Disk, words};
 use crate::image::{self, Contents};
@@ -35,14 +35,15 @@ const FOLDER_PREFIX: &str = "trueio-lab-";
 
 /// The longest that a machine lives.
 const LIFE: Duration = Duration::from_secs(900);
-/// From QEMU's start to the agent's first words: six seconds on an idle machine of two processors.
+/// Time limit from QEMU's start to the agent's first message: it takes six seconds on an idle machine with two
+/// processors.
 const BOOT: Duration = Duration::from_secs(180);
-/// What one step may take unless it says otherwise.
+/// Default time limit of a step.
 const STEP: Duration = Duration::from_secs(120);
-/// How long to wait for another machine's end.
+/// Time limit for another machine to end.
 const TURN: Duration = Duration::from_secs(1800);
 
-/// What a machine is made of.
+/// The configuration of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     series: String,
@@ -64,7 +65,7 @@ impl Default for Spec {
 
 impl Spec {
     /// A machine without disks and with the kernel of `TRUEIO_LAB_KERNEL` (a series such as `6.12`;
-    /// by itself Debian 12's own, 6.1).
+    /// by default Debian 12's own, 6.1).
     pub fn new() -> Self {
         let series = std::env::var("TRUEIO_LAB_KERNEL").unwrap_or_else(|_| "6.1".into());
         Self {
@@ -116,13 +117,13 @@ impl Spec {
         self
     }
 
-    /// With more words on the kernel's command line.
+    /// Adds options to the kernel's command line.
     pub fn command_line(mut self, words: &str) -> Self {
         self.command_line = words.to_owned();
         self
     }
 
-    /// With a USB 3 controller that knows no streams.
+    /// Uses a USB 3 controller without streams.
     pub fn without_streams(mut self) -> Self {
         self.has_streams = false;
         self
@@ -137,7 +138,7 @@ impl Spec {
     fn controllers(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         if self.disks.iter().any(Disk::is_usb) {
-            // Fifteen ports of each kind: more disks would land behind a hub of USB 1.
+            // Fifteen ports of each kind: more disks would be attached to a USB 1 hub.
             let streams = if self.has_streams { "on" } else { "off" };
             arguments.extend(words(["-device", &format!("qemu-xhci,id=usb,p2=15,p3=15,streams={streams}")]));
         }
@@ -148,7 +149,7 @@ impl Spec {
     }
 }
 
-/// Where the lab keeps what it fetched and made.
+/// The directory of the lab's packages and images.
 pub(crate) fn packages() -> Packages {
     Packages::below(&programs::target_dir().join("lab"))
 }
@@ -161,7 +162,7 @@ pub struct Machine {
     disks: Vec<(Disk, Option<SimulatedDisk>)>,
     /// The release of its kernel.
     pub kernel_release: String,
-    /// From QEMU's start to the agent's first words.
+    /// Time from QEMU's start to the agent's first message.
     pub boot_time: Duration,
     words: Words,
     // Ended before the lock is given back.
@@ -169,7 +170,7 @@ pub struct Machine {
     _turn: File,
 }
 
-/// How a step inside ended.
+/// The result of a step inside.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ran {
     /// What was run.
@@ -197,12 +198,12 @@ impl Ran {
         self
     }
 
-    /// It refused: exit code 2, and these words on standard error.
+    /// Asserts a refusal: exit code 2, and these words on standard error.
     #[track_caller]
     pub fn assert_refused(self, words: &[&str]) -> Self {
         let err = self.err.split_whitespace().collect::<Vec<_>>().join(" ");
         for word in words {
-            assert!(err.contains(word), "`{word}` is not said\n{self:?}");
+            assert!(err.contains(word), "`{word}` is missing\n{self:?}");
         }
         self.assert_code(2)
     }
@@ -218,7 +219,7 @@ impl Machine {
     /// Builds what is missing, waits for its turn, and boots.
     ///
     /// # Errors
-    /// If something cannot be had, or the machine does not come up; with the console's last words.
+    /// If something is missing, or the machine does not boot; with the console's last lines.
     pub fn boot(spec: &Spec) -> Result<Self> {
         let packages = packages();
         let kernel = Kernel::get(&packages, &spec.series)?;
@@ -266,11 +267,12 @@ impl Machine {
         let sockets = connect("agent").and_then(|agent| Ok((agent, Monitor::greet(connect("monitor")?)?)));
         let came_up = sockets.and_then(|(mut agent, monitor)| {
             agent.set_read_timeout(Some(BOOT))?;
-            Reply::read(&mut agent).context("the agent inside says nothing")?;
+            Reply::read(&mut agent).context("the agent inside does not reply")?;
             Ok((agent, monitor))
         });
         let (agent, monitor) = came_up.with_context(|| words.last())?;
-        // All is open or connected. So nothing is left behind, however this process ends.
+        // All files are open and all sockets connected, so nothing remains after this process, in whichever way it
+        // ends.
         folder.close()?;
         let (kernel_release, boot_time) = (kernel.release, begin.elapsed());
         Ok(Self { agent, monitor, disks, kernel_release, boot_time, words, keeper, _turn: turn })
@@ -296,7 +298,7 @@ impl Machine {
         Ran { script: script.to_owned(), code, out: text(out), err: text(err) }
     }
 
-    /// Runs lines of shell that must succeed, and gives what they printed, without the last line's end.
+    /// Runs shell commands that must succeed, and returns their output, without the last newline.
     ///
     /// # Panics
     /// If they fail.
@@ -335,8 +337,8 @@ impl Machine {
         assert_eq!(reply.code, 0, "`{path}`: {}", String::from_utf8_lossy(&reply.err));
     }
 
-    /// A tar archive of paths below `folder`; what vanishes or cannot be read while it is packed is
-    /// left out. Files of sysfs say a size of 4096 and hold less, so they are copied first.
+    /// Returns a tar archive of paths below `folder`. Files that vanish or cannot be read meanwhile are
+    /// left out. Files of sysfs report a size of 4096 but contain less, so they are copied first.
     ///
     /// # Panics
     /// If nothing could be packed.
@@ -376,8 +378,8 @@ impl Machine {
     #[track_caller]
     pub fn device(&mut self, name: &str) -> String {
         let serial = self.disk(name).0.serial_number().to_owned();
-        // A USB disk on bulk-only tells no serial number but that of its USB device. Names are listed and not
-        // globbed: where there is no disk yet a glob stays as it is, and finds one that comes a moment later.
+        // A USB disk on bulk-only has no serial number except that of its USB device. Names are listed and not
+        // globbed: without a disk, a glob stays unexpanded and would match a disk that appears later.
         let script = format!(
             "for i in $(seq 200); do for d in $(ls /sys/block); do b=/sys/block/$d; \
              for f in $b/serial $b/device/serial $b/device/vpd_pg80 $b/device/../../../../serial; do \
@@ -393,7 +395,7 @@ impl Machine {
         found.unwrap_or_else(|| panic!("there is no disk `{name}` but {names:?}"))
     }
 
-    /// The knobs of a simulated disk.
+    /// Returns the controls of a simulated disk.
     ///
     /// # Panics
     /// If it is not simulated.
@@ -401,10 +403,10 @@ impl Machine {
         self.disk(name).1.as_ref().unwrap_or_else(|| panic!("`{name}` is not simulated"))
     }
 
-    /// Pulls a disk out. For NVMe and virtio the machine is asked to let it go, as PCI does it.
+    /// Unplugs a disk. NVMe and virtio use PCI hot-unplug, which the machine must acknowledge.
     ///
     /// # Errors
-    /// If QEMU cannot, or the machine does not let it go.
+    /// If QEMU cannot, or the machine does not acknowledge it.
     pub fn unplug(&mut self, name: &str) -> Result<()> {
         if self.disk(name).0.is_redirected() {
             self.simulated(name).unplug();
@@ -419,7 +421,7 @@ impl Machine {
         &mut self.monitor
     }
 
-    /// What the console got.
+    /// Returns the output of the console.
     pub fn console(&self) -> String {
         text_of(&self.words.console)
     }
@@ -440,17 +442,18 @@ fn connect(path: &Path, deadline: Instant) -> Result<UnixStream> {
     }
 }
 
-/// Folders of machines that were killed while they booted. Whoever has the turn makes the only one.
+/// Removes the folders of machines that were killed while they booted. The process that holds the lock has the only
+/// valid one.
 fn remove_leftovers() {
     for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(FOLDER_PREFIX) && entry.path().is_dir() {
-            // Another user's cannot be removed, and does no harm.
+            // A folder of another user cannot be removed, which is harmless.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// What QEMU and the console said. The files have no names any more.
+/// The output of QEMU and the console, in unlinked files.
 #[derive(Debug)]
 struct Words {
     qemu: File,
@@ -458,7 +461,7 @@ struct Words {
 }
 
 impl Words {
-    /// The end of it, for a person who looks for a reason.
+    /// Returns the end of the output, for error messages.
     fn last(&self) -> String {
         let end = |file| {
             let text = text_of(file);
@@ -483,10 +486,10 @@ fn create(path: &Path) -> Result<File> {
     file.with_context(|| format!("`{}`", path.display()))
 }
 
-/// One machine at a time. The lock goes with its descriptor, however this process ends.
+/// Waits for the lock: one machine at a time. The lock ends with its descriptor, in whichever way this process ends.
 fn wait_for_turn() -> Result<File> {
     let path = std::env::temp_dir().join("trueio-lab.lock");
-    // Anybody may wait for it; a file of another user can be read, which is enough for a lock.
+    // Every user may wait for it: read access to another user's file is enough for a lock.
     let made = OpenOptions::new().create(true).append(true).mode(0o666).open(&path);
     let file = made.or_else(|_| File::open(&path)).with_context(|| format!("`{}`", path.display()))?;
     let deadline = Instant::now() + TURN;
@@ -507,8 +510,8 @@ fn wait_for_turn() -> Result<File> {
     }
 }
 
-/// The thread that QEMU is a child of. It lives as long as the machine: tests come and go in threads
-/// of their own, and the kernel kills a child that asked for it when its parent's *thread* ends
+/// The parent thread of QEMU. It lives as long as the machine: tests run in short-lived threads,
+/// and the kernel sends a child its parent-death signal when its parent's *thread* ends
 /// (prctl(2), PR_SET_PDEATHSIG).
 #[derive(Debug)]
 struct Keeper {
@@ -544,12 +547,12 @@ impl Keeper {
                 let is_over =
                     !matches!(stopped.recv_timeout(Duration::from_millis(100)), Err(RecvTimeoutError::Timeout));
                 if is_over || Instant::now() > deadline {
-                    // It may have ended by itself meanwhile.
+                    // It may have ended already.
                     let _ = child.kill();
                     let _ = child.wait();
                 }
             }
-            // Nobody may be waiting for it.
+            // The receiver may be gone.
             let _ = end.send(());
         });
         begin.recv().context("QEMU's thread is gone")?.with_context(|| format!("`{QEMU}` cannot be started"))?;
@@ -563,7 +566,7 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // It has ended if nobody receives; otherwise its files are needed until it has.
+        // If the channel is closed, it has ended; otherwise its files are needed until then.
         let _ = self.stop.send(());
         let _ = self.ended.recv_timeout(Duration::from_secs(10));
     }

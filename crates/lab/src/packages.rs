@@ -93,7 +93,7 @@ impl Packages {
     /// What `name` of `version` depends on, as the registry writes it.
     ///
     /// # Errors
-    /// If the registry does not say.
+    /// If the registry does not list it.
     pub fn dependencies(&self, name: &str, version: &str) -> Result<String> {
         self.field(name, version, "Depends")
     }
@@ -101,7 +101,7 @@ impl Packages {
     fn field(&self, name: &str, version: &str, field: &str) -> Result<String> {
         let text = output(self.apt("apt-cache").args(["show", &format!("{name}={version}")]))?;
         let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "));
-        value.map(str::to_owned).with_context(|| format!("the registry says no {field} for `{name}` {version}"))
+        value.map(str::to_owned).with_context(|| format!("the registry lists no {field} for `{name}` {version}"))
     }
 
     fn fetch_version(&self, name: &str, version: &str) -> Result<PathBuf> {
@@ -141,7 +141,7 @@ impl Packages {
         Ok(())
     }
 
-    /// The system's Debian sources, one a line, and the backports beside them.
+    /// Returns the system's Debian sources, one per line, and their backports.
     fn sources(&self) -> Result<String> {
         let format = "$(REPO_URI) $(CODENAME) $(COMPONENT)";
         let text = output(Command::new("apt-get").args(["indextargets", "--format", format, "Created-By: Packages"]))
@@ -197,13 +197,13 @@ fn sources_of(targets: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// What a program printed; an error if it failed.
+/// Returns the output of a program; an error if it failed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("`{name}` cannot be started"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`{name}`: {}: {}", output.status, said.trim());
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("`{name}`: {}: {}", output.status, message.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -32,10 +32,10 @@ pub(crate) fn has_program(name: &str) -> bool {
     folders.into_iter().any(|folder| folder.join(name).is_file())
 }
 
-/// Builds the agent and the program, and says in which folder they are.
+/// Builds the agent and the program, and returns their folder.
 ///
 /// # Errors
-/// If the build fails; the compiler has said why on standard error.
+/// If the build fails; the compiler has printed the reason on standard error.
 pub(crate) fn build() -> Result<PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(repository());
@@ -118,7 +118,7 @@ impl Tool {
 }
 
 /// The libraries of a program, looked for in `folders`, too: path inside → file outside. ldd(1) starts the loader, which
-/// says what it would load.
+/// prints what it would load.
 fn libraries_of(program: &Path, folders: &[PathBuf]) -> Result<Vec<(String, PathBuf)>> {
     let path = std::env::join_paths(folders)?;
     let text = Command::new("ldd").arg(program).env("LD_LIBRARY_PATH", path).output().context("ldd")?;

@@ -47,7 +47,7 @@ impl Monitor {
         }
     }
 
-    /// Waits until QEMU tells of an event of this name whose data has `key` = `value`.
+    /// Waits until QEMU reports an event of this name whose data has `key` = `value`.
     ///
     /// # Errors
     /// If it does not within `limit`.
@@ -65,7 +65,7 @@ impl Monitor {
             }
             self.events.push(message);
         }
-        bail!("QEMU told of no {event} of {value} within {limit:?}")
+        bail!("QEMU reported no {event} of {value} within {limit:?}")
     }
 
     fn message(&mut self) -> Result<Value> {
@@ -73,6 +73,6 @@ impl Monitor {
         if self.stream.read_line(&mut line).context("QEMU's monitor is silent")? == 0 {
             bail!("QEMU has closed its monitor");
         }
-        serde_json::from_str(&line).with_context(|| format!("QEMU's monitor said `{}`", line.trim()))
+        serde_json::from_str(&line).with_context(|| format!("QEMU's monitor sent `{}`", line.trim()))
     }
 }

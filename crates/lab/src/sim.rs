@@ -1,6 +1,6 @@
 //! Simulated disks: what no emulator offers, and what faults need.
 //!
-//! A disk is a [`Medium`] with a volatile cache, behind one of two doors: a USB device that offers
+//! A disk is a [`Medium`] with a volatile cache and one of two interfaces: a USB device that offers
 //! bulk-only, UAS or both, for QEMU's `usb-redir`; or a network block device, for QEMU's NVMe,
 //! virtio and SCSI. It lives in threads of the test's own process, so a test turns its knobs
 //! and reads its counters while the machine runs.
@@ -62,7 +62,7 @@ impl Default for UsbIdentity {
     }
 }
 
-/// What a test tells a disk.
+/// The requests of a test to a disk.
 enum Control {
     Plug,
     /// `done` gets the number of blocks that were lost.
@@ -95,7 +95,7 @@ type Controller = Box<dyn Fn(Control) + Send + Sync>;
 /// A simulated disk that QEMU uses, or will.
 pub struct SimulatedDisk {
     medium: Arc<Mutex<Medium>>,
-    /// Sends to the thread that serves; nobody may be there yet.
+    /// Sends to the serving thread, which may not run yet.
     control: Arc<Mutex<Option<Controller>>>,
 }
 
@@ -142,7 +142,7 @@ impl SimulatedDisk {
         change(&mut lock(&self.medium).behaviour);
     }
 
-    /// What it was told to do so far.
+    /// Returns the counts of commands so far.
     pub fn counts(&self) -> Counts {
         lock(&self.medium).counts
     }
@@ -163,7 +163,7 @@ impl SimulatedDisk {
     }
 
     /// Pulls the plug of a USB disk: it is gone, its cache survives as with a disk that has its own
-    /// power supply. A disk behind NBD stays.
+    /// power supply. A disk that is attached by NBD stays.
     pub fn unplug(&self) {
         self.unplug_with(false);
     }

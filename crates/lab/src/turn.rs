@@ -1,7 +1,7 @@
-//! Which machine a case runs on, and whether it can run at all.
+//! Chooses the machine for a test case, and skips cases that cannot run.
 //!
 //! Booting takes longer than most cases, so cases with the same [`Spec`] share a machine. A case
-//! leaves it as it found it; one that fails takes it along, and the next boots another.
+//! restores its state; a case that fails ends the machine, and the next one boots another.
 
 use crate::kernel::Kernel;
 use crate::machine::{Machine, QEMU, Spec, packages};
@@ -9,7 +9,7 @@ use crate::programs;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The machine that is up.
+/// The running machine.
 static SHARED: Mutex<Option<(Spec, Machine)>> = Mutex::new(None);
 
 /// Runs a case on a machine of this kind, which may have run others before; prints why and returns
@@ -22,7 +22,7 @@ pub fn on(spec: &Spec, case: impl FnOnce(&mut Machine)) {
     if lacks(spec.series()) {
         return;
     }
-    // A case that failed while it had the machine has taken it along.
+    // A case that failed has ended its machine.
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = shared.take().filter(|(kept, machine)| kept == spec && machine.is_alive());
     let mut machine = match kept {
@@ -33,7 +33,7 @@ pub fn on(spec: &Spec, case: impl FnOnce(&mut Machine)) {
     *shared = Some((spec.clone(), machine));
 }
 
-/// Runs a case on a machine of its own, for what cannot be undone. Otherwise as [`on`].
+/// Runs a case on a machine of its own, for changes that cannot be undone. Otherwise like [`on`].
 ///
 /// # Panics
 /// As [`on`].
@@ -48,7 +48,7 @@ pub fn fresh(spec: &Spec, case: impl FnOnce(&mut Machine)) {
     case(&mut machine);
 }
 
-/// Ends the machine that cases share, and gives its turn back.
+/// Ends the shared machine, and releases the lock.
 pub fn end() {
     *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }

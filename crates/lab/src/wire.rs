@@ -1,4 +1,4 @@
-//! What the host and the agent inside the machine say to each other.
+//! The protocol between the host and the agent inside the machine.
 //!
 //! One request at a time, each answered. Numbers are little-endian, byte strings carry their length
 //! in four bytes. The line between them is a virtio serial port, which keeps order and loses nothing.
@@ -12,7 +12,7 @@ pub const PORT_NAME: &str = "trueio.lab";
 /// The longest byte string, so that a broken line cannot ask for all memory.
 const LONGEST: u32 = 1 << 30;
 
-/// Something for the machine to do.
+/// A request to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Lines for busybox's shell.

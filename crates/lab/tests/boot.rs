@@ -1,4 +1,4 @@
-//! The machine itself: it boots each kernel, does what it is told, and ends with its test.
+//! The machine itself: it boots each kernel, executes requests, and ends with its test.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -40,30 +40,30 @@ fn the_newer_kernel_of_debian_boots_with_disks_of_every_kind() {
 }
 
 #[test]
-fn exit_codes_output_and_files_come_back_as_they_were() {
+fn exit_codes_output_and_files_are_returned_unchanged() {
     on(&Spec::new(), |machine| {
         let ran = machine.sh("echo out; echo err >&2; exit 7");
         assert_eq!((ran.code, &*ran.out, &*ran.err), (7, "out\n", "err\n"));
         let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
         machine.put("/tmp/bytes", &bytes);
-        assert!(machine.get("/tmp/bytes") == bytes, "a file was changed on its way");
+        assert!(machine.get("/tmp/bytes") == bytes, "a file was changed in transfer");
         assert_eq!(machine.sh("kill -9 $$").code, 137);
     });
 }
 
 #[test]
-fn a_step_that_takes_too_long_is_ended_and_the_machine_goes_on() {
+fn a_step_over_its_time_limit_is_ended_and_the_machine_continues() {
     on(&Spec::new(), |machine| {
         let late = machine.sh_within(Duration::from_millis(500), "sleep 100");
         assert_eq!(late.code, trueio_lab::wire::Reply::LATE);
-        // And what is left in the background keeps nobody waiting.
+        // A program left in the background does not delay the reply.
         assert_eq!(machine.ok("sleep 100 & echo on"), "on");
         machine.ok("killall sleep");
     });
 }
 
 #[test]
-fn parts_of_sysfs_come_back_as_an_archive_of_files_and_links() {
+fn parts_of_sysfs_are_returned_as_an_archive_of_files_and_links() {
     on(&Spec::new(), |machine| {
         let tar = machine.tar("/sys", &["class/tty/ttyS0", "devices/system/cpu/online", "class/nothing"]);
         let folder = tempfile::tempdir().expect("a folder");
@@ -77,7 +77,7 @@ fn parts_of_sysfs_come_back_as_an_archive_of_files_and_links() {
     });
 }
 
-/// The part of the test below that is killed: it boots a machine, says so, and waits.
+/// The part of the test below that is killed: it boots a machine, prints that, and waits.
 const VICTIM: &str = "TRUEIO_LAB_VICTIM";
 
 fn is_running(pid: &str) -> bool {

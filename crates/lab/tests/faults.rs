@@ -1,5 +1,5 @@
 //! Disks that fail while they are used: a region that cannot be read, a plug that is pulled, a disk
-//! that answers no more, one that lies about flushes. A run leaves a record that says so.
+//! that stops answering, one that lies about flushes. The record of a run reports it.
 //!
 //! The cases share a machine; a disk that does not come back belongs to one case alone.
 
@@ -11,7 +11,7 @@ use trueio_lab::sim::Behaviour;
 use trueio_lab::{Disk, Machine, Spec, on};
 use trueio_model::OpKind;
 
-/// Each with the errno that Linux makes of a medium error: NVMe tells it from others (BLK_STS_MEDIUM).
+/// Each with the errno that Linux returns for a medium error: NVMe distinguishes it (BLK_STS_MEDIUM).
 const DISKS: [(&str, i32); 4] =
     [("stick", libc::EIO), ("fast", libc::ENODATA), ("virt", libc::EIO), ("plain", libc::EIO)];
 
@@ -89,7 +89,7 @@ fn wait_for_end(machine: &mut Machine) -> i32 {
 }
 
 #[test]
-fn a_disk_that_is_unplugged_under_a_run_leaves_a_record_of_what_was_read() {
+fn a_disk_unplugged_during_a_run_leaves_a_record() {
     on(&machine(), |machine| {
         for name in ["usb-gone", "nvme-gone", "virtio-gone", "scsi-gone"] {
             start_reading(machine, name);
@@ -127,10 +127,10 @@ fn a_disk_that_hangs_ends_the_run_when_the_kernel_gives_up() {
     });
 }
 
-/// Goal: only a loss of power tells a disk that keeps what it said it has flushed from one that lies.
+/// Goal: only a power loss distinguishes a disk that keeps flushed data from one that lies about flushes.
 /// Method: the same synced sector on an honest disk and on a liar; the power is cut; both are plugged in.
 #[test]
-fn a_disk_that_lies_about_flushes_loses_what_was_synced_and_an_honest_one_keeps_it() {
+fn a_disk_that_ignores_flushes_loses_synced_data_and_a_correct_one_keeps_it() {
     on(&machine(), |machine| {
         for (name, lies) in [("stick", false), ("liar", true)] {
             machine.simulated(name).behave(|disk| {

@@ -10,7 +10,7 @@ use trueio_model::{CheckOutcome, UsbTransport};
 
 fn machine() -> Spec {
     Spec::new()
-        // A model of its own: what is said of it must not meet the others while they are found.
+        // A model of its own, so that its quirk does not apply to the other disks.
         .disk(Disk::usb("both").ids(0x1209, 0x0002))
         .disk(Disk::usb("both-slow").at(Speed::High))
         .disk(Disk::usb("only-bot").offering(Offers::Bot))
@@ -39,7 +39,7 @@ fn attachment(machine: &mut Machine, name: &str) -> (String, String, String) {
 }
 
 #[test]
-fn linux_takes_each_disk_with_the_driver_that_it_offers() {
+fn linux_binds_each_disk_to_the_driver_of_its_transport() {
     on(&machine(), |machine| {
         let expected = [
             ("both", "uas", "5000", "30"),
@@ -57,7 +57,7 @@ fn linux_takes_each_disk_with_the_driver_that_it_offers() {
     });
 }
 
-/// Goal: what `usb list` says of each disk is what the kernel shows of it.
+/// Goal: the properties that `usb list` prints for each disk equal those that the kernel shows.
 /// Method: driver, link and depth as read by hand, the offers as the disks were made; JSON, table and tree.
 #[test]
 fn usb_list_shows_every_disk_with_its_transport_link_depth_and_offers() {
@@ -96,11 +96,13 @@ fn usb_list_shows_every_disk_with_its_transport_link_depth_and_offers() {
     });
 }
 
-/// Goal: `trueio device`, the record of a run and its evidence use the same facts: the transport stands in table, JSON and
-/// record, and BOT that hides what the disk is, and a link that slows it, are doubted. A disk on UAS at full speed is not.
-/// Method: a short run on each; Linux 6.1 does not say what a disk at USB 2 could do, so what it says of itself is told.
+/// Goal: `trueio device`, the record of a run and its evidence use the same facts: the transport stands in table, JSON
+/// and record, and BOT that hides what the disk is, and a link that slows it, are doubted. A disk on UAS at full speed
+/// is not.
+/// Method: a short run on each. Linux 6.1 does not show the capabilities of a disk at USB 2, so the USB version that it
+/// reports is printed.
 #[test]
-fn the_device_command_the_record_and_the_evidence_of_a_run_tell_the_transport() {
+fn device_command_record_and_evidence_contain_the_transport() {
     on(&machine(), |machine| {
         for (name, transport, outcome, words) in [
             ("both", UsbTransport::Uas, CheckOutcome::Passed, "the transport hides nothing"),
@@ -113,9 +115,9 @@ fn the_device_command_the_record_and_the_evidence_of_a_run_tell_the_transport() 
             ("both-slow", UsbTransport::Uas, CheckOutcome::Suspect, "declares USB 2.10 on a link of 480 Mbit/s"),
         ] {
             let device = machine.device(name);
-            let place = interface(machine, &device);
+            let interface = interface(machine, &device);
             let table = machine.trueio(&format!("device {device}")).assert_code(0).out;
-            assert!(table.contains(&format!("{transport} at {place}")), "{name}: {table}");
+            assert!(table.contains(&format!("{transport} at {interface}")), "{name}: {table}");
             let facts = machine.trueio(&format!("device {device} --json")).assert_code(0).json();
             let of_device = &facts["disks"][0]["usb"];
             assert_eq!(of_device["transport"], transport.name().to_lowercase(), "{name}: {of_device}");
@@ -125,7 +127,7 @@ fn the_device_command_the_record_and_the_evidence_of_a_run_tell_the_transport() 
             let ran = machine.trueio(&format!("{job} --json -")).assert_code(0);
             let record = common::record_of(&ran);
             let usb = record.targets[0].disks[0].usb.as_ref().expect("a USB disk");
-            assert_eq!((usb.transport, usb.interface.as_str()), (transport, place.as_str()), "{name}");
+            assert_eq!((usb.transport, usb.interface.as_str()), (transport, interface.as_str()), "{name}");
             assert_eq!(serde_json::to_value(usb).expect("facts")["offers"], of_device["offers"], "{name}");
             let found = common::check(&record, "usb_link");
             assert_eq!(found.outcome, outcome, "{name}: {found:?}");
@@ -152,7 +154,7 @@ fn assert_data_survive(machine: &mut Machine, device: &str) {
 }
 
 #[test]
-fn data_survive_on_every_transport() {
+fn data_is_stored_correctly_on_every_transport() {
     on(&machine(), |machine| {
         for name in ["both", "both-slow", "only-bot", "only-uas"] {
             // The machine has one processor: only a disk that takes its time ever sees a queue.
@@ -165,10 +167,10 @@ fn data_survive_on_every_transport() {
     });
 }
 
-/// The kernel is told to ignore UAS for this model, and the interface is handed from one driver to
+/// The quirk string makes the kernel ignore UAS for this model, and the interface is bound from one driver to
 /// the other, as usb.md has it.
 #[test]
-fn a_disk_that_offers_both_is_handed_from_one_driver_to_the_other_and_back() {
+fn a_disk_with_both_transports_is_moved_between_the_drivers() {
     on(&machine(), |machine| {
         for (from, to, quirk) in [("uas", "usb-storage", "1209:0002:u"), ("usb-storage", "uas", "")] {
             let device = machine.device("both");

@@ -1,5 +1,5 @@
-//! The kernel's choice of a USB transport, rule by rule: what `trueio usb explain` says that the
-//! rules lead to is what the kernel did.
+//! The kernel's choice of a USB transport, rule by rule: the transport that `trueio usb explain` derives from the rules
+//! is the one that the kernel chose.
 
 use serde_json::Value;
 use trueio_lab::sim::{Offers, Speed};
@@ -23,7 +23,7 @@ fn assert_decided(machine: &mut Machine, serial: &str, transport: &str, rule: &s
 }
 
 #[test]
-fn each_kind_of_disk_runs_on_what_the_replayed_rules_lead_to() {
+fn each_kind_of_disk_uses_the_transport_of_the_replayed_rules() {
     for kernel in ["6.1", "6.12"] {
         let asmedia = |name: &str, power: u8, log2: u8| {
             Disk::usb(name).ids(0x174c, 0x55aa).saying(|usb| {
@@ -76,15 +76,14 @@ fn each_kind_of_disk_runs_on_what_the_replayed_rules_lead_to() {
     }
 }
 
-/// A USB 3 disk on a USB 2 link: known from 6.9 on, and before that told by the version that it gives itself.
+/// A USB 3 disk on a USB 2 link: known from 6.9 on, before that guessed from the USB version that it reports.
 fn assert_slow_link_is_named(machine: &mut Machine, kernel: &str) {
-    let words =
-        if kernel == "6.1" { "says USB 2.10 of itself, as USB 3 disks do" } else { "a USB 3 disk on a link of 480" };
+    let words = if kernel == "6.1" { "reports USB 2.10, as USB 3 disks do" } else { "a USB 3 disk on a link of 480" };
     let explained = machine.trueio("usb explain SLOW1051").assert_code(0).out;
     assert!(explained.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "Linux {kernel}: {explained}");
 }
 
-/// The folder of the USB device behind a block device.
+/// Returns the sysfs directory of the USB device of a block device.
 fn usb_device(machine: &mut Machine, name: &str) -> String {
     let device = machine.device(name);
     machine.ok(&format!("readlink -f /sys/block/{}/device/../../../..", device.trim_start_matches("/dev/")))
@@ -112,7 +111,7 @@ fn assert_quirks_decide(machine: &mut Machine) {
     }
 }
 
-/// A device and an interface that are not authorized; what the program says that helps does help, and its undo undoes it.
+/// A device and an interface that are not authorized: the suggested commands help, and the suggested undo reverts them.
 fn assert_authorization_decides(machine: &mut Machine) {
     let device = usb_device(machine, "realtek");
     let port = device.rsplit('/').next().expect("a name").to_owned();
@@ -150,8 +149,8 @@ fn a_controller_without_streams_leads_to_bot() {
     }
 }
 
-/// Goal: without uas a disk that offers it has no driver at all, whether modprobe may not load the module or it is missing;
-/// what the program says that helps does help.
+/// Goal: without uas a disk that offers it has no driver at all, whether modprobe may not load the module or it is
+/// missing; the suggested commands help.
 #[test]
 fn without_the_module_the_disk_has_no_driver_at_all() {
     for kernel in ["6.1", "6.12"] {

@@ -41,7 +41,7 @@ fn tells_no_difference((low, _, high): (f64, f64, f64)) -> bool {
     (low <= 1.0 && high >= 1.0) || (low >= 1.0 / 1.05 && high <= 1.05)
 }
 
-/// Every sample says what was seen of its transport just before, and it is the row's.
+/// Every sample records the transport that was found just before, and it is the row's.
 fn assert_verified(mode: &StudyMode) {
     for row in &mode.rows {
         let wanted = &row.key.iter().find(|(axis, _)| axis == "transport").expect("a transport").1;
@@ -65,7 +65,7 @@ fn driver(machine: &mut Machine, serial: &str) -> String {
 /// nothing with one command in flight; the disk is where it was in the end.
 /// Method: two jobs of the study on the one disk, which is switched; the figures are held against the model.
 #[test]
-fn uas_is_ahead_of_bot_with_a_full_queue_and_not_with_one_command_in_flight() {
+fn uas_is_faster_than_bot_with_a_full_queue_and_not_at_depth_1() {
     on(&spec(), |machine| {
         let device = machine.device("stick");
         let before = machine.simulated("stick").fingerprint();
@@ -82,7 +82,7 @@ fn uas_is_ahead_of_bot_with_a_full_queue_and_not_with_one_command_in_flight() {
         let (low, full, high) = iops_ratio(mode, "read_iops");
         println!("depth 256: UAS {full:.2} times BOT ({low:.2} to {high:.2})");
         assert!(low >= 3.0, "UAS is {full} times BOT, at least {low}: {ran:?}");
-        // Of twenty intervals one misses what is true, and whoever else uses this computer makes that more: it is measured
+        // Of twenty intervals one misses the true value, more if other programs use this computer: it is measured
         // again then. A difference that is there would stay.
         let mut one = iops_ratio(mode, "read_depth_1");
         for _ in 0..2 {
@@ -97,7 +97,7 @@ fn uas_is_ahead_of_bot_with_a_full_queue_and_not_with_one_command_in_flight() {
         }
         assert!(tells_no_difference(one), "at depth 1 UAS is {one:?} times BOT: {ran:?}");
         assert_eq!(driver(machine, "stick"), "uas", "the disk is where it was");
-        assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock", "nothing is left to put back");
+        assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock", "nothing is left to restore");
         assert_eq!(machine.simulated("stick").fingerprint(), before, "without --overwrite it is only read");
     });
 }
@@ -122,7 +122,7 @@ fn a_study_on_a_disk_that_is_open_or_on_no_usb_disk_is_refused() {
         let other = machine.device("other");
         machine
             .trueio(&format!("study usb-transport {device} {other} --quick"))
-            .assert_refused(&["exactly one must be on BOT", "are never switched"]);
+            .assert_refused(&["exactly one of two disks must be on BOT", "are never switched"]);
         assert_eq!((driver(machine, "stick"), driver(machine, "only-bot")), ("uas".into(), "usb-storage".into()));
     });
 }
@@ -156,7 +156,7 @@ fn two_disks_on_a_transport_each_are_compared_without_a_switch() {
 
 /// Goal: Ctrl-C while the disk is on the other transport: it is brought back, and what was measured is kept.
 #[test]
-fn an_interrupted_study_brings_the_disk_back() {
+fn an_interrupted_study_returns_the_disk_to_its_transport() {
     on(&spec(), |machine| {
         let device = machine.device("stick");
         machine.ok(&format!(
@@ -173,6 +173,6 @@ fn an_interrupted_study_brings_the_disk_back() {
         assert_eq!((machine.ok("cat /tmp/code").as_str(), driver(machine, "stick").as_str()), ("1", "uas"), "{out}");
         let study = record(machine, "/tmp/study.json");
         assert!(matches!(study.outcome, Outcome::Interrupted { .. }), "{:?}", study.outcome);
-        assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock", "nothing is left to put back");
+        assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock", "nothing is left to restore");
     });
 }

@@ -20,7 +20,7 @@ fn desk() -> Spec {
         .disk(Disk::usb("uas-only").offering(Offers::Uas))
 }
 
-/// The transport, as the kernel shows it: the driver of the interface behind a disk.
+/// Returns the transport from the kernel: the driver of a disk's interface.
 fn driver(machine: &mut Machine, serial: &str) -> String {
     let device = machine.device(serial);
     let name = device.trim_start_matches("/dev/");
@@ -47,7 +47,7 @@ fn quirks(machine: &mut Machine) -> String {
 }
 
 #[test]
-fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
+fn a_disk_is_switched_to_bot_and_back_with_its_cache_flushed() {
     // The one that the other cases use comes last, and stays up for them.
     for kernel in ["6.12", "6.1"] {
         on(&desk().kernel(kernel), |machine| {
@@ -66,7 +66,7 @@ fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
             let one = machine.device("one");
             assert_eq!(machine.ok(&format!("md5sum < {one}")), sum);
 
-            // Now the rules lead elsewhere than what is found, and that is said.
+            // The rules now lead to another transport than the present one, which is reported.
             let ran = machine.trueio(&format!("usb explain {one}")).assert_code(0);
             assert!(ran.out.contains("but the kernel's rules lead to UAS"), "{ran:?}");
 
@@ -81,12 +81,13 @@ fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
     }
 }
 
-/// Goal: a disk that its owner mounted after the program was killed is left alone by the next run, which says so, and goes
-/// on working; unmounted, it is put back where it was, with its files.
-/// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed: once the
-/// SCSI host is there, because a kill before that keeps the kernel from starting the driver's thread, and nothing is bound.
+/// Goal: a disk that its owner mounted after the program was killed is not changed by the next run, which reports it
+/// and goes on working; unmounted, it is put back where it was, with its files.
+/// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed: once
+/// the SCSI host is there, because a kill before that keeps the kernel from starting the driver's thread, and nothing
+/// is bound.
 #[test]
-fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
+fn a_disk_mounted_after_a_kill_is_not_touched_until_it_is_unmounted() {
     at_the_desk(|machine| {
         let device = machine.device("one");
         machine.ok("mkdir -p /mnt; echo 4 > /sys/module/usb_storage/parameters/delay_use");
@@ -99,7 +100,7 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
         let device = machine.device("one");
         machine.ok(&format!("mkfs.ext4 -q -F {device} && mount {device} /mnt && echo here > /mnt/file && sync"));
         let ran = machine.trueio("usb switch --restore").assert_code(1);
-        for words in ["reads differently", "is mounted at /mnt", "It was left alone, on BOT"] {
+        for words in ["first or last bytes", "is mounted at /mnt", "It was not changed, on BOT"] {
             assert!(ran.err.contains(words), "`{words}`: {ran:?}");
         }
         assert_eq!((driver(machine, "one"), quirks(machine)), ("usb-storage".to_owned(), String::new()));
@@ -109,7 +110,7 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
 
         machine.ok("umount /mnt");
         let ran = machine.trueio("usb switch --restore").assert_code(0);
-        assert!(ran.err.contains("where it was before"), "{ran:?}");
+        assert!(ran.err.contains("on its previous transport"), "{ran:?}");
         let device = machine.device("one");
         assert_eq!((driver(machine, "one"), quirks(machine)), ("uas".to_owned(), String::new()));
         assert_eq!(machine.ok(&format!("mount {device} /mnt; {read}; umount /mnt")), "here\nmore");
@@ -118,7 +119,7 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
 }
 
 #[test]
-fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
+fn a_disk_that_is_mounted_swap_or_open_is_refused_and_keeps_working() {
     at_the_desk(|machine| {
         let device = machine.device("one");
         machine
@@ -146,11 +147,11 @@ fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
         machine.ok(&format!(
             "(lvm pvcreate -ff -y {device} && lvm vgcreate lab {device} && lvm lvcreate -y -Zn -Wn -l 2 -n volume lab) 2>&1"
         ));
-        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["dm-0 stands on"]);
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["dm-0 is stacked on"]);
         machine.ok("lvm vgremove -f lab 2>&1");
 
         machine.ok(&format!("losetup /dev/loop0 {device}"));
-        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["loop0 stands on"]);
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["loop0 is stacked on"]);
         machine.ok("losetup -d /dev/loop0; sleep 1");
 
         assert_eq!(driver(machine, "one"), "uas");
@@ -161,7 +162,7 @@ fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
 /// Goal: what is to count after a restart is written when the disk was switched; what cannot be kept is refused before it is
 /// touched; and it is taken out again, with a switch and without one.
 #[test]
-fn what_cannot_be_kept_is_refused_before_anything_is_touched_and_what_can_is_written_and_taken_out() {
+fn persist_refuses_conflicts_first_and_writes_and_removes_its_line() {
     at_the_desk(|machine| {
         let file = "/etc/modprobe.d/trueio-usb.conf";
         machine.ok("mkdir -p /etc/modprobe.d");
@@ -179,7 +180,7 @@ fn what_cannot_be_kept_is_refused_before_anything_is_touched_and_what_can_is_wri
         assert_eq!(driver(machine, "one"), "usb-storage");
         let stick = machine.device("one");
         let ran = machine.trueio(&format!("usb switch {stick} bot --persist")).assert_code(0);
-        assert!(ran.err.contains("is on BOT already") && ran.err.contains("needs no change"), "{ran:?}");
+        assert!(ran.err.contains("is already on BOT") && ran.err.contains("needs no change"), "{ran:?}");
 
         machine.trueio(&format!("usb switch {stick} uas --unpersist")).assert_code(0);
         assert_eq!((driver(machine, "one"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), String::new()));
@@ -192,7 +193,7 @@ fn what_cannot_be_kept_is_refused_before_anything_is_touched_and_what_can_is_wri
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_touched() {
+fn impossible_switches_are_refused_before_anything_is_touched() {
     at_the_desk(|machine| {
         let (bot, uas, stick) = (machine.device("bot-only"), machine.device("uas-only"), machine.device("one"));
         machine.trueio(&format!("usb switch {bot} uas")).assert_refused(&["does not offer UAS"]);
@@ -201,7 +202,7 @@ fn what_cannot_be_is_refused_before_anything_is_touched() {
         let filler: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
         let filler = filler.join(",");
         machine.ok(&format!("printf %s {filler} > /sys/module/usb_storage/parameters/quirks"));
-        machine.trueio(&format!("usb switch {stick} bot")).assert_refused(&["the kernel takes 127"]);
+        machine.trueio(&format!("usb switch {stick} bot")).assert_refused(&["the kernel accepts 127"]);
         assert_eq!(quirks(machine), filler);
         // Exactly 127: nine entries, one of 7, ours of 11, and ten commas.
         let filler: Vec<String> = (0..9).map(|n| format!("152d:{n:04x}:f")).collect();
@@ -213,10 +214,10 @@ fn what_cannot_be_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn a_disk_that_is_unplugged_in_the_middle_leaves_the_quirk_string_as_it_was() {
+fn unplugging_during_a_switch_restores_the_quirk_string() {
     at_the_desk(|machine| {
         let device = machine.device("one");
-        // usb-storage looks for the disk after so many seconds: time to pull it out.
+        // usb-storage probes the disk after this number of seconds: time to unplug it.
         machine.ok("echo 15 > /sys/module/usb_storage/parameters/delay_use");
         machine.ok(&format!(
             "rm -f /tmp/code /tmp/out; (trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"
@@ -235,7 +236,7 @@ fn a_disk_that_is_unplugged_in_the_middle_leaves_the_quirk_string_as_it_was() {
 }
 
 #[test]
-fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run() {
+fn a_killed_switch_is_finished_or_undone_by_the_next_run() {
     at_the_desk(|machine| {
         let mut ended = Vec::new();
         let mut noted = 0;
@@ -247,7 +248,7 @@ fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run()
             machine.ok(&format!(
                 "until grep -qs '{words}' /tmp/out; do :; done; kill -9 $(cat /tmp/pid); sleep 0.5; cat /tmp/out"
             ));
-            // What stands in /run is said, until somebody deals with it.
+            // The state in /run is reported until it is resolved.
             let is_noted = machine.sh("ls /run/trueio/usb-switch/*.json").code == 0;
             let list = machine.trueio("usb list").assert_code(0).out.clone();
             assert_eq!(list.contains("was interrupted at"), is_noted, "killed at `{words}`: {list}");
@@ -268,11 +269,11 @@ fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run()
     });
 }
 
-/// Goal: a disk that is silent on BOT, and then on UAS, too, is said to be on neither; what is known of it is kept, and when
+/// Goal: a disk that does not answer on BOT, nor then on UAS, is reported to be on neither; its state is kept, and when
 /// it answers again the next run puts it where it was.
-/// Method: it hangs from the moment in which usb-storage is bound until the program has given up.
+/// Method: it hangs from the binding of usb-storage until the program has given up.
 #[test]
-fn a_disk_that_answers_on_neither_transport_is_told_and_put_back_when_it_answers_again() {
+fn a_disk_that_responds_on_neither_transport_is_reported_and_restored_later() {
     at_the_desk(|machine| {
         let device = machine.device("one");
         machine.ok(&format!("rm -f /tmp/code /tmp/out; (trueio usb switch {device} bot --wait 5s; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
@@ -282,16 +283,16 @@ fn a_disk_that_answers_on_neither_transport_is_told_and_put_back_when_it_answers
         assert_eq!(machine.sh_within(limit, "until [ -s /tmp/code ]; do sleep 0.5; done").code, 0);
         let out = machine.ok("cat /tmp/out");
         assert_eq!(machine.ok("cat /tmp/code"), "1", "{out}");
-        for words in ["undoing: the disk did not come back: after 5 s", "is on no transport", "could not be put back"] {
+        for words in ["undoing: the disk did not return: after 5 s", "is on no transport", "could not be restored"] {
             assert!(out.contains(words), "`{words}` is not in {out}");
         }
-        assert_eq!(quirks(machine), "", "the quirk string is as it was all the same");
+        assert_eq!(quirks(machine), "", "the quirk string is restored nevertheless");
         let list = machine.trueio("usb list").assert_code(0).out.clone();
         assert!(list.contains("was interrupted at binding the old driver again"), "{list}");
 
         machine.simulated("one").behave(|behaviour| behaviour.hangs_after = None);
         let ran = machine.sh_within(limit, "trueio usb switch --restore");
-        assert!(ran.code == 0 && ran.err.contains("where it was before"), "{ran:?}");
+        assert!(ran.code == 0 && ran.err.contains("on its previous transport"), "{ran:?}");
         machine.device("one");
         assert_eq!((driver(machine, "one"), quirks(machine)), ("uas".to_owned(), String::new()));
     });

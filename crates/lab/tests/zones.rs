@@ -57,7 +57,7 @@ fn assert_trims_are_logged(machine: &mut Machine, device: &str, words: &str) {
 fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
     on(&machine(), |machine| {
         let device = zoned(machine);
-        // Behind the conventional zones: 14 zones of 3 MiB are 672 blocks of 64 KiB.
+        // After the conventional zones: 14 zones of 3 MiB are 672 blocks of 64 KiB.
         let sequential = "--offset=2z --size=14z --bs=64k";
         let passes =
             fio(machine, &device, &format!("--name=w --rw=write {sequential} --iodepth=8 --ioengine=io_uring"));
@@ -107,7 +107,7 @@ fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
                         --name=r --stonewall --rw=read --offset=2z --size=14z";
         let found = fio(machine, &device, finished);
         assert!((20..=128).contains(&found[2].0[0]), "{found:?}");
-        // Reads beside writes and resets, in conventional zones too, are compared and find all right.
+        // Reads during writes and resets, also in conventional zones, are compared and are correct.
         let mixed = "--name=m --rw=randrw --bs=160k --io_size=64m --iodepth=16 --ioengine=io_uring --verify=crc32c";
         let found = fio(machine, &device, mixed);
         assert!(found[0].0[0] > 100 && found[0].0[1] > 100, "{found:?}");

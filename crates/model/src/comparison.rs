@@ -1,7 +1,7 @@
-//! What a comparison found: the answers, what they rest on, and what they cannot say.
+//! The result of a comparison: the answers, their basis, and their limits.
 //!
-//! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It holds
-//! every slice's figures and each side's latencies as one histogram, so that an answer can be worked out anew.
+//! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It contains
+//! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
 use crate::{EvidenceLevel, Histogram, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
 use serde::{Deserialize, Serialize};
@@ -19,15 +19,15 @@ pub struct Comparison {
     pub format: String,
     /// [`COMPARISON_VERSION`] of the writer.
     pub version: u32,
-    /// When it began, for people: `2026-11-20T20:28:32Z`.
+    /// When it began, as text: `2026-11-20T20:28:32Z`.
     pub started_at: String,
     /// The command line as it was typed.
     pub command: Vec<String>,
     /// The program.
     pub tool: ToolFacts,
-    /// How the figures were come by.
+    /// How the figures were measured.
     pub method: Method,
-    /// The margin of the answers: 0.05 asks for differences of more than 5 %.
+    /// The margin of the answers: 0.05 means differences of more than 5 %.
     pub margin: f64,
     /// The share of wrong answers that is allowed, for each metric, over all sides together: 0.05.
     pub alpha: f64,
@@ -35,12 +35,12 @@ pub struct Comparison {
     pub differences: Vec<Circumstance>,
     /// What was compared: one part when sides are interleaved, one for each phase that two records share.
     pub parts: Vec<Part>,
-    /// Sentences for the user: what was chosen, and what this comparison cannot say.
+    /// Sentences for the user: what was chosen, and the limits of this comparison.
     pub notes: Vec<String>,
     /// What was planned, on what, on which machine: a record without phases. `None` if records were compared.
     #[serde(default)]
     pub setting: Option<Box<RunRecord>>,
-    /// What `--fail-if` asked, and the answers.
+    /// The conditions of `--fail-if`, and the answers.
     #[serde(default)]
     pub gates: Vec<GateResult>,
     /// How it ended.
@@ -54,11 +54,11 @@ pub struct Part {
     pub name: String,
     /// The sides; the first is what the others are compared with.
     pub sides: Vec<Side>,
-    /// What was found, for each side but the first and each metric, in that order.
+    /// The answers, for each side except the first and each metric, in that order.
     pub answers: Vec<Answer>,
 }
 
-/// How the figures were come by.
+/// How the figures were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Method {
@@ -74,12 +74,12 @@ pub enum Method {
         round_count: u32,
         /// Rounds that the time would have allowed.
         round_max: u32,
-        /// How often the answers were looked at, the end included.
+        /// How often the answers were evaluated, including the end.
         look_count: u32,
-        /// How often they would have been looked at.
+        /// The planned number of evaluations.
         look_max: u32,
     },
-    /// Records of earlier runs, one a side.
+    /// Records of earlier runs, one per side.
     Records,
 }
 
@@ -94,7 +94,7 @@ pub struct Circumstance {
     pub first: String,
     /// What this side had.
     pub this: String,
-    /// True if it was not what the comparison is about and makes the figures incomparable.
+    /// True if it is not the subject of the comparison and makes the figures incomparable.
     pub forbids: bool,
 }
 
@@ -105,17 +105,17 @@ pub struct Side {
     pub name: String,
     /// What it is, in a few words (`randread 4k q32`, `iodepth=16`, a record's id).
     pub detail: String,
-    /// The worst verdict that stands.
+    /// The worst verdict.
     pub verdict: Verdict,
-    /// How far the evidence reaches everywhere.
+    /// The lowest evidence level.
     pub level: EvidenceLevel,
     /// Why the verdict is not better, with how many slices it concerns.
     pub reasons: Vec<String>,
-    /// The typical figure of each metric; absent where the side has none.
+    /// The typical figure of each metric that the side has.
     pub figures: Vec<Figure>,
-    /// All latencies, put together.
+    /// All latencies, merged.
     pub latency: Histogram,
-    /// Percentiles of a side of which there is no histogram (fio's JSON): (percent, nanoseconds), ascending.
+    /// Percentiles of a side without a histogram (fio's JSON): (percent, nanoseconds), ascending.
     #[serde(default)]
     pub percentiles: Vec<(f64, f64)>,
     /// The system calls of its last slice, or of its record, if they were recorded.
@@ -139,13 +139,13 @@ pub struct Figure {
 pub struct Slice {
     /// Its round, from 0.
     pub round: u32,
-    /// Its place in the round, from 0.
+    /// Its position in the round, from 0.
     pub place: u32,
     /// When its measured part began, in nanoseconds since the comparison (or the run) began.
     pub begin_ns: u64,
     /// Each metric that the slice itself supports, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
-    /// What the evidence says.
+    /// The verdict of the evidence.
     pub verdict: Verdict,
 }
 
@@ -153,9 +153,9 @@ pub struct Slice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Bytes a second.
+    /// Bytes per second.
     Bandwidth,
-    /// I/Os a second.
+    /// I/Os per second.
     Iops,
     /// Median latency, in nanoseconds.
     P50,
@@ -206,7 +206,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// What a comparison says of one metric of one side, against the first side.
+/// The answer for one metric of one side, compared with the first side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Which side, as an index into [`Part::sides`].
@@ -215,15 +215,15 @@ pub struct Answer {
     pub metric: Metric,
     /// The answer.
     pub conclusion: Conclusion,
-    /// The ratio of this side to the first, with its interval; `None` if there is none to give.
+    /// The ratio of this side to the first, with its interval; `None` if there is none.
     pub ratio: Option<Ratio>,
-    /// How the interval was made.
+    /// How the interval was computed.
     pub basis: Basis,
-    /// Why there is no better answer; `None` if there is one.
+    /// Why the answer is not definite; `None` if it is.
     pub reason: Option<String>,
-    /// About how much longer would tell; `None` if nobody can say or nothing is left to tell.
+    /// Estimate of how much longer a definite answer takes; `None` if unknown, or if the answer is definite.
     pub needs: Option<Needs>,
-    /// What equal sides differ by here, as a share, in a comparison of this length; `None` if not known.
+    /// The noise floor: the difference of equal sides in a comparison of this length, as a share; `None` if unknown.
     pub noise_floor: Option<f64>,
 }
 
@@ -236,15 +236,15 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// How often such an interval misses, as a share, at this look and step: never more than the comparison's alpha.
+    /// The error rate of such an interval, as a share, at this evaluation and step: at most the comparison's alpha.
     pub alpha: f64,
-    /// How often chance alone gives so large a mean difference; `None` where it was not worked out.
+    /// The probability of so large a mean difference by chance; `None` if it was not computed.
     pub p: Option<f64>,
-    /// Pairs of slices, or blocks of the smaller run, that it rests on.
+    /// Number of pairs of slices, or of blocks of the smaller run, on which it is based.
     pub pair_count: u32,
 }
 
-/// How an interval was made.
+/// How an interval was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -264,26 +264,26 @@ pub enum Basis {
 pub enum Conclusion {
     /// Better by more than the margin.
     Better,
-    /// Better; by how much is unclear.
+    /// Better by an unclear amount.
     BetterSizeUnclear,
     /// Worse by more than the margin.
     Worse,
-    /// Worse; by how much is unclear.
+    /// Worse by an unclear amount.
     WorseSizeUnclear,
     /// No difference larger than the margin.
     Same,
-    /// Cannot tell yet.
+    /// Undecided so far.
     CannotTell,
 }
 
 impl Conclusion {
-    /// True if it names a winner.
+    /// Returns true if it names a winner.
     pub fn is_difference(self) -> bool {
         !matches!(self, Conclusion::Same | Conclusion::CannotTell)
     }
 }
 
-/// How much longer would tell.
+/// An estimate of how much longer a definite answer takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// More pairs of slices.
@@ -292,7 +292,7 @@ pub struct Needs {
     pub time_ns: u64,
 }
 
-/// What a condition of `--fail-if` came to, on one side.
+/// The result of a condition of `--fail-if` for one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateResult {
     /// The condition as it was written.
@@ -301,21 +301,21 @@ pub struct GateResult {
     pub part: String,
     /// Which side, as an index into [`Part::sides`].
     pub side: usize,
-    /// What was found.
+    /// The result.
     pub verdict: GateVerdict,
     /// One sentence with the figures.
     pub sentence: String,
 }
 
-/// Whether a regression is there.
+/// Whether there is a regression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
-    /// It is shown to be absent.
+    /// No: its absence is shown.
     Absent,
-    /// It cannot be told.
+    /// Undecided.
     CannotTell,
-    /// It is shown.
+    /// Yes: it is shown.
     Shown,
 }
 

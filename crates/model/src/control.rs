@@ -49,6 +49,20 @@ pub struct FlowPlan {
     pub weight: u32,
     /// How long a worker that is ahead waits before it looks again, in nanoseconds; 0: it keeps looking.
     pub sleep_ns: u64,
+    /// I/Os by which a worker may be ahead of its share before it waits, for each unit of its weight.
+    #[serde(default = "FlowPlan::usual_watermark", skip_serializing_if = "FlowPlan::is_usual_watermark")]
+    pub watermark: u32,
+}
+
+impl FlowPlan {
+    /// Returns the watermark of records that do not contain one.
+    pub const fn usual_watermark() -> u32 {
+        4
+    }
+
+    fn is_usual_watermark(watermark: &u32) -> bool {
+        *watermark == Self::usual_watermark()
+    }
 }
 
 /// What is to be steady, and how much of it (fio's `steadystate`).

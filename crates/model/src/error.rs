@@ -19,6 +19,17 @@ pub fn error_line(error: &dyn Error) -> String {
     text
 }
 
+/// Formats a sentence and its cause, with the causes of that, a line each.
+pub fn error_chain(what: &str, cause: Option<&dyn Error>) -> String {
+    let mut text = what.to_owned();
+    let Some(cause) = cause else { return text };
+    text.push_str(&format!("\n  because: {cause}"));
+    for deeper in causes(cause) {
+        text.push_str(&format!("\n  because: {deeper}"));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

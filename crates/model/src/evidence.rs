@@ -1,17 +1,17 @@
-//! Verdicts and the checks they rest on.
+//! Verdicts, and the checks on which they are based.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What the evidence says of a phase's figures.
+/// The judgement of the evidence on a phase's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// No check that could see objected, and at least one could see.
+    /// No check reports a difference, and at least one check applied.
     Supported,
-    /// Something makes the figures doubtful; the checks say what.
+    /// A check makes the figures doubtful.
     Suspect,
-    /// The kernel or the device counted something else than the figures say.
+    /// The kernel or the device counted something that contradicts the figures.
     Contradicted,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What one check found.
+/// The outcome of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
@@ -35,7 +35,7 @@ pub enum CheckOutcome {
     Suspect,
     /// The source contradicts the figures.
     Contradicted,
-    /// The check could not see here; its sentence says why. Counts neither for nor against.
+    /// The check could not read what it needs; its sentence states why. Counts neither for nor against.
     NotSeen,
     /// The check does not apply to this phase (no writes, so no flushes to count).
     NotApplicable,
@@ -67,18 +67,18 @@ impl fmt::Display for EvidenceLevel {
 pub struct Check {
     /// The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it.
     pub name: String,
-    /// What it found.
+    /// The outcome.
     pub outcome: CheckOutcome,
-    /// What it read (`/sys/block/vda/stat`).
+    /// The source that it read (`/sys/block/vda/stat`).
     #[serde(rename = "witness")]
     pub source: String,
-    /// What the figures require, in words with units; empty if there is nothing to compare.
+    /// The value that the figures require, with its unit; empty if there is nothing to compare.
     pub expected: String,
-    /// What the source reported, in words with units.
+    /// The value that the source reported, with its unit.
     pub found: String,
     /// One sentence for the user.
     pub sentence: String,
-    /// True if it contradicts and the user said before the run that it may: it then only makes the
+    /// True if it contradicts the figures and the user accepted that before the run: it then only makes the
     /// phase suspect.
     #[serde(default)]
     pub is_accepted: bool,

@@ -1,16 +1,16 @@
-//! A fact about a machine, with the one who says so.
+//! A fact about a machine, with its source.
 
 use serde::{Deserialize, Serialize};
 
-/// Something read from the machine, and its witness.
+/// A value read from the machine, and its source.
 ///
-/// `value: None` means *not known*, and `source` then says why (`"/sys/block/vda/queue/fua does not
+/// `value: None` means *unknown*, and `source` then states why (`"/sys/block/vda/queue/fua does not
 /// exist"`). A fact that is known to be absent is a value of its own type, never `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact<T> {
-    /// What was found; `None` if it could not be learnt.
+    /// The value; `None` if it is unknown.
     pub value: Option<T>,
-    /// Who says so: a file, a system call, or the reason why nobody does.
+    /// The source: a file, a system call, or the reason why the value is unknown.
     pub source: String,
 }
 
@@ -20,7 +20,7 @@ impl<T> Fact<T> {
         Self { value: Some(value), source: source.into() }
     }
 
-    /// A fact of a record that was written before anybody asked for it.
+    /// A fact that is missing in records of earlier versions.
     pub fn not_recorded() -> Self {
         Self::unknown("not recorded by the version that wrote this")
     }
@@ -30,7 +30,7 @@ impl<T> Fact<T> {
         Fact { value: self.value.map(convert), source: self.source }
     }
 
-    /// A fact that could not be learnt, and why.
+    /// An unknown fact, and why it is unknown.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Self { value: None, source: reason.into() }
     }

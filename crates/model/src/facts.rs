@@ -1,17 +1,17 @@
-//! What a target and a machine are, each fact with its source.
+//! The facts of a target and a machine, each with its source.
 
 mod words;
 
-pub use words::{Transport, WriteCache, ZoneModel};
+pub use words::{FilesystemKind, LayerKind, Transport, WriteCache, ZoneModel};
 
 use crate::{Fact, UsbFacts};
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing a path names.
+/// The kind of what a path refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// A directory: files can be made in it.
+    /// A directory, in which files can be created.
     Directory,
     /// A regular file.
     File,
@@ -21,22 +21,22 @@ pub enum TargetKind {
     CharacterDevice,
 }
 
-/// A target: the path, the filesystem it is on, and everything down to the disks.
+/// A target: the path, its filesystem, and the layers down to the disks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetFacts {
-    /// The path as it was asked for.
+    /// The path as given.
     pub path: String,
-    /// What it names.
+    /// The kind of target.
     pub kind: TargetKind,
     /// Size of a file or device, in bytes; unknown for a directory.
     pub size_bytes: Fact<u64>,
-    /// The filesystem it lies on; `None` for a raw block device.
+    /// The filesystem of the target; `None` for a raw block device.
     pub filesystem: Option<FilesystemFacts>,
-    /// From the target down to the disks, nearest first.
+    /// The layers from the target down to the disks, nearest first.
     pub stack: Vec<Layer>,
-    /// The disks at the bottom of the stack. Empty where there are none (tmpfs, network).
+    /// The disks at the bottom of the stack. Empty if there are none (tmpfs, network).
     pub disks: Vec<DiskFacts>,
-    /// What direct I/O needs here, and whether it can be had.
+    /// Whether direct I/O is supported, and the alignment that it requires.
     pub direct: DirectFacts,
 }
 
@@ -44,20 +44,20 @@ pub struct TargetFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FilesystemFacts {
     /// Type as the kernel calls it (`ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4`).
-    pub kind: String,
-    /// Where it is mounted.
+    pub kind: FilesystemKind,
+    /// The mount point.
     pub mount_point: String,
-    /// What is mounted (`/dev/vda1`, `tmpfs`).
+    /// The source of the mount (`/dev/vda1`, `tmpfs`).
     pub source: String,
     /// Mount and superblock options, as one comma-separated line.
     pub options: String,
     /// Size, in bytes.
     pub size_bytes: Fact<u64>,
-    /// What an unprivileged user may still write, in bytes.
+    /// Free space for an unprivileged user, in bytes.
     pub available_bytes: Fact<u64>,
     /// Allocation block, in bytes.
     pub block_bytes: Fact<u64>,
-    /// The filesystem's UUID, as `blkid` would write it. On tmpfs it is drawn anew with every mount.
+    /// The filesystem's UUID, in the format of `blkid`. On tmpfs each mount has a new random one.
     #[serde(default = "Fact::not_recorded")]
     pub uuid: Fact<String>,
 }
@@ -66,24 +66,24 @@ pub struct FilesystemFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
     /// `file`, `filesystem`, `partition`, `dm`, `md`, `loop`, `disk`, …
-    pub kind: String,
+    pub kind: LayerKind,
     /// `ext4 on /home`, `nvme0n1p2`, `dm-0 (crypt)`.
     pub name: String,
-    /// How it was learnt.
+    /// The source of this layer.
     pub source: String,
-    /// Depth below the target, from 0; layers of equal depth stand side by side (RAID members).
+    /// Depth below the target, from 0; layers of equal depth are siblings (RAID members).
     pub depth: u32,
-    /// What this kind of layer tells of itself: where a partition begins, a RAID's level and chunk.
+    /// Properties of this kind of layer: the start of a partition, the level and chunk of a RAID.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<NamedFact>,
 }
 
-/// A fact that only one kind of thing has, in words.
+/// A property that only one kind of layer has, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedFact {
-    /// What it is about (`chunk`, `begins at`).
+    /// The name of the property (`chunk`, `begins at`).
     pub name: String,
-    /// In words, with units.
+    /// The value with its unit.
     pub fact: Fact<String>,
 }
 
@@ -101,58 +101,58 @@ pub struct DiskFacts {
     /// The version of its firmware.
     #[serde(default = "Fact::not_recorded")]
     pub firmware: Fact<String>,
-    /// Its name in all the world (`eui.…`, `naa.…`, `t10.…`).
+    /// World-wide identifier (`eui.…`, `naa.…`, `t10.…`).
     #[serde(default = "Fact::not_recorded")]
     pub wwid: Fact<String>,
     /// How it is attached: `nvme`, `sata`, `usb`, `virtio`, `loop`, `zram`, …
     pub transport: Fact<Transport>,
     /// Size, in bytes.
     pub size_bytes: Fact<u64>,
-    /// Logical sector, in bytes: the least a transfer may be.
+    /// Logical sector, in bytes: the shortest possible transfer.
     pub logical_sector_bytes: Fact<u32>,
-    /// Physical sector, in bytes: the least that is written without a read.
+    /// Physical sector, in bytes: the shortest write that the disk executes without a read.
     pub physical_sector_bytes: Fact<u32>,
-    /// Does it rotate, as far as the kernel knows.
+    /// Whether the disk rotates, according to the kernel.
     pub is_rotational: Fact<bool>,
     /// The I/O scheduler in use.
     pub scheduler: Fact<String>,
     /// `write back` (a volatile cache: only flushed data survives) or `write through`.
     pub write_cache: Fact<WriteCache>,
-    /// Does it accept forced-unit-access writes.
+    /// Whether it accepts forced-unit-access writes.
     pub has_fua: Fact<bool>,
-    /// Requests the block layer holds for it.
+    /// Maximum number of requests in the block layer's queue.
     pub request_count: Fact<u32>,
     /// Largest request, in bytes.
     pub max_request_bytes: Fact<u64>,
     /// Read-ahead, in bytes.
     pub read_ahead_bytes: Fact<u64>,
-    /// Does the kernel count its I/O (`queue/iostats`).
+    /// Whether the kernel counts its I/O (`queue/iostats`).
     pub counts_io: Fact<bool>,
-    /// What fits into a request, and how it wants to be written.
+    /// The limits of a request, and the preferred write sizes.
     #[serde(default)]
     pub limits: DiskLimits,
-    /// How it is attached, if it is a USB disk. Records from before this was kept have none.
+    /// How it is attached, if it is a USB disk. Missing in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usb: Option<UsbFacts>,
 }
 
-/// What fits into a request to a disk, and how it wants to be written: `queue/` of sysfs.
+/// The limits of a request to a disk, and its preferred write sizes: `queue/` of sysfs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiskLimits {
-    /// The least that is written well, in bytes: a RAID's chunk, a disk's physical sector.
+    /// Preferred minimum write size, in bytes: a RAID's chunk, a disk's physical sector.
     pub minimum_io_bytes: Fact<u64>,
-    /// What is written best, in bytes: a RAID's stripe. 0: not declared.
+    /// Optimal write size, in bytes: a RAID's stripe. 0: not declared.
     pub optimal_io_bytes: Fact<u64>,
-    /// How far its start lies beyond a physical sector, in bytes; −1: no offset would align it.
+    /// Distance of its start from the physical sector boundary before it, in bytes; −1: no offset would align it.
     pub alignment_offset_bytes: Fact<i64>,
-    /// What a buffer's address must be a multiple of, in bytes.
+    /// Required alignment of a buffer's address, in bytes.
     pub dma_alignment_bytes: Fact<u64>,
-    /// Largest request that the hardware takes, in bytes.
+    /// Largest request that the hardware accepts, in bytes.
     pub max_hw_request_bytes: Fact<u64>,
-    /// Pieces of memory that a request may gather.
+    /// Maximum number of memory segments in a request.
     pub max_segment_count: Fact<u32>,
-    /// Largest such piece, in bytes.
+    /// Largest such segment, in bytes.
     pub max_segment_bytes: Fact<u64>,
     /// Unit of trims, in bytes; 0: it cannot be trimmed.
     pub discard_granularity_bytes: Fact<u64>,
@@ -164,20 +164,20 @@ pub struct DiskLimits {
     pub zoned: Fact<ZoneModel>,
     /// Length of a zone or of a stripe that requests do not cross, in bytes; 0: there is none.
     pub chunk_bytes: Fact<u64>,
-    /// Largest write that a power loss cannot tear, in bytes; 0: none is promised.
+    /// Largest write that a power loss cannot tear, in bytes; 0: no guarantee.
     pub atomic_write_max_bytes: Fact<u64>,
-    /// Has it queues that can be polled for completions.
+    /// Whether it has queues that can be polled for completions.
     pub can_poll: Fact<bool>,
     /// Queues of the hardware.
     pub hardware_queue_count: Fact<u32>,
-    /// Is it read-only.
+    /// Whether it is read-only.
     pub is_read_only: Fact<bool>,
-    /// Is it, or its medium, meant to be taken out.
+    /// Whether it, or its medium, is removable.
     pub is_removable: Fact<bool>,
 }
 
 impl Default for DiskLimits {
-    /// Nothing is known.
+    /// All facts unknown.
     fn default() -> Self {
         Self {
             minimum_io_bytes: Fact::not_recorded(),
@@ -201,26 +201,26 @@ impl Default for DiskLimits {
     }
 }
 
-/// Whether direct I/O can be had.
+/// Whether direct I/O is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectSupport {
-    /// The filesystem or device says so.
+    /// The filesystem or device reports support.
     Direct,
-    /// `O_DIRECT` is accepted, and the transfers go through the page cache all the same.
+    /// `O_DIRECT` is accepted, but transfers still go through the page cache.
     SilentlyBuffered,
     /// `O_DIRECT` is refused.
     Refused,
-    /// Nobody says.
+    /// Unknown.
     Unknown,
 }
 
-/// What direct I/O needs on a target.
+/// The requirements of direct I/O on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectFacts {
-    /// Whether it can be had.
+    /// Whether it is supported.
     pub support: DirectSupport,
-    /// Why we say so.
+    /// The reason for that.
     pub reason: String,
     /// Alignment of the buffer's address, in bytes.
     pub memory_alignment_bytes: Fact<u32>,
@@ -233,7 +233,7 @@ pub struct DirectFacts {
     pub atomic_write: Fact<AtomicWriteFacts>,
 }
 
-/// Lengths of writes that a power loss cannot tear: powers of two, at multiples of themselves.
+/// Lengths of writes that a power loss cannot tear: powers of two, at offsets that are multiples of the length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtomicWriteFacts {
     /// The shortest, in bytes; 0: there are none.
@@ -247,7 +247,7 @@ pub struct AtomicWriteFacts {
 pub struct Environment {
     /// Operating system and its version (`Linux 6.18.44 x86_64`).
     pub system: String,
-    /// The distribution, if it says.
+    /// The distribution, if known.
     pub distribution: Fact<String>,
     /// Processors.
     pub cpu: CpuFacts,
@@ -255,13 +255,13 @@ pub struct Environment {
     pub memory_bytes: Fact<u64>,
     /// Memory available without swapping when the run began, in bytes.
     pub memory_available_bytes: Fact<u64>,
-    /// Virtualisation, if the processor says so.
+    /// The hypervisor, if the processor reports one.
     pub hypervisor: Fact<String>,
     /// The kernel's clock source.
     pub clock_source: Fact<String>,
     /// Load averages over 1, 5 and 15 minutes when the run began.
     pub load_average: Fact<[f64; 3]>,
-    /// Does the process run as root.
+    /// Whether the process runs as root.
     pub is_root: bool,
 }
 
@@ -274,4 +274,8 @@ pub struct CpuFacts {
     pub usable_count: u32,
     /// Frequency governor of the first processor.
     pub governor: Fact<String>,
+    /// The quota of the process's control group, in processors (0.5: half of one processor's time); `None` without a
+    /// quota, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<f64>,
 }

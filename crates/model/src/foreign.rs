@@ -13,34 +13,34 @@ use std::fmt;
 pub struct ForeignRun {
     /// `fio-3.42`.
     pub version: String,
-    /// When fio wrote the result, in seconds since 1970-01-01 UTC; 0 if it does not say.
+    /// When fio wrote the result, in seconds since 1970-01-01 UTC; 0 if unknown.
     pub timestamp_unix_s: u64,
     /// The global options, as fio lists them.
     pub global_options: BTreeMap<String, String>,
     /// The jobs, or groups with `group_reporting`, in fio's order.
     pub jobs: Vec<ForeignJob>,
-    /// What was skipped while reading, a sentence each.
+    /// What was skipped while reading, one sentence each.
     pub notes: Vec<String>,
-    /// The JSON text of the result, without what stood around it.
+    /// The JSON text of the result, without surrounding output.
     pub json: String,
 }
 
 /// A job of fio, or a group of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignJob {
-    /// Its name; with `--client` the host stands before it.
+    /// Its name; with `--client` preceded by the host.
     pub name: String,
     /// The error number it ended with; 0 if none, 84 after a failed verification.
     pub error: i64,
     /// Its own options, as fio lists them.
     pub options: BTreeMap<String, String>,
-    /// CPU time of its processes, in nanoseconds, from fio's percentages; `None` if it does not say.
+    /// CPU time of its processes, in nanoseconds, from fio's percentages; `None` if unknown.
     pub cpu_ns: Option<f64>,
     /// Figures of each direction in which there was I/O.
     pub ops: Vec<ForeignOp>,
 }
 
-/// What the I/O was.
+/// The kind of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForeignDirection {
     /// Reads.
@@ -49,7 +49,7 @@ pub enum ForeignDirection {
     Write,
     /// Trims.
     Trim,
-    /// All of them, not told apart (`unified_rw_reporting`).
+    /// All of them together (`unified_rw_reporting`).
     Mixed,
     /// Sync calls.
     Sync,
@@ -76,9 +76,9 @@ pub struct ForeignOp {
     pub io_count: u64,
     /// Bytes; 0 for sync calls.
     pub byte_count: u64,
-    /// How many transferred less than was asked.
+    /// How many transferred fewer bytes than requested.
     pub short_count: u64,
-    /// How long, in nanoseconds; fio counts milliseconds. 0 for sync calls: fio does not say.
+    /// Duration, in nanoseconds; fio counts milliseconds. 0 for sync calls, for which fio reports none.
     pub elapsed_ns: u64,
     /// fio's own figure; `None` for sync calls.
     pub bytes_per_s: Option<f64>,
@@ -91,9 +91,9 @@ pub struct ForeignOp {
 /// Which latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignLatencyKind {
-    /// Handing the I/O to the kernel.
+    /// From issue to submission.
     Submission,
-    /// From there to the completion.
+    /// From submission to completion.
     Completion,
     /// Both together.
     Total,
@@ -122,21 +122,21 @@ pub struct ForeignLatency {
     pub max_ns: u64,
     /// Their mean, in nanoseconds.
     pub mean_ns: f64,
-    /// The percentiles that fio was asked for, smallest first: percent (99.9 for p99.9), nanoseconds.
+    /// The percentiles set in fio's job, smallest first: percent (99.9 for p99.9), nanoseconds.
     pub percentiles: Vec<(f64, u64)>,
     /// All of them, from the buckets of `json+`.
     pub histogram: Option<Histogram>,
 }
 
 impl ForeignLatency {
-    /// The percentile, if fio gave exactly this one.
+    /// Returns the percentile, if fio reported exactly this one.
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         self.percentiles.iter().find(|(p, _)| (p - percent).abs() < 1e-9).map(|(_, ns)| *ns)
     }
 }
 
 impl ForeignOp {
-    /// The latency that fio gives percentiles of: lat if it was asked for those, otherwise clat.
+    /// Returns the latency of which fio reported percentiles: lat if the job set them, otherwise clat.
     pub fn headline(&self) -> Option<&ForeignLatency> {
         let find = |kind| self.latencies.iter().find(|l| l.kind == kind && l.count > 0);
         let total = find(ForeignLatencyKind::Total);
@@ -150,7 +150,7 @@ impl ForeignOp {
 }
 
 impl ForeignJob {
-    /// The value that held for this job: its own, or the global one.
+    /// Returns the value for this job: its own, or the global one.
     pub fn option<'a>(&'a self, run: &'a ForeignRun, name: &str) -> Option<&'a str> {
         self.options.get(name).or_else(|| run.global_options.get(name)).map(String::as_str)
     }

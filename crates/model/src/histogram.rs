@@ -1,9 +1,9 @@
 //! Latencies, every one of them, in log-linear buckets.
 //!
 //! Each doubling holds 128 buckets (7 sub-bucket bits). From 8,192 to 16,384 ns a bucket is
-//! 8,192 / 128 = 64 ns wide, so whatever is reported lies within 64 / 8,192 = 1/128 of the truth;
+//! 8,192 / 128 = 64 ns wide, so each reported value is within 64 / 8,192 = 1/128 of the true one;
 //! values below 256 ns are exact. 36 doublings reach 2^42 ns (73 minutes) in 4,608 counters, 36 KiB.
-//! A longer latency is not clipped: it is counted as an overflow, and its exact value still stands
+//! A longer latency is not clipped: it is counted as an overflow, and its exact value is still included
 //! in `max_ns` and in the sum.
 //!
 //! One writer, no atomics. Count, sum, minimum and maximum are exact. Merging adds counters, so a
@@ -11,6 +11,7 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::ops::Range;
 
 /// Sub-bucket bits: each doubling is divided in `1 << SUB_BITS` buckets.
 const SUB_BITS: u32 = 7;
@@ -142,14 +143,14 @@ impl Histogram {
     }
 
     /// The value at `rank` (1 = the smallest): the upper edge of its bucket, never above the exact
-    /// maximum, so that a latency is never flattered. `None` if there is no such rank.
+    /// maximum, so that a latency is never reported too small. `None` if there is no such rank.
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 || rank > self.count {
             return None;
         }
         let mut seen = 0;
-        for (index, &n) in self.counts.iter().enumerate() {
-            seen += n;
+        for index in self.occupied() {
+            seen += self.counts[index];
             if seen >= rank {
                 return Some(bucket_high(index).clamp(self.min_ns, self.max_ns));
             }
@@ -159,7 +160,17 @@ impl Histogram {
 
     /// Occupied buckets, smallest first: (smallest value, largest value, count). Overflows excluded.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (bucket_low(i), bucket_high(i), *n))
+        let counted = self.occupied().map(|index| (index, self.counts[index]));
+        counted.filter(|(_, n)| *n > 0).map(|(index, n)| (bucket_low(index), bucket_high(index), n))
+    }
+
+    /// Returns the buckets between minimum and maximum; no other one is occupied.
+    fn occupied(&self) -> Range<usize> {
+        if self.overflow_count == self.count {
+            return 0..0;
+        }
+        let index = |ns: u64| bucket_index(ns.min(MAX_TRACKABLE_NS - 1));
+        index(self.min_ns)..index(self.max_ns) + 1
     }
 
     /// Adds all of `other`.
@@ -167,7 +178,8 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
+        let occupied = other.occupied();
+        for (mine, theirs) in self.counts[occupied.clone()].iter_mut().zip(&other.counts[occupied]) {
             *mine += theirs;
         }
         self.count += other.count;
@@ -183,13 +195,10 @@ impl Histogram {
         if self.count == 0 {
             return;
         }
-        if self.overflow_count < self.count {
-            let low = bucket_index(self.min_ns.min(MAX_TRACKABLE_NS - 1));
-            let high = bucket_index(self.max_ns.min(MAX_TRACKABLE_NS - 1));
-            for (mine, total) in self.counts[low..=high].iter_mut().zip(&mut total.counts[low..=high]) {
-                *total += *mine;
-                *mine = 0;
-            }
+        let occupied = self.occupied();
+        for (mine, total) in self.counts[occupied.clone()].iter_mut().zip(&mut total.counts[occupied]) {
+            *total += *mine;
+            *mine = 0;
         }
         total.count += self.count;
         total.overflow_count += self.overflow_count;
@@ -203,13 +212,13 @@ impl Histogram {
         self.max_ns = 0;
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 }
 
-/// A serial form that no histogram has.
+/// Why a serial form is not a valid histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistogramError(String);
 
@@ -221,9 +230,9 @@ impl std::fmt::Display for HistogramError {
 
 impl std::error::Error for HistogramError {}
 
-/// The serial form: occupied buckets as two columns, and the exact figures beside them.
+/// The serial form: occupied buckets as two columns, and the exact figures.
 ///
-/// `index` and `count` have one entry an occupied bucket, smallest first; `index` is stored as the
+/// `index` and `count` have one entry per occupied bucket, smallest first; `index` is stored as the
 /// difference from the entry before (the first as it is), which keeps the text short.
 #[derive(Serialize, Deserialize)]
 struct Serial {
@@ -243,7 +252,8 @@ impl Serialize for Histogram {
         let mut index = Vec::new();
         let mut count = Vec::new();
         let mut last = 0;
-        for (i, &n) in self.counts.iter().enumerate() {
+        for i in self.occupied() {
+            let n = self.counts[i];
             if n > 0 {
                 index.push((i - last) as u32);
                 count.push(n);
@@ -306,6 +316,11 @@ fn from_serial(serial: &Serial) -> Result<Histogram, HistogramError> {
         }
         (None, None) if total == 0 => {}
         _ => return fail("minimum and maximum do not fit the counts"),
+    }
+    let occupied = histogram.occupied();
+    let is_outside = |(i, n): (usize, &u64)| *n > 0 && !occupied.contains(&i);
+    if histogram.counts.iter().enumerate().any(is_outside) {
+        return fail("a bucket beyond minimum or maximum");
     }
     Ok(histogram)
 }
@@ -377,5 +392,16 @@ mod tests {
         histogram.record(5);
         let text = serde_json::to_string(&histogram).unwrap().replace("\"total\":1", "\"total\":2");
         assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("add up"));
+    }
+
+    /// Goal: a damaged record is refused, because buckets outside of minimum and maximum are never read.
+    #[test]
+    fn a_serial_form_with_a_bucket_beyond_its_maximum_is_refused() {
+        let mut histogram = Histogram::new();
+        histogram.record(5);
+        let text = serde_json::to_string(&histogram).unwrap().replace("\"index\":[5]", "\"index\":[900]");
+        assert!(
+            serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("beyond minimum or maximum")
+        );
     }
 }

@@ -1,23 +1,22 @@
-//! Which device a target is, whatever its name is today.
+//! The identity of the device of a target, independent of its name.
 //!
-//! A kernel name or a path says where a device is now: after a reboot `sda` may be another disk.
-//! What stays are three things, in this order of precision: the world-wide identifier (of a
-//! namespace, where one controller has several), model and serial number, and the UUID of the
-//! filesystem. Two identities are compared by the most precise thing that both have; if that differs,
-//! they are different, even if a less precise one is equal: a cloned disk has the same filesystem
-//! UUID, two namespaces of one controller have the same serial number.
+//! A kernel name or a path can change: after a reboot `sda` may be another disk. Three properties stay the same, in
+//! this order of precision: the world-wide identifier (of a namespace, if a controller has several), model and serial
+//! number, and the UUID of the filesystem. Two identities are compared by the most precise property that both have. If
+//! it differs, they are different, even if a less precise one is equal: a cloned disk has the same filesystem UUID, two
+//! namespaces of one controller have the same serial number.
 //!
 //! A target on several disks (RAID, btrfs) has all of theirs, sorted; if one of the disks lacks it,
 //! the target has none of that kind.
 //!
-//! Cannot see: whether a maker or a hypervisor gave one number to several devices. What is plainly
-//! a placeholder (one character repeated, `0123456789ABCDEF`, a word without a digit, as hypervisors
-//! call all of their disks) is not taken; the rest is taken at its word. A disk behind a USB bridge may show the bridge's number.
+//! Cannot see: whether a manufacturer or a hypervisor assigned one number to several devices. Obvious placeholders (one
+//! character repeated, `0123456789ABCDEF`, a word without a digit, as hypervisors use) are ignored; all other values are
+//! trusted. A disk in a USB enclosure may report the serial number of the bridge.
 
 use crate::TargetFacts;
 use std::fmt;
 
-/// What an identity may rest on, most precise first.
+/// The properties that identify a device, most precise first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdentityKind {
     /// The world-wide identifier.
@@ -52,7 +51,7 @@ impl fmt::Display for IdentityKind {
     }
 }
 
-/// What tells a device from others.
+/// The properties that distinguish a device from others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceIdentity {
     /// The disks' world-wide identifiers, sorted and joined by ` + `.
@@ -66,16 +65,16 @@ pub struct DeviceIdentity {
 /// Whether two identities are one device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sameness {
-    /// They agree in this, and nothing more precise was known of both.
+    /// They are equal in this property, and no more precise one is known of both.
     Same(IdentityKind),
-    /// They differ in this.
+    /// They differ in this property.
     Different(IdentityKind),
-    /// Nothing is known of both.
+    /// No property is known of both.
     NotKnown,
 }
 
 impl DeviceIdentity {
-    /// The identity of the device under a target.
+    /// Returns the identity of the device of a target.
     pub fn of(target: &TargetFacts) -> Self {
         let disks = &target.disks;
         let all = |one: &dyn Fn(&crate::DiskFacts) -> Option<String>| {
@@ -108,12 +107,12 @@ impl DeviceIdentity {
         }
     }
 
-    /// True if nothing is known that would tell this device from another.
+    /// Returns true if no property is known.
     pub fn is_empty(&self) -> bool {
         IdentityKind::ALL.iter().all(|&kind| self.get(kind).is_none())
     }
 
-    /// Whether `other` is this device.
+    /// Returns whether `other` is this device.
     pub fn compare(&self, other: &Self) -> Sameness {
         for kind in IdentityKind::ALL {
             if let (Some(a), Some(b)) = (self.get(kind), other.get(kind)) {
@@ -124,7 +123,7 @@ impl DeviceIdentity {
     }
 }
 
-/// The identifier, unless it is plainly none.
+/// Returns the identifier, unless it is a placeholder.
 fn real(text: Option<&str>) -> Option<&str> {
     let text = text?.trim();
     // USB bridges are sold by the thousand with these. The part after a prefix such as `naa.` counts.

@@ -1,13 +1,13 @@
 //! fio's iologs: I/O written down line by line, to be replayed.
 //!
-//! Versions 2 and 3. A log is read as a stream, a line at a time, so its length does not matter; what is kept is the
-//! names of its files. [`scan`] says what a log would do before anything is done, [`Replayer`] hands out its I/Os,
+//! Versions 2 and 3. A log is read as a stream, line by line, so its length is not limited; only the
+//! names of its files are kept. [`scan`] summarises a log before the replay, [`Replayer`] returns its I/Os,
 //! and both change offsets and times in the same way ([`ReplaySettings`]).
 //!
 //! Cannot read: version 1 (as fio), binary traces of blktrace, names with blanks.
 //!
-//! Source: fio's documentation, "Trace file format", and fio 3.33 itself. In two things they differ, and we do as fio
-//! does: the times of version 3 are microseconds; the number of a `wait` of version 2 is milliseconds since
+//! Source: fio's documentation, "Trace file format", and fio 3.33 itself. They differ in two respects, in which this
+//! module follows fio itself: the times of version 3 are microseconds; the number of a `wait` of version 2 is milliseconds since
 //! the replay began, not microseconds since the last one.
 
 use crate::OpKind;
@@ -26,7 +26,7 @@ pub const IOLOG_HEADER: &str = "fio version 3 iolog";
 /// How a log is replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplaySettings {
-    /// Each I/O has its moment; otherwise they follow each other as fast as they can.
+    /// Each I/O has its own time; otherwise they follow each other as fast as possible.
     pub is_paced: bool,
     /// Percentage of the log's pace: 200 is twice as fast.
     pub time_scale_percent: u64,
@@ -56,7 +56,7 @@ impl Default for ReplaySettings {
 /// A log that a job replays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayPlan {
-    /// Its path; `-`: what stands on standard input.
+    /// Its path; `-`: standard input.
     pub log: String,
     /// How.
     #[serde(flatten)]
@@ -69,10 +69,10 @@ pub struct ReplayPlan {
     pub length_bytes_max: u64,
 }
 
-/// What a log would do.
+/// A summary of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IologSummary {
-    /// Files that I/O goes to, in the order of their first, and where the furthest of it ends, in bytes.
+    /// Files with I/O, in the order of their first I/O, and the largest end of their I/Os, in bytes.
     pub files: Vec<(String, u64)>,
     /// Reads, writes, trims, sync calls.
     pub ops: [IologOps; 4],
@@ -80,7 +80,7 @@ pub struct IologSummary {
     pub end_ns: u64,
 }
 
-/// What a log would do of one operation.
+/// A summary of one operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IologOps {
     /// How often.
@@ -94,7 +94,7 @@ pub struct IologOps {
 }
 
 impl IologSummary {
-    /// What it would do of one operation.
+    /// Returns the summary of one operation.
     pub fn of(&self, op: OpKind) -> &IologOps {
         &self.ops[index(op)]
     }
@@ -129,7 +129,7 @@ pub struct IologIo {
 pub struct IologError {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: String,
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for IologError {
 
 impl std::error::Error for IologError {}
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Add,
@@ -157,7 +157,7 @@ struct Lines<R> {
     buffer: Vec<u8>,
     line: u64,
     is_version_3: bool,
-    /// When what comes is due, in nanoseconds.
+    /// The due time of the next I/O, in nanoseconds.
     at_ns: u64,
 }
 
@@ -181,7 +181,7 @@ impl<R: Read> Lines<R> {
             _ if !has_line => return Err(lines.error("the log is empty".to_owned())),
             _ => {
                 return Err(lines.error(
-                    "it does not begin with `fio version 2 iolog` or `fio version 3 iolog`, so it is no iolog"
+                    "it does not begin with `fio version 2 iolog` or `fio version 3 iolog`, so it is not an iolog"
                         .to_owned(),
                 ));
             }
@@ -209,8 +209,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line that is about a file: its name, and what is done with it. Times, waits and empty lines are
-    /// taken on the way.
+    /// Returns the next line about a file: its name, and the action. Handles times, waits and empty lines before
+    /// it.
     fn next(&mut self) -> Result<Option<(&str, Action)>, IologError> {
         loop {
             if !self.read_line()? {
@@ -220,7 +220,7 @@ impl<R: Read> Lines<R> {
                 Ok(Parsed::Nothing) => {}
                 Ok(Parsed::Wait { until_ns }) => self.at_ns = self.at_ns.max(until_ns),
                 Ok(Parsed::Line { at_ns, name, mut action }) => {
-                    // Lines of several processes may not be in order; time does not go back.
+                    // Lines of several processes may not be in order; due times never decrease.
                     self.at_ns = self.at_ns.max(at_ns);
                     if let Action::Io(io) = &mut action {
                         io.due_ns = self.at_ns;
@@ -248,7 +248,7 @@ fn is_blktrace(begin: &[u8]) -> bool {
     word.is_some_and(|word| [word, word.swap_bytes()].iter().any(|word| word & 0xffff_ff00 == 0x6561_7400))
 }
 
-/// One line. Its parts are separated by blanks.
+/// Parses a line, whose parts are separated by blanks.
 fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned())?;
     if text.starts_with("fio version ") {
@@ -260,14 +260,14 @@ fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
         true => {
             let at_ns =
                 number(first, "time")?.checked_mul(1_000).ok_or_else(|| format!("the time {first} is too late"))?;
-            (at_ns, words.next().ok_or("behind the time, a file and an action are missing")?)
+            (at_ns, words.next().ok_or("after the time, a file and an action are missing")?)
         }
         false => (0, first),
     };
-    let word = words.next().ok_or_else(|| format!("behind `{name}`, an action is missing"))?;
+    let word = words.next().ok_or_else(|| format!("after `{name}`, an action is missing"))?;
     let rest: Vec<&str> = words.by_ref().take(3).collect();
     let begin = name.as_ptr() as usize - text.as_ptr() as usize;
-    let place = begin..begin + name.len();
+    let range = begin..begin + name.len();
     let file_action = match word {
         "add" => Some(Action::Add),
         "open" => Some(Action::Open),
@@ -276,7 +276,7 @@ fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
     };
     if let Some(action) = file_action {
         return match rest[..] {
-            [] => Ok(Parsed::Line { at_ns, name: place, action }),
+            [] => Ok(Parsed::Line { at_ns, name: range, action }),
             _ => Err(format!("`{word}` takes no numbers")),
         };
     }
@@ -298,7 +298,7 @@ fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
     };
     let (offset, length) = match rest[..] {
         [offset, length] => (number(offset, "offset")?, number(length, "length")?),
-        _ => return Err(format!("behind `{word}` stand an offset and a length")),
+        _ => return Err(format!("`{word}` must be followed by an offset and a length")),
     };
     if word == "wait" {
         let until_ns = offset.checked_mul(1_000_000).ok_or_else(|| format!("the wait {offset} is too long"))?;
@@ -306,7 +306,7 @@ fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
     }
     if op == OpKind::Sync {
         let io = IologIo { due_ns: 0, op, data_only, offset: 0, length: 0 };
-        return Ok(Parsed::Line { at_ns, name: place, action: Action::Io(io) });
+        return Ok(Parsed::Line { at_ns, name: range, action: Action::Io(io) });
     }
     if length == 0 {
         return Err(format!("a {word} of 0 bytes does nothing"));
@@ -316,7 +316,7 @@ fn parse(line: &[u8], is_version_3: bool) -> Result<Parsed, String> {
     if offset.checked_add(u64::from(length)).is_none_or(|end| end > i64::MAX as u64) {
         return Err("it ends beyond 2^63 bytes".to_owned());
     }
-    Ok(Parsed::Line { at_ns, name: place, action: Action::Io(IologIo { due_ns: 0, op, data_only, offset, length }) })
+    Ok(Parsed::Line { at_ns, name: range, action: Action::Io(IologIo { due_ns: 0, op, data_only, offset, length }) })
 }
 
 fn number(text: &str, what: &str) -> Result<u64, String> {
@@ -335,7 +335,7 @@ impl<R: Read> Replayer<R> {
     /// Reads the first line.
     ///
     /// # Errors
-    /// It is no log.
+    /// It is not a log.
     pub fn new(input: R, settings: ReplaySettings) -> Result<Self, IologError> {
         Ok(Self { lines: Lines::new(input)?, settings })
     }
@@ -372,7 +372,7 @@ impl<R: Read> Replayer<R> {
     }
 }
 
-/// An I/O as the settings have it; `None`: it is left out.
+/// Applies the settings to an I/O; `None`: it is left out.
 fn change(io: IologIo, settings: &ReplaySettings) -> Option<IologIo> {
     if settings.skips.contains(&io.op) {
         return None;
@@ -384,8 +384,8 @@ fn change(io: IologIo, settings: &ReplaySettings) -> Option<IologIo> {
     Some(IologIo { due_ns, offset, ..io })
 }
 
-/// Reads a whole log and says what its replay would do. Files must be added and opened before their I/O, as fio
-/// demands.
+/// Reads a whole log and returns a summary of its replay. Files must be added and opened before their I/O, as in
+/// fio.
 ///
 /// # Errors
 /// The first line that is wrong.
@@ -393,8 +393,8 @@ pub fn scan<R: Read>(input: R, settings: &ReplaySettings) -> Result<IologSummary
     #[derive(Default)]
     struct Known {
         is_open: bool,
-        /// Its place in the summary, if I/O goes to it.
-        place: Option<usize>,
+        /// Its index in the summary, if it has I/O.
+        index: Option<usize>,
     }
     let mut lines = Lines::new(input)?;
     let mut known: HashMap<String, Known> = HashMap::new();
@@ -422,12 +422,12 @@ pub fn scan<R: Read>(input: R, settings: &ReplaySettings) -> Result<IologSummary
             (Action::Io(_), Some(file)) if !file.is_open => Some(format!("`{name}` is not open: `open` it first")),
             (Action::Io(io), Some(file)) => {
                 if let Some(io) = change(io, settings) {
-                    let place = if settings.redirect.is_some() { &mut redirected } else { &mut file.place };
-                    let place = *place.get_or_insert_with(|| {
+                    let known_index = if settings.redirect.is_some() { &mut redirected } else { &mut file.index };
+                    let file_index = *known_index.get_or_insert_with(|| {
                         summary.files.push((settings.redirect.as_deref().unwrap_or(name).to_owned(), 0));
                         summary.files.len() - 1
                     });
-                    let end = &mut summary.files[place].1;
+                    let end = &mut summary.files[file_index].1;
                     *end = (*end).max(io.offset + u64::from(io.length));
                     let ops = &mut summary.ops[index(io.op)];
                     let length = u64::from(io.length);
@@ -516,17 +516,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn an_error_is_reported_with_its_line() {
         let begin = "fio version 2 iolog\nf add\nf open\n";
         for (bad, sentence) in [
-            ("f read 0", "line 4: behind `read` stand an offset and a length"),
-            ("f read 0 1 2", "line 4: behind `read` stand an offset and a length"),
+            ("f read 0", "line 4: `read` must be followed by an offset and a length"),
+            ("f read 0 1 2", "line 4: `read` must be followed by an offset and a length"),
             ("f read x 1", "line 4: the offset `x` is not a whole number"),
             ("f read -1 1", "line 4: the offset `-1` is not a whole number"),
             ("f read 0 0", "line 4: a read of 0 bytes does nothing"),
             ("f read 0 3000000000", "line 4: 3000000000 bytes are more than one I/O moves (2 GiB)"),
             ("f read 9223372036854775807 1", "line 4: it ends beyond 2^63 bytes"),
-            ("f", "line 4: behind `f`, an action is missing"),
+            ("f", "line 4: after `f`, an action is missing"),
             ("f close 3", "line 4: `close` takes no numbers"),
             ("f jump 0 1", "line 4: `jump` is not one of add, open, close, read, write, trim, sync, datasync, wait"),
             ("g read 0 1", "line 4: `g` was not added: `add` it first"),
@@ -542,7 +542,7 @@ mod tests {
         let long = format!("{begin}{} read 0 1\n", "f".repeat(9000));
         assert_eq!(scanned(&long).expect_err("long"), "line 4: it is longer than 8192 bytes");
         assert_eq!(scanned("").expect_err("empty"), "line 1: the log is empty");
-        assert!(scanned("1,2,3\n").expect_err("version 1").contains("so it is no iolog"));
+        assert!(scanned("1,2,3\n").expect_err("version 1").contains("so it is not an iolog"));
         let v3 = "fio version 3 iolog\n0 f add\n0 f wait 0 0\n";
         assert_eq!(scanned(v3).expect_err("wait"), "line 3: version 3 has times, and no `wait`");
         let binary = scan(&[7, 0x74, 0x61, 0x65, 0, 0, 0][..], &ReplaySettings::default()).expect_err("binary");

@@ -1,10 +1,9 @@
-//! The documents of trueio and the arithmetic that belongs to them.
+//! The documents of trueio, and their arithmetic.
 //!
-//! What flows through the program is written down here as plain data: a [`JobSpec`] (what was
-//! asked, every field optional, each with its origin), [`TargetFacts`] (what the target is, each
-//! fact with its source), a [`Plan`] (nothing optional any more), a [`RunRecord`] (all of that, the
+//! The program's data are plain documents: a [`JobSpec`] (options as given, each with its origin),
+//! [`TargetFacts`] (facts about the target, each with its source), a [`Plan`] (every value fixed), a [`RunRecord`] (all of that, the
 //! measurements and the evidence), a [`Comparison`] of several sides, a [`StudyRecord`] of a published
-//! experiment repeated. Crates hand each other these documents, never live objects, so
+//! experiment repeated. Crates exchange only these documents, never live objects, so
 //! a record can be reported, compared and gated a year later on another machine.
 //!
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
@@ -15,16 +14,20 @@ mod error;
 mod evidence;
 mod fact;
 mod facts;
+mod failure;
 mod foreign;
 mod histogram;
 mod identity;
 mod iolog;
+mod latency;
 mod numa;
+mod operation;
 mod origin;
 mod output;
 mod plan;
 mod priority;
 mod record;
+mod seed;
 mod source;
 mod spec;
 mod steady;
@@ -47,38 +50,42 @@ pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
     FlowPlan, LatencyTarget,
 };
-pub use error::{causes, error_line};
+pub use error::{causes, error_chain, error_line};
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
-    AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts, Layer,
-    NamedFact, TargetFacts, TargetKind, Transport, WriteCache, ZoneModel,
+    AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts,
+    FilesystemKind, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, Transport, WriteCache, ZoneModel,
 };
+pub use failure::{IoFailure, VerifyFailure};
 pub use foreign::{ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun};
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};
 pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
+pub use latency::LatencySet;
 pub use numa::{MemoryMode, MemoryPolicy};
+pub use operation::OpKind;
 pub use origin::{Origin, Sourced};
 pub use output::{
     AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, NameCounts, OutputPlan, PERCENTILES_DEFAULT, Unified,
 };
 pub use plan::{
-    Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
-    ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, OpMix,
-    Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps,
-    SyncMode, Think, Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
+    Advice, Arrivals, BlockIdentity, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DelayStart, DirectPolicy,
+    Distribution, EngineKind, ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits,
+    Locking, Memory, OpMix, Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling,
+    SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity, Think, Tolerance, UringOptions, WriteFlags, WriteSteps,
+    Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
-    CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,
-    PhaseRecord, RECORD_FORMAT, RECORD_VERSION, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
-    VerifyFailure,
+    CpuTime, DeviceCounters, DeviceDelta, JobRecord, OpRecord, Outcome, Percentile, PhaseRecord, RECORD_FORMAT,
+    RECORD_VERSION, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
 };
+pub use seed::{mix64, nth_mix64, round_seed, worker_seed};
 pub use source::{SourceAddress, SourcePlan};
-pub use spec::{FioJob, FioWord, JobSpec, SpecValue};
+pub use spec::{FioJob, FioWord, JobSpec, SpecValue, switch_of};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
 pub use study::{
     Agreement, Contrast, Durability, DurabilityKind, Impossible, PublishedFigure, PublishedRatio, RatioHere,
@@ -90,10 +97,10 @@ pub use syscalls::{
 };
 pub use time::{format_utc, parse_utc};
 pub use trace::{RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch};
-pub use usage::{QueueCounts, ThreadUsage};
+pub use usage::{ProcessorWait, QueueCounts, ThreadUsage};
 pub use usb::{
-    UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
-    UsbTransport, UsbTrouble, UsbWay,
+    ScsiState, UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport,
+    UsbRule, UsbRuleName, UsbTransport, UsbTrouble, UsbTroubleKind, UsbWay,
 };
 pub use user::UserPlan;
 pub use verify::{BlockPattern, Checksum, TrimVerify, Verify};

@@ -1,13 +1,13 @@
-//! Where a value came from, so that `explain` and the record can say so.
+//! The origin of a value, for `explain` and the record.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a value was written down.
+/// Where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum Origin {
-    /// The option table's default: nobody said anything.
+    /// The option table's default: the option is not set.
     Default,
     /// A line of a job file. `line` counts from 1.
     File {
@@ -26,7 +26,7 @@ pub enum Origin {
         /// The preset's name.
         name: String,
     },
-    /// The plan worked it out; the reason says from what.
+    /// The plan derived it; the reason states from what.
     Derived {
         /// One sentence.
         reason: String,
@@ -50,7 +50,7 @@ impl fmt::Display for Origin {
 pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// Who said so.
+    /// Where it was set.
     pub origin: Origin,
 }
 

@@ -1,22 +1,22 @@
-//! What a job says about its own reporting, in fio's words: how its workers are put together, which
+//! A job's settings for its own reporting, in fio's terms: how its workers are grouped, which
 //! latencies get percentiles, which logs are written.
 //!
-//! None of it changes the I/O or what is counted, but that results of each worker are kept apart when
-//! they are wanted, and that logs are written while the job runs.
+//! None of them changes the I/O or what is counted, except that results are kept per worker if set, and that logs are
+//! written while the job runs.
 
 use serde::{Deserialize, Serialize};
 
-/// The percentiles that fio reports when nobody asks for others.
+/// The percentiles that fio reports by default.
 pub const PERCENTILES_DEFAULT: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 /// The span over which fio averages bandwidth and IOPS for their minimum, maximum and deviation.
 pub const AVERAGE_NS_DEFAULT: u64 = 500_000_000;
 
-/// How a job wants to be reported.
+/// How a job is reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OutputPlan {
-    /// What is one result.
+    /// What is reported as one result.
     pub grouping: Grouping,
     /// A reporting group begins with this job, even without a stonewall.
     pub new_group: bool,
@@ -48,7 +48,7 @@ pub struct OutputPlan {
     /// Each I/O is printed when it is issued and when it is complete (`--debug=io`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shows_ios: bool,
-    /// Each random place is printed when it is used (`--debug=random`).
+    /// Each random offset is printed when it is used (`--debug=random`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shows_draws: bool,
     /// Each block is printed when it is filled to be verified and when it is compared (`--debug=verify`).
@@ -57,26 +57,25 @@ pub struct OutputPlan {
     /// Opening and closing of files is printed, and which file each I/O goes to (`--debug=file`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shows_files: bool,
-    /// What fio's outputs count for names that are made, asked for or removed, instead of them; a record counts each as
-    /// one I/O of one byte.
+    /// What fio's outputs count for metadata operations; a record counts each as one I/O of one byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<NameCounts>,
 }
 
-/// What fio counts of an engine on names: I/Os of a size, of which the first to each file does something to its name, and
-/// the others do nothing.
+/// How fio counts metadata operations: as I/Os of a size, of which the first to each file executes the operation and the
+/// others do nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameCounts {
-    /// So many names, those of a pass, …
+    /// This number of operations, one pass, …
     pub names: u64,
-    /// … are counted as so many I/Os, …
+    /// … is counted as this number of I/Os, …
     pub ios: u64,
-    /// … of so many bytes each. None of them is transferred.
+    /// … of this size in bytes each. No data is transferred.
     pub block_bytes: u64,
 }
 
 impl NameCounts {
-    /// What `names` names are counted as: I/Os, and bytes.
+    /// Returns the I/Os and bytes that `names` operations are counted as.
     pub fn of(self, names: u64) -> (u64, u64) {
         let ios = u128::from(names) * u128::from(self.ios) / u128::from(self.names.max(1));
         let whole = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
@@ -111,7 +110,7 @@ impl Default for OutputPlan {
 }
 
 impl OutputPlan {
-    /// True if nothing was asked for: such a plan is left out of records.
+    /// Returns true if nothing is set: records omit such a plan.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -129,7 +128,7 @@ pub enum Grouping {
     /// A job with all its workers.
     #[default]
     Job,
-    /// Each worker: its results are kept beside those of its job.
+    /// Each worker: its results are kept in addition to those of its job.
     Worker,
     /// All jobs of a reporting group.
     Group,
@@ -160,12 +159,12 @@ pub struct LogPlan {
     pub lat: Option<String>,
     /// Prefix of the log of histograms: `PREFIX_clat_hist.N.log`.
     pub hist: Option<String>,
-    /// Where what is issued is written down, to be replayed.
+    /// The file to which each issued I/O is logged, for a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iolog: Option<String>,
-    /// Rows are averages over so many nanoseconds; 0: a row an I/O.
+    /// Rows are averages over this time, in nanoseconds; 0: one row per I/O.
     pub average_ns: u64,
-    /// A row of histograms every so many nanoseconds.
+    /// Interval of the histogram log, in nanoseconds.
     pub hist_ns: u64,
     /// How often neighbouring buckets of a histogram are joined, 0 to 6.
     pub hist_coarseness: u8,
@@ -174,19 +173,19 @@ pub struct LogPlan {
     /// The last column is each I/O's priority as the kernel's number, not whether its class is real time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_priority: bool,
-    /// When each I/O was issued is a column, behind all others.
+    /// The last column is the time at which each I/O was issued.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_issue_time: bool,
-    /// What of a span is written.
+    /// Which values of a span are written.
     pub window: LogWindow,
     /// Times are of the day, in milliseconds since 1970, not since the job began.
     pub has_unix_time: bool,
     /// All workers of a job write to the same files; otherwise each has files of its own.
     pub is_shared: bool,
-    /// They are stored compressed, as fio does it, under names that end with `.fz`.
+    /// They are compressed in fio's format; their names end with `.fz`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_compressed: bool,
-    /// Kinds that are not written though their prefix is there: of latencies that the job leaves out.
+    /// Kinds that are not written although their prefix is set: of latencies that the job disables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LogKind>,
 }
@@ -197,7 +196,7 @@ impl LogPlan {
         self.bw.is_none() && self.iops.is_none() && self.lat.is_none() && self.hist.is_none()
     }
 
-    /// The file of a kind of log; `None`: there is none of it. `worker` is the worker's number over the whole run,
+    /// Returns the file of a kind of log; `None` if it is not written. `worker` is the worker's number over the whole run,
     /// from 1.
     pub fn file(&self, kind: LogKind, worker: u32) -> Option<String> {
         let prefix = match kind {
@@ -212,7 +211,7 @@ impl LogPlan {
         Some(format!("{prefix}_{}{number}.log{packed}", kind.word()))
     }
 
-    /// Whether a kind of log is stored compressed. Histograms stay text: fio stores none.
+    /// Returns whether a kind of log is compressed. Histograms stay text, as in fio.
     pub fn is_packed(&self, kind: LogKind) -> bool {
         self.is_compressed && kind != LogKind::Histogram
     }
@@ -226,9 +225,9 @@ pub enum LogKind {
     Bw,
     /// I/Os a second.
     Iops,
-    /// Time to hand an I/O over.
+    /// Submission latency.
     Slat,
-    /// Time to its completion.
+    /// Completion latency.
     Clat,
     /// Both together.
     Lat,
@@ -241,7 +240,7 @@ impl LogKind {
     pub const ALL: [LogKind; 6] =
         [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat, LogKind::Histogram];
 
-    /// The word of fio's in the names of its files.
+    /// Returns fio's word in the names of the files.
     pub fn word(self) -> &'static str {
         match self {
             LogKind::Bw => "bw",
@@ -254,7 +253,7 @@ impl LogKind {
     }
 }
 
-/// What an averaged log says of each span.
+/// The values of a span in an averaged log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogWindow {
@@ -263,6 +262,6 @@ pub enum LogWindow {
     Mean,
     /// The largest value.
     Max,
-    /// The mean, and the largest value in a column behind it.
+    /// The mean, and the largest value in the next column.
     Both,
 }

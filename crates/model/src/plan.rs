@@ -1,4 +1,4 @@
-//! What will be done: nothing optional that the run would have to guess, everything in bytes,
+//! The plan of a run: without optional values that the run would have to guess, with all values in bytes,
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
@@ -7,12 +7,14 @@ use crate::{
     UserPlan, Verify, ZonePlan,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 mod content;
 mod durability;
 mod engine;
 mod files;
 mod handling;
+mod invariants;
 mod pace;
 mod pattern;
 mod programs;
@@ -21,7 +23,7 @@ mod tolerance;
 pub use content::{Content, ContentKind};
 pub use durability::{DirectPolicy, Flush, RangeSync, SyncMode, WriteFlags};
 pub use engine::{EngineKind, SimulatedDevice, UringOptions};
-pub use files::{FilePlan, FileSelection, Prepare};
+pub use files::{BlockIdentity, FilePlan, FileSelection, Prepare, TargetIdentity};
 pub use handling::{Advice, CpuLoad, Guard, Handling, Locking, Memory, StatCall};
 pub use pace::{Arrivals, Pace, Think};
 pub use pattern::{BlockSizes, Distribution, OpMix, Order, Pattern, Steps, WriteSteps, Zones};
@@ -29,22 +31,26 @@ pub use programs::{CommandPlan, ExecPlan};
 use tolerance::is_full;
 pub use tolerance::{IgnoredError, Tolerance};
 
-/// Everything that a run does, in order.
+/// Everything that a run executes, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Jobs in the order of the job file. Jobs of equal [`JobPlan::phase`] run at the same time.
     pub jobs: Vec<JobPlan>,
-    /// How long the disks are watched idle before each phase, in nanoseconds, so that others' I/O
-    /// can be told from ours. 0: not at all.
+    /// Duration of the idle baseline before each phase, in nanoseconds: the I/O of other programs in it is
+    /// distinguished from ours. 0: no baseline.
     pub idle_baseline_ns: u64,
-    /// Checks whose contradiction the user accepts: such a phase is suspect, and its figures stand.
+    /// Checks whose contradiction the user accepts: such a phase is suspect instead of contradicted.
     #[serde(default)]
     pub accepted_checks: Vec<String>,
     /// Sentences for the user: what was chosen for them and why.
     pub notes: Vec<String>,
+    /// The identities of existing targets at planning time, by [`FilePlan::path`]. They are valid only on this machine
+    /// and are not kept in records.
+    #[serde(skip)]
+    pub identities: BTreeMap<String, TargetIdentity>,
 }
 
-/// One job: `workers` threads that do the same to the same files.
+/// One job: `workers` threads with the same workload on the same files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobPlan {
     /// The job's name.
@@ -57,32 +63,32 @@ pub struct JobPlan {
     pub workers: u32,
     /// The files, shared by all workers.
     pub files: Vec<FilePlan>,
-    /// Directories that stand in the names of its new files and do not exist: made before the files, with mode 0700, for
-    /// whoever makes those. They stay. Sorted, so that each stands behind the one that it is in.
+    /// Missing directories in the paths of its new files. They are created before the files, with mode 0700, by the
+    /// user that creates the files, and are not removed. Sorted, so that each follows its parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<String>,
     /// Which file the next I/O goes to.
     pub file_selection: FileSelection,
-    /// I/Os to a file before the next one is chosen, unless its pass is over before; 0: one.
+    /// I/Os to a file before the next file is chosen, unless its pass ends earlier; 0: one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ios_per_file: u32,
-    /// How many of them are in use at a time: the next one begins when a pass over one of them is over. 0: all.
+    /// Number of files in use at a time: the next file begins when the pass over one of them ends. 0: all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files_at_a_time: u32,
     /// Which operations, where.
     pub pattern: Pattern,
-    /// How the files' zones are used, if they are written by the rules of zoned devices.
+    /// How the files' zones are used, if the job follows zone rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<ZonePlan>,
     /// Queue depth and batches.
     pub queue: Queue,
     /// When it ends.
     pub limits: Limits,
-    /// Rounds before the measured part, until it is steady; `None`: measured at once. Jobs of a phase
-    /// all say the same.
+    /// Rounds before the measured part, until it is steady; `None`: measured at once. Equal for all jobs of
+    /// a phase.
     #[serde(default)]
     pub steady_state: Option<SteadyPlan>,
-    /// Past the page cache, or not.
+    /// Whether the page cache is bypassed.
     pub direct: DirectPolicy,
     /// The open flags that make each write durable.
     pub sync: SyncMode,
@@ -96,10 +102,10 @@ pub struct JobPlan {
     pub think: Option<Think>,
     /// What is written.
     pub content: Content,
-    /// What is written, if it is fetched instead of made; `content` says nothing then.
+    /// The source of the bytes to write, if they are fetched instead of generated; `content` is then unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePlan>,
-    /// The log that says what is done and when; pattern, sizes and limits then only sum it up.
+    /// The log to replay; pattern, sizes and limits then only summarise it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Box<ReplayPlan>>,
     /// The program that does the I/O; the engine is then [`EngineKind::Command`].
@@ -111,35 +117,35 @@ pub struct JobPlan {
     /// The load of `cpuio`; `None` for every other engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_load: Option<CpuLoad>,
-    /// What ends the job as failed.
+    /// The limits whose violation fails the job.
     #[serde(default, skip_serializing_if = "Guard::is_none")]
     pub guard: Guard,
-    /// What steers it while it runs.
+    /// How it is controlled while it runs.
     #[serde(default, skip_serializing_if = "Control::is_none")]
     pub control: Control,
     /// Whether what was written is read back and compared.
     pub verify: Option<Verify>,
-    /// io_uring's own choices; other engines ignore them.
+    /// Settings of io_uring; other engines ignore them.
     pub uring: UringOptions,
-    /// The model behind `engine = simulated`; `None` for every other engine.
+    /// The model of `engine = simulated`; `None` for every other engine.
     pub simulated: Option<SimulatedDevice>,
     /// Processors the workers are pinned to, round robin; empty: not pinned.
     pub cpus: Vec<u32>,
     /// Nice value, −20 to 19; `None`: left as it is.
     pub nice: Option<i32>,
-    /// What else is said about processors and the order of I/O.
+    /// Further settings of processors and of the order of I/O.
     #[serde(default, skip_serializing_if = "Scheduling::is_default")]
     pub scheduling: Scheduling,
     /// Where the workers' memory comes from; `None`: left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_policy: Option<MemoryPolicy>,
-    /// Whom the workers act as, and who makes and opens the files; `None`: who runs the program.
+    /// The user as which the workers act, and as which files are created and opened; `None`: the user of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserPlan>,
     /// Shares of the I/Os with priorities of their own, in the order in which they are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityShare>,
-    /// How files and memory are handled, where somebody said so.
+    /// How files and memory are handled.
     #[serde(default, skip_serializing_if = "Handling::is_default")]
     pub handling: Handling,
     /// Drop the files' cached pages before the measured part.
@@ -151,15 +157,18 @@ pub struct JobPlan {
     pub seed: u64,
     /// Alignment of the I/O buffers' addresses, in bytes; a power of two.
     pub buffer_alignment_bytes: u32,
-    /// How far behind an aligned address each I/O buffer begins, in bytes: deliberately misaligned.
+    /// Alignment that direct I/O requires of offsets and lengths on every file, in bytes; 1: none.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub offset_alignment_bytes: u32,
+    /// Distance of each I/O buffer from an aligned address, in bytes: deliberately misaligned.
     #[serde(default)]
     pub buffer_offset_bytes: u32,
     /// Go on after a failed I/O (counting it) instead of ending the job at the first.
     pub continue_on_error: bool,
-    /// After which failed I/Os it goes on, if not after all.
+    /// The failed I/Os after which it continues, if not after all.
     #[serde(default, skip_serializing_if = "Tolerance::is_none")]
     pub tolerance: Tolerance,
-    /// How the job wants to be reported.
+    /// How the job is reported.
     #[serde(default, skip_serializing_if = "OutputPlan::is_default")]
     pub output: OutputPlan,
     /// Record every system call of the workers in the measured part.
@@ -173,9 +182,8 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
-    /// What a job is before anything is said of it: one worker that reads blocks of 4 KiB at random, each once, one
-    /// at a time, for `io_bytes` on no file yet. For jobs that are made without options: the ruler's, and those of
-    /// tests.
+    /// Returns a job with default settings: one worker that reads random blocks of 4 KiB, each once, at depth 1, for
+    /// `io_bytes`, without files. For jobs that are created without options: those of the ruler and of tests.
     pub fn plain(engine: EngineKind, io_bytes: u64) -> Self {
         let sizes = BlockSizes::Fixed(4096);
         Self {
@@ -213,6 +221,7 @@ impl JobPlan {
                 is_time_based: false,
                 ramp_ns: 0,
                 start_delay_ns: 0,
+                delays_from: DelayStart::Phase,
             },
             steady_state: None,
             direct: DirectPolicy::Off,
@@ -251,6 +260,7 @@ impl JobPlan {
             pre_read: false,
             seed: 1,
             buffer_alignment_bytes: 4096,
+            offset_alignment_bytes: 1,
             buffer_offset_bytes: 0,
             continue_on_error: false,
             tolerance: Tolerance::default(),
@@ -261,8 +271,8 @@ impl JobPlan {
         }
     }
 
-    /// True if the job changes its files: what exists must then be named, and is opened for writing. `falloc`
-    /// allocates whatever the operation is called.
+    /// Returns true if the job changes its files: existing ones must then be named, and are opened for writing. `falloc`
+    /// allocates with every operation.
     pub fn modifies_files(&self) -> bool {
         let is_offline = self.verify.as_ref().is_some_and(|verify| verify.is_offline);
         let writes = match &self.replay {
@@ -272,8 +282,8 @@ impl JobPlan {
         self.engine == EngineKind::Falloc || writes
     }
 
-    /// Those of the job's failed I/Os that it was not told to ignore: the run fails for them. A write that was short is
-    /// ignored if space ran out; it may be short for other reasons, which only the next write says.
+    /// Returns the failed I/Os that the job is not set to ignore: they fail the run. A short write is ignored if space
+    /// ran out; it may be short for other reasons, which only the next write shows.
     pub fn unexpected<'a>(&'a self, failures: &'a [IoFailure]) -> impl Iterator<Item = &'a IoFailure> {
         let is_explained = failures.iter().any(|failure| failure.op == OpKind::Write && is_full(failure.errno));
         failures
@@ -281,29 +291,29 @@ impl JobPlan {
             .filter(move |failure| !self.ignores(failure.op, failure.errno) || (failure.errno == 0 && !is_explained))
     }
 
-    /// True if the job was told beforehand to ignore this failure: it is counted and told of, and the run does not
-    /// fail for it. An `errno` of 0 is a transfer that was short; see [`JobPlan::unexpected`].
+    /// Returns true if the job is set to ignore this failure: it is counted and reported, but does not fail the run. An
+    /// `errno` of 0 is a short transfer; see [`JobPlan::unexpected`].
     pub fn ignores(&self, op: OpKind, errno: i32) -> bool {
         let op = if op == OpKind::Read { OpKind::Read } else { OpKind::Write };
-        // What is written when space runs out is short before it fails.
+        // When space runs out, the last write is short before the next one fails.
         self.tolerance.ignored.iter().any(|ignored| {
             ignored.op == op && (ignored.errno == errno || op == OpKind::Write && errno == 0 && is_full(ignored.errno))
         })
     }
 
-    /// True if this failure is the end that the job waits for: nothing is free. A write that was short is not: what
-    /// shortened it, the next one says.
+    /// Returns true if this failure is the intended end of the job: no space is left. A short write is not: the next
+    /// write shows its reason.
     pub fn is_ended_by(&self, op: OpKind, errno: i32) -> bool {
         self.tolerance.ends_when_full && op == OpKind::Write && is_full(errno)
     }
 
-    /// True if the job goes on after this failure. An `errno` of 0 is a transfer that was short.
+    /// Returns true if the job continues after this failure. An `errno` of 0 is a short transfer.
     pub fn goes_on_after(&self, op: OpKind, errno: i32) -> bool {
         let is_in_general = if op == OpKind::Read { self.tolerance.reads } else { self.tolerance.writes };
         self.continue_on_error || is_in_general || self.ignores(op, errno)
     }
 
-    /// True if the job was told to go on after some failed I/Os at least; that it fills until nothing is free is not that.
+    /// Returns true if the job is set to continue after some failed I/Os; filling until no space is left does not count.
     pub fn goes_on_after_some(&self) -> bool {
         let Tolerance { reads, writes, ignored, ends_when_full } = &self.tolerance;
         let mut others =
@@ -311,24 +321,24 @@ impl JobPlan {
         self.continue_on_error || *reads || *writes || others.next().is_some()
     }
 
-    /// Where a worker keeps how far it came (`verify_state_save`): fio's name for it.
+    /// Returns the file of a worker's verify state (`verify_state_save`), named as in fio.
     pub fn verify_state_file(&self, worker: u32) -> String {
-        // A job's name holds no slash (the plan refuses it).
+        // A job's name contains no slash (the planner refuses it).
         format!("local-{}-{worker}-verify.state", self.name)
     }
 
-    /// True if the job does I/O that is measured: it does not only make files, nor run or burn beside others.
+    /// Returns true if the job has I/O that is measured: it does not only create files, run a program or burn CPU time.
     pub fn is_measured(&self) -> bool {
         self.engine.does_io() && !self.handling.creates_only
     }
 
-    /// True if each I/O has a moment at which it is due, so that latency counts from then.
+    /// Returns true if each I/O has a due time, from which latency is measured.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)
     }
 }
 
-/// How workers stand to the processors, to other programs' I/O and to each other.
+/// Processor affinity, I/O priority, and how workers end each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduling {
     /// Each worker may run on all of [`JobPlan::cpus`], instead of on one of them.
@@ -347,26 +357,29 @@ pub struct Scheduling {
     /// When a worker of this job fails, all others of the phase are ended.
     #[serde(default)]
     pub ends_others_on_error: bool,
-    /// The run ends with this job's phase: those behind it do not begin.
+    /// The job's phase begins even if an earlier phase failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub starts_after_failure: bool,
+    /// The run ends with this job's phase: later phases do not begin.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_run: bool,
 }
 
 impl Scheduling {
-    /// True if nothing is said.
+    /// Returns true if nothing is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One option's final value and who said so.
+/// One option's final value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanValue {
     /// The option's name.
     pub name: String,
     /// Its value in canonical text.
     pub value: String,
-    /// Who said so.
+    /// Where it was set.
     pub origin: Origin,
 }
 
@@ -375,18 +388,17 @@ pub struct PlanValue {
 pub struct Queue {
     /// I/Os that each worker keeps in flight; 1 for engines that block.
     pub depth: u32,
-    /// I/Os handed over in one submission; `None`: the engine adapts it to the device's latency so
+    /// I/Os per submission; `None`: the engine adapts it to the device's latency so
     /// that batching does not lengthen it.
     pub submit_batch: Option<u32>,
-    /// Completions waited for at least, when the queue is full.
+    /// Minimum number of completions to wait for when the queue is full.
     pub complete_min: u32,
-    /// Completions taken at most in one go; 0: all that are there.
+    /// Maximum number of completions reaped at once; 0: all available.
     pub complete_max: u32,
-    /// Once the queue is full, nothing is issued until so few are in flight; 0: at once.
+    /// Once the queue is full, nothing is issued until this number is in flight; 0: at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub low: u32,
-    /// An I/O that touches what one in flight writes or trims, and one that writes or trims what one in flight
-    /// touches, waits for it.
+    /// An I/O waits for one in flight that overlaps it, if one of the two writes or trims.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serializes_overlap: bool,
 }
@@ -394,12 +406,12 @@ pub struct Queue {
 /// When a job ends: at the first of the limits that are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes each worker transfers in a loop. What is left of one for no whole I/O is transferred in the next, and what is
-    /// left of all of several is rounded up to a whole one.
+    /// Bytes that each worker transfers in a loop. A remainder that is less than one I/O is transferred in the next loop;
+    /// the remainder of all loops is rounded up to a whole I/O.
     pub io_bytes: u64,
-    /// How often that is done.
+    /// Number of loops.
     pub loops: u64,
-    /// I/Os each worker issues at most, in all loops together.
+    /// Maximum number of I/Os of each worker, in all loops together.
     pub io_count: Option<u64>,
     /// Measured time, ramp excluded.
     pub runtime_ns: Option<u64>,
@@ -407,11 +419,35 @@ pub struct Limits {
     pub is_time_based: bool,
     /// Time before the measured part: I/O is done but not recorded.
     pub ramp_ns: u64,
-    /// Wait before the first I/O of the phase.
+    /// Wait before the job's first I/O.
     pub start_delay_ns: u64,
+    /// What the wait counts from.
+    #[serde(default)]
+    pub delays_from: DelayStart,
 }
 
-/// True for what is left out of a record.
+/// What the wait before a job's first I/O counts from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayStart {
+    /// The start of the job's phase.
+    #[default]
+    Phase,
+    /// The start of the run's first phase: the job waits only for what is left of it.
+    Run,
+}
+
+/// The alignment in records of earlier versions.
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+/// Returns true for a value that records omit.
 pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }

@@ -6,7 +6,7 @@ use crate::{LatencySet, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An I/O priority, as the kernel knows it.
+/// An I/O priority of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct IoPriority {
     /// 1 real time, 2 best effort, 3 idle; 0: that of the thread.
@@ -27,7 +27,7 @@ impl IoPriority {
     /// Real time, the highest class.
     pub const REAL_TIME: u8 = 1;
 
-    /// The number that the kernel takes: class from bit 13 on, hint from bit 3 on, level.
+    /// Returns the kernel's encoding: class from bit 13 on, hint from bit 3 on, level.
     pub fn value(self) -> u16 {
         u16::from(self.class & 7) << 13 | (self.hint & 0x3ff) << 3 | u16::from(self.level & 7)
     }
@@ -49,19 +49,19 @@ pub struct PriorityShare {
     /// Only those of this size, in bytes; `None`: of any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_bytes: Option<u32>,
-    /// How many of them, 1 to 100. Shares of one kind and size are at most 100 together; what is left has the
+    /// The share in percent, 1 to 100. Shares of one kind and size are at most 100 together; the remaining I/Os have the
     /// priority of the thread.
     pub percent: u8,
-    /// What they have.
+    /// Their priority.
     pub priority: IoPriority,
 }
 
 /// The I/Os of one kind that had one priority.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PriorityRecord {
-    /// Which. That of the thread is 0/0 where the job says none.
+    /// Which priority. That of the thread is 0/0 if the job sets none.
     pub priority: IoPriority,
-    /// Their latencies; the submission is not told apart.
+    /// Their total latencies; submission latencies are not recorded by priority.
     pub latency: LatencySet,
 }
 

@@ -1,16 +1,16 @@
-//! What was measured, with everything needed to judge it later and elsewhere.
+//! The record of a run: what was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan,
-    PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict, ZoneUse,
+    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, IoFailure, JobSpec,
+    LatencySet, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage,
+    TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The value of [`RunRecord::format`].
 pub const RECORD_FORMAT: &str = "trueio-record";
-/// The version written today. A later version reads every earlier one, and [`RunRecord::upgrade`] says
-/// what the words of an earlier one are called now.
+/// The version written today. A later version reads every earlier one, and [`RunRecord::upgrade`] converts the words of
+/// an earlier one.
 ///
 /// 2: the engine that calls `pread` and `pwrite` is named `psync`, as in fio; version 1 named it `sync`.
 pub const RECORD_VERSION: u32 = 2;
@@ -26,10 +26,10 @@ pub struct RunRecord {
     pub id: String,
     /// When the run began: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
-    /// The same in milliseconds; 0 in records that do not know.
+    /// The same in milliseconds; 0 in records of earlier versions.
     #[serde(default)]
     pub started_unix_ms: u64,
-    /// The same for people: `2026-11-20T20:28:32Z`.
+    /// The same as text: `2026-11-20T20:28:32Z`.
     pub started_at: String,
     /// What kind of run: `baseline`, `run`, …
     pub kind: String,
@@ -37,24 +37,24 @@ pub struct RunRecord {
     pub command: Vec<String>,
     /// The program.
     pub tool: ToolFacts,
-    /// What was asked.
+    /// The jobs as specified.
     pub spec: Vec<JobSpec>,
-    /// What was done.
+    /// The plan that was run.
     pub plan: Plan,
-    /// What it was done to.
+    /// The targets.
     pub targets: Vec<TargetFacts>,
     /// The machine.
     pub environment: Environment,
-    /// What the tool itself costs here.
+    /// The cost of the tool itself on this machine.
     pub ruler: Ruler,
-    /// The measured phases, in order. A run that was interrupted has those until then.
+    /// The measured phases, in order. An interrupted run has those before the interruption.
     pub phases: Vec<PhaseRecord>,
     /// How it ended.
     pub outcome: Outcome,
 }
 
 impl RunRecord {
-    /// Says everything in the words of today's version. Who reads a record calls this first.
+    /// Converts the record to today's version. Call this first after reading a record.
     pub fn upgrade(&mut self) {
         if self.version < 2 {
             let is_engine_sync = |name: &str, value: &str| name == "ioengine" && value == "sync";
@@ -76,7 +76,7 @@ impl RunRecord {
     }
 }
 
-/// The program that made the record.
+/// The program that wrote the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolFacts {
     /// `trueio`.
@@ -105,7 +105,7 @@ pub enum Outcome {
     },
 }
 
-/// The ruler's own marks: what the tool costs on this machine, now.
+/// The resolution and cost of the tool itself on this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ruler {
     /// The clock used for latencies: `tsc`, `cntvct`, `clock_gettime`.
@@ -116,11 +116,11 @@ pub struct Ruler {
     pub clock_resolution_ns: f64,
     /// CPU time per I/O of the `null` engine at depth 1, in nanoseconds: everything the tool adds.
     pub null_cpu_ns_per_io: f64,
-    /// Median latency that the `null` engine reports: nothing shorter can be told apart.
+    /// Median latency that the `null` engine reports: shorter latencies cannot be distinguished.
     pub null_latency_ns_p50: u64,
 }
 
-/// A span of CPU time, in nanoseconds, of the whole process with its kernel helpers.
+/// CPU time of the whole process with its kernel helpers, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// In user mode.
@@ -143,30 +143,30 @@ pub struct PhaseRecord {
     pub name: String,
     /// When its measured part began, in nanoseconds since the run began.
     pub begin_ns: u64,
-    /// How long its measured part took, ramp excluded, in nanoseconds.
+    /// Duration of its measured part without the ramp, in nanoseconds.
     pub elapsed_ns: u64,
     /// CPU time of the process tree in the measured part (io-wq and SQPOLL threads included).
     pub cpu: CpuTime,
-    /// CPU time that the workers' threads account for themselves.
+    /// CPU time of the workers' threads.
     pub worker_cpu: CpuTime,
     /// The rounds before the measured part, if the job sets a steady state.
     #[serde(default)]
     pub steady_state: Option<SteadyState>,
     /// The jobs' results.
     pub jobs: Vec<JobRecord>,
-    /// What the disks under the targets counted.
+    /// The counters of the targets' disks.
     pub devices: Vec<DeviceDelta>,
     /// The targets' pages in the page cache: (path, before, after).
     pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
-    /// What block requests traced in samples say. Absent where evidence was not asked for.
+    /// The block requests that were traced in samples. Absent if evidence was off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRecord>,
-    /// What system calls the workers made. Absent where that was not asked for.
+    /// The system calls that the workers made. Absent if tracing was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syscalls: Option<SyscallTrace>,
-    /// What the checks say together.
+    /// The verdict of all checks together.
     pub verdict: Verdict,
-    /// How far the evidence reaches.
+    /// The evidence level.
     pub level: EvidenceLevel,
     /// Each check's finding.
     pub checks: Vec<Check>,
@@ -179,16 +179,16 @@ pub struct PhaseRecord {
 pub struct JobRecord {
     /// The job's name.
     pub name: String,
-    /// Figures of each kind of operation that was asked for.
+    /// Figures of each kind of operation of the job.
     pub ops: Vec<OpRecord>,
-    /// One row every 100 ms (longer rows in runs of hours; each says its span), oldest first.
+    /// The time series, one interval per 100 ms (longer intervals in runs of hours; each has its length), oldest first.
     pub series: Vec<SeriesRow>,
     /// Longest worker's measured time, in nanoseconds.
     pub elapsed_ns: u64,
     /// Mean I/Os in flight over the measured time, all workers together; `None` for engines whose
     /// worker blocks (there it is the number of workers).
     pub achieved_depth: Option<f64>,
-    /// How late a paced I/O was handed over although a slot was free; empty without a pace.
+    /// How late a paced I/O was submitted although a slot was free; empty without a pace.
     pub pacing_lateness: Histogram,
     /// I/Os that were due but not issued when the job ended (open loop only).
     pub backlog_count: u64,
@@ -200,59 +200,34 @@ pub struct JobRecord {
     pub verified_block_count: u64,
     /// How many of them differed.
     pub verify_failure_count: u64,
-    /// What was read back to be compared, which is no part of `ops`; only of a job that read something back.
+    /// The reads of verification, which are not included in `ops`; only for a job that read something back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBack>,
-    /// How long the job waited for the bytes that it was to write, and took them, in nanoseconds; only
-    /// of a job with a `source`. It is part of the measured time and of no I/O's latency.
+    /// Time for which the job waited for the bytes to write and received them, in nanoseconds; only
+    /// for a job with a `source`. It is part of the measured time but of no I/O's latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_wait_ns: Option<u64>,
-    /// What the engine noticed, one sentence each (`registered buffers refused: …`).
+    /// Notes of the engine, one sentence each (`registered buffers refused: …`).
     pub engine_notes: Vec<String>,
-    /// What the workers' threads used in the measured part.
+    /// Resource use of the workers' threads in the measured part.
     #[serde(default)]
     pub threads: ThreadUsage,
-    /// How deep the queue was, and the batches; `None` for engines whose worker blocks, and in records
-    /// that do not know.
+    /// Queue depths and batches; `None` for engines whose worker blocks, and in records
+    /// of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueCounts>,
     /// The search for a queue depth of each worker, if the job had a latency target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depth_searches: Vec<DepthSearch>,
-    /// How steady the job became, if that was to end it; jobs that are judged together all say the same.
+    /// The evaluation of the job's steady-state criterion, if it has one; jobs of one group have equal ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionRecord>,
-    /// What the job did with zones, if it wrote them by their rules.
+    /// The job's operations on zones, if it followed zone rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<ZoneUse>,
-    /// The same of each worker by itself, where [`Grouping::Worker`](crate::Grouping) asked for it.
+    /// The results of each worker, if [`Grouping::Worker`](crate::Grouping) is set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<JobRecord>,
-}
-
-/// The kinds of operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OpKind {
-    /// A read.
-    Read,
-    /// A write.
-    Write,
-    /// A trim (discard, hole punch).
-    Trim,
-    /// A sync call.
-    Sync,
-}
-
-impl fmt::Display for OpKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OpKind::Read => "read",
-            OpKind::Write => "write",
-            OpKind::Trim => "trim",
-            OpKind::Sync => "sync",
-        })
-    }
 }
 
 /// Figures of one kind of operation in the measured time.
@@ -264,7 +239,7 @@ pub struct OpRecord {
     pub io_count: u64,
     /// Bytes transferred, as the calls returned them.
     pub byte_count: u64,
-    /// How many transferred less than was asked.
+    /// How many transferred fewer bytes than requested.
     pub short_count: u64,
     /// How many failed.
     pub error_count: u64,
@@ -274,21 +249,21 @@ pub struct OpRecord {
     /// Together they are [`OpRecord::latency`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityRecord>,
-    /// Percentiles of the total latency with their intervals, for readers without a histogram's
-    /// arithmetic; those that the sample cannot support are left out. They follow from
-    /// [`LatencySet::total`], which has the last word.
+    /// Percentiles of the total latency with their intervals, for readers that do not evaluate
+    /// histograms; percentiles that the sample cannot support are omitted. They are derived from
+    /// [`LatencySet::total`], which is authoritative.
     #[serde(default)]
     pub percentiles: Vec<Percentile>,
 }
 
-/// What a job read back to compare it (`verify`), after its last write or now and then (`verify_backlog`).
+/// The reads of a job's verification, after its last write (`verify`) or in between (`verify_backlog`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadBack {
     /// The reads.
     pub reads: OpRecord,
     /// How many of them were made within the measured time.
     pub within_count: u64,
-    /// How long the pass after the measured time took, in nanoseconds: that of the slowest worker.
+    /// Duration of the pass after the measured time, in nanoseconds: that of the slowest worker.
     pub elapsed_ns: u64,
 }
 
@@ -297,7 +272,7 @@ pub struct ReadBack {
 pub struct Percentile {
     /// Which: 99.9 for p99.9.
     pub percent: f64,
-    /// The latency that so many percent do not exceed, in nanoseconds.
+    /// The latency that this percentage does not exceed, in nanoseconds.
     pub latency_ns: u64,
     /// Lower end of its 95 % order-statistic interval, in nanoseconds.
     pub low_ns: u64,
@@ -305,36 +280,13 @@ pub struct Percentile {
     pub high_ns: u64,
 }
 
-/// Latencies of one kind of operation. Every I/O is in them, none is sampled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LatencySet {
-    /// slat: handing the I/O to the kernel. Empty for engines that block: there is no such moment.
-    pub submission: Histogram,
-    /// clat: from the hand-over to the completion.
-    pub completion: Histogram,
-    /// lat: from just before the hand-over to the completion. The headline.
-    pub total: Histogram,
-    /// From the moment the I/O was due to its completion; empty without a pace.
-    pub from_intended: Histogram,
-}
-
-impl LatencySet {
-    /// Takes in another's latencies.
-    pub fn merge(&mut self, other: &Self) {
-        self.submission.merge(&other.submission);
-        self.completion.merge(&other.completion);
-        self.total.merge(&other.total);
-        self.from_intended.merge(&other.from_intended);
-    }
-}
-
-/// What most rows have of trims is left out of their text.
+/// Zeros are omitted from the text.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A row of a job's history.
+/// An interval of a job's time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// Its end, in nanoseconds since the measured part began.
@@ -359,48 +311,10 @@ pub struct SeriesRow {
     pub trim_bytes: u64,
     /// Median total latency of the row's I/Os, in nanoseconds; 0 if there were none.
     pub latency_ns_p50: u64,
-    /// 99th percentile; of several workers, the largest of theirs.
+    /// 99th percentile; with several workers, the largest of theirs.
     pub latency_ns_p99: u64,
     /// Longest.
     pub latency_ns_max: u64,
-}
-
-/// I/Os that failed in the same way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IoFailure {
-    /// Which operation.
-    pub op: OpKind,
-    /// The error number; 0 for a transfer that was short.
-    pub errno: i32,
-    /// The first one's file.
-    pub path: String,
-    /// The first one's offset, in bytes.
-    pub offset: u64,
-    /// The first one's length, in bytes.
-    pub length: u64,
-    /// The first one's buffer address.
-    pub address: u64,
-    /// What the first one returned, in bytes; only meaningful for a short transfer.
-    pub returned: u64,
-    /// How many there were.
-    pub count: u64,
-    /// What went wrong and what to do, in words.
-    pub explanation: String,
-}
-
-/// A block that did not read back as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerifyFailure {
-    /// The file.
-    pub path: String,
-    /// The block's offset, in bytes.
-    pub offset: u64,
-    /// The block's length, in bytes.
-    pub length: u64,
-    /// What was expected, in words.
-    pub expected: String,
-    /// What was found, in words.
-    pub found: String,
 }
 
 /// A disk's counters, as `/sys/block/<disk>/stat` gives them, since boot.
@@ -418,7 +332,7 @@ pub struct DeviceCounters {
     pub discard_count: u64,
     /// Bytes discarded.
     pub discard_bytes: u64,
-    /// Flush requests completed; `None` where the kernel does not count them.
+    /// Flush requests completed; `None` if the kernel does not count them.
     pub flush_count: Option<u64>,
     /// Time with at least one request in flight, in milliseconds.
     pub busy_ms: u64,
@@ -438,18 +352,18 @@ pub struct DeviceCounters {
     pub write_ms: u64,
 }
 
-/// What a disk counted in a phase.
+/// A disk's counters in a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceDelta {
     /// The disk's kernel name.
     pub disk: String,
-    /// Counted while nothing of ours ran.
+    /// The change before the phase, while none of our jobs ran.
     pub baseline: DeviceCounters,
-    /// For how long that was, in nanoseconds; 0 if not at all.
+    /// Duration of that baseline, in nanoseconds; 0 without one.
     pub baseline_ns: u64,
-    /// Counted during the measured part.
+    /// The change during the measured part.
     pub measured: DeviceCounters,
-    /// For how long, in nanoseconds.
+    /// Duration of that, in nanoseconds.
     pub measured_ns: u64,
 }
 
@@ -458,7 +372,7 @@ pub struct DeviceDelta {
 pub struct Residency {
     /// Pages cached.
     pub cached_pages: u64,
-    /// Of them not yet written; `None` where the system does not say.
+    /// Of them dirty; `None` if the system does not report it.
     pub dirty_pages: Option<u64>,
     /// Pages of the region.
     pub region_pages: u64,

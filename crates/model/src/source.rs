@@ -1,10 +1,10 @@
-//! Where a job's bytes come from, if they are fetched instead of made.
+//! The source of a job's bytes, if they are fetched instead of generated.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The port of `http` where an address names none (RFC 9110, section 4.2.1).
+/// The default port of `http` (RFC 9110, section 4.2.1).
 const HTTP_PORT: u16 = 80;
 
 /// The address of a body: `http://HOST[:PORT]/PATH`.
@@ -37,7 +37,7 @@ impl fmt::Display for SourceAddress {
 impl FromStr for SourceAddress {
     type Err = String;
 
-    /// Reads `http://HOST[:PORT]/PATH`. The error is a sentence without a full stop.
+    /// Parses `http://HOST[:PORT]/PATH`. The error is a sentence without a full stop.
     fn from_str(text: &str) -> Result<Self, String> {
         let Some(rest) = text.strip_prefix("http://") else {
             return Err(match text.split_once("://") {
@@ -47,7 +47,7 @@ impl FromStr for SourceAddress {
                 None => "an address begins with `http://`".to_owned(),
             });
         };
-        // What stands here goes into the request's first lines: nothing that could end one.
+        // This text becomes part of the request's first lines, so it must not contain a line end.
         if let Some(bad) = text.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(format!("{bad:?} cannot stand in an address; write it as %XX"));
         }
@@ -57,7 +57,7 @@ impl FromStr for SourceAddress {
             None => (rest, "/"),
         };
         if path.contains('#') || authority.contains('#') {
-            return Err("a part behind `#` is never sent".to_owned());
+            return Err("the part after `#` is never sent".to_owned());
         }
         if authority.contains('@') {
             return Err("names and passwords are not sent".to_owned());
@@ -98,14 +98,14 @@ impl FromStr for SourceAddress {
 /// A body that is fetched and written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcePlan {
-    /// Where it is.
+    /// Its address.
     pub address: SourceAddress,
-    /// Its length, in bytes; the server must say the same when the job begins.
+    /// Its length, in bytes; the server must report the same when the job begins.
     pub length_bytes: u64,
-    /// So many of its bytes are written as the job writes; the rest, less than one unit of direct I/O, goes
-    /// through the page cache. Equal to the length where the job writes through the page cache anyway.
+    /// The bytes that are written with the job's own writes; the rest, less than one unit of direct I/O, goes
+    /// through the page cache. Equal to the length if the job writes through the page cache.
     pub direct_bytes: u64,
-    /// Whether it is fetched a second time at the end and compared with what the file holds.
+    /// Whether it is fetched again at the end and compared with the content of the file.
     pub is_verified: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What was asked: options by name, each with its origin, before any of it is resolved.
+//! The specification of a job: options by name, each with its origin, before planning.
 
 use crate::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One option's value as it was asked for.
+/// One option's value as given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecValue {
     /// The value in the option table's canonical text (`"4k"`, `"randread"`, `"true"`). The table's
@@ -14,24 +14,24 @@ pub struct SpecValue {
     pub origin: Origin,
 }
 
-/// One job as it was asked for: every option is optional, each carries its origin.
+/// One job as specified: every option is optional, each has its origin.
 ///
-/// Keys are the names of the option table in `trueio-job`; that table is the one list of what may
-/// stand here, so this document has no fields of its own to fall out of step with it.
+/// Keys are the names of the option table in `trueio-job`. That table is the only list of options, so this document has
+/// no fields of its own that could differ from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// The job's name: the key of its `[job.NAME]` table.
     pub name: String,
     /// Option name to value.
     pub options: BTreeMap<String, SpecValue>,
-    /// What fio's language said, if the job was written in it.
+    /// The job in fio's terms, if it was written in fio's language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<Box<FioJob>>,
 }
 
-/// A job as fio sees it: fio counts each clone of `numjobs` as a job, and reports jobs in groups.
+/// A job in fio's terms: fio counts each clone of `numjobs` as a job, and reports jobs in groups.
 ///
-/// [`JobSpec::name`] is ours and stands once in a run; `name` here is fio's and may stand often.
+/// [`JobSpec::name`] is unique in a run; `name` here is fio's and may occur several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FioJob {
     /// fio's name of the job; its clones share it.
@@ -58,21 +58,34 @@ pub struct FioWord {
     pub name: String,
     /// The text as typed.
     pub text: String,
-    /// Whether it stood in `[global]`, or before the first `--name`.
+    /// Whether it was given in `[global]`, or before the first `--name`.
     pub is_global: bool,
     /// Where it was written.
     pub origin: Origin,
 }
 
+/// Reads the value of a switch of fio's language: nothing is on, and of whole numbers all but 0 are; `None`: it is
+/// neither. Source: `check_int` in parse.c of fio 3.42.
+pub fn switch_of(text: &str) -> Option<bool> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let number = match digits {
+        _ if text.is_empty() => return Some(true),
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.ok().map(|number| number != 0)
+}
+
 impl FioJob {
-    /// What was said last about an option, by fio's first name of it: the job's own word over a global one.
-    pub fn said(&self, name: &str) -> Option<&FioWord> {
+    /// Returns the effective setting of an option, by fio's first name of it: the job's last one, otherwise the last global
+    /// one.
+    pub fn word(&self, name: &str) -> Option<&FioWord> {
         self.given.iter().rev().find(|word| word.name == name)
     }
 
-    /// True if a switch is on: given without a value, or with `1`.
+    /// Returns true if a switch is on: given without a value, or with a number other than 0.
     pub fn is_on(&self, name: &str) -> bool {
-        self.said(name).is_some_and(|word| matches!(word.text.as_str(), "" | "1"))
+        self.word(name).is_some_and(|word| switch_of(&word.text) == Some(true))
     }
 }
 
@@ -82,7 +95,7 @@ impl JobSpec {
         Self { name: name.into(), options: BTreeMap::new(), fio: None }
     }
 
-    /// Sets an option, replacing an earlier word on it.
+    /// Sets an option, replacing an earlier value.
     pub fn set(&mut self, option: &str, text: impl Into<String>, origin: Origin) {
         self.options.insert(option.to_owned(), SpecValue { text: text.into(), origin });
     }
@@ -100,8 +113,11 @@ mod tests {
     fn of_an_option_said_twice_the_jobs_own_word_counts_and_a_switch_needs_no_value() {
         let given = vec![word("bs", "4K", true), word("group_reporting", "", true), word("bs", "8k", false)];
         let job = FioJob { given, ..FioJob::default() };
-        assert_eq!(job.said("bs").map(|word| word.text.as_str()), Some("8k"));
+        assert_eq!(job.word("bs").map(|word| word.text.as_str()), Some("8k"));
         assert!(job.is_on("group_reporting") && !job.is_on("thread"));
+        let switches = ["", "1", "16", "0x10", "0", "0x0", "yes", "-1", "1s"].map(switch_of);
+        let on = Some(true);
+        assert_eq!(switches, [on, on, on, on, Some(false), Some(false), None, None, None]);
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! How a phase came to a steady state before it was measured.
+//! The steady state of a phase before it was measured.
 
 use serde::{Deserialize, Serialize};
 
-/// What was asked: rounds of the same work until it is steady.
+/// The rule: rounds of the same work until it is steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SteadyPlan {
     /// Length of a round, in nanoseconds.
     pub round_ns: u64,
-    /// After so many rounds it is given up.
+    /// The maximum number of rounds; the phase is then given up.
     pub rounds_max: u32,
 }
 
-/// What came of it. The phase's figures are measured after the last round and are none of these.
+/// The result. The phase's figures are measured after the last round and do not include the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
-    /// Rounds that were looked at together.
+    /// Number of rounds that are evaluated together.
     pub window_rounds: u32,
     /// Largest range that counts as steady, in percent of the window's mean.
     pub range_percent_max: f64,
@@ -33,9 +33,9 @@ pub struct SteadyState {
 pub struct SteadyRound {
     /// How long it took, in nanoseconds.
     pub elapsed_ns: u64,
-    /// I/Os completed a second.
+    /// I/Os completed per second.
     pub ios_per_s: f64,
-    /// Bytes transferred a second.
+    /// Bytes transferred per second.
     pub bytes_per_s: f64,
     /// 99th percentile of the total latency, in nanoseconds; `None` if there were too few I/Os.
     pub latency_ns_p99: Option<u64>,

@@ -1,7 +1,7 @@
-//! A published experiment repeated: what was published, what was measured here, and what one says of the other.
+//! A repeated published experiment: the published figures, the figures measured here, and their comparison.
 //!
-//! All figures are in SI base units: seconds, bytes per second, I/Os per second, shares from 0 to 1. Who shows them
-//! chooses the unit; who reads published ones has put right what their source misnamed, and said so.
+//! All figures are in SI base units: seconds, bytes per second, I/Os per second, shares from 0 to 1. Reports choose the
+//! unit for display. Published figures with a misnamed unit are corrected when they are read, with a note.
 
 use crate::{
     Check, Environment, EvidenceLevel, FilePlan, OpKind, Outcome, Ruler, SyscallTrace, TargetFacts, ToolFacts, Verdict,
@@ -24,7 +24,7 @@ pub struct StudyRecord {
     pub id: String,
     /// When it began: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
-    /// The same for people.
+    /// The same as text.
     pub started_at: String,
     /// The command line as it was typed.
     pub command: Vec<String>,
@@ -32,21 +32,21 @@ pub struct StudyRecord {
     pub tool: ToolFacts,
     /// The study's name.
     pub study: String,
-    /// What it is about.
+    /// Its subject.
     pub title: String,
-    /// What it asks.
+    /// Its question.
     pub question: String,
     /// What was published.
     pub source: StudySource,
-    /// True if sizes were made smaller so that it is soon done.
+    /// True if sizes were reduced to shorten it.
     pub is_quick: bool,
-    /// What it was done to.
+    /// The targets.
     pub targets: Vec<TargetFacts>,
     /// The machine.
     pub environment: Environment,
-    /// What the tool itself costs here.
+    /// The cost of the tool itself on this machine.
     pub ruler: Ruler,
-    /// Figures that its tables show beside the published ones.
+    /// Figures that its tables show in addition to the published ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<StudyMetric>,
     /// The ways in which it was run, in order.
@@ -55,29 +55,29 @@ pub struct StudyRecord {
     pub outcome: Outcome,
 }
 
-/// What was published, and what must be known to read it.
+/// The source, and what a reader must know about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudySource {
     /// Its title.
     pub title: String,
-    /// Who published it.
+    /// The author or publisher.
     pub by: String,
-    /// When, as far as is known.
+    /// Date of publication, as far as known.
     pub date: String,
-    /// The machine, as far as the source tells.
+    /// The machine, as far as the source describes it.
     pub setting: String,
-    /// Units that the source misnames, and what they are.
+    /// Units that the source misnames, and the correct ones.
     pub corrections: Vec<String>,
-    /// What its method could not show, from the source alone.
+    /// The limits of its method, from the source alone.
     pub doubts: Vec<String>,
-    /// Published figures that cannot have measured what they say: computed from a limit.
+    /// Published figures that exceed a limit of the hardware, so that they cannot be right.
     pub impossible: Vec<Impossible>,
 }
 
 /// A published figure beyond what the hardware can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Impossible {
-    /// Where it stands in the source: (column, value).
+    /// Its position in the source: (column, value).
     pub place: Vec<(String, String)>,
     /// Which figure.
     pub metric: StudyMetric,
@@ -85,7 +85,7 @@ pub struct Impossible {
     pub value: f64,
     /// The rate it implies, in bytes per second.
     pub implied_bytes_per_s: f64,
-    /// The most that is possible, in bytes per second.
+    /// The limit, in bytes per second.
     pub limit_bytes_per_s: f64,
     /// The whole sentence.
     pub sentence: String,
@@ -96,11 +96,11 @@ pub struct Impossible {
 pub struct StudyMode {
     /// Its name: `faithful`, `improved`.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its description, in a sentence.
     pub title: String,
     /// What differs from the source's method, and what was chosen: sentences.
     pub notes: Vec<String>,
-    /// What was made smaller, beside every figure: `size 64 MiB instead of 128 MiB`. Empty if nothing.
+    /// What was reduced, to show with every figure: `size 64 MiB instead of 128 MiB`. Empty if nothing.
     pub scale: Vec<String>,
     /// Samples of each row.
     pub samples: u32,
@@ -108,9 +108,9 @@ pub struct StudyMode {
     pub order_seed: Option<u64>,
     /// The rows, in the order of the study.
     pub rows: Vec<StudyRow>,
-    /// Rows against each other, published beside measured.
+    /// Comparisons of rows, published and measured.
     pub contrasts: Vec<Contrast>,
-    /// What follows, in sentences.
+    /// The conclusions, in sentences.
     pub answers: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ pub struct StudyMode {
 pub struct StudyRow {
     /// Its name.
     pub name: String,
-    /// Its place: (axis, value).
+    /// Its values on the axes: (axis, value).
     pub key: Vec<(String, String)>,
     /// The job in short.
     pub shape: String,
@@ -127,9 +127,9 @@ pub struct StudyRow {
     pub files: Vec<FilePlan>,
     /// Its samples, in the order in which they were taken.
     pub samples: Vec<StudySample>,
-    /// What the samples say together.
+    /// The figures of all samples together.
     pub figures: Vec<StudyFigure>,
-    /// What was published of this row.
+    /// The published figures of this row.
     pub published: Vec<PublishedFigure>,
     /// The worst verdict of its samples; `None` without a sample.
     pub verdict: Option<Verdict>,
@@ -149,7 +149,7 @@ pub struct StudyRow {
 /// One measurement of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudySample {
-    /// Its place among all samples of its mode, from 0.
+    /// Its position among all samples of its mode, from 0.
     pub place: u32,
     /// Its round, from 0.
     pub round: u32,
@@ -163,17 +163,17 @@ pub struct StudySample {
     pub byte_count: u64,
     /// Sync calls that succeeded.
     pub sync_count: u64,
-    /// What the checks say together.
+    /// The verdict of all checks together.
     pub verdict: Verdict,
-    /// How far the evidence reaches.
+    /// The evidence level.
     pub level: EvidenceLevel,
-    /// The checks that objected.
+    /// The checks that reported a difference.
     pub objections: Vec<Check>,
-    /// Flushes that the disk counted meanwhile; `None` where none are counted.
+    /// Flushes that the disk counted during it; `None` if the kernel does not count them.
     pub flush_count: Option<u64>,
     /// Calls that failed.
     pub error_count: u64,
-    /// What had to be so before it began, and what was found when it was looked at just before:
+    /// The conditions before it began, and what was found when they were checked just before:
     /// (`transport`, `uas: sda at 2-1:1.0, driver uas, 30 commands in flight at most`).
     #[serde(default)]
     pub conditions: Vec<(String, String)>,
@@ -196,11 +196,11 @@ pub struct SampleFigure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StudyMetric {
-    /// Time from the first call to the last one's return, flushes inside included, in seconds.
+    /// Time from the first call to the last one's return, including flushes in between, in seconds.
     Elapsed,
-    /// The same without the sync calls, in seconds. Of a row that makes none there is no such figure.
+    /// The same without the sync calls, in seconds. Missing for a row without sync calls.
     ElapsedUnsynced,
-    /// Time with the source of a row that fetches what it writes, in seconds: waiting for it, taking from it.
+    /// Time of waiting for and reading from the source of a row that fetches what it writes, in seconds.
     SourceWait,
     /// Bytes per second.
     Bandwidth,
@@ -271,7 +271,7 @@ impl StudyMetric {
     }
 }
 
-/// What is made of a row's samples.
+/// A statistic of a row's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -298,18 +298,18 @@ impl Statistic {
     }
 }
 
-/// What a row's samples say together.
+/// A figure of all samples of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StudyFigure {
     /// Of which operation; `None`: of the row as a whole.
     pub op: Option<OpKind>,
     /// Which.
     pub metric: StudyMetric,
-    /// What was made of the samples.
+    /// The statistic.
     pub statistic: Statistic,
     /// In base units.
     pub value: f64,
-    /// The 95 % interval; `None` where there are too few samples (six are needed).
+    /// The 95 % interval; `None` if there are too few samples (six are needed).
     pub interval: Option<(f64, f64)>,
     /// How many samples.
     pub samples: u32,
@@ -322,13 +322,13 @@ pub struct PublishedFigure {
     pub op: Option<OpKind>,
     /// Which.
     pub metric: StudyMetric,
-    /// What was made of the source's samples.
+    /// The statistic of the source's samples.
     pub statistic: Statistic,
-    /// In base units, misnamed units put right.
+    /// In base units, with misnamed units corrected.
     pub value: f64,
     /// Which of the source's machines; empty if there was one.
     pub setting: String,
-    /// Why it cannot have measured what it says.
+    /// Why it cannot be right.
     pub impossible: Option<String>,
 }
 
@@ -337,7 +337,7 @@ pub struct PublishedFigure {
 pub struct Durability {
     /// The answer.
     pub is: DurabilityKind,
-    /// Who says so.
+    /// The source of the answer.
     #[serde(rename = "witness")]
     pub source: String,
 }
@@ -348,20 +348,20 @@ pub struct Durability {
 pub enum DurabilityKind {
     /// Flushes or forced writes were seen at the disk, in the right order or in the right number.
     Shown,
-    /// Asked for, and nothing seen speaks against it; it rests on the disk's word.
+    /// Requested, and nothing contradicts it; it depends on the disk's own report.
     Declared,
-    /// Never asked for.
+    /// Never requested.
     NotAsked,
-    /// Asked for, and the disk's counters or requests say the contrary.
+    /// Requested, but the disk's counters or requests contradict it.
     Refuted,
-    /// Asked for, and it could not be shown: nobody could look, or what was seen leaves it open.
+    /// Requested, but not shown: no source was readable, or the result is inconclusive.
     NotShown,
 }
 
 /// One value of an axis against another, all else equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contrast {
-    /// What it says, for a heading: `O_DIRECT against the page cache`.
+    /// Its heading: `O_DIRECT against the page cache`.
     pub title: String,
     /// What else was equal: (axis, value).
     pub place: Vec<(String, String)>,
@@ -369,7 +369,7 @@ pub struct Contrast {
     pub op: Option<OpKind>,
     /// Which figure.
     pub metric: StudyMetric,
-    /// What was made of the samples.
+    /// The statistic.
     pub statistic: Statistic,
     /// The axis.
     pub axis: String,
@@ -379,7 +379,7 @@ pub struct Contrast {
     pub against: String,
     /// `of` divided by `against`, here; `None` if one of them has no figure.
     pub ratio: Option<RatioHere>,
-    /// The same of the source, a row for each of its machines.
+    /// The published ratios, one for each machine of the source.
     pub published: Vec<PublishedRatio>,
     /// The whole in a sentence.
     pub sentence: String,
@@ -394,32 +394,32 @@ pub struct RatioHere {
     pub interval: Option<(f64, f64)>,
 }
 
-/// A published ratio and how ours stands to it.
+/// A published ratio and the comparison of ours with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublishedRatio {
     /// Which of the source's machines; empty if there was one.
     pub setting: String,
     /// The ratio.
     pub value: f64,
-    /// What ours says of it.
+    /// The comparison of ours with it.
     pub agreement: Agreement,
-    /// True if one of its two figures cannot have measured what it says.
+    /// True if one of its two figures cannot be right.
     pub is_impossible: bool,
 }
 
-/// How a ratio of ours stands to a published one.
+/// The comparison of a ratio of ours with a published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
-    /// The same within 10 % and our interval.
+    /// Equal within 10 % and our interval.
     Agrees,
-    /// The same side wins by another measure.
+    /// The same side wins by another amount.
     SameDirection,
     /// The other side wins here.
     Opposite,
     /// Published as a difference, none here.
     NotHere,
-    /// Published as none, a difference here.
+    /// Published as no difference, a difference here.
     OnlyHere,
     /// Too few samples, or too much noise.
     CannotTell,

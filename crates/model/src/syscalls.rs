@@ -1,4 +1,4 @@
-//! What system calls the workers of a phase made, and what they cost.
+//! The system calls of a phase's workers, and their cost.
 
 use crate::Histogram;
 use serde::{Deserialize, Serialize};
@@ -15,17 +15,16 @@ pub struct SyscallTrace {
     pub missing: Option<String>,
     /// How long the workers' calls were recorded, in nanoseconds: the whole measured part.
     pub span_ns: u64,
-    /// Events (a call is two) that found no room in the kernel's buffer. If there are any, every count here
-    /// is a least count.
+    /// Events (two per call) that were lost because the kernel's buffer was full. If there are any, every count here
+    /// is a lower bound.
     pub lost_event_count: u64,
-    /// CPU time of the thread that read the events, in nanoseconds. What the tracepoints add to each call is
-    /// not in it.
+    /// CPU time of the thread that read the events, in nanoseconds, without the cost that the tracepoints add to each call.
     pub thread_cpu_ns: u64,
     /// The jobs, in their order.
     pub jobs: Vec<JobSyscalls>,
 }
 
-/// The calls of one job's workers together, and of the threads that their engine has beside them (`posixaio`).
+/// The calls of one job's workers and of their engine's further threads (`posixaio`), together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobSyscalls {
@@ -45,7 +44,7 @@ pub struct SyscallRow {
     pub name: String,
     /// Its number on this architecture.
     pub number: i64,
-    /// How often it was made, the unfinished included.
+    /// Number of calls, including unfinished ones.
     pub count: u64,
     /// Made before the recording ended, and not returned by then; or returned, and made before it began.
     pub unfinished_count: u64,
@@ -53,7 +52,7 @@ pub struct SyscallRow {
     pub latency: Histogram,
     /// Those that failed, by error number.
     pub errors: Vec<SyscallError>,
-    /// What is known of calls that move, place, hand over or flush data.
+    /// Details of calls that transfer, position, submit or flush data.
     pub io: Option<SyscallIo>,
 }
 
@@ -67,32 +66,32 @@ pub struct SyscallError {
     pub count: u64,
 }
 
-/// What a call's arguments and results say of I/O.
+/// The I/O of a call, from its arguments and results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SyscallIo {
     /// What `asked` and `returned` count.
     pub unit: SyscallUnit,
-    /// How much each call asked for; empty for calls whose arguments do not tell (vectors).
+    /// Requested size of each call; empty for calls whose arguments do not contain it (vectors).
     pub asked: SyscallSizes,
-    /// How much each successful call returned.
+    /// Size that each successful call returned.
     pub returned: SyscallSizes,
     /// Calls by the flags with which their file was open: (`O_RDWR|O_DIRECT`, calls), most frequent first.
     pub opened: Vec<(String, u64)>,
     /// Calls by the flags of the call itself: (`RWF_DSYNC`, calls). Calls without one are not in it.
     pub flags: Vec<(String, u64)>,
-    /// Where in the file; `None` for calls that have no place, or whose place the arguments do not tell.
+    /// Positions in the file; `None` for calls without a position, or whose arguments do not contain it.
     pub places: Option<SyscallPlaces>,
 }
 
-/// What sizes of a call are counted in.
+/// The unit of a call's sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SyscallUnit {
     /// Bytes.
     #[default]
     Bytes,
-    /// I/Os: calls that hand over or collect several.
+    /// I/Os: calls that submit or reap several.
     Ios,
 }
 
@@ -100,7 +99,7 @@ pub enum SyscallUnit {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SyscallSizes {
-    /// (size, calls), smallest first: the first so many different ones that came.
+    /// (size, calls), smallest first; the number of different sizes is limited.
     pub counts: Vec<(u64, u64)>,
     /// Calls of further sizes.
     pub other_count: u64,
@@ -120,7 +119,7 @@ pub struct SyscallPlaces {
     pub sequential_count: u64,
     /// Different offsets (in different files they are different).
     pub unique_count: u64,
-    /// There were more different ones than are remembered: `unique_count` is the least there can be.
+    /// There were more different ones than are stored: `unique_count` is a lower bound.
     pub is_unique_least: bool,
     /// Smallest offset, in bytes.
     pub begin_bytes: u64,
@@ -146,8 +145,8 @@ impl SyscallRow {
         self.errors.iter().map(|error| error.count).sum()
     }
 
-    /// True for calls that ask for data to be written out: `fsync`, `fdatasync` and their like, and `sync_file_range`,
-    /// which makes nothing durable.
+    /// Returns true for calls that write out data: `fsync`, `fdatasync` and similar ones, and `sync_file_range`, which
+    /// makes nothing durable.
     pub fn is_flush(&self) -> bool {
         ["fsync", "fdatasync", "sync_file_range", "sync_file_range2", "syncfs", "sync", "msync"]
             .contains(&self.name.as_str())

@@ -1,4 +1,4 @@
-//! Moments as text: UTC, by arithmetic alone.
+//! Formats and parses UTC timestamps by arithmetic alone.
 //!
 //! Source: the Gregorian calendar repeats every 400 years, which are 146,097 days; the conversion
 //! counts years from March, so that the leap day is a year's last (Howard Hinnant, "chrono-Compatible
@@ -6,7 +6,7 @@
 
 const DAY_S: u64 = 86_400;
 
-/// The moment as `2026-11-20T20:28:32Z`, from seconds since 1970-01-01 UTC.
+/// Formats seconds since 1970-01-01 UTC as `2026-11-20T20:28:32Z`.
 pub fn format_utc(unix_s: u64) -> String {
     let (year, month, day) = civil(unix_s / DAY_S);
     let s = unix_s % DAY_S;
@@ -14,7 +14,7 @@ pub fn format_utc(unix_s: u64) -> String {
 }
 
 /// Seconds since 1970-01-01 UTC of `2026-11-20`, `2026-11-20T20:28`, `2026-11-20 20:28:32` or the same
-/// with a `Z`; `None` if it is no moment since then.
+/// with a `Z`; `None` if it is invalid or earlier.
 pub fn parse_utc(text: &str) -> Option<u64> {
     let text = text.trim().trim_end_matches(['Z', 'z']);
     let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
@@ -33,7 +33,7 @@ pub fn parse_utc(text: &str) -> Option<u64> {
     let days_of_year = (153 * shifted_month + 2) / 5 + day.checked_sub(1)?;
     let days = (shifted_year * 365 + shifted_year / 4 - shifted_year / 100 + shifted_year / 400 + days_of_year)
         .checked_sub(DAYS_TO_1970)?;
-    // There and back: the 31st of April is none.
+    // Converted back, an invalid date such as the 31st of April differs.
     (civil(days) == (year, month, day)).then_some(days * DAY_S + hours * 3600 + minutes * 60 + seconds)
 }
 

@@ -1,17 +1,17 @@
-//! What the block layer's own trace says of sampled parts of a phase.
+//! The block layer's trace of sampled parts of a phase.
 
 use crate::OpKind;
 use serde::{Deserialize, Serialize};
 
-/// One I/O of a job as its worker saw it, in a span of time in which requests were traced.
+/// One I/O of a job with its worker's timestamps, from a window in which requests were traced.
 ///
-/// Moments are nanoseconds of `CLOCK_MONOTONIC`, read by the worker before it handed the I/O over and
-/// after it collected the completion: the kernel's part lies between them.
+/// Timestamps are nanoseconds of `CLOCK_MONOTONIC`, read by the worker before it submitted the I/O and
+/// after it reaped the completion: the kernel's part is between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampledIo {
     /// The window in which it was sampled, from 1.
     pub window: u32,
-    /// What it was. A sync call has no place: offset and length are 0.
+    /// The operation. A sync call has no position: offset and length are 0.
     pub op: OpKind,
     /// Which of the job's files.
     pub file: u16,
@@ -19,14 +19,14 @@ pub struct SampledIo {
     pub offset: u64,
     /// Bytes.
     pub length: u32,
-    /// Before the hand-over.
+    /// Before the submission.
     pub issued_ns: u64,
-    /// After the completion was collected, or the sync call returned.
+    /// After the completion was reaped, or the sync call returned.
     pub done_ns: u64,
 }
 
-/// Block requests of a phase, traced in short windows spread over its measured part, and what they
-/// say of the I/Os that the workers sampled in the same windows.
+/// Block requests of a phase, traced in short windows spread over its measured part, and their match with
+/// the I/Os that the workers sampled in the same windows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceRecord {
@@ -38,26 +38,26 @@ pub struct TraceRecord {
     pub window_count: u64,
     /// All windows together, in nanoseconds.
     pub window_ns: u64,
-    /// CPU time of the thread that traced: tracepoints switched, events read and put in order. What the
-    /// tracepoints themselves add to each request is not in it.
+    /// CPU time of the tracing thread, which switches tracepoints and reads and sorts events; without the cost
+    /// that the tracepoints add to each request.
     pub thread_cpu_ns: u64,
-    /// Events that found no room in the kernel's buffer. The windows end before the first of them.
+    /// Events that were lost because the kernel's buffer was full. The windows end before the first of them.
     pub lost_event_count: u64,
-    /// Requests in our files' places.
+    /// Requests in the physical ranges of our files.
     pub ours: RequestSum,
     /// Requests elsewhere that the kernel marks as metadata, or that a journal's thread made.
     pub filesystem: RequestSum,
-    /// Requests elsewhere that our own threads made: tables of the filesystem that a sync call writes, or
-    /// whatever else this process does.
+    /// Requests elsewhere that our own threads made: filesystem tables that a sync call writes, or
+    /// other I/O of this process.
     pub own_elsewhere: RequestSum,
     /// Requests elsewhere that other programs made.
     pub others: RequestSum,
-    /// Requests elsewhere that the kernel made on somebody's behalf: another file's data written back,
-    /// or a table of the filesystem. Nobody says which.
+    /// Requests elsewhere from kernel threads, of unknown origin: another file's data written back,
+    /// or a filesystem table.
     pub unattributed: RequestSum,
-    /// Who the others were: their names as the kernel gives them, busiest first, a few.
+    /// The names of a few other programs, busiest first, as the kernel reports them.
     pub others_names: Vec<String>,
-    /// Why requests elsewhere cannot be told from ours; `None` if they can.
+    /// Why requests elsewhere cannot be distinguished from ours; `None` if they can.
     pub inseparable: Option<String>,
     /// Sampled direct transfers.
     pub transfers: TransferMatch,
@@ -75,11 +75,11 @@ pub struct RequestSum {
     pub bytes: u64,
 }
 
-/// Sampled direct transfers beside the requests of their physical ranges.
+/// The match of sampled direct transfers with requests to their physical ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransferMatch {
-    /// Looked for.
+    /// Number of transfers to match.
     pub sampled_count: u64,
     /// Found: requests of the same direction covered every byte of the range on the disk, and began and
     /// ended within the I/O.
@@ -88,19 +88,19 @@ pub struct TransferMatch {
     pub split_count: u64,
     /// Of these, by a request that carried more than this I/O (neighbours merged).
     pub merged_count: u64,
-    /// Not found, although the file's place is known and did not move.
+    /// Not found, although the file's physical ranges are known and did not change.
     pub missing_count: u64,
-    /// Not found, and the file's place is not known or moved.
+    /// Not found, and the file's physical ranges are unknown or changed.
     pub unplaced_count: u64,
-    /// The first that was missing, in words.
+    /// A description of the first that was missing.
     pub missing_example: Option<String>,
 }
 
-/// Sampled durable writes beside the order of requests on the disk.
+/// The match of sampled durable writes with the order of requests on the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SyncOrder {
-    /// Writes looked for, each with the sync call or the flag that made it durable.
+    /// Writes to match, each with the sync call or the flag that made it durable.
     pub sampled_count: u64,
     /// Data completed, then a flush was issued and completed, then the call returned.
     pub flushed_count: u64,
@@ -108,13 +108,13 @@ pub struct SyncOrder {
     pub fua_count: u64,
     /// Data completed before the call returned, on a disk that declares no volatile cache.
     pub uncached_count: u64,
-    /// Data completed, no flush did before the call returned.
+    /// Data completed, but no flush completed before the call returned.
     pub unflushed_count: u64,
     /// The call returned before the data was on the disk.
     pub unwritten_count: u64,
-    /// The data was not found, and the file's place is not known or moved.
+    /// The data was not found, and the file's physical ranges are unknown or changed.
     pub unplaced_count: u64,
-    /// The first that was not durable, in words.
+    /// A description of the first that was not durable.
     pub failure_example: Option<String>,
 }
 

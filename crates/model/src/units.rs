@@ -1,13 +1,13 @@
-//! Units as text: sizes and durations in, figures for people out.
+//! Parses sizes and durations with units, and formats figures with units.
 //!
 //! MiB is 2^20 bytes and MB is 10^6, in every output. In input `k`, `m`, `g`, `t` are powers of
 //! 1024 as in fio (`4k` is 4096 bytes), `KiB`… too, and `kB`, `MB`… are powers of 1000 only when
 //! written with a capital B and without the i.
 
-/// Reads a size: `4096`, `4k`, `4KiB`, `1.5m`, `10MB`, `0x1000`.
+/// Parses a size: `4096`, `4k`, `4KiB`, `1.5m`, `10MB`, `0x1000`.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the text.
+/// A sentence that states why the text is invalid.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -37,10 +37,10 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     scaled(number, factor).ok_or_else(|| format!("`{text}` is not a size, such as `4k`, `1m` or `10g`"))
 }
 
-/// Reads a duration as nanoseconds: `30s`, `100ms`, `50us`, `2m`, `1h`; without a unit, seconds.
+/// Parses a duration as nanoseconds: `30s`, `100ms`, `50us`, `2m`, `1h`; without a unit, seconds.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the text.
+/// A sentence that states why the text is invalid.
 pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -68,7 +68,7 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
     (value.is_finite() && (0.0..=9.0e18).contains(&value)).then(|| value.round() as u64)
 }
 
-/// A size for people: `4 KiB`, `1.50 GiB`, `512 B`.
+/// Formats a size: `4 KiB`, `1.50 GiB`, `512 B`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut unit = 0;
@@ -84,7 +84,7 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// A bandwidth for people: `1.42 GiB/s`.
+/// Formats a bandwidth: `1.42 GiB/s`.
 pub fn format_bandwidth(bytes_per_s: f64) -> String {
     let mut unit = 0;
     let mut value = bytes_per_s;
@@ -96,7 +96,7 @@ pub fn format_bandwidth(bytes_per_s: f64) -> String {
     format!("{} {}", three_digits(value), UNITS[unit])
 }
 
-/// A duration for people: `84.2 µs`, `2.10 ms`, `12.0 s`.
+/// Formats a duration: `84.2 µs`, `2.10 ms`, `12.0 s`.
 pub fn format_duration_ns(ns: u64) -> String {
     let value = ns as f64;
     match ns {
@@ -108,7 +108,7 @@ pub fn format_duration_ns(ns: u64) -> String {
     }
 }
 
-/// A count for people, with thousands separated: `371,000`.
+/// Formats a count with thousands separators: `371,000`.
 pub fn format_count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -132,7 +132,7 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-/// A ratio for people: three digits, and of a small one two that are not zero: `1.42`, `0.47`, `0.0019`.
+/// Formats a ratio with three digits, a small one with two significant digits: `1.42`, `0.47`, `0.0019`.
 pub fn format_ratio(ratio: f64) -> String {
     if ratio >= 0.1 || ratio <= 0.0 || !ratio.is_finite() {
         return three_digits(ratio);

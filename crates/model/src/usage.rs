@@ -18,6 +18,41 @@ pub struct ThreadUsage {
     pub minor_fault_count: u64,
     /// Sum of the workers' measured times, in nanoseconds.
     pub elapsed_ns: u64,
+    /// How long the threads waited for a processor; `None` if the kernel does not count it, and in records of earlier
+    /// versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<ProcessorWait>,
+}
+
+/// How long threads were ready to run and waited for a processor, as the kernel counts it (`/proc/thread-self/schedstat`,
+/// `getrusage`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessorWait {
+    /// Time in the run queue, in nanoseconds. It includes the time for which a control group's quota was used up.
+    pub wait_ns: u64,
+    /// How often a processor was given to a thread.
+    pub run_count: u64,
+    /// How often a processor was taken from a thread that could have continued.
+    pub involuntary_switch_count: u64,
+}
+
+impl ProcessorWait {
+    /// Adds another thread's.
+    pub fn add(&mut self, other: &ProcessorWait) {
+        self.wait_ns = self.wait_ns.saturating_add(other.wait_ns);
+        self.run_count = self.run_count.saturating_add(other.run_count);
+        self.involuntary_switch_count = self.involuntary_switch_count.saturating_add(other.involuntary_switch_count);
+    }
+
+    /// Returns what was added since `from`.
+    pub fn since(&self, from: &ProcessorWait) -> ProcessorWait {
+        ProcessorWait {
+            wait_ns: self.wait_ns.saturating_sub(from.wait_ns),
+            run_count: self.run_count.saturating_sub(from.run_count),
+            involuntary_switch_count: self.involuntary_switch_count.saturating_sub(from.involuntary_switch_count),
+        }
+    }
 }
 
 impl ThreadUsage {
@@ -29,6 +64,9 @@ impl ThreadUsage {
         self.major_fault_count = self.major_fault_count.saturating_add(other.major_fault_count);
         self.minor_fault_count = self.minor_fault_count.saturating_add(other.minor_fault_count);
         self.elapsed_ns = self.elapsed_ns.saturating_add(other.elapsed_ns);
+        if let Some(waiting) = &other.waiting {
+            self.waiting.get_or_insert_default().add(waiting);
+        }
     }
 }
 

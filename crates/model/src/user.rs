@@ -1,4 +1,4 @@
-//! Whom a job acts as, if not as who started the program.
+//! The user as which a job acts, if it is not the user of the program.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 /// A user and a group, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserPlan {
-    /// The user's.
+    /// User ID.
     pub uid: u32,
-    /// The group's; there are no further groups.
+    /// Group ID; there are no supplementary groups.
     pub gid: u32,
 }
 

@@ -1,37 +1,37 @@
-//! What of a plan is about reading back and comparing.
+//! The verification settings of a plan.
 
 use serde::{Deserialize, Serialize};
 
-/// Reading back and comparing.
+/// How written blocks are read back and compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verify {
     /// The checksum in each header.
     pub checksum: Checksum,
-    /// From one header to the next, in bytes; 0: one header a block.
+    /// Distance from one header to the next, in bytes; 0: one header per block.
     #[serde(default)]
     pub interval_bytes: u64,
-    /// How far behind its place the header stands, exchanged with the data there, in bytes.
+    /// Distance of the header from its usual offset, in bytes; it is exchanged with the data there.
     #[serde(default)]
     pub header_offset_bytes: u64,
-    /// What fills the blocks; `None`: the job's content.
+    /// The content of the blocks; `None`: the job's content.
     #[serde(default)]
     pub pattern: Option<BlockPattern>,
-    /// From one beginning of the pattern to the next, in bytes; 0: it begins with the block and goes on to its end.
+    /// Distance from one start of the pattern to the next, in bytes; 0: it starts once per block.
     #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub pattern_interval_bytes: u64,
-    /// Writes after which some are read back at once; 0: all at the end.
+    /// Number of writes after which some are read back at once; 0: all at the end.
     #[serde(default)]
     pub backlog: u64,
-    /// How many are then read back; 0: all of them.
+    /// Number of blocks that are then read back; 0: all.
     #[serde(default)]
     pub backlog_batch: u64,
-    /// Threads that compare; 0: the worker does.
+    /// Threads that compare; 0: the worker compares.
     #[serde(default)]
     pub threads: u32,
-    /// What was written is read back at the job's end.
+    /// Written blocks are read back at the job's end.
     #[serde(default = "yes")]
     pub reads_back: bool,
-    /// Nothing is written: what the job would write is read and compared.
+    /// Nothing is written: the blocks that the job would write are read and compared.
     #[serde(default)]
     pub is_offline: bool,
     /// The first block that differs ends the job.
@@ -40,16 +40,16 @@ pub struct Verify {
     /// Blocks that differ are kept in files.
     #[serde(default)]
     pub dumps: bool,
-    /// How far the job came is kept in a file.
+    /// The job's progress is saved to a file.
     #[serde(default)]
     pub saves_state: bool,
-    /// The job compares as far as that file says.
+    /// The job compares the blocks that such a file lists as written.
     #[serde(default)]
     pub loads_state: bool,
-    /// Only what was written before the last sync call that succeeded is compared: nothing else was promised.
+    /// Only blocks written before the last successful sync call are compared, because only these must be durable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub synced_only: bool,
-    /// Blocks that were written, trimmed, and compared with zeros.
+    /// Written blocks that are trimmed and compared with zeros.
     #[serde(default)]
     pub trim: Option<TrimVerify>,
 }
@@ -59,7 +59,7 @@ fn yes() -> bool {
 }
 
 impl Verify {
-    /// One header a block, compared at the end.
+    /// One header per block, compared at the end.
     pub fn new(checksum: Checksum) -> Self {
         Self {
             checksum,
@@ -82,12 +82,12 @@ impl Verify {
     }
 }
 
-/// Bytes that fill a block, again and again.
+/// Bytes that fill a block repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockPattern {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where in them the block's offset stands, as eight bytes, the lowest first.
+    /// Positions in the pattern at which the block's offset is stored, as eight bytes, little-endian.
     pub offset_places: Vec<u32>,
 }
 
@@ -98,10 +98,10 @@ pub struct TrimVerify {
     pub percent: u8,
     /// Writes after which trims follow.
     pub backlog: u64,
-    /// How many of them are trimmed in one go; 0: all that are to be.
+    /// How many of them are trimmed at once; 0: all.
     #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub batch: u64,
-    /// Trimmed blocks must read as zeros; otherwise they are not looked at.
+    /// Trimmed blocks must read as zeros; otherwise they are not compared.
     pub is_zero: bool,
 }
 
@@ -113,7 +113,7 @@ pub enum Checksum {
     Crc32c,
     /// XXH3, 64 bits.
     Xxhash,
-    /// MD5, its first 64 bits, as of all that are longer.
+    /// MD5, its first 64 bits, as with all longer checksums.
     Md5,
     /// CRC-64 (XZ).
     Crc64,
@@ -170,8 +170,8 @@ impl Checksum {
         Checksum::Null,
     ];
 
-    /// What job files call it.
-    pub fn name(self) -> &'static str {
+    /// Returns the name in job files.
+    pub const fn name(self) -> &'static str {
         match self {
             Checksum::Crc32c => "crc32c",
             Checksum::Xxhash => "xxhash",

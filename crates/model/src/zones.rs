@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 pub struct ZonePlan {
     /// Length of a zone, in bytes.
     pub zone_bytes: u64,
-    /// Bytes of a zone that can be written, where zones are emulated; a device says its own.
+    /// Writable bytes of an emulated zone; a device reports its own.
     pub capacity_bytes: u64,
-    /// The files have no zones: the run keeps write pointers for them, which begin at the zones' starts.
+    /// The files have no zones: the run keeps emulated write pointers, which start at the zones' first bytes.
     pub is_emulated: bool,
-    /// Zones left out after each, in sequential jobs.
+    /// Zones skipped after each, in sequential jobs.
     pub skip_zones: u64,
-    /// Reads go anywhere, not only to what was written.
+    /// Reads may go anywhere, not only to written blocks.
     pub reads_beyond: bool,
-    /// Zones that are partly written at a time, at most, of all workers together; 0: as many as the device allows.
+    /// Maximum number of partly written zones of all workers together; 0: the device's limit.
     pub open_max: u32,
     /// The same of each worker; 0: not limited.
     pub worker_open_max: u32,
-    /// What the device says of its limits does not count.
+    /// The device's own limits are ignored.
     pub ignores_device_limits: bool,
     /// Zones are reset before they are full.
     pub early_resets: Option<EarlyResets>,
-    /// What is left of a zone and is less than a block is written by a smaller write; otherwise the zone is finished
-    /// without.
+    /// The rest of a zone that is less than a block is written by a smaller write; otherwise the zone is finished
+    /// without it.
     pub writes_remainder: bool,
 }
 
 impl ZonePlan {
-    /// Zones of files that have none, without limits.
+    /// Emulated zones without limits.
     pub fn emulated(zone_bytes: u64, capacity_bytes: u64) -> Self {
         Self {
             zone_bytes,
@@ -49,18 +49,18 @@ impl ZonePlan {
 /// Zones that are reset before they are full, as a garbage collector would.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlyResets {
-    /// The part of the region's capacity, 0 to 1, that must have been written.
+    /// The share of the region's capacity that must be written first, 0 to 1.
     pub threshold: f64,
-    /// Beyond it, the zone of each so manieth write is reset before the write.
+    /// Above that share, every Nth write resets its zone first.
     pub every: u64,
 }
 
 /// What a job did with zones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ZoneUse {
-    /// Zones reset in the measured part, those that were trimmed not counted.
+    /// Zones reset in the measured part, without those that were trimmed.
     pub reset_count: u64,
-    /// Zones finished in the measured part: closed though there was room.
+    /// Zones finished in the measured part although they were not full.
     pub finish_count: u64,
     /// Length of a zone, in bytes.
     pub zone_bytes: u64,
@@ -68,6 +68,6 @@ pub struct ZoneUse {
     pub zone_count: u64,
     /// Those of them that can only be written in order.
     pub sequential_count: u64,
-    /// Who says where the zones are.
+    /// The source of the zones' positions.
     pub source: String,
 }

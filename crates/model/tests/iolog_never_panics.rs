@@ -1,4 +1,4 @@
-//! A log of any text ends in a summary or a sentence, and its replay is what the summary says.
+//! A log of any text results in a summary or an error, and its replay matches the summary.
 
 use proptest::prelude::*;
 use trueio_model::{OpKind, ReplaySettings, Replayer, scan_iolog};

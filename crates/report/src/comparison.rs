@@ -1,7 +1,7 @@
 //! A comparison in every output: terminal, JSON, HTML, Markdown, JUnit XML.
 //!
-//! All of them are pure functions of a [`trueio_model::Comparison`] and say the same sentences (`words`). A ratio never
-//! stands without its interval, and a contradicted side has no ratio.
+//! All of them are pure functions of a [`trueio_model::Comparison`] and share their sentences (`words`). A
+//! ratio never appears without its interval, and a contradicted side has no ratio.
 
 mod html;
 mod json;

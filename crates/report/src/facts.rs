@@ -48,7 +48,7 @@ fn bytes_or(none: &'static str) -> impl Fn(&u64) -> String {
     move |b| if *b == 0 { none.to_owned() } else { units::format_bytes(*b) }
 }
 
-/// A target and its disks: a table of the target, then one a disk.
+/// Returns the tables of a target and its disks: one of the target, then one per disk.
 pub(crate) fn target_tables(target: &TargetFacts) -> Vec<FactTable> {
     let mut table = FactTable::new(&format!("The target {}", target.path));
     table.fact("size", &target.size_bytes, bytes);
@@ -151,13 +151,16 @@ fn limits(table: &mut FactTable, limits: &DiskLimits) {
     table.fact("removable", &limits.is_removable, yes);
 }
 
-/// The machine.
+/// Returns the table of the machine.
 pub(crate) fn machine_table(machine: &Environment) -> FactTable {
     let mut table = FactTable::new("The machine");
     table.plain("system", &machine.system, "uname(2)");
     table.fact("distribution", &machine.distribution, Clone::clone);
     table.fact("processor", &machine.cpu.model, Clone::clone);
     table.plain("usable processors", &machine.cpu.usable_count.to_string(), "the process's affinity");
+    if let Some(quota) = machine.cpu.quota {
+        table.plain("CPU quota", &format!("{quota:.2} processors"), "the process's control groups");
+    }
     table.fact("frequency governor", &machine.cpu.governor, Clone::clone);
     table.fact("memory", &machine.memory_bytes, bytes);
     table.fact("memory available", &machine.memory_available_bytes, bytes);
@@ -171,8 +174,8 @@ pub(crate) fn machine_table(machine: &Environment) -> FactTable {
     table
 }
 
-/// Every fact of a target and its disks with its source, as text: what `trueio device` prints below
-/// the picture of [`crate::target`].
+/// Formats every fact of a target and its disks with its source, as text: the part of `trueio device` below
+/// [`crate::target`].
 pub fn facts(target: &TargetFacts, style: &Style) -> String {
     let (width, mut out) = (style.width.max(60), String::new());
     let tables = target_tables(target);
@@ -189,7 +192,7 @@ pub fn facts(target: &TargetFacts, style: &Style) -> String {
             let mut first = format!("  {name:name_width$}  {value:value_width$}  ");
             let hang = 2 + name_width + 2 + value_width + 2;
             if width_of(value) > value_width {
-                // A long value has lines of its own, and the source stands below it.
+                // A long value has separate lines, and its source is below it.
                 wrap(&mut out, &format!("  {name:name_width$}  "), name_width + 4, value, width);
                 first = " ".repeat(hang);
             }

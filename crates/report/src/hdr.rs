@@ -1,33 +1,33 @@
-//! Latencies as an HdrHistogram log (`.hlog`), for the plotters and scripts that exist for it.
+//! Latencies as an HdrHistogram log (`.hlog`), for plotters and scripts of that format.
 //!
-//! Each histogram becomes one interval line in the V2 encoding, deflated and in base64 as the Java
-//! `HistogramLogReader` expects it. Values are nanoseconds; the line's third field, which is for
-//! people, is the maximum in milliseconds. Each latency is written as its bucket's upper edge,
-//! never above the exact maximum, with three significant digits: at most 1/128 + 1/1000 above the
-//! truth. Overflows are written as the maximum.
+//! Each histogram becomes one interval line in the V2 encoding, deflated and in base64, as the Java
+//! `HistogramLogReader` expects it. Values are nanoseconds; the line's third field, intended for people, is
+//! the maximum in milliseconds. Each latency is written as its bucket's upper edge, never above the exact
+//! maximum, with three significant digits: at most 1/128 + 1/1000 above the true value. Overflows are written
+//! as the maximum.
 //!
-//! Source: HdrHistogram, `HistogramLogWriter` and `V2` encoding (the `hdrhistogram` crate's
-//! `serialization` module writes both).
+//! Source: HdrHistogram, `HistogramLogWriter` and `V2` encoding (the `hdrhistogram` crate's `serialization`
+//! module writes both).
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, SystemTime};
 use trueio_model::{Check, CheckOutcome, Histogram, PhaseRecord, RunRecord, Verdict};
 
-/// A histogram that the format cannot hold.
+/// A histogram that the format cannot represent.
 #[derive(Debug, thiserror::Error)]
 #[error("`{tag}` cannot be written as an HdrHistogram: {reason}")]
 pub struct HdrError {
     /// The histogram's tag.
     pub tag: String,
-    /// What the encoder said.
+    /// The encoder's error.
     pub reason: String,
 }
 
-/// Nanoseconds in the unit of a line's maximum.
+/// Nanoseconds per unit of a line's maximum.
 const NS_PER_MS: f64 = 1e6;
 
-/// One histogram as a log of one line.
+/// Formats one histogram as a log of one line.
 ///
 /// `tag` names it (commas and blanks become `_`; empty: no tag). The interval began `begin_ns` after
 /// `started_unix_s` (seconds since 1970) and lasted `elapsed_ns`.
@@ -44,9 +44,9 @@ pub fn hdr(
     write_log(started_unix_s, &[], [(histogram, tag.to_owned(), begin_ns, elapsed_ns)])
 }
 
-/// All latencies of a record as one log: a line for each phase, job, operation and kind of latency that holds any,
-/// tagged `job:operation:lat` (also `slat`, `clat`, `lat-from-intended`). A read of `randread 4k q32` is
-/// `randread_4k_q32:read:lat`. A phase that the evidence contradicts is left out; a comment says why.
+/// Formats all latencies of a record as one log: a line for each phase, job, operation and kind of latency
+/// with values, tagged `job:operation:lat` (also `slat`, `clat`, `lat-from-intended`). A read of `randread 4k
+/// q32` is `randread_4k_q32:read:lat`. A contradicted phase is omitted; a comment gives the reason.
 ///
 /// # Errors
 /// [`HdrError`] if a count is beyond 2^63.
@@ -118,7 +118,7 @@ fn write_log<'a>(
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The same latencies, each at its bucket's upper edge.
+/// Returns the same latencies, each at its bucket's upper edge.
 fn convert(histogram: &Histogram) -> Result<hdrhistogram::Histogram<u64>, String> {
     let max_ns = histogram.max_ns().unwrap_or(0);
     let mut converted = hdrhistogram::Histogram::<u64>::new_with_max(max_ns.max(2), 3).map_err(|e| format!("{e:?}"))?;
@@ -139,7 +139,7 @@ mod tests {
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
     use trueio_model::MAX_TRACKABLE_NS;
 
-    /// The intervals of a log: tag, begin, duration, histogram.
+    /// Parses the intervals of a log: tag, begin, duration, histogram.
     fn read_back(log: &str) -> Vec<(Option<String>, Duration, Duration, hdrhistogram::Histogram<u64>)> {
         IntervalLogIterator::new(log.as_bytes())
             .filter_map(|entry| match entry.unwrap() {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_the_format_cannot_hold_is_an_error_that_names_it() {
+    fn a_count_that_the_format_cannot_represent_is_an_error_with_its_tag() {
         let mut histogram = Histogram::new();
         histogram.record_many(5, u64::MAX / 2 + 10);
         let error = hdr(&histogram, "huge", u64::MAX, u64::MAX, u64::MAX).unwrap_err();

@@ -1,9 +1,8 @@
-//! A record as one HTML page that needs nothing else: style, plots and the record itself are in it.
+//! A record as one self-contained HTML page: style, plots and the record itself are in it.
 //!
-//! No script, no font and no image is loaded, so it opens without a network and in ten years. The
-//! template is `page.html`; every text from the record is escaped on its way in, and the plots are
-//! made here. The record stands at the end as JSON, with `<` written as `\u003c`, which no text
-//! in it can turn into markup.
+//! No script, font or image is loaded, so it opens without a network. The template is `page.html`; every text
+//! from the record is escaped when it is inserted, and the plots are created here. The record is at the end
+//! as JSON, with `<` written as `\u003c`, so that no text in it can become markup.
 
 use crate::facts::{FactTable, machine_table, target_tables};
 use crate::plot;
@@ -23,26 +22,26 @@ use trueio_model::{Check, CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
 
 pub(crate) const PAGE: &str = include_str!("page.html");
 
-/// The style sheet of every page, which knows the plots' colours.
+/// The style sheet of every page, with the plots' colours.
 pub(crate) fn style() -> &'static str {
     let inside = PAGE.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
     inside.map_or("", |(style, _)| style)
 }
 
-/// Fills in one of this program's page templates; every text is escaped on its way in.
+/// Renders one of this program's page templates; every text is escaped when it is inserted.
 pub(crate) fn render(name: &str, template: &str, page: &impl Serialize) -> String {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // A line with nothing but a block tag leaves no blank line behind.
+    // A line with only a block tag leaves no empty line.
     if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
         environment.set_syntax(syntax);
     }
     let template = environment.template_from_named_str(name, template);
     // The templates are part of this program, and a test renders all of each.
-    template.and_then(|t| t.render(Serde(page))).unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+    template.and_then(|t| t.render(Serde(page))).unwrap_or_else(|e| unreachable!("the page's template is valid: {e:#}"))
 }
 
-/// The record as a self-contained HTML page.
+/// Renders the record as a self-contained HTML page.
 pub fn html(record: &RunRecord) -> String {
     let rows = summary(record);
     let scale = Scale::of(&rows);
@@ -70,7 +69,7 @@ pub fn html(record: &RunRecord) -> String {
         levels: levels(record),
         sections: sections(record),
         sources: record.targets.iter().flat_map(target_tables).chain([machine_table(&record.environment)]).collect(),
-        // `<` occurs in JSON only inside strings, where its escape means the same.
+        // In JSON `<` occurs only inside strings, where its escape has the same meaning.
         record: serde_json::to_string(record).unwrap_or_default().replace('<', "\\u003c"),
     };
     render("page.html", PAGE, &page)

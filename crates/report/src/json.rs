@@ -1,27 +1,26 @@
-//! A record as JSON, and back.
+//! Writes a record as JSON, and reads it.
 //!
-//! The text is indented, but a list of plain values and a small object stand on one line: a series
-//! row is a line, a histogram's buckets are two, so that a record can be read and compared with
-//! line tools.
+//! The text is indented, but a list of plain values and a small object are on one line: an interval of a
+//! series is one line, a histogram's buckets are two. So a record can be read and compared with line tools.
 //!
-//! Reading looks at `format` and `version` before anything else, so that a file of another program
-//! and a record of a newer trueio are told apart from a damaged one. Fields that this version does not know are
-//! ignored. It never panics, whatever the text.
+//! Reading examines `format` and `version` first, so that a file of another program and a record of a newer
+//! trueio are distinguished from a damaged one. Unknown fields are ignored. Reading never panics, whatever
+//! the text.
 
 use serde::Deserialize;
 use serde_json::Value;
 use trueio_model::{RECORD_FORMAT, RECORD_VERSION, RunRecord};
 
-/// Why a text is not a record that can be read here.
+/// The reason why a text could not be read as a record.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("this is not JSON")]
     NotJson(#[source] serde_json::Error),
-    /// It is JSON of another kind.
+    /// The text is JSON of another kind.
     #[error("this JSON is not a trueio record: its `format` is {found}, not \"{RECORD_FORMAT}\"")]
     NotARecord {
-        /// What stands in `format`, as JSON, or `absent`.
+        /// The value of `format`, as JSON, or `absent`.
         found: String,
     },
     /// A newer trueio wrote it.
@@ -32,37 +31,37 @@ pub enum ReadError {
         /// Its version.
         found: u64,
     },
-    /// No trueio ever wrote this version.
+    /// No trueio wrote this version.
     #[error("this record has no valid version: `version` is {found}")]
     NoVersion {
-        /// What stands in `version`, as JSON, or `absent`.
+        /// The value of `version`, as JSON, or `absent`.
         found: String,
     },
-    /// Format and version are right, the rest is not.
+    /// Format and version are right, the rest is invalid.
     #[error("this record of version {version} is damaged")]
     Damaged {
         /// Its version.
         version: u64,
-        /// Where and how.
+        /// The error of the parser.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// Only what is needed to decide who reads the rest.
+/// The fields that determine the parser for the rest.
 #[derive(Deserialize)]
 struct Head {
     format: Option<Value>,
     version: Option<Value>,
 }
 
-/// Reads a record of this or any earlier version, and says it in the words of this one.
+/// Reads a record of this or any earlier version, and converts it to the present version.
 ///
 /// # Errors
-/// [`ReadError`] says what kind of text it is instead, or where it is damaged.
+/// [`ReadError`], which describes the text or the position of the damage.
 pub fn parse(text: &str) -> Result<RunRecord, ReadError> {
     let shown = |value: Option<Value>| value.map_or_else(|| "absent".to_owned(), |v| shortened(&v.to_string()));
-    // A byte order mark is what some editors put before the text.
+    // Some editors write a byte order mark before the text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let head: Head = match serde_json::from_str(text) {
         Ok(head) => head,
@@ -84,7 +83,7 @@ pub fn parse(text: &str) -> Result<RunRecord, ReadError> {
     }
 }
 
-/// At most 60 characters of `text`.
+/// Returns at most 60 characters of `text`.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -92,25 +91,25 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The record as indented JSON, without a line feed at its end. [`parse`] gives back the same record.
+/// Formats the record as indented JSON, without a line feed at its end. [`parse`] returns the same record.
 pub fn json(record: &RunRecord) -> String {
     indented(record)
 }
 
-/// A document of ours as indented JSON, without a line feed at its end.
+/// Formats a document as indented JSON, without a line feed at its end.
 pub(crate) fn indented(document: &impl serde::Serialize) -> String {
-    // Our documents hold strings, numbers and lists only; a map's keys are strings.
+    // Our documents contain strings, numbers and lists only; keys of maps are strings.
     let compact = serde_json::to_string(document).unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
     let mut page = Indented { text: compact.as_bytes(), at: 0, out: Vec::with_capacity(compact.len() * 5 / 4) };
     page.value(0);
     String::from_utf8(page.out).unwrap_or_else(|e| unreachable!("whole pieces of a text were copied: {e}"))
 }
 
-/// The longest object, in bytes, that is written on one line.
+/// Maximum length of an object on one line, in bytes.
 const LINE_MAX: usize = 260;
 
-/// Compact JSON on its way to indented JSON. A tree of values would be several times as large as the
-/// text, and it would be the largest thing that a short run ever makes.
+/// Indents compact JSON. A tree of values would be several times as large as the text, and the largest
+/// allocation of a short run.
 struct Indented<'a> {
     text: &'a [u8],
     at: usize,
@@ -118,18 +117,22 @@ struct Indented<'a> {
 }
 
 impl Indented<'_> {
-    /// One value, which begins at `at`.
+    /// Copies one value, which begins at `at`.
     fn value(&mut self, depth: usize) {
-        let is_object = self.text[self.at] == b'{';
+        let is_object = match self.text[self.at] {
+            b'{' => true,
+            b'[' => false,
+            _ => return self.copy(self.end_of_plain()),
+        };
         if let Some(end) = self.end_if_flat().filter(|end| !is_object || end - self.at <= LINE_MAX) {
             self.copy(end);
             return;
         }
-        self.copy(self.at + 1);
+        self.copy_byte();
         loop {
             self.line(depth + 1);
             if is_object {
-                let key_end = self.end_if_flat().unwrap_or_else(|| unreachable!("a key is a string"));
+                let key_end = string_end(self.text, self.at + 1) + 1;
                 self.copy(key_end + 1);
                 self.out.push(b' ');
             }
@@ -137,33 +140,36 @@ impl Indented<'_> {
             if self.text[self.at] != b',' {
                 break;
             }
-            self.copy(self.at + 1);
+            self.copy_byte();
         }
         self.line(depth);
         // The closing bracket.
-        self.copy(self.at + 1);
+        self.copy_byte();
     }
 
-    /// Where the value at `at` ends; `None` if it holds lists or objects. It is not looked at any further
-    /// then: otherwise each level would read all that is below it.
+    /// Returns the end of the string, number or word at `at`.
+    fn end_of_plain(&self) -> usize {
+        if self.text[self.at] == b'"' {
+            return string_end(self.text, self.at + 1) + 1;
+        }
+        let rest = &self.text[self.at..];
+        let length = rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']'));
+        self.at + length.unwrap_or(rest.len())
+    }
+
+    /// Returns the end of the list or object at `at`; `None` if it contains lists or objects. It stops at the first of
+    /// them: otherwise each level would read all levels below it.
     fn end_if_flat(&self) -> Option<usize> {
-        let (mut depth, mut index) = (0, self.at);
-        while index < self.text.len() {
+        let mut index = self.at + 1;
+        loop {
             match self.text[index] {
                 b'"' => index = string_end(self.text, index + 1),
-                b'{' | b'[' if depth > 0 => return None,
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' if depth > 0 => depth -= 1,
-                // Between values: a plain one ends where the next thing begins.
-                b',' | b':' | b'}' | b']' if depth == 0 => return Some(index),
+                b'{' | b'[' => return None,
+                b'}' | b']' => return Some(index + 1),
                 _ => {}
             }
             index += 1;
-            if depth == 0 && matches!(self.text[index - 1], b'"' | b'}' | b']') {
-                return Some(index);
-            }
         }
-        Some(index)
     }
 
     fn copy(&mut self, end: usize) {
@@ -171,21 +177,54 @@ impl Indented<'_> {
         self.at = end;
     }
 
+    fn copy_byte(&mut self) {
+        self.out.push(self.text[self.at]);
+        self.at += 1;
+    }
+
     fn line(&mut self, depth: usize) {
-        self.out.push(b'\n');
-        self.out.extend(std::iter::repeat_n(b' ', depth * 2));
+        match LINE_START.get(..1 + depth * 2) {
+            Some(start) => self.out.extend_from_slice(start),
+            None => {
+                self.out.push(b'\n');
+                self.out.resize(self.out.len() + depth * 2, b' ');
+            }
+        }
     }
 }
 
-/// Where the quotation mark is that ends a string whose text begins at `index`.
+/// A line feed, and the indentation of the levels that documents have.
+const LINE_START: &[u8] = b"\n                                                ";
+
+/// Returns the position of the closing quotation mark of a string whose text begins at `index`.
 fn string_end(text: &[u8], mut index: usize) -> usize {
     loop {
-        index += memchr::memchr2(b'"', b'\\', &text[index..]).unwrap_or_else(|| unreachable!("a string has an end"));
-        if text[index] == b'"' {
-            return index;
+        index += plain_length(&text[index..]);
+        match text[index] {
+            b'"' => return index,
+            b'\\' => index += 2,
+            _ => index += 1,
         }
-        index += 2;
     }
+}
+
+/// Returns a number of bytes at the beginning of `text` without quotation mark and backslash: all before the first
+/// of them, or all but the last seven. Most strings are shorter than the blocks of a vectorised search, so eight bytes
+/// are compared at a time.
+fn plain_length(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    // The lowest bit that is set belongs to the first byte that is 0.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+    let mut length = 0;
+    for chunk in text.as_chunks::<8>().0 {
+        let word = u64::from_le_bytes(*chunk);
+        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            return length + (found.trailing_zeros() / 8) as usize;
+        }
+        length += 8;
+    }
+    length
 }
 
 #[cfg(test)]
@@ -194,7 +233,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn small_objects_and_plain_lists_stand_on_one_line_whatever_their_strings_hold() {
+    fn small_objects_and_plain_lists_are_on_one_line_whatever_their_strings() {
         let long = "x".repeat(300);
         let document = json!({
             "plain": [1, 2.5, null, true, "a, ] } \\\" b"],
@@ -228,5 +267,20 @@ mod tests {
         let back: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(back, document);
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_string_ends_at_its_quotation_mark_wherever_others_are_escaped() {
+        for length in 0..24 {
+            for at in 0..=length {
+                for escaped in ["", "\"", "\\", "\\\""] {
+                    let (head, tail) = ("x".repeat(at), "y".repeat(length - at));
+                    let text = json!(format!("{head}{escaped}{tail}")).to_string();
+                    assert_eq!(string_end(text.as_bytes(), 1), text.len() - 1, "{text}");
+                    let followed = format!("{text},{text}");
+                    assert_eq!(string_end(followed.as_bytes(), 1), text.len() - 1, "{followed}");
+                }
+            }
+        }
     }
 }

@@ -1,12 +1,11 @@
-//! How text is laid out for a terminal: width, colours, headings, indented sentences.
+//! Layout of text for a terminal: width, colours, headings, indented sentences.
 //!
-//! Colour repeats what the words say and adds nothing. Whether to use it (`NO_COLOR`, a pipe) is
-//! the caller's decision.
+//! Colour only repeats what the text states. The caller decides whether to use it (`NO_COLOR`, a pipe).
 
 use crate::text::{clean, wrap};
 use trueio_model::{Outcome, Verdict};
 
-/// How text is laid out.
+/// The layout of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal. Less than 40 is treated as 40; a figure is never cut off.
@@ -38,7 +37,7 @@ impl Paint {
     }
 }
 
-/// A text that grows line by line.
+/// A text that is built line by line.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) style: Style,
@@ -50,13 +49,13 @@ impl Page {
         Self { style: Style { width: style.width.max(40), ..*style }, out: String::new() }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub(crate) fn finish(self) -> String {
         if self.style.unicode { self.out } else { to_ascii(&self.out) }
     }
 
     pub(crate) fn paint(&self, paint: Paint, text: &str) -> String {
-        // As the numbers of their escape sequence.
+        // The number of the escape sequence.
         let code = match paint {
             _ if !self.style.color || text.is_empty() => return text.to_owned(),
             Paint::Plain => return text.to_owned(),
@@ -69,7 +68,7 @@ impl Page {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// A line as it is, without spaces at its end.
+    /// Appends a line as it is, without spaces at its end.
     pub(crate) fn line(&mut self, text: &str) {
         self.out.push_str(text.trim_end());
         self.out.push('\n');
@@ -81,22 +80,22 @@ impl Page {
         self.line(&text);
     }
 
-    /// A sentence that is not indented.
+    /// Appends a sentence without indentation.
     pub(crate) fn sentence(&mut self, text: &str) {
         wrap(&mut self.out, "", 2, text, self.style.width);
     }
 
-    /// A sentence under a heading, indented by two.
+    /// Appends a sentence below a heading, indented by two.
     pub(crate) fn item(&mut self, text: &str) {
         wrap(&mut self.out, "  ", 4, text, self.style.width);
     }
 
-    /// A sentence that belongs to the item above.
+    /// Appends a sentence that belongs to the item above.
     pub(crate) fn sub_item(&mut self, text: &str) {
         wrap(&mut self.out, "    ", 6, text, self.style.width);
     }
 
-    /// A heading and its sentences; nothing if there are none.
+    /// Appends a heading and its sentences; nothing if there are none.
     pub(crate) fn list(&mut self, heading: &str, items: &[String]) {
         if !items.is_empty() {
             self.heading(heading);
@@ -104,7 +103,7 @@ impl Page {
         items.iter().for_each(|item| self.item(item));
     }
 
-    /// A heading and its sentences with what belongs to each; nothing if there are none.
+    /// Appends a heading and its sentences with their details; nothing if there are none.
     pub(crate) fn tree(&mut self, heading: &str, items: &[crate::words::Item]) {
         if !items.is_empty() {
             self.heading(heading);
@@ -115,14 +114,14 @@ impl Page {
         }
     }
 
-    /// A named line of the head.
+    /// Appends a named line of the head.
     pub(crate) fn fact(&mut self, name: &str, text: &str) {
         const NAME_WIDTH: usize = 14;
         let first = format!("  {name:<0$}", NAME_WIDTH - 2);
         wrap(&mut self.out, &first, NAME_WIDTH, text, self.style.width);
     }
 
-    /// Sentences in a colour of their own, apart from what stands above.
+    /// Appends sentences in a separate colour, after an empty line.
     pub(crate) fn aside(&mut self, paint: Paint, sentences: &[String]) {
         let mut text = String::new();
         sentences.iter().for_each(|sentence| wrap(&mut text, "", 2, sentence, self.style.width));
@@ -131,7 +130,7 @@ impl Page {
         self.line(&text);
     }
 
-    /// How it ended, unless well.
+    /// Describes how the run ended, if not as planned.
     pub(crate) fn outcome(&mut self, outcome: &Outcome) {
         if let Some(sentence) = crate::words::outcome_sentence(outcome) {
             self.aside(Paint::Bad, &[sentence]);
@@ -139,7 +138,7 @@ impl Page {
     }
 }
 
-/// Our own marks in ASCII, one character for one, so that columns stay where they are.
+/// Replaces our own marks by one ASCII character each, so that columns do not move.
 pub(crate) fn to_ascii(text: &str) -> String {
     text.chars()
         .map(|c| match c {

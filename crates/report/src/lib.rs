@@ -1,11 +1,12 @@
-//! Every output of a record: terminal, JSON, HTML, HdrHistogram, and the line shown while a run goes on.
+//! Renders a record in every output: terminal, JSON, HTML, HdrHistogram, and the progress line.
 //!
-//! All of them are pure functions of a [`trueio_model::RunRecord`]: no device, no file and no clock is touched, so
-//! a record can be reported a year later on another machine. They share one [`summary`](summary()), so a figure is
-//! the same wherever it is read, and they keep two promises: a percentile that the sample cannot support is shown
-//! as a dash, never as a number; a contradicted figure never stands without the reason beside it.
+//! All of them are pure functions of a [`trueio_model::RunRecord`]: no device, no file and no clock is
+//! touched, so a record can be reported a year later on another machine. They share one
+//! [`summary`](summary()), so a figure is the same in every output, and they keep two rules: a percentile
+//! that the sample cannot support is shown as a dash, never as a number; a contradicted figure never appears
+//! without its reason.
 //!
-//! A record may come from anywhere. Reading one never panics ([`parse`]), and what is printed of it cannot drive a
+//! A record may come from anywhere. Reading one never panics ([`parse`]), and its text cannot control a
 //! terminal or a browser: control characters are replaced, markup is escaped.
 
 mod comparison;
@@ -38,5 +39,5 @@ pub use progress::progress_line;
 pub use study::{StudyError, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
 pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
-pub use text::{clean, wrap};
+pub use text::{clean, clean_lines, wrap};
 pub use trend::{TrendLoad, TrendMetric, TrendPage, trend_html};

@@ -1,11 +1,11 @@
-//! Plots as SVG, small enough to stand three in a row and readable alone.
+//! Plots as SVG, small enough for three in a row and readable without other elements.
 //!
-//! Text stays text, so that it can be searched, selected and scaled. Colours are plain attributes;
-//! the page's style sheet replaces them by attribute in a dark scheme. Coordinates are drawn four
-//! times as large as they are shown, because the SVG backend rounds them to whole numbers.
+//! Text remains text, so that it can be searched, selected and scaled. Colours are plain attributes; in a
+//! dark scheme the page's style sheet replaces them by attribute. Coordinates are four times as large as
+//! shown, because the SVG backend rounds them to whole numbers.
 //!
-//! A curve is never drawn where there is nothing to know: a row without an I/O breaks the line, and
-//! the percentile curve ends at the last percentile that the sample supports.
+//! A curve is never drawn without data: an interval without an I/O breaks the line, and the percentile curve
+//! ends at the last percentile that the sample supports.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -15,16 +15,16 @@ use trueio_stats::{WindowFit, least_share_above, quantile};
 
 /// Shown size of a plot, in pixels.
 const SIZE: (f64, f64) = (400.0, 240.0);
-/// How much larger it is drawn.
+/// Factor by which it is drawn larger.
 const FINE: f64 = 4.0;
-/// Room for labels: left, right, top, bottom.
+/// Margins for labels: left, right, top, bottom.
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 26.0;
 /// Height of text.
 const TEXT: f64 = 11.0;
-/// Points of a curve at most; more rows than that are put together.
+/// Maximum number of points of a curve; more intervals are merged.
 const POINT_MAX: usize = 360;
 
 // The style sheet of `page.html` names these colours for its dark scheme.
@@ -38,7 +38,7 @@ pub(crate) const PURPLE: RGBColor = RGBColor(0x7B, 0x4F, 0xA3);
 pub(crate) const GREEN: RGBColor = RGBColor(0x2E, 0x7D, 0x4F);
 pub(crate) const RED: RGBColor = RGBColor(0xB2, 0x2D, 0x3F);
 
-/// The colour of an operation, the same in every plot.
+/// Returns the colour of an operation, the same in every plot.
 fn color_of(op: OpKind) -> RGBColor {
     match op {
         OpKind::Read => BLUE,
@@ -48,7 +48,7 @@ fn color_of(op: OpKind) -> RGBColor {
     }
 }
 
-/// A curve: runs of points that are joined.
+/// A curve: groups of connected points.
 pub(crate) struct Curve {
     name: String,
     color: RGBColor,
@@ -57,7 +57,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// A curve through `points`, broken where there is no value.
+    /// Creates a curve through `points`, interrupted where a value is missing.
     pub(crate) fn new(name: &str, color: RGBColor, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         let mut runs: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
         for (x, y) in points {
@@ -79,7 +79,7 @@ impl Curve {
     }
 }
 
-/// How an axis maps values to its length, and what it is marked with.
+/// The mapping of values to an axis, and its marks.
 pub(crate) struct Axis {
     range: Range<f64>,
     is_logarithmic: bool,
@@ -90,31 +90,31 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Where `value` lies, from 0 to 1.
-    fn place(&self, value: f64) -> f64 {
+    /// Returns the position of `value`, from 0 to 1.
+    fn position(&self, value: f64) -> f64 {
         let on = |v: f64| if self.is_logarithmic { v.max(f64::MIN_POSITIVE).log10() } else { v };
         let (low, high) = (on(self.range.start), on(self.range.end));
         ((on(value) - low) / (high - low)).clamp(0.0, 1.0)
     }
 
-    /// From zero to a round number above `max`.
+    /// Creates an axis from zero to a round number above `max`.
     pub(crate) fn from_zero(max: f64) -> Self {
         let step = round_step(max.max(f64::MIN_POSITIVE) / 4.0);
         let count = (max / step).ceil().clamp(1.0, 10.0) as u32;
-        // A twentieth of free space above the highest value.
+        // A twentieth of the axis stays free above the highest value.
         let count = if max > step * f64::from(count) * 0.95 { count + 1 } else { count };
         let marks = (0..=count).map(|i| (step * f64::from(i), plain_number(step * f64::from(i)))).collect();
         Self { range: 0.0..step * f64::from(count), is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
-    /// 1 to `count`.
+    /// Creates an axis from 1 to `count`.
     fn of_rounds(count: usize) -> Self {
         let step = (count / 8).max(1);
         let marks = (1..=count).step_by(step).map(|i| (i as f64, i.to_string())).collect();
         Self { range: 1.0..(count.max(2)) as f64, is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
-    /// Around zero, in percent: what holds `low..=high` and a little more, evenly marked.
+    /// Creates an axis in percent around zero that contains `low..=high`, with equally spaced marks.
     pub(crate) fn of_change(low: f64, high: f64) -> Self {
         let (low, high) = (low.min(-1.0), high.max(1.0));
         let step = round_step((high - low) / 5.0);
@@ -128,7 +128,7 @@ impl Axis {
         Self { range: step * first as f64..step * last as f64, is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
-    /// Exactly 0 to `seconds`.
+    /// Creates an axis from 0 to exactly `seconds`.
     pub(crate) fn of_time(seconds: f64) -> Self {
         let seconds = if seconds.is_finite() { seconds.max(1e-6) } else { 1.0 };
         let (unit, name) = match seconds {
@@ -150,7 +150,8 @@ impl Axis {
         Self { range: 0.0..seconds, is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
-    /// A logarithmic axis of durations in nanoseconds that holds `low..=high`, ending at 1, 2 or 5.
+    /// Creates a logarithmic axis of durations in nanoseconds that contains `low..=high` and ends at 1, 2 or
+    /// 5.
     pub(crate) fn of_latency(low: f64, high: f64) -> Self {
         let (low, high) = (low.max(1.0), high.max(2.0));
         let mut start = 1.0;
@@ -175,7 +176,7 @@ impl Axis {
             end = start * 10.0;
         }
         let decades = (end / start).log10();
-        // Over few decades 2 and 5 are labelled too.
+        // If there are few decades, 2 and 5 are labelled, too.
         let labelled = |v: f64| decades <= 2.4 || (v.log10() - v.log10().round()).abs() < 1e-6;
         let inside = |v: &f64| *v >= start * 0.999_999 && *v <= end * 1.000_001;
         let marks: Vec<(f64, String)> =
@@ -188,8 +189,8 @@ impl Axis {
         Self { range: start..end, is_logarithmic: true, marks, fine_marks }
     }
 
-    /// Percentiles, spaced by the logarithm of what lies above them: 90, 99, 99.9 at equal distances.
-    /// Values are log10(1 / (1 − q)), and `end` is one of them.
+    /// Creates an axis of percentiles, spaced by the logarithm of the share above them: 90, 99, 99.9 at equal
+    /// distances. Values are log10(1 / (1 − q)), and `end` is one of them.
     pub(crate) fn of_percentiles(end: f64) -> Self {
         let mut marks = vec![(0.5f64, "50".to_owned()), (0.9, "90".to_owned()), (0.99, "99".to_owned())];
         let mut nines = String::from("99.");
@@ -197,7 +198,7 @@ impl Axis {
             nines.push('9');
             marks.push((1.0 - 10f64.powi(-decade), nines.clone()));
         }
-        // 1 − q of the long ones is not exact in binary; the place is.
+        // 1 − q of long percentiles is not exact in binary; the position is.
         let marks: Vec<(f64, String)> = marks
             .into_iter()
             .enumerate()
@@ -212,7 +213,7 @@ impl Axis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, not below `least`.
+/// Returns the smallest 1, 2 or 5 times a power of ten that is not below `least`.
 fn round_step(least: f64) -> f64 {
     if !(least.is_finite() && least > 0.0) {
         return 1.0;
@@ -221,7 +222,7 @@ fn round_step(least: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * power).find(|s| *s >= least * 0.999_999).unwrap_or(10.0 * power)
 }
 
-/// A round number without needless digits: `0`, `0.5`, `1,200`.
+/// Formats a round number without unnecessary digits: `0`, `0.5`, `1,200`.
 fn plain_number(value: f64) -> String {
     if value >= 1.0 && value.fract().abs() < 1e-6 {
         return units::format_count(value as u64);
@@ -230,7 +231,7 @@ fn plain_number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A round duration: `20 µs`, `1 ms`.
+/// Formats a round duration: `20 µs`, `1 ms`.
 fn plain_duration(ns: f64) -> String {
     let (unit, name) = match ns {
         v if v >= 1e9 => (1e9, "s"),
@@ -241,7 +242,8 @@ fn plain_duration(ns: f64) -> String {
     format!("{} {name}", plain_number(ns / unit))
 }
 
-/// Bandwidth over time of a job; rates of operations if it moves no bytes. `None` without a row.
+/// Plots the bandwidth of a job over time; rates of operations if it moves no bytes. `None` without an
+/// interval.
 pub(crate) fn bandwidth(job: &JobRecord) -> Option<String> {
     let rows = put_together(&job.series);
     let middle = |r: &SeriesRow| (r.end_ns as f64 - r.span_ns as f64 / 2.0) / 1e9;
@@ -286,7 +288,7 @@ pub(crate) fn bandwidth(job: &JobRecord) -> Option<String> {
     Some(draw(&title, &curves, &[], &x, &Axis::from_zero(max / unit)))
 }
 
-/// p50, p99 and longest latency over time of a job, on a logarithmic axis. `None` without an I/O.
+/// Plots p50, p99 and maximum latency of a job over time, on a logarithmic axis. `None` without an I/O.
 pub(crate) fn latency(job: &JobRecord) -> Option<String> {
     let rows = put_together(&job.series);
     let curve = |name: &str, color, field: fn(&SeriesRow) -> u64| {
@@ -314,8 +316,8 @@ pub(crate) enum Marker {
     Ring { x: f64, y: f64, color: RGBColor },
 }
 
-/// Latency by percentile of a job's operations: percentiles on a logarithmic axis of what lies
-/// above them, 95 % intervals as vertical lines, the longest as a ring. `None` without an I/O.
+/// Plots the latency of a job's operations by percentile: percentiles on a logarithmic axis of the share
+/// above them, 95 % intervals as vertical lines, the maximum as a ring. `None` without an I/O.
 pub(crate) fn percentiles(job: &JobRecord) -> Option<String> {
     let mut curves = Vec::new();
     let mut markers = Vec::new();
@@ -336,7 +338,7 @@ pub(crate) fn percentiles(job: &JobRecord) -> Option<String> {
                 markers.push(Marker::Interval { x: place, low, high, color });
             }
         }
-        // The longest of n stands where 1 of n lies above: log10(n).
+        // The maximum of n values has a share of 1/n at or above it: log10(n).
         let place = (histogram.count() as f64).log10();
         markers.push(Marker::Ring { x: place, y: histogram.max_ns()? as f64, color });
         end = end.max(place);
@@ -346,13 +348,13 @@ pub(crate) fn percentiles(job: &JobRecord) -> Option<String> {
         Marker::Ring { y, .. } => [*y, *y],
     });
     let (low, high) = bounds(curves.iter().flat_map(Curve::values).chain(markers_y))?;
-    // A little room to the right, so that the ring is not cut.
+    // A margin to the right, so that the ring is not cut.
     let x = Axis::of_percentiles(end * 1.03);
     Some(draw("Latency by percentile (%)", &curves, &markers, &x, &Axis::of_latency(low, high)))
 }
 
-/// The points of a percentile curve, up to the last percentile that the sample supports: the place
-/// on the axis and the latency, each bucket's at its upper edge as in the table.
+/// Returns the points of a percentile curve, up to the last percentile that the sample supports: position on
+/// the axis and latency. Each bucket is drawn at its upper edge, as in the table.
 pub(crate) fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
     let Some(least_above) = least_share_above(histogram.count()) else { return Vec::new() };
     let count = histogram.count() as f64;
@@ -372,7 +374,7 @@ pub(crate) fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
             points.push((-above.log10(), latency));
         }
     }
-    // Neighbours less than a third of a pixel apart are not drawn.
+    // Neighbours less than a third of a pixel apart are omitted.
     let mut thinned: Vec<(f64, f64)> = Vec::new();
     for point in points {
         let is_new =
@@ -384,9 +386,9 @@ pub(crate) fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
     thinned
 }
 
-/// Rows put together until at most [`POINT_MAX`] are left: sums of counts and bytes, the largest of
-/// p99 and maximum, the median of the medians. A last row of less than half the length of the others
-/// joins the one before it: the rate of a few milliseconds is noise at the end of the curve.
+/// Merges intervals until at most [`POINT_MAX`] are left: sums of counts and bytes, the largest of p99 and
+/// maximum, the median of the medians. A last interval of less than half the length of the others is merged
+/// into the previous one, because the rate of a few milliseconds is noise at the end of the curve.
 fn put_together(series: &[SeriesRow]) -> Vec<SeriesRow> {
     let each = series.len().div_ceil(POINT_MAX).max(1);
     let mut parts: Vec<&[SeriesRow]> = series.chunks(each).collect();
@@ -423,8 +425,8 @@ fn put_together(series: &[SeriesRow]) -> Vec<SeriesRow> {
         .collect()
 }
 
-/// The rounds on the way to a steady state, as the SNIA specification draws them: each tracked
-/// variable by round; over the last window its mean, the allowed range around it and the fitted line.
+/// Plots the rounds before a steady state as in the SNIA specification: each tracked variable by round; for
+/// the last window its mean, the allowed range around it and the fitted line.
 pub(crate) fn steady_state(state: &SteadyState) -> Vec<String> {
     let throughput: Vec<f64> = state.rounds.iter().map(|round| round.ios_per_s).collect();
     let latency: Vec<f64> =
@@ -455,7 +457,7 @@ fn rounds(title: &str, values: &[f64], state: &SteadyState) -> Option<String> {
         .then(|| draw(title, &curves, &[], &Axis::of_rounds(values.len()), &Axis::from_zero(max)))
 }
 
-/// A metric over runs at equal distances; `changes` are the indexes at which a new level begins, and each
+/// Plots a metric over runs at equal distances. `changes` are the indexes at which a new level begins; each
 /// level is drawn as the line of its median. `None` with fewer than two values.
 pub(crate) fn trend(title: &str, values: &[f64], changes: &[usize]) -> Option<String> {
     let at = |index: usize| index as f64 + 1.0;
@@ -474,7 +476,7 @@ pub(crate) fn trend(title: &str, values: &[f64], changes: &[usize]) -> Option<St
         .then(|| draw(title, &curves, &[], &Axis::of_rounds(values.len()), &Axis::from_zero(max)))
 }
 
-/// The smallest and the largest; `None` if there is none.
+/// Returns the minimum and the maximum; `None` without values.
 pub(crate) fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |found, v| match found {
         None => Some((v, v)),
@@ -493,7 +495,7 @@ pub(crate) fn draw(title: &str, curves: &[Curve], markers: &[Marker], x: &Axis, 
         "<svg width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" xmlns=\"http://www.w3.org/2000/svg\">",
         size.0, size.1
     );
-    // Inside HTML the namespace is known, and the size is the style sheet's.
+    // Inside HTML the namespace is known, and the style sheet sets the size.
     let body = out.strip_prefix(&head).unwrap_or_else(|| panic!("plotters begins an image with another element"));
     let names: Vec<&str> = curves.iter().map(|c| c.name.as_str()).collect();
     format!(
@@ -513,8 +515,8 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 impl Canvas<'_> {
     fn plot(&mut self, title: &str, curves: &[Curve], markers: &[Marker], x: &Axis, y: &Axis) -> Drawn {
         let (left, right, top, bottom) = (LEFT, SIZE.0 - RIGHT, TOP, SIZE.1 - BOTTOM);
-        let to_x = |v: f64| left + x.place(v) * (right - left);
-        let to_y = |v: f64| bottom - y.place(v) * (bottom - top);
+        let to_x = |v: f64| left + x.position(v) * (right - left);
+        let to_y = |v: f64| bottom - y.position(v) * (bottom - top);
 
         for mark in &x.fine_marks {
             self.line((to_x(*mark), top), (to_x(*mark), bottom), GRID_FINE, 0.7)?;
@@ -531,7 +533,7 @@ impl Canvas<'_> {
         }
         self.line((left, bottom), (right, bottom), FAINT, 1.0)?;
 
-        // Labels of the x axis: those that would touch the one before are left out.
+        // Labels of the x axis; those that would touch the previous one are omitted.
         let mut free_from = f64::NEG_INFINITY;
         for (mark, label) in &x.marks {
             let half = text_width(label) / 2.0;
@@ -573,7 +575,7 @@ impl Canvas<'_> {
         }
 
         self.text(title, (1.0, 3.0), INK, HPos::Left, VPos::Top)?;
-        // The legend, from the right to the left: a line and its name.
+        // The legend, from right to left: a line and its name.
         let mut at = right;
         for curve in curves.iter().rev() {
             let width = text_width(&curve.name);
@@ -607,7 +609,7 @@ fn filled(color: RGBColor) -> ShapeStyle {
     color.filled()
 }
 
-/// About how wide a text is: a sans-serif letter is on average a little over half as wide as it is high.
+/// Estimates the width of a text: a sans-serif letter is on average a little over half as wide as it is high.
 fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * TEXT * 0.56
 }
@@ -617,11 +619,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_stand_at_equal_distances_by_what_lies_above_them() {
+    fn percentiles_are_spaced_by_the_share_above_them() {
         let axis = Axis::of_percentiles(4.2);
         let labels: Vec<&str> = axis.marks.iter().map(|m| m.1.as_str()).collect();
         assert_eq!(labels, ["50", "90", "99", "99.9", "99.99"]);
-        let at = |i: usize| axis.place(axis.marks[i].0);
+        let at = |i: usize| axis.position(axis.marks[i].0);
         assert!((at(2) - at(1) - (at(3) - at(2))).abs() < 1e-9);
         assert!((at(4) - at(3) - (at(2) - at(1))).abs() < 1e-9);
         // Between 0 and 90 % the fine marks are 10, 20, … 80 %; 0.8 leaves a fifth above.
@@ -646,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_axis_has_a_few_round_marks_and_holds_its_maximum() {
+    fn a_linear_axis_has_a_few_round_marks_and_contains_its_maximum() {
         for max in [0.003, 0.9, 1.0, 3.2, 49.9, 371_000.0, 1e12] {
             let axis = Axis::from_zero(max);
             assert!(axis.range.end >= max, "{max}");
@@ -655,23 +657,23 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_curve_ends_where_the_sample_supports_no_more() {
+    fn a_percentile_curve_ends_at_the_last_supported_percentile() {
         let mut histogram = Histogram::new();
         (0..400u64).for_each(|i| histogram.record(10_000 + i * 100));
         let end = curve_of(&histogram).last().unwrap().0;
-        // 400 durations support p99 (place 2, from 368) and not p99.9.
+        // 400 durations support p99 (position 2, from 368) and not p99.9.
         assert!((2.0..2.1).contains(&end), "{end}");
         assert!(curve_of(&Histogram::new()).is_empty());
     }
 
     #[test]
-    fn a_row_without_an_io_breaks_the_line() {
+    fn an_interval_without_an_io_breaks_the_line() {
         let curve = Curve::new("x", BLUE, [(0.0, Some(1.0)), (1.0, None), (2.0, None), (3.0, Some(2.0))]);
         assert_eq!(curve.runs, [vec![(0.0, 1.0)], vec![(3.0, 2.0)]]);
     }
 
     #[test]
-    fn many_rows_are_put_together_without_losing_bytes_or_the_longest_latency() {
+    fn many_intervals_are_merged_without_losing_bytes_or_the_maximum_latency() {
         let series: Vec<SeriesRow> = (0..3_601u64)
             .map(|i| SeriesRow {
                 end_ns: (i + 1) * 100,

@@ -1,18 +1,18 @@
-//! Latencies of each I/O priority, in words.
+//! Sentences about the latencies of each I/O priority.
 
 use crate::summary::{QUANTILES, label_of};
 use crate::words::percentile_name;
 use trueio_model::{OpRecord, PriorityRecord, RunRecord, Verdict, units};
 use trueio_stats::quantile;
 
-/// A sentence for each priority of jobs whose I/Os had several; none of contradicted phases.
+/// Returns one sentence per priority of jobs whose I/Os had several; none for contradicted phases.
 pub(crate) fn priorities(record: &RunRecord) -> Vec<String> {
     let phases = record.phases.iter().filter(|phase| phase.verdict != Verdict::Contradicted);
     let mut sentences = Vec::new();
     for job in phases.flat_map(|phase| &phase.jobs) {
         for op in &job.ops {
-            let told = op.priorities.iter().filter(|of| !of.latency.total.is_empty());
-            sentences.extend(told.map(|of| sentence(&label_of(job, op), op, of)));
+            let used = op.priorities.iter().filter(|of| !of.latency.total.is_empty());
+            sentences.extend(used.map(|of| sentence(&label_of(job, op), op, of)));
         }
     }
     sentences

@@ -1,24 +1,24 @@
-//! The line that stands on the terminal while a phase runs.
+//! The progress line on the terminal while a phase runs.
 //!
 //! ```text
 //! randread 4k q32  ███▍   1.42 GiB/s  371k IOPS p50 84.2 µs p99  132 µs 12 s left
 //! ```
 //!
-//! Every field has a fixed width, so that nothing jumps as the figures change, and the line has at
+//! Every field has a fixed width, so that the columns do not move as the figures change. The line has at
 //! most 89 columns.
 
 use crate::text::{clean, width_of};
 use trueio_model::units;
 
-/// Columns of the name.
+/// Width of the name, in columns.
 const NAME_WIDTH: usize = 16;
-/// Columns of the bar.
+/// Width of the bar, in columns.
 const BAR_WIDTH: usize = 6;
 
-/// The progress of a phase as one line, without a line feed.
+/// Formats the progress of a phase as one line, without a line feed.
 ///
-/// `fraction` is what is done, from 0 to 1. Latencies and the time left are in nanoseconds; `None`
-/// means that they are not known yet, and leaves the field empty.
+/// `fraction` is the completed share, from 0 to 1. Latencies and the remaining time are in nanoseconds;
+/// `None` means unknown, and the field stays empty.
 pub fn progress_line(
     name: &str,
     fraction: f64,
@@ -51,7 +51,7 @@ pub fn progress_line(
     line.trim_end().to_owned()
 }
 
-/// The name in exactly [`NAME_WIDTH`] columns.
+/// Formats the name in exactly [`NAME_WIDTH`] columns.
 fn fitted(name: &str) -> String {
     let name = clean(name);
     if width_of(&name) <= NAME_WIDTH {
@@ -60,7 +60,7 @@ fn fitted(name: &str) -> String {
     name.chars().take(NAME_WIDTH - 1).chain(['…']).collect()
 }
 
-/// A bar in steps of an eighth of a column.
+/// Draws a bar in steps of an eighth of a column.
 fn bar(fraction: f64) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let done = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
@@ -72,7 +72,7 @@ fn bar(fraction: f64) -> String {
     format!("{bar:BAR_WIDTH$}")
 }
 
-/// A count in at most five characters: `612`, `3.29k`, `371k`, `1.42M`.
+/// Formats a count in at most five characters: `612`, `3.29k`, `371k`, `1.42M`.
 fn short_count(count: f64) -> String {
     let count = if count.is_finite() { count.max(0.0) } else { 0.0 };
     match count {

@@ -19,38 +19,38 @@ pub struct Row {
     pub phase_index: usize,
     /// The job, as an index into the phase's jobs.
     pub job_index: usize,
-    /// The job's name, and the operation where the job has several: `journal write`.
+    /// The job's name, followed by the operation if the job has several: `journal write`.
     pub label: String,
     /// The operation.
     pub op: OpKind,
-    /// How many succeeded, in full or in part.
+    /// Number of operations that succeeded, in full or in part.
     pub io_count: u64,
-    /// How many failed.
+    /// Number of operations that failed.
     pub error_count: u64,
-    /// How many transferred less than was asked.
+    /// Number of operations that transferred less than requested.
     pub short_count: u64,
-    /// Bytes a second; `None` for sync calls and if no time passed.
+    /// Bytes per second; `None` for sync calls and if no time passed.
     pub bytes_per_s: Option<f64>,
-    /// Operations a second; `None` if no time passed.
+    /// Operations per second; `None` if no time passed.
     pub ios_per_s: Option<f64>,
-    /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace,
-    /// from the moment the I/O was due.
+    /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace, from the
+    /// time the I/O was due.
     pub quantiles: [Option<Quantile>; 3],
-    /// The longest latency, in nanoseconds; `None` if there was no I/O.
+    /// The maximum latency, in nanoseconds; `None` without an I/O.
     pub latency_ns_max: Option<u64>,
-    /// True if latencies count from the moment each I/O was due.
+    /// True if latencies count from the time each I/O was due.
     pub is_from_intended: bool,
-    /// CPU time of the process tree per I/O, in nanoseconds. It cannot be told apart by operation,
-    /// so a phase has it on its first row only. Sync calls are not counted as I/Os unless there is
-    /// nothing else: their CPU time belongs to the writes that they make durable.
+    /// CPU time of the process tree per I/O, in nanoseconds. It cannot be attributed to operations, so only
+    /// the first row of a phase has it. Sync calls are not counted as I/Os unless there is nothing else:
+    /// their CPU time belongs to the writes that they make durable.
     pub cpu_ns_per_io: Option<f64>,
-    /// True if the evidence contradicts the phase: rates, latencies and CPU time are then `None`, and
-    /// what stands in their place is the reason.
+    /// True if the evidence contradicts the phase: rates, latencies and CPU time are then `None`, and the
+    /// reason is shown instead.
     pub is_withheld: bool,
 }
 
 impl Row {
-    /// The histogram that the row's latencies come from.
+    /// Returns the histogram of the row's latencies.
     pub(crate) fn histogram<'a>(&self, record: &'a RunRecord) -> Option<&'a trueio_model::Histogram> {
         let job = record.phases.get(self.phase_index)?.jobs.get(self.job_index)?;
         let latency = &job.ops.iter().find(|o| o.op == self.op)?.latency;
@@ -61,13 +61,14 @@ impl Row {
 /// The unit of all latencies of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
-    /// Its name.
+    /// Returns its name.
     pub(crate) unit: &'static str,
     ns: f64,
 }
 
 impl Scale {
-    /// µs, unless a median is below one (then ns), or everything is so long that ms reads better.
+    /// Returns µs, unless a median is below one (then ns), or all latencies are so long that ms is easier to
+    /// read.
     pub(crate) fn of(rows: &[Row]) -> Self {
         let medians = || rows.iter().filter_map(|r| r.quantiles[0]).map(|q| q.value_ns);
         let longest = rows.iter().filter_map(|r| r.latency_ns_max).max().unwrap_or(0);
@@ -81,16 +82,16 @@ impl Scale {
         }
     }
 
-    /// A latency in this unit, without its name.
+    /// Formats a latency in this unit, without its name.
     pub(crate) fn show(self, ns: u64) -> String {
         if self.ns == 1.0 { units::format_count(ns) } else { crate::text::figure(ns as f64 / self.ns) }
     }
 }
 
-/// The rows of a record, in the order of its phases, jobs and operations.
+/// Returns the rows of a record, in the order of its phases, jobs and operations.
 ///
-/// A sync call that a job makes once at its end is no row: one call has neither a rate nor a
-/// percentile. Terminal and HTML say below the table how long it took.
+/// A sync call that a job makes once at its end has no row: one call has neither a rate nor a percentile.
+/// Terminal and HTML show its duration below the table.
 pub fn summary(record: &RunRecord) -> Vec<Row> {
     let mut rows = Vec::new();
     for (phase_index, phase) in record.phases.iter().enumerate() {
@@ -127,14 +128,15 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
     rows
 }
 
-/// An operation of a job: the job's name, and the operation where the job has several transfers.
+/// Returns the label of an operation: the job's name, followed by the operation if the job has several
+/// transfers.
 pub(crate) fn label_of(job: &JobRecord, op: &OpRecord) -> String {
     let transfers = job.ops.iter().filter(|op| op.op != OpKind::Sync).count();
     if transfers == 1 { job.name.clone() } else { format!("{} {}", job.name, op.op) }
 }
 
-/// The sync call that a job makes once at its end, if its syncs are that and nothing else. One that
-/// failed is not it: a failure belongs into the table.
+/// Returns the sync call that a job makes once at its end, if it makes no others. A failed one is excluded:
+/// failures belong in the table.
 pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a JobRecord) -> Option<&'a OpRecord> {
     let plan = plan_of(record, phase_index, job)?;
     let flush = plan.flush;
@@ -144,7 +146,7 @@ pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a 
     job.ops.iter().find(|op| op.op == OpKind::Sync && op.error_count == 0)
 }
 
-/// CPU time per I/O of a phase; `None` without an I/O.
+/// Returns the CPU time per I/O of a phase; `None` without an I/O.
 fn cpu_ns_per_io(phase: &PhaseRecord) -> Option<f64> {
     let count = |wanted: fn(OpKind) -> bool| {
         let ops = phase.jobs.iter().flat_map(|j| &j.ops).filter(|o| wanted(o.op));
@@ -152,11 +154,11 @@ fn cpu_ns_per_io(phase: &PhaseRecord) -> Option<f64> {
     };
     let transfers = count(|op| op != OpKind::Sync);
     let ios = if transfers > 0.0 { transfers } else { count(|_| true) };
-    // As floating point, so that a record with absurd counts cannot overflow.
+    // In floating point, so that a record with absurd counts cannot overflow.
     (ios > 0.0).then(|| (phase.cpu.user_ns as f64 + phase.cpu.system_ns as f64) / ios)
 }
 
-/// The plan of a job of a phase; `None` if the record does not hold it.
+/// Returns the plan of a job of a phase; `None` if the record does not contain it.
 pub(crate) fn plan_of<'a>(record: &'a RunRecord, phase_index: usize, job: &JobRecord) -> Option<&'a JobPlan> {
     let jobs = &record.plan.jobs;
     jobs.iter()
@@ -186,7 +188,7 @@ pub fn shape_of(job: &JobPlan) -> String {
         ),
         OpMix::ReadWrite { read_percent } => (
             format!("{random}rw {read_percent}/{}", 100u8.saturating_sub(read_percent)),
-            // fio allows other sizes for writes; the plan values show them.
+            // fio accepts other sizes for writes; the plan values show them.
             &job.pattern.read_sizes,
         ),
     };
@@ -288,7 +290,7 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
     parts.join(", ")
 }
 
-/// A size as fio writes it: `4k`, `1m`, `512`.
+/// Formats a size as in fio: `4k`, `1m`, `512`.
 fn short_bytes(bytes: u64) -> String {
     for (shift, unit) in [(30, "g"), (20, "m"), (10, "k")] {
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {

@@ -44,7 +44,7 @@ fn head(job: &JobSyscalls, trace: &SyscallTrace) -> String {
     text
 }
 
-/// `pwrite64 × 4,096: 96.1 % of the time; mean 19.5 µs, …`.
+/// Formats `pwrite64 × 4,096: 96.1 % of the time; mean 19.5 µs, …`.
 fn row(call: &SyscallRow, job: &JobSyscalls, trace: &SyscallTrace) -> String {
     let latency = &call.latency;
     let least = if trace.lost_event_count > 0 { "at least " } else { "" };
@@ -110,7 +110,7 @@ fn io_words(io: &SyscallIo, count: u64) -> Vec<String> {
     words
 }
 
-/// `4 KiB × 10, 8 KiB × 2`.
+/// Formats `4 KiB × 10, 8 KiB × 2`.
 fn sizes(sizes: &SyscallSizes, show: impl Fn(u64) -> String) -> String {
     /// Number of sizes that are listed.
     const NAMED: usize = 4;
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_row_is_said_and_what_is_not_known_is_left_out() {
+    fn a_row_has_every_known_part_and_omits_unknown_ones() {
         let sizes = |counts: &[(u64, u64)]| SyscallSizes {
             counts: counts.to_vec(),
             other_count: 0,
@@ -208,11 +208,11 @@ mod tests {
         };
         let job = JobSyscalls { name: "a".to_owned(), thread_count: 2, calls: vec![write, submit] };
         let mut trace = SyscallTrace { span_ns: 10_000_000, jobs: vec![job], ..SyscallTrace::default() };
-        let told = |trace: &SyscallTrace| {
+        let described = |trace: &SyscallTrace| {
             let job = &trace.jobs[0];
             (head(job, trace), job.calls.iter().map(|call| row(call, job, trace)).collect::<Vec<_>>())
         };
-        let (first, rows) = told(&trace);
+        let (first, rows) = described(&trace);
         assert_eq!(first, "a: all calls of 2 threads in 10.0 ms");
         assert_eq!(
             rows,
@@ -226,7 +226,7 @@ mod tests {
             ]
         );
         trace.lost_event_count = 3;
-        let (first, rows) = told(&trace);
+        let (first, rows) = described(&trace);
         assert!(first.ends_with(
             "; 3 events were lost because the trace buffer was full (each call has two): all counts \
                              are lower bounds"

@@ -1,10 +1,9 @@
 //! A record as text for a terminal.
 //!
-//! What the target is, one table with a row an operation, the reasons in words, what could not be
-//! seen, errors, notes, and what the tool itself cost. The table has one unit a column, so that
-//! figures can be compared down the column; where it does not fit the width, each row becomes two
-//! lines. A contradicted phase has no figures: its rows are crossed out, and the reasons follow before
-//! anything else is printed.
+//! Facts about the target, one table with a row per operation, the reasons, checks that observed nothing,
+//! errors, notes, and the cost of the tool itself. Each column has one unit, so that figures can be compared
+//! down the column; if the table is too wide, each row becomes two lines. A contradicted phase has no
+//! figures: its rows are crossed out, and the reasons follow directly.
 
 use crate::layout::{Page, Paint, Style};
 use crate::priorities::priorities;
@@ -87,7 +86,7 @@ fn table(page: &mut Page, record: &RunRecord) {
     let verdict_width = cells.iter().map(|c| width_of(&c.verdict)).max().unwrap_or(0);
     let figures_width: usize = widths.iter().map(|w| w + 2).sum();
     let is_wide = name_width + figures_width + 2 + verdict_width <= page.style.width;
-    // In the narrow layout the name stands on a line of its own, the figures below it.
+    // In the narrow layout the name has a separate line, with the figures below it.
     let indent = if is_wide { name_width } else { 0 };
 
     for line in 0..2 {
@@ -133,7 +132,7 @@ fn table(page: &mut Page, record: &RunRecord) {
         page.out.push('\n');
         page.sentence(&text);
     }
-    // Explains the levels next to the verdicts; only those that occur.
+    // Explains the levels that occur, next to the verdicts.
     if let Some(text) = levels(record) {
         page.aside(Paint::Dim, &[text]);
     }
@@ -163,7 +162,7 @@ fn contradictions(page: &mut Page, record: &RunRecord, phase_index: usize) {
 fn reasons(page: &mut Page, record: &RunRecord) {
     let mut is_first = true;
     // Sentences already printed, with their phase: a doubt about the target applies to every phase.
-    let mut told: Vec<(String, &str)> = Vec::new();
+    let mut printed: Vec<(String, &str)> = Vec::new();
     for phase in &record.phases {
         let doubts = |c: &&Check| c.outcome == CheckOutcome::Suspect || c.is_accepted;
         let suspect: Vec<&Check> = phase.checks.iter().filter(doubts).collect();
@@ -178,11 +177,11 @@ fn reasons(page: &mut Page, record: &RunRecord) {
         for check in &suspect {
             let accepted = if check.is_accepted { " (contradicts; accepted by --accept)" } else { "" };
             let text = format!("{}{accepted}: {}", check.name, check_sentence(check));
-            match told.iter().find(|t| t.0 == text) {
+            match printed.iter().find(|t| t.0 == text) {
                 Some((_, phase)) => page.sub_item(&format!("{}: same as for {phase}", check.name)),
                 None => {
                     page.sub_item(&text);
-                    told.push((text, &phase.name));
+                    printed.push((text, &phase.name));
                 }
             }
         }
@@ -194,7 +193,7 @@ fn reasons(page: &mut Page, record: &RunRecord) {
     }
 }
 
-/// Figures of a row.
+/// Formats the figures of a row.
 const FIGURES: usize = 7;
 
 /// A row of the table, as text.

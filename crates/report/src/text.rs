@@ -1,21 +1,33 @@
-//! Text for people: figures, wrapped sentences, and nothing that could drive a terminal.
+//! Text for people: figures, wrapped sentences, and removal of characters that control a terminal.
 
 use std::borrow::Cow;
 
-/// `text` with every control character replaced by `�`, so that a path or a sentence from a record
-/// cannot move the cursor, set a title or colour what follows.
+/// Returns `text` with every control character replaced by `�`, so that a path or a sentence from a record
+/// cannot move the cursor, set a title or change colours.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    // Bidirectional overrides and isolates can reorder a line as a control character can.
-    let is_bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
+    without(text, controls_terminal)
 }
 
-/// Characters, as many as columns for the scripts that paths are mostly written in.
+/// Returns the same for a message of several lines: line feeds and tabs stay.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    without(text, |c| controls_terminal(c) && !matches!(c, '\n' | '\t'))
+}
+
+fn without(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.contains(&is_bad) { Cow::Owned(text.replace(&is_bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// Bidirectional overrides and isolates can reorder a line, as control characters can.
+fn controls_terminal(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns the number of characters, which equals the number of columns for the scripts of most paths.
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A figure with three significant digits, thousands separated: `0.39`, `84.2`, `12,400`.
+/// Formats a figure with three significant digits and separated thousands: `0.39`, `84.2`, `12,400`.
 pub(crate) fn figure(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -27,14 +39,14 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// `count` and its noun: `1 I/O`, `2,000 I/Os`.
+/// Formats `count` with its noun: `1 I/O`, `2,000 I/Os`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", trueio_model::units::format_count(count), if count == 1 { "" } else { "s" })
 }
 
-/// Appends `text`, cleaned and wrapped at `width` columns, to `out`. The first line begins with
-/// `first`, the others with as many spaces as `hang`. A word longer than the line is not broken, and
-/// a number is not parted from its unit.
+/// Appends `text`, cleaned and wrapped at `width` columns, to `out`. The first line begins with `first`, the
+/// others with `hang` spaces. A word longer than the line is not broken, and a number is not separated from
+/// its unit.
 pub fn wrap(out: &mut String, first: &str, hang: usize, text: &str, width: usize) {
     let text = clean(text);
     out.push_str(first);
@@ -110,10 +122,11 @@ mod tests {
     fn escape_sequences_and_reordering_marks_in_a_path_are_replaced() {
         assert_eq!(clean("a\x1b[2Jb\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c");
         assert!(matches!(clean("/mnt/größe"), Cow::Borrowed(_)));
+        assert_eq!(clean_lines("a\x1b[2J\r\n\tb\u{202e}\n"), "a\u{fffd}[2J\u{fffd}\n\tb\u{fffd}\n");
     }
 
     #[test]
-    fn figures_have_three_digits_and_thousands() {
+    fn figures_have_three_digits_and_separated_thousands() {
         let cases =
             [(0.394, "0.39"), (84.21, "84.2"), (99.96, "100"), (371_000.4, "371,000"), (0.0, "0.00"), (f64::NAN, "–")];
         for (value, text) in cases {
@@ -122,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapped_line_stays_within_its_width_and_hangs() {
+    fn wrapped_lines_stay_within_their_width_and_are_indented() {
         let mut out = String::new();
         wrap(&mut out, "  a: ", 5, "one two three four five-and-a-word-too-long six", 15);
         assert_eq!(out, "  a: one two\n     three four\n     five-and-a-word-too-long\n     six\n");

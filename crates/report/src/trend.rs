@@ -1,7 +1,8 @@
-//! Figures of many runs over time as a page: one plot a metric of a load, with its changes of level in words.
+//! A page of figures of many runs over time: one plot per metric of a load, with sentences about its changes
+//! of level.
 //!
-//! A pure function of what it is given; it does not search for changes itself. Runs stand at equal
-//! distances, whatever time lay between them: the words say when.
+//! A pure function of its input; it does not search for changes itself. Runs are plotted at equal distances,
+//! whatever the time between them; the sentences contain the dates.
 
 use crate::plot;
 use crate::text::clean;
@@ -10,7 +11,7 @@ use serde::Serialize;
 /// A page of trends.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrendPage {
-    /// What the page is about.
+    /// Subject of the page.
     pub title: String,
     /// Sentences below the title.
     pub sentences: Vec<String>,
@@ -23,7 +24,7 @@ pub struct TrendPage {
 pub struct TrendLoad {
     /// The job and its operation.
     pub name: String,
-    /// What it does.
+    /// Description of its I/O.
     pub load: String,
     /// Its metrics.
     pub metrics: Vec<TrendMetric>,
@@ -32,13 +33,13 @@ pub struct TrendLoad {
 /// A metric over the runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrendMetric {
-    /// `IOPS`, `lat p99, µs`: stands above the plot.
+    /// Title of the plot: `IOPS`, `lat p99, µs`.
     pub title: String,
-    /// One value a run, oldest first.
+    /// One value per run, oldest first.
     pub values: Vec<f64>,
     /// Indexes of the first values of new levels, ascending.
     pub changes: Vec<usize>,
-    /// What is to be said of it.
+    /// Sentences about the metric.
     pub sentences: Vec<String>,
 }
 
@@ -66,7 +67,7 @@ const TEMPLATE: &str = "<!doctype html>
 </html>
 ";
 
-/// The page as self-contained HTML.
+/// Renders the page as self-contained HTML.
 pub fn trend_html(page: &TrendPage) -> String {
     let loads: Vec<_> = page
         .loads
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_shows_every_load_and_runs_nothing_that_a_name_holds() {
+    fn a_page_shows_every_load_and_escapes_names() {
         let metric = |values: Vec<f64>, changes| TrendMetric {
             title: "IOPS".into(),
             values,

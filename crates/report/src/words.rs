@@ -42,7 +42,7 @@ pub(crate) fn target_lines(target: &TargetFacts) -> Vec<(&'static str, String)> 
         let mut text = String::new();
         for (i, layer) in target.stack.iter().enumerate() {
             if i > 0 {
-                // Layers of equal depth stand side by side: the members of a RAID.
+                // Layers of equal depth are listed together: the members of a RAID.
                 text.push_str(if layer.depth == target.stack[i - 1].depth { " + " } else { " → " });
             }
             text.push_str(&layer.name);
@@ -172,35 +172,36 @@ pub(crate) fn withheld(phase: &PhaseRecord) -> Option<String> {
 
 /// Returns one sentence per phase with a steady state.
 pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
-    let told = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
-    told.map(|(phase, state)| {
-        let spent_ns = state.rounds.iter().map(|round| round.elapsed_ns).sum();
-        let (count, spent) = (state.rounds.len(), units::format_duration_ns(spent_ns));
-        let percent = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |v| format!("{v:.1} %"));
-        let variables: Vec<String> = state
-            .variables
-            .iter()
-            .map(|v| {
-                let drift = v.excursion_percent.map_or_else(|| UNKNOWN.to_owned(), |e| format!("{e:+.1} %"));
-                format!("{} range {}, drift {drift}", v.name.replace('_', " "), percent(v.range_percent))
-            })
-            .collect();
-        let how = if state.is_attained { "reached after" } else { "NOT reached in" };
-        let rule = format!(
-            "SNIA rule: over {} rounds, at most {:.0} % range and {:.0} % drift",
-            state.window_rounds, state.range_percent_max, state.excursion_percent_max
-        );
-        let last = if variables.is_empty() {
-            String::new()
-        } else {
-            format!("; in the last window: {}", variables.join("; "))
-        };
-        format!(
-            "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured after that.",
-            phase.name
-        )
-    })
-    .collect()
+    let steady = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
+    steady
+        .map(|(phase, state)| {
+            let spent_ns = state.rounds.iter().map(|round| round.elapsed_ns).sum();
+            let (count, spent) = (state.rounds.len(), units::format_duration_ns(spent_ns));
+            let percent = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |v| format!("{v:.1} %"));
+            let variables: Vec<String> = state
+                .variables
+                .iter()
+                .map(|v| {
+                    let drift = v.excursion_percent.map_or_else(|| UNKNOWN.to_owned(), |e| format!("{e:+.1} %"));
+                    format!("{} range {}, drift {drift}", v.name.replace('_', " "), percent(v.range_percent))
+                })
+                .collect();
+            let how = if state.is_attained { "reached after" } else { "NOT reached in" };
+            let rule = format!(
+                "SNIA rule: over {} rounds, at most {:.0} % range and {:.0} % drift",
+                state.window_rounds, state.range_percent_max, state.excursion_percent_max
+            );
+            let last = if variables.is_empty() {
+                String::new()
+            } else {
+                format!("; in the last window: {}", variables.join("; "))
+            };
+            format!(
+                "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured after that.",
+                phase.name
+            )
+        })
+        .collect()
 }
 
 /// Explains the evidence levels that occur in the record; `None` without a phase.
@@ -379,9 +380,9 @@ pub(crate) fn level_meaning(level: EvidenceLevel) -> &'static str {
     }
 }
 
-/// `p50`, `p99.9`.
+/// Formats `p50`, `p99.9`.
 pub(crate) fn percentile_name(q: f64) -> String {
-    // 0.999 · 100 is 99.9 with an error in the last binary digit; six decimals are plenty.
+    // 0.999 · 100 is 99.9 with an error in the last binary digit; six decimals are enough.
     let text = format!("{:.6}", q * 100.0);
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }

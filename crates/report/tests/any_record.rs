@@ -1,4 +1,4 @@
-//! Whatever stands in a record, reading and reporting it does not panic.
+//! Reading and reporting a record never panics, whatever its content.
 
 mod fixture;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use trueio_model::RunRecord;
 use trueio_report::{Style, hdr_log, html, json, parse, terminal};
 
-/// Every path to a number, a string or a list in the value, in order.
+/// Returns every path to a number, a string or a list in the value, in order.
 fn count_leaves(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(count_leaves).sum::<usize>(),
@@ -50,7 +50,7 @@ fn replace_leaf(value: &mut Value, at: &mut usize, with: &Value) {
     }
 }
 
-/// A record with fewer leaves, so that a random one is often an interesting one.
+/// A record with fewer leaves, so that a random one is often unusual.
 fn small() -> Value {
     let mut record = fixture::troubled();
     for job in record.phases.iter_mut().flat_map(|p| &mut p.jobs) {
@@ -66,7 +66,7 @@ fn small() -> Value {
     serde_json::to_value(record).unwrap()
 }
 
-/// Every output of a record; the plots must be well-formed.
+/// Renders every output of a record; the plots must be well-formed.
 fn report(record: &RunRecord) {
     for width in [0, 80, usize::MAX / 4] {
         terminal(record, &Style { width, color: true, unicode: false });
@@ -77,12 +77,12 @@ fn report(record: &RunRecord) {
         let plot = roxmltree::Document::parse(&page[begin..end]).unwrap();
         assert!(!plot.descendants().any(|n| n.attributes().any(|a| a.value().contains("NaN"))));
     }
-    // A count beyond 2^63 is an error there, which is as good.
+    // A count above 2^63 is an error there, which is accepted.
     let _ = hdr_log(record);
     assert_eq!(parse(&json(record)).unwrap(), *record);
 }
 
-/// The measured figures of a record, all of them.
+/// Returns the measured figures of a record, all of them.
 fn figures(record: &mut RunRecord) -> Vec<&mut u64> {
     let mut all = vec![&mut record.ruler.null_latency_ns_p50];
     for phase in &mut record.phases {
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// A record of a version that asked for less: what it does not hold is not known, and says why.
+/// A record of an earlier version: facts that it lacks are unknown, with the reason.
 #[test]
 fn a_record_without_the_newer_facts_of_a_disk_is_read_and_reported() {
     let mut value = serde_json::to_value(fixture::baseline(10)).expect("a record is JSON");

@@ -1,4 +1,5 @@
-//! A comparison in every output: nothing in it becomes markup or drives a terminal, and what is absurd is no figure.
+//! A comparison in every output: no text becomes markup or controls a terminal, and implausible values are no
+//! figures.
 
 use trueio_model::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, EvidenceLevel, Figure,
@@ -161,7 +162,7 @@ fn a_terminal_line_keeps_its_width_and_without_unicode_it_is_ascii() {
 }
 
 #[test]
-fn absurd_figures_are_no_figures_and_damage_nothing() {
+fn implausible_figures_are_not_shown_and_damage_nothing() {
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX] {
         let mut comparison = comparison("after");
         let part = &mut comparison.parts[0];

@@ -1,4 +1,4 @@
-//! Outputs compared whole. After a wanted change, run with `TRUEIO_BLESS=1` and read the difference.
+//! Outputs compared whole. After an intended change, run with `TRUEIO_BLESS=1` and read the difference.
 
 mod fixture;
 
@@ -25,14 +25,14 @@ fn assert_expected(name: &str, actual: &str) {
 }
 
 #[test]
-fn a_baseline_reads_well_at_100_and_80_columns() {
+fn a_baseline_is_rendered_at_100_and_80_columns() {
     let record = fixture::baseline(6);
     assert_expected("baseline-100.txt", &terminal(&record, &plain(100)));
     assert_expected("baseline-80.txt", &terminal(&record, &plain(80)));
 }
 
 #[test]
-fn a_troubled_run_says_what_went_wrong_in_words() {
+fn a_failed_run_reports_each_failure() {
     assert_expected("troubled-100.txt", &terminal(&fixture::troubled(), &plain(100)));
 }
 
@@ -59,7 +59,7 @@ fn without_unicode_the_text_is_ascii_and_keeps_its_columns() {
 }
 
 #[test]
-fn colour_adds_nothing_that_the_words_do_not_say() {
+fn colour_adds_no_information() {
     let record = fixture::troubled();
     let mut colored = terminal(&record, &Style { color: true, ..plain(100) });
     assert!(colored.contains("\x1b[1;31mCONTRADICTED"));
@@ -70,7 +70,7 @@ fn colour_adds_nothing_that_the_words_do_not_say() {
     assert_eq!(colored, terminal(&record, &plain(100)));
 }
 
-/// Goal: a contradicted figure never stands without its reason, whatever the width and the phase.
+/// Goal: a contradicted figure never appears without its reason, whatever the width and the phase.
 #[test]
 fn every_contradicted_row_is_followed_by_its_reason() {
     let mut record = fixture::baseline(2);
@@ -110,7 +110,7 @@ fn a_percentile_that_the_sample_cannot_support_is_a_dash_with_a_footnote() {
 }
 
 #[test]
-fn with_a_pace_latency_counts_from_the_moment_the_io_was_due_and_the_text_says_so() {
+fn with_a_pace_latency_counts_from_the_due_time_and_a_note_reports_it() {
     let mut record = fixture::baseline(2);
     let op = &mut record.phases[2].jobs[0].ops[0];
     op.latency.from_intended.record_many(250_000, 10_000);
@@ -144,7 +144,7 @@ fn a_single_flush_at_the_end_is_a_sentence_and_not_a_row_unless_it_failed() {
 }
 
 #[test]
-fn a_run_without_a_phase_says_that_nothing_was_measured() {
+fn a_run_without_a_phase_reports_that_nothing_was_measured() {
     let mut record = fixture::baseline(2);
     record.phases.clear();
     record.outcome = Outcome::Failed { reason: "`/mnt/data` is full (ENOSPC)".into() };
@@ -154,7 +154,7 @@ fn a_run_without_a_phase_says_that_nothing_was_measured() {
 }
 
 #[test]
-fn a_record_cannot_drive_the_terminal() {
+fn a_record_cannot_control_the_terminal() {
     let mut record = fixture::troubled();
     let evil = "\x1b]0;title\x07\x1b[2J\r\u{202e}";
     record.targets[0].path.push_str(evil);
@@ -175,7 +175,7 @@ fn json_read_back_is_the_same_record() {
 }
 
 #[test]
-fn json_begins_with_its_format_and_keeps_a_series_row_on_one_line() {
+fn json_begins_with_its_format_and_keeps_an_interval_on_one_line() {
     let text = json(&fixture::baseline(2));
     assert!(text.starts_with("{\n  \"format\": \"trueio-record\",\n  \"version\": 2,\n"));
     let rows = text.lines().filter(|l| l.trim_start().starts_with("{\"end_ns\":")).count();
@@ -183,14 +183,14 @@ fn json_begins_with_its_format_and_keeps_a_series_row_on_one_line() {
 }
 
 #[test]
-fn a_kept_record_of_version_1_can_be_read() {
+fn a_record_of_version_1_can_be_read() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../store/tests/records/v1.json");
     let record = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
-    // Read, it speaks today's words: what was called `sync` then is `psync`.
+    // It is converted to today's names: the engine that was called `sync` is `psync`.
     assert_eq!((record.version, record.phases.len()), (RECORD_VERSION, 7));
     let log = record.plan.jobs.iter().find(|job| job.name.starts_with("append")).unwrap();
-    let said = log.values.iter().find(|value| value.name == "ioengine").unwrap();
-    assert_eq!((log.engine, said.value.as_str()), (EngineKind::Psync, "psync"));
+    let value = log.values.iter().find(|value| value.name == "ioengine").unwrap();
+    assert_eq!((log.engine, value.value.as_str()), (EngineKind::Psync, "psync"));
     assert!(record.plan.jobs.iter().all(|job| job.engine != EngineKind::Sync));
     let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q32").unwrap();
     assert_eq!(row.io_count, 742_000);
@@ -198,7 +198,7 @@ fn a_kept_record_of_version_1_can_be_read() {
 }
 
 #[test]
-fn what_is_not_a_record_is_named_for_what_it_is() {
+fn a_text_that_is_no_record_is_described_in_the_error() {
     let text = json(&fixture::baseline(1));
     let error = |text: &str| parse(text).unwrap_err();
     assert!(matches!(error(""), ReadError::NotJson(_)));
@@ -238,10 +238,10 @@ fn an_empty_record_renders() {
     assert!(terminal(&record, &plain(80)).contains("too few I/Os"));
 }
 
-/// What a disk declares and a measurement contradicts is said once, however many phases found it, and
-/// an agreement is not.
+/// A contradiction of a disk's declaration is reported once, however many phases found it, and an agreement
+/// is not.
 #[test]
-fn a_remark_on_a_disks_declaration_is_a_note_though_the_check_passed() {
+fn a_doubtful_declaration_of_a_disk_is_a_note_although_the_check_passed() {
     let mut record = fixture::baseline(6);
     let check = |sentence: &str| trueio_model::Check {
         name: "declared_values".to_owned(),

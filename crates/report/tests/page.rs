@@ -1,4 +1,4 @@
-//! The HTML page: complete, harmless, and needing nothing from anywhere.
+//! The HTML page: complete, safe, and without external resources.
 
 mod fixture;
 
@@ -12,7 +12,7 @@ fn plots(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The record that stands in the page.
+/// Returns the record in the page.
 fn embedded(page: &str) -> RunRecord {
     let begin = "<script type=\"application/json\" id=\"trueio-record\">";
     let text = page.split_once(begin).unwrap().1.split_once("</script>").unwrap().0;
@@ -46,9 +46,9 @@ fn every_phase_has_three_plots_and_each_is_well_formed_with_its_text() {
     }
 }
 
-/// Goal: no text of a plot is cut off or lies on another.
-/// Method: boxes are estimated from the anchor and 0.6 of the font's height a letter, which is wide
-/// for a sans-serif font; they must lie in the view and not overlap.
+/// Goal: no text of a plot is cut off or overlaps another. Method: boxes are estimated from the anchor and
+/// 0.6 of the font's height per letter, which is wide for a sans-serif font; they must be in the view and not
+/// overlap.
 #[test]
 fn no_text_of_a_plot_is_cut_off_or_overlaps_another() {
     for record in [fixture::baseline(6), fixture::baseline(120), fixture::troubled()] {
@@ -137,7 +137,7 @@ fn a_contradicted_figure_is_followed_by_its_reason_in_the_same_part_of_the_table
 }
 
 #[test]
-fn a_page_names_check_witness_expected_found_and_who_said_what() {
+fn a_page_lists_checks_with_sources_expected_and_found_values() {
     let page = html(&fixture::baseline(2));
     for text in [
         "cachestat(2)",

@@ -1,4 +1,5 @@
-//! A study's outputs: hostile names stay text, what is missing is said, and any text is read without a panic.
+//! A study's outputs: hostile names stay text, missing figures are explained, and any text is read without a
+//! panic.
 
 mod fixture;
 
@@ -138,7 +139,7 @@ fn names_from_a_study_never_become_markup_or_control_a_terminal() {
 }
 
 #[test]
-fn what_has_no_figure_and_what_cannot_be_are_marked_and_explained() {
+fn missing_and_implausible_figures_are_marked_and_explained() {
     let text = study_terminal(&record(), &STYLE);
     let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
     assert!(line("contradicted").contains(" x "), "{text}");
@@ -159,7 +160,7 @@ fn what_has_no_figure_and_what_cannot_be_are_marked_and_explained() {
 }
 
 #[test]
-fn a_record_survives_its_json() {
+fn a_record_is_read_back_from_json() {
     let record = record();
     assert_eq!(parse_study(&study_json(&record)).unwrap(), record);
     for (text, why) in [
@@ -172,7 +173,7 @@ fn a_record_survives_its_json() {
     }
 }
 
-/// A sample of which nothing is known but the flushes that the disk counted.
+/// A sample of which only the disk's flush count is known.
 fn flushed(flush_count: Option<u64>) -> StudySample {
     StudySample {
         place: 0,
@@ -193,7 +194,7 @@ fn flushed(flush_count: Option<u64>) -> StudySample {
 }
 
 #[test]
-fn the_flushes_that_the_disk_counted_stand_beside_each_row_that_writes() {
+fn the_disks_flush_count_is_shown_for_each_row_that_writes() {
     let with = |name: &str, counts: &[Option<u64>]| StudyRow {
         samples: counts.iter().map(|count| flushed(*count)).collect(),
         ..row(name, Some(1e8), None)
@@ -214,16 +215,16 @@ fn the_flushes_that_the_disk_counted_stand_beside_each_row_that_writes() {
         let cells: Vec<&str> = table_row.split("<td").collect();
         assert!(cells[cells.len() - 2].contains(&format!(">{cell}</td>")), "{name}: {table_row}");
     }
-    // Where none were counted there is no such column.
+    // If none were counted, there is no such column.
     record.modes[0].rows.iter_mut().for_each(|row| row.samples.clear());
     let text = study_terminal(&record, &STYLE);
     assert!(!text.contains("flushes"), "{text}");
 }
 
-/// Goal: the heat map has a cell for each place of two axes, dark where the figure is large, and marks what was durable.
-/// Method: four by three rows, each twice the one before; one refuted, one without a figure.
+/// Goal: the heat map has a cell for each combination of two axes, dark for large figures, and marks durable
+/// rows. Method: four by three rows, each twice the one before; one refuted, one without a figure.
 #[test]
-fn a_mode_with_two_axes_is_drawn_as_a_heat_map_of_theirs_and_of_ours() {
+fn a_mode_with_two_axes_is_drawn_as_heat_maps_of_published_and_measured_figures() {
     let mut record = record();
     let mut rows = Vec::new();
     for (down, method) in ["a", "b", "c", "d"].into_iter().enumerate() {
@@ -250,7 +251,7 @@ fn a_mode_with_two_axes_is_drawn_as_a_heat_map_of_theirs_and_of_ours() {
         assert_eq!(map.matches('●').count(), durable, "{map}");
     }
     assert!(ours.contains("<td class=\"n\">–</td>"), "a row without a figure: {ours}");
-    // The least is the lightest and the largest the darkest.
+    // The smallest figure is the lightest, and the largest the darkest.
     let shades: Vec<f64> = ours
         .split("178,")
         .skip(1)
@@ -258,13 +259,13 @@ fn a_mode_with_two_axes_is_drawn_as_a_heat_map_of_theirs_and_of_ours() {
         .collect();
     assert!(shades.windows(2).all(|pair| pair[0] < pair[1]), "{shades:?}");
     assert_eq!((shades[0], shades[10]), (0.05, 0.65));
-    // Fewer places, or one axis, are no map.
+    // Fewer combinations, or one axis, give no map.
     record.modes[0].rows.truncate(6);
     assert!(!study_html(&record).contains("class=\"heat\""));
 }
 
 #[test]
-fn the_progress_line_tells_which_sample_of_how_many_and_what_is_left() {
+fn the_progress_line_shows_sample_count_and_remaining_time() {
     let line = |left_ns| study_progress("improved", "64k FDATASYNC", 33, 126, left_ns);
     assert_eq!(line(None), "34/126  improved  64k FDATASYNC");
     assert_eq!(line(Some(37_200_000_000)), "34/126  improved  64k FDATASYNC  38 s left");
@@ -285,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_reading_panic(text in "\\PC{0,300}") {
+    fn reading_any_text_never_panics(text in "\\PC{0,300}") {
         let _ = parse_study(&text);
     }
 }

@@ -1,42 +1,56 @@
-//! The bandwidth of all jobs of a phase together, told while they run.
+//! Counts the bytes of each job in spans of a phase, while the jobs run.
 //!
-//! Workers renew their figures every tenth of a second; a span is some of these tenths, and is looked at half a tenth
-//! behind its end, so that it holds what was done in it and no tenth of another one. Nothing is done for it by a worker,
-//! and spans add up to what was transferred.
+//! Workers update their counters every tenth of a second. A span consists of whole tenths, and is read half a tenth
+//! after its end, so that it holds all of its tenths and nothing of the next one. Workers do nothing for it, and the
+//! spans add up to all bytes that were transferred.
 //!
-//! What is left at the phase's end is a span of its own if it is a tenth of a second or more.
+//! The rest at the end of the phase is a span of its own if it is a tenth of a second or longer.
 //!
-//! Cannot see: the ramp; I/Os that are not complete. A worker that waits for an I/O, or begins later than others by
-//! what is no tenth, is counted up to a tenth later.
+//! Not counted: the ramp; I/Os that are not complete. A worker that waits for an I/O, or that began later than others
+//! by a part of a tenth, is counted up to a tenth later.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_engine::Progress;
-use trueio_model::{JobPlan, Unified};
+use trueio_model::JobPlan;
 
-/// What all jobs of a phase did in a span of its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BandwidthSpan {
-    /// When it ended, since the run began.
+/// What the jobs of a phase transferred in a span of its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BandwidthSpan<'a> {
+    /// The end of the span, since the run began.
     pub end: Duration,
-    /// How long it was.
+    /// The length of the span.
     pub length: Duration,
-    /// Bytes read, written and trimmed; of names those that fio counts for them. Those of jobs that report all as one are read.
-    pub byte_counts: [u64; 3],
+    /// The jobs of the phase.
+    pub jobs: Vec<JobBytes<'a>>,
 }
 
-/// Tells the spans of one phase.
+/// What a job transferred until the beginning and until the end of a span.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JobBytes<'a> {
+    /// The job.
+    pub plan: &'a JobPlan,
+    /// Bytes read, written and trimmed from the beginning of the measured part to the beginning of the span.
+    pub before: [u64; 3],
+    /// The same to the end of the span.
+    pub after: [u64; 3],
+}
+
+/// Measures the spans of one phase.
 #[derive(Debug)]
 pub(crate) struct Meter<'a> {
     jobs: &'a [&'a JobPlan],
     progress: &'a [Progress],
-    /// The length of a span.
+    /// Length of a span.
     every: Duration,
-    /// When the measured part began, and how long that is after the run's beginning.
+    /// Beginning of the measured part.
     begin: Instant,
+    /// From the beginning of the run to the beginning of the measured part.
     offset: Duration,
-    /// Where the last span ended, since the measured part began, and what was done until then.
-    told: (Duration, [u64; 3]),
+    /// End of the last span, since the measured part began.
+    last_end: Duration,
+    /// Counts of each job at that time.
+    last_counts: Vec<[u64; 3]>,
 }
 
 impl<'a> Meter<'a> {
@@ -47,91 +61,76 @@ impl<'a> Meter<'a> {
         begin: Instant,
         offset: Duration,
     ) -> Self {
-        Self { jobs, progress, every: every.max(Progress::INTERVAL), begin, offset, told: (Duration::ZERO, [0; 3]) }
+        let every = every.max(Progress::INTERVAL);
+        Self { jobs, progress, every, begin, offset, last_end: Duration::ZERO, last_counts: vec![[0; 3]; jobs.len()] }
     }
 
-    /// When it is to be asked next.
+    /// Returns when [`look`](Self::look) is to be called next.
     pub(crate) fn due(&self) -> Instant {
-        self.begin + self.told.0 + self.every + Progress::INTERVAL / 2
+        self.begin + self.last_end + self.every + Progress::INTERVAL / 2
     }
 
-    /// The span that is over, if one is.
-    pub(crate) fn look(&mut self, now: Instant) -> Option<BandwidthSpan> {
+    /// Returns the span that has ended, if one has.
+    pub(crate) fn look(&mut self, now: Instant) -> Option<BandwidthSpan<'a>> {
         let tenths = (now - self.begin).as_nanos() / Progress::INTERVAL.as_nanos();
         let end = Progress::INTERVAL * tenths as u32;
-        (end >= self.told.0 + self.every).then(|| self.end_at(end))
+        (end >= self.last_end + self.every).then(|| self.end_at(end))
     }
 
-    /// What is left when the workers have ended.
-    pub(crate) fn rest(&mut self, now: Instant) -> Option<BandwidthSpan> {
+    /// Returns the rest after all workers have ended.
+    pub(crate) fn rest(&mut self, now: Instant) -> Option<BandwidthSpan<'a>> {
         let end = now - self.begin;
-        (end >= self.told.0 + Progress::INTERVAL).then(|| self.end_at(end))
+        (end >= self.last_end + Progress::INTERVAL).then(|| self.end_at(end))
     }
 
-    fn end_at(&mut self, end: Duration) -> BandwidthSpan {
-        let mut counts = [0; 3];
+    fn end_at(&mut self, end: Duration) -> BandwidthSpan<'a> {
         let mut rest = self.progress;
-        for job in self.jobs {
-            let (own, after) = rest.split_at(job.workers as usize);
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        for (plan, last) in self.jobs.iter().zip(&mut self.last_counts) {
+            let (own, after) = rest.split_at(plan.workers as usize);
             rest = after;
-            for (op, of_op) in own.iter().flat_map(|progress| progress.byte_counts.iter().enumerate()) {
-                let op = if job.output.unified == Unified::No { op } else { 0 };
-                let bytes = of_op.load(Relaxed);
-                counts[op] += job.output.names.map_or(bytes, |names| names.of(bytes).1);
-            }
+            let counts = std::array::from_fn(|op| own.iter().map(|worker| worker.byte_counts[op].load(Relaxed)).sum());
+            jobs.push(JobBytes { plan, before: std::mem::replace(last, counts), after: counts });
         }
-        let (before, counted) = std::mem::replace(&mut self.told, (end, counts));
-        BandwidthSpan {
-            end: self.offset + end,
-            length: end - before,
-            byte_counts: std::array::from_fn(|op| counts[op].saturating_sub(counted[op])),
-        }
+        let before = std::mem::replace(&mut self.last_end, end);
+        BandwidthSpan { end: self.offset + end, length: end - before, jobs }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trueio_model::{EngineKind, NameCounts};
+    use trueio_model::EngineKind;
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Goal: spans end at whole tenths however late somebody looks, and together they hold all that was done.
+    /// Goal: spans end at whole tenths however late they are read, and together they hold all bytes.
     #[test]
     fn spans_are_whole_tenths_and_add_up() {
         let mut jobs = [JobPlan::plain(EngineKind::Null, 1 << 20), JobPlan::plain(EngineKind::Null, 1 << 20)];
         jobs[0].workers = 2;
-        jobs[1].output.unified = Unified::Mixed;
         let progress: Vec<Progress> = (0..3).map(|_| Progress::default()).collect();
         let begin = Instant::now();
         let plans: Vec<&JobPlan> = jobs.iter().collect();
+        let span = |end, length, counts: [[[u64; 3]; 2]; 2]| {
+            let jobs = plans.iter().zip(counts).map(|(plan, [before, after])| JobBytes { plan, before, after });
+            BandwidthSpan { end, length, jobs: jobs.collect() }
+        };
         let mut meter = Meter::new(&plans, &progress, MS * 500, begin, MS * 7000);
         assert_eq!(meter.due(), begin + MS * 550);
         assert_eq!(meter.look(begin + MS * 499), None);
         progress[0].byte_counts[0].store(100, Relaxed);
         progress[1].byte_counts[1].store(20, Relaxed);
         progress[2].byte_counts[2].store(3, Relaxed);
-        let first = BandwidthSpan { end: MS * 7500, length: MS * 500, byte_counts: [103, 20, 0] };
+        let first = span(MS * 7500, MS * 500, [[[0; 3], [100, 20, 0]], [[0; 3], [0, 0, 3]]]);
         assert_eq!(meter.look(begin + MS * 555), Some(first));
         assert_eq!((meter.due(), meter.look(begin + MS * 999)), (begin + MS * 1050, None));
         progress[0].byte_counts[0].store(150, Relaxed);
-        let late = BandwidthSpan { end: MS * 8200, length: MS * 700, byte_counts: [50, 0, 0] };
+        let late = span(MS * 8200, MS * 700, [[[100, 20, 0], [150, 20, 0]], [[0, 0, 3]; 2]]);
         assert_eq!(meter.look(begin + MS * 1299), Some(late));
-        // The last tenths, whatever they are; what is less is told by nobody.
+        // The last tenths, whatever their number; a shorter rest is in no span.
         progress[1].byte_counts[1].store(21, Relaxed);
-        let rest = BandwidthSpan { end: MS * 8333, length: MS * 133, byte_counts: [0, 1, 0] };
+        let rest = span(MS * 8333, MS * 133, [[[150, 20, 0], [150, 21, 0]], [[0, 0, 3]; 2]]);
         assert_eq!((meter.rest(begin + MS * 1333), meter.rest(begin + MS * 1400)), (Some(rest), None));
-    }
-
-    #[test]
-    fn names_are_told_with_the_bytes_that_fio_counts() {
-        let mut jobs = [JobPlan::plain(EngineKind::Filestat, 10)];
-        jobs[0].output.names = Some(NameCounts { names: 5, ios: 20, block_bytes: 1024 });
-        let progress = [Progress::default()];
-        let begin = Instant::now();
-        let plans: Vec<&JobPlan> = jobs.iter().collect();
-        let mut meter = Meter::new(&plans, &progress, MS * 500, begin, Duration::ZERO);
-        progress[0].byte_counts[0].store(3, Relaxed);
-        assert_eq!(meter.look(begin + MS * 555).map(|span| span.byte_counts), Some([12 << 10, 0, 0]));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! For the kernel each thread has credentials of its own; that all threads of a process change together is the C
 //! library's doing. The calls here go past it and change the calling thread only: a worker becomes another user for
-//! good, with whatever it starts from then on, and whoever makes and opens files is that user for so long ([`Acting`]).
+//! good, with whatever it starts from then on, and the thread that creates and opens files is that user for as long as that takes ([`Acting`]).
 //!
 //! As with setuid(2), capabilities go with the change from root to another user: nothing is then read, written or
 //! allocated by more than that user's rights. Further groups go, too: those of root would let its files be read. From
@@ -32,7 +32,7 @@ pub fn user_of(uid: Option<u32>, gid: Option<u32>) -> io::Result<Option<UserPlan
     if user == own {
         return Ok(None);
     }
-    // The kernel alone knows: capabilities, user namespaces and security modules have a say.
+    // Only the kernel can decide: capabilities, user namespaces and security modules have a say.
     Acting::begin(Some(user)).map(|_acting| Some(user))
 }
 
@@ -53,7 +53,7 @@ pub fn become_user(user: UserPlan) -> io::Result<()> {
 /// Whether a user may use a path so.
 ///
 /// # Errors
-/// The kernel's answer, or why nobody can act as that user.
+/// The kernel's answer, or why no thread can act as that user.
 pub fn may_use(user: UserPlan, path: &Path, access: Access) -> io::Result<()> {
     let _acting = Acting::begin(Some(user))?;
     Ok(rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS)?)
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use rustix::thread::capabilities;
 
-    /// Nobody's, as most systems have it; what matters is that it is not root's.
+    /// The user `nobody` on most systems; any user except root is suitable.
     const NOBODY: UserPlan = UserPlan { uid: 65_534, gid: 65_533 };
 
     /// True if this cannot be tested here, after saying why.
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_acts_for_a_user_has_no_other_rights_and_its_own_again_afterwards() {
+    fn acting_as_a_user_grants_only_that_users_rights_and_restores_the_own_ones_afterwards() {
         if lacks_root() {
             return;
         }
@@ -145,8 +145,8 @@ mod tests {
             let _acting = Acting::begin(Some(NOBODY)).expect("root may");
             assert_eq!(identity(), (NOBODY.uid, NOBODY.gid, vec![], 0));
             assert_eq!(std::fs::read(&secret).expect_err("it is root's").kind(), io::ErrorKind::PermissionDenied);
-            let beside = std::thread::scope(|scope| scope.spawn(|| geteuid().as_raw()).join().expect("it ends"));
-            assert_eq!(beside, NOBODY.uid, "what it starts is that user's");
+            let child = std::thread::scope(|scope| scope.spawn(|| geteuid().as_raw()).join().expect("it ends"));
+            assert_eq!(child, NOBODY.uid, "a program that it starts runs as that user");
         }
         assert_eq!(identity(), before);
         std::fs::read(&secret).expect("it is root's");

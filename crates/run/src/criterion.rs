@@ -1,7 +1,7 @@
 //! Ends jobs that have become steady by fio's definition (`steadystate`).
 //!
-//! Workers tell what they did in each span; jobs that are reported as one group are judged as one, by what all of them
-//! did. When the window is full, the criterion is looked at after each span, and what meets it ends them all.
+//! Workers report what they did in each span; jobs that are reported as one group are judged as one, by what all of them
+//! did. When the window is full, the criterion is evaluated after each span, and a span that meets it ends them all.
 //!
 //! Unlike [`crate::settle`] nothing is measured afterwards: the figures are those of the whole run, as in fio, and the
 //! window was chosen because it is flat.
@@ -12,48 +12,63 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_engine::{SpanFigures, SpanJudge};
 use trueio_model::{CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, Grouping, JobPlan};
 
-/// Judges the workers of one group.
+/// Evaluates the criterion for the workers of one group.
 #[derive(Debug)]
 pub(crate) struct Judge {
     plan: CriterionPlan,
     members: u32,
     is_over: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<JudgeState>,
 }
 
+/// The spans of a group that the criterion uses.
 #[derive(Debug)]
-struct State {
-    /// Spans that not all workers have told of: how many did, what they did together, and the sum of their rates.
-    pending: BTreeMap<u64, (u32, SpanFigures, f64, f64)>,
-    /// For each worker that has ended the span that it would have been in next.
+struct JudgeState {
+    /// Spans that some workers have not reported yet, by their number.
+    pending: BTreeMap<u64, PendingSpan>,
+    /// For each worker that has ended: the span that it would have reported next.
     left: Vec<u64>,
     window: VecDeque<CriterionSpan>,
     record: CriterionRecord,
+}
+
+/// A span that some workers have not reported yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct PendingSpan {
+    /// Workers that have reported it.
+    workers: u32,
+    /// I/Os of those workers, and the sum of their latencies.
+    figures: SpanFigures,
+    /// Sum of the workers' rates.
+    ios_per_s: f64,
+    bytes_per_s: f64,
 }
 
 impl Judge {
     fn new(plan: CriterionPlan) -> Self {
         let record =
             CriterionRecord { is_attained: false, value: 0.0, deviation_max: 0.0, slope: 0.0, spans: Vec::new() };
-        let state = State { pending: BTreeMap::new(), left: Vec::new(), window: VecDeque::new(), record };
+        let state = JudgeState { pending: BTreeMap::new(), left: Vec::new(), window: VecDeque::new(), record };
         Self { plan, members: 0, is_over: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    /// What came of it.
+    /// Returns the result so far.
     pub(crate) fn record(&self) -> CriterionRecord {
         let state = self.lock();
         CriterionRecord { spans: state.window.iter().copied().collect(), ..state.record.clone() }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while judging")
+    fn lock(&self) -> std::sync::MutexGuard<'_, JudgeState> {
+        self.state.lock().expect("no thread panics while judging")
     }
 
-    /// Takes the spans that all workers have told of that are still there.
-    fn take_complete(&self, state: &mut State) {
-        while let Some((&index, &(count, figures, ios_per_s, bytes_per_s))) = state.pending.first_key_value() {
+    /// Takes the spans that every running worker has reported.
+    fn take_complete(&self, state: &mut JudgeState) {
+        while let Some((&index, &PendingSpan { workers, figures, ios_per_s, bytes_per_s })) =
+            state.pending.first_key_value()
+        {
             let left = state.left.iter().filter(|from| **from <= index).count() as u32;
-            if count + left < self.members || self.is_over.load(Relaxed) {
+            if workers + left < self.members || self.is_over.load(Relaxed) {
                 return;
             }
             state.pending.pop_first();
@@ -70,7 +85,7 @@ impl Judge {
         }
     }
 
-    fn judge(&self, state: &mut State) {
+    fn judge(&self, state: &mut JudgeState) {
         let rule = &self.plan.criterion;
         let value = |span: &CriterionSpan| match rule.variable {
             CriterionVariable::Ios => span.ios_per_s,
@@ -95,13 +110,13 @@ impl Judge {
 impl SpanJudge for Judge {
     fn span(&self, index: u64, figures: SpanFigures) -> bool {
         let mut state = self.lock();
-        let (count, sum, ios_per_s, bytes_per_s) = state.pending.entry(index).or_default();
+        let pending = state.pending.entry(index).or_default();
         let per_s = |count: u64| count as f64 * 1e9 / figures.elapsed_ns.max(1) as f64;
-        *count += 1;
-        *ios_per_s += per_s(figures.io_count);
-        *bytes_per_s += per_s(figures.byte_count);
-        sum.io_count += figures.io_count;
-        sum.latency_sum_ns += figures.latency_sum_ns;
+        pending.workers += 1;
+        pending.ios_per_s += per_s(figures.io_count);
+        pending.bytes_per_s += per_s(figures.byte_count);
+        pending.figures.io_count += figures.io_count;
+        pending.figures.latency_sum_ns += figures.latency_sum_ns;
         self.take_complete(&mut state);
         self.is_over()
     }
@@ -135,7 +150,7 @@ impl Judges {
         let mut is_group_open = false;
         for job in jobs {
             if !job.is_measured() {
-                // It does nothing that could be steady, and nobody beside it waits for it to be.
+                // It does no I/O that could become steady, and no other job waits for it.
                 judges.of.extend((0..job.workers).map(|_| None));
                 continue;
             }
@@ -185,9 +200,9 @@ mod tests {
     #[test]
     fn the_last_window_is_judged_after_each_span_and_the_first_that_is_steady_ends_it() {
         let judge = judge(1, false, 10.0);
-        let told: Vec<bool> =
+        let is_over: Vec<bool> =
             [50, 80, 100, 101, 99, 98].iter().zip(0..).map(|(n, i)| judge.span(i, figures(*n))).collect();
-        assert_eq!(told, [false, false, false, false, true, true]);
+        assert_eq!(is_over, [false, false, false, false, true, true]);
         let record = judge.record();
         assert!(record.is_attained && record.value < 1.01 && record.slope == 0.0, "{record:?}");
         assert_eq!(record.spans.iter().map(|s| (s.ios_per_s / 1e6).round()).collect::<Vec<_>>(), [100.0, 101.0, 99.0]);
@@ -202,13 +217,13 @@ mod tests {
             assert!(!judge.span(index, figures(count)));
             assert!(!judge.span(index, figures(30 - count)));
         }
-        assert!(!judge.span(2, figures(30)), "of this span the other has not told");
+        assert!(!judge.span(2, figures(30)), "the other has not reported this span");
         judge.leaves(2);
         assert!(judge.is_over(), "30 a span, three times");
         assert_eq!(judge.record().slope, 0.0);
     }
 
-    /// Goal: a job without I/O is no member, and those before and behind it stay one group.
+    /// Goal: a job without I/O is no member, and those before and after it stay one group.
     #[test]
     fn jobs_without_io_are_not_waited_for() {
         use trueio_model::EngineKind;

@@ -1,7 +1,7 @@
 //! Descriptors for all files of each phase, which stay open while it runs.
 //!
 //! The soft limit of this process is raised as far as it must be; beyond the hard limit only the privileged may go, and
-//! everybody else is told before a file is made.
+//! everyone else gets an error before a file is created.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trueio_model::{EngineKind, JobPlan, Prepare};
@@ -9,44 +9,52 @@ use trueio_model::{EngineKind, JobPlan, Prepare};
 /// Descriptors for everything else: logs, counters, rings, the three standard ones.
 const OTHERS: u64 = 256;
 
-/// Makes sure that the files of each phase can be open at once, before the first of them is made.
+/// Makes sure that the files of each phase can be open at once, before the first of them is made. Returns whether there
+/// is a further descriptor for each file of the run, by which it can be held from the begin to the end.
 ///
 /// # Errors
-/// A sentence that says how many descriptors are needed, and how many there may be.
-pub(crate) fn provide(jobs: &[JobPlan]) -> Result<(), String> {
+/// Returns a sentence with the number of descriptors that are needed, and the limit.
+pub(crate) fn provide(jobs: &[JobPlan]) -> Result<bool, String> {
     let phases = jobs.iter().map(|job| job.phase as usize);
     let needed = phases.max().map_or(0, |last| (0..=last).map(|index| needed(jobs, index)).max().unwrap_or(0));
+    if allow(needed + jobs.iter().map(opened).sum::<u64>()).is_ok() {
+        return Ok(true);
+    }
+    allow(needed).map(|()| false).map_err(|maximum| {
+        let maximum = maximum.map_or_else(|| "unlimited".to_owned(), |maximum| maximum.to_string());
+        format!(
+            "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE): all files of a job \
+             stay open, independent of `openfiles`; use fewer files, or raise the limit (`ulimit -Hn {needed}`, \
+             LimitNOFILE= of a service)"
+        )
+    })
+}
+
+/// Raises the limit to `needed`, or returns the hard limit that forbids it.
+fn allow(needed: u64) -> Result<(), Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
-    let within = Rlimit { current: Some(needed), maximum: limit.maximum };
-    let beyond = Rlimit { current: Some(needed), maximum: Some(needed) };
     let is_within = limit.maximum.is_none_or(|maximum| maximum >= needed);
-    if is_within && setrlimit(Resource::Nofile, within).is_ok() {
-        return Ok(());
-    }
-    if !is_within && setrlimit(Resource::Nofile, beyond).is_ok() {
-        return Ok(());
-    }
-    let maximum = limit.maximum.map_or_else(|| "unlimited".to_owned(), |maximum| maximum.to_string());
-    Err(format!(
-        "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE): all files of a job stay \
-         open, whatever `openfiles` says; use fewer files, or raise the limit (`ulimit -Hn {needed}`, LimitNOFILE= of a \
-         service)"
-    ))
+    let maximum = if is_within { limit.maximum } else { Some(needed) };
+    setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(|_| limit.maximum)
+}
+
+/// The files that a job opens.
+fn opened(job: &JobPlan) -> u64 {
+    job.files.iter().filter(|file| file.prepare != Prepare::Nothing).count() as u64
 }
 
 /// How many descriptors a phase needs at most: of files without a name one more, since the phase before, and of
 /// engines that keep a position one for each worker.
 fn needed(jobs: &[JobPlan], index: usize) -> u64 {
-    let of = |job: &JobPlan| job.files.iter().filter(|file| file.prepare != Prepare::Nothing).count() as u64;
-    let kept: u64 = jobs.iter().filter(|job| job.phase as usize <= index).map(of).sum();
-    let opened = jobs.iter().filter(|job| job.phase as usize == index).map(|job| {
+    let kept: u64 = jobs.iter().filter(|job| job.phase as usize <= index).map(opened).sum();
+    let at_once = jobs.iter().filter(|job| job.phase as usize == index).map(|job| {
         let has_positions = matches!(job.engine, EngineKind::Sync | EngineKind::Vsync);
-        of(job) * if has_positions { 1 + u64::from(job.workers) } else { 1 }
+        opened(job) * if has_positions { 1 + u64::from(job.workers) } else { 1 }
     });
-    kept + opened.sum::<u64>() + OTHERS
+    kept + at_once.sum::<u64>() + OTHERS
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::bandwidth::Meter;
 use crate::merge::merge;
-use crate::{Observer, Tick};
+use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
@@ -51,7 +51,7 @@ impl Follower<'_> {
     /// Waits for the last measured I/O and reports progress meanwhile.
     pub(crate) fn follow(mut self, observer: &mut dyn Observer) {
         let workers = self.plans.iter().map(|job| job.workers).sum();
-        let mut status_due = self.status.as_ref().map(|status| self.begin + status.every);
+        let mut status_due = self.status.as_ref().and_then(|status| Some(self.begin + status.reporting.interim_every?));
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
         let mut tick_due = Instant::now() + TICK;
         loop {
@@ -60,7 +60,7 @@ impl Follower<'_> {
             let now = Instant::now();
             if let Some(meter) = &mut self.meter {
                 let span = if is_over { meter.rest(now) } else { meter.look(now) };
-                span.inspect(|span| observer.bandwidth(span));
+                span.inspect(|span| observer.notify(Event::Bandwidth(span)));
             }
             if is_over {
                 return;
@@ -69,14 +69,12 @@ impl Follower<'_> {
                 continue;
             }
             tick_due = now + TICK;
-            observer.progress(&self.tick(now, &mut last));
-            if let (Some(status), Some(due)) = (&self.status, &mut status_due)
-                && now >= *due
+            observer.notify(Event::Progress(&self.tick(now, &mut last)));
+            if let Some(status) = &self.status
+                && status.is_due(now, &mut status_due)
             {
-                observer.status(&status.so_far(self.plans, (now - self.begin).as_nanos() as u64));
-                while *due <= now {
-                    *due += status.every.max(TICK);
-                }
+                let so_far = status.so_far(self.plans, (now - self.begin).as_nanos() as u64);
+                observer.notify(Event::Interim(&so_far));
             }
         }
     }
@@ -120,7 +118,7 @@ impl Follower<'_> {
 
 /// What the results so far are made of.
 pub(crate) struct Status<'a> {
-    pub(crate) every: Duration,
+    pub(crate) reporting: &'a Reporting,
     pub(crate) record: &'a RunRecord,
     pub(crate) name: &'a str,
     pub(crate) begin_ns: u64,
@@ -128,6 +126,18 @@ pub(crate) struct Status<'a> {
 }
 
 impl Status<'_> {
+    /// Returns true if results so far are to be reported now: their time `due` has come, which is then set to the next
+    /// one, or the flag asks for them, which is then cleared.
+    fn is_due(&self, now: Instant, due: &mut Option<Instant>) -> bool {
+        let is_asked = self.reporting.interim_asked.is_some_and(|asked| asked.swap(false, Relaxed));
+        let (Some(every), Some(due)) = (self.reporting.interim_every, due.as_mut()) else { return is_asked };
+        let is_time = now >= *due;
+        while *due <= now {
+            *due += every.max(TICK);
+        }
+        is_asked || is_time
+    }
+
     /// Returns the run so far. Workers answer at the end of their intervals, ten times a second; of one that waits
     /// longer for an I/O the last answer is used, of one that has ended its final report.
     pub(crate) fn so_far(&self, plans: &[&JobPlan], elapsed_ns: u64) -> RunRecord {
@@ -156,7 +166,7 @@ impl Status<'_> {
         };
         for job in plans {
             let of_job = reports.by_ref().take(job.workers as usize).collect();
-            phase.jobs.push(merge(job, of_job, Vec::new()).record);
+            phase.jobs.push(merge(job, self.reporting.shown(of_job), Vec::new()).record);
         }
         let mut record = self.record.clone();
         record.phases.push(phase);

@@ -1,14 +1,15 @@
-//! Signals that end a run early.
+//! Signals that end a run early, and the one that asks for the results so far.
 //!
 //! The first SIGINT, SIGTERM or SIGHUP sets a flag that every worker looks at before each I/O, so
 //! that what was measured until then becomes a record. A second one ends the process at once: a
 //! disk that no longer answers must not hold anybody. Files of ours have no name by then, so
-//! nothing is left behind either way.
+//! no file is left either way. SIGUSR1 ends nothing where a command watches for it.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
+static STATUS: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_signal(signal: libc::c_int) {
     // Only what is allowed in a signal handler: atomics and _exit.
@@ -22,7 +23,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
 /// Catches SIGINT, SIGTERM and SIGHUP from now on; returns the flag that they set.
 ///
 /// SIGXFSZ, which would end the process at the limit of a file's size (`ulimit -f`), is ignored:
-/// the write fails with EFBIG instead, and the record says so.
+/// the write fails with EFBIG instead, and the record contains that error.
 pub fn watch_signals() -> &'static AtomicBool {
     // SAFETY: ignoring a signal runs nothing of ours.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -36,6 +37,23 @@ pub fn watch_signals() -> &'static AtomicBool {
         }
     }
     &STOP
+}
+
+extern "C" fn on_status_signal(_signal: libc::c_int) {
+    STATUS.store(true, Relaxed);
+}
+
+/// Catches SIGUSR1 from now on; returns the flag that it sets. For [`Reporting::interim_asked`](crate::Reporting).
+pub fn watch_status_signal() -> &'static AtomicBool {
+    // SAFETY: the action is zeroed but for a handler that only stores to an atomic. With SA_RESTART, so that no call of a
+    // worker is interrupted.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_status_signal as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+    }
+    &STATUS
 }
 
 /// The signal that ended the run, by name; `None` if none came.

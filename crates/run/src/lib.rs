@@ -1,11 +1,11 @@
 //! A plan becomes a record.
 //!
-//! [`run`] does what a [`Plan`] says, phase by phase: prepares the files, watches the disks
+//! [`run`] carries out a [`Plan`], phase by phase: prepares the files, watches the disks
 //! idle, starts the workers together, waits, counts again, and lets the evidence judge. Whatever
 //! happens (a signal, a full disk, an I/O error, a worker that panics) there is a record, with
-//! everything measured until then, and no file of ours is left behind.
+//! everything measured until then, and no file of ours is left.
 //!
-//! Files that are to be removed have no name from the moment they are made: they are created under
+//! Files that are to be removed have no name as soon as they are created: they are created under
 //! a new name, opened, and unlinked at once, and every later open goes through the descriptor. The
 //! kernel frees them when the process is gone, even if it was killed.
 //!
@@ -15,144 +15,68 @@ mod bandwidth;
 mod credentials;
 mod criterion;
 mod descriptors;
+mod file_error;
 mod files;
+mod fill;
 mod follow;
+mod held;
 mod identity;
 mod interrupt;
-mod iologs;
 mod logs;
+pub mod machine;
 mod measure;
 mod merge;
+mod observer;
 mod output_file;
-mod packed;
 mod phase;
+pub mod planning;
+mod reserved;
 mod setting;
 mod settle;
-mod shown;
+mod sharing;
 mod source;
 mod strace;
 mod worker;
 
-pub use bandwidth::BandwidthSpan;
+pub use bandwidth::{BandwidthSpan, JobBytes};
 pub use credentials::{Access, Acting, become_user, may_use, user_of};
-pub use files::FileError;
-pub use interrupt::{signal_received, watch_signals};
-pub use logs::LogError;
-pub use output_file::{create_output, open_output};
-pub use packed::{InflateError, inflate_log};
+pub use file_error::FileError;
+pub use interrupt::{signal_received, watch_signals, watch_status_signal};
+pub use logs::{LogError, LogWriter, PhaseLogs};
+pub use observer::{Event, Observer, Reporting, Tick};
+pub use output_file::{OutputFile, create_output};
+pub use reserved::ReservedOutput;
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;
 pub use worker::{HOST, run_worker};
 
-use files::{Prepared, Sharing};
-use logs::SharedFiles;
-use std::fs::File;
+use files::Prepared;
+use sharing::Sharing;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
-    CpuTime, Fact, JobPlan, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord,
-    SteadyState, TargetFacts, TargetKind, ToolFacts, error_line,
+    CpuTime, Fact, JobPlan, JobSpec, LayerKind, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION,
+    RunRecord, TargetFacts, TargetKind, ToolFacts, error_line,
 };
 
-/// What is to be run, and what shall stand in the record beside the figures.
+/// What to run, and what the record contains next to the figures.
 #[derive(Debug)]
 pub struct Request {
     /// What kind of run (`baseline`, `run`).
     pub kind: String,
     /// The command line.
     pub command: Vec<String>,
-    /// What was asked.
+    /// The specification.
     pub spec: Vec<JobSpec>,
     /// What will be done.
     pub plan: Plan,
     /// Whether evidence is collected. Without it every verdict rests on the calls alone (E0).
     pub has_evidence: bool,
-}
-
-/// Sees how a run goes on. Every method may do nothing.
-pub trait Observer {
-    /// A file is being written before it is measured.
-    fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
-        let _ = (path, done_bytes, size_bytes);
-    }
-    /// What comes before a phase, whose position counts from 0; its files are prepared. An error is why the run cannot
-    /// go on: the phase then does not begin.
-    ///
-    /// # Errors
-    /// The observer's own.
-    fn before_phase(&mut self, index: usize) -> Result<(), String> {
-        let _ = index;
-        Ok(())
-    }
-    /// What comes after a phase, however it ended: once for each call of [`before_phase`](Self::before_phase).
-    fn after_phase(&mut self, index: usize) {
-        let _ = index;
-    }
-    /// A phase begins: its position, from 0, of how many, and its name.
-    fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
-        let _ = (index, count, name);
-    }
-    /// A round begins, counted from 0, on the way to a steady state; `so_far` tells of those before.
-    fn settling(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
-        let _ = (round, rounds_max, so_far);
-    }
-    /// The rounds are over; the measured part begins.
-    fn settled(&mut self, state: &SteadyState) {
-        let _ = state;
-    }
-    /// The measured part of the phase, or of a round of it, begins now: nothing that takes long.
-    fn measuring(&mut self) {}
-    /// It is over: nothing that takes long, for the workers wait.
-    fn measured(&mut self) {}
-    /// The phase goes on, or a round of it.
-    fn progress(&mut self, tick: &Tick) {
-        let _ = tick;
-    }
-    /// How often results so far are wanted while a phase runs; `None`: never.
-    fn status_every(&self) -> Option<Duration> {
-        None
-    }
-    /// The run so far: the phases that are over, and the one that runs, not judged, up to now.
-    fn status(&mut self, so_far: &RunRecord) {
-        let _ = so_far;
-    }
-    /// How long a span is whose bandwidth is wanted; `None`: of none.
-    fn bandwidth_every(&self) -> Option<Duration> {
-        None
-    }
-    /// A span of the phase is over, or what is left of one when the phase is.
-    fn bandwidth(&mut self, span: &BandwidthSpan) {
-        let _ = span;
-    }
-    /// Where lines about single I/Os go ([`OutputPlan::shows_any`](trueio_model::OutputPlan::shows_any)); `None`:
-    /// standard output.
-    fn shown_in(&mut self) -> Option<File> {
-        None
-    }
-    /// The phase is over and judged.
-    fn phase_ends(&mut self, phase: &PhaseRecord) {
-        let _ = phase;
-    }
-}
-
-/// How a phase stands, a few times a second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tick {
-    /// The share that is done, from 0 to 1.
-    pub fraction: f64,
-    /// Bytes a second since the last tick.
-    pub bytes_per_s: f64,
-    /// I/Os a second since the last tick.
-    pub ios_per_s: f64,
-    /// Median latency of late, of the slowest worker, in nanoseconds.
-    pub latency_ns_p50: u64,
-    /// 99th percentile of late, of the slowest worker, in nanoseconds.
-    pub latency_ns_p99: u64,
-    /// What is left, in nanoseconds; `None`: not known.
-    pub left_ns: Option<u64>,
+    /// Which optional reports the observer gets.
+    pub reporting: Reporting,
 }
 
 /// CPU time of the process with all its threads, io-wq and SQPOLL included, and of programs that it started and
@@ -173,6 +97,21 @@ pub(crate) fn process_cpu() -> CpuTime {
     sum
 }
 
+/// Variable with checks, separated by commas, whose contradictions only make a phase suspect, as with `--accept`: for
+/// test suites on machines that other programs keep busy. Other names have no effect.
+pub const ACCEPT_VARIABLE: &str = "TRUEIO_ACCEPT";
+
+/// Adds the checks of [`ACCEPT_VARIABLE`].
+fn with_accepted_here(mut checks: Vec<String>) -> Vec<String> {
+    let names = std::env::var(ACCEPT_VARIABLE).unwrap_or_default();
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        if !checks.iter().any(|check| check == name) {
+            checks.push(name.to_owned());
+        }
+    }
+    checks
+}
+
 /// Runs a plan. Never fails: what went wrong stands in the record's outcome.
 ///
 /// `stop` ends the run early when it becomes true; [`watch_signals`] gives one that signals set.
@@ -182,18 +121,18 @@ pub fn run(request: Request, stop: &AtomicBool, observer: &mut dyn Observer) -> 
     session.finish(outcome)
 }
 
-/// A plan whose phases are run one by one, in any order and as often as wanted, on files that are prepared
-/// once: for who interleaves phases to compare them. [`run`] is one of these, from the first phase to the last.
+/// A plan whose phases are run one by one, in any order and repeatedly, on files that are prepared
+/// once: for comparisons, which interleave phases. [`run`] is one of these, from the first phase to the last.
 ///
 /// The files that it creates are gone when it is dropped.
 #[derive(Debug)]
 pub struct Session<'a> {
     record: RunRecord,
     has_evidence: bool,
+    reporting: Reporting,
     clock: AnyClock,
     system: System,
     prepared: Prepared,
-    shared_logs: SharedFiles,
     began: Instant,
     stop: &'a AtomicBool,
 }
@@ -222,7 +161,7 @@ impl<'a> Session<'a> {
                 build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
             },
             spec: request.spec,
-            plan: request.plan,
+            plan: Plan { accepted_checks: with_accepted_here(request.plan.accepted_checks), ..request.plan },
             targets: Vec::new(),
             environment,
             ruler,
@@ -233,24 +172,24 @@ impl<'a> Session<'a> {
         Self {
             record,
             has_evidence,
+            reporting: request.reporting,
             clock,
             system,
             prepared: Prepared::default(),
-            shared_logs: SharedFiles::default(),
             began,
             stop,
         }
     }
 
-    /// The record so far: what was asked, planned and seen of the targets, and the phases that were kept.
+    /// Returns the record so far: specification, plan, facts of the targets, and the phases that were kept.
     pub fn record(&self) -> &RunRecord {
         &self.record
     }
 
     /// From now on the contradictions of these checks only make a phase suspect, instead of those that the plan named:
-    /// for phases whose point is what the checks object to.
+    /// for phases that exercise what the checks object to. Those of [`ACCEPT_VARIABLE`] remain.
     pub fn accept(&mut self, checks: &[String]) {
-        self.record.plan.accepted_checks = checks.to_vec();
+        self.record.plan.accepted_checks = with_accepted_here(checks.to_vec());
     }
 
     /// How many phases the plan has.
@@ -258,15 +197,17 @@ impl<'a> Session<'a> {
         self.record.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0)
     }
 
-    /// Claims the devices and prepares the files of phase `index`, if that has not been done.
+    /// Opens the existing targets of all phases and claims the devices, compares those of phase `index` with what they
+    /// were, and prepares its files, if that has not been done.
     ///
     /// # Errors
     /// The outcome of a run that cannot go on.
     pub fn prepare(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Outcome> {
         let jobs = &self.record.plan.jobs;
-        descriptors::provide(jobs).map_err(|reason| Outcome::Failed { reason })?;
+        let keeps = descriptors::provide(jobs).map_err(|reason| Outcome::Failed { reason })?;
+        self.prepared.begin(&self.record.plan, keeps).map_err(|error| failed(&error))?;
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
-            self.prepared.claim(job).map_err(|error| failed(&error))?;
+            self.prepared.check(job).map_err(|error| failed(&error))?;
             self.prepared.make_directories(job).map_err(|error| failed(&error))?;
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
                 let sharing = Sharing::of(jobs, &file.path, job.phase);
@@ -295,11 +236,11 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
     ) -> Result<PhaseRecord, Outcome> {
         let phase = self.phase(index, change, self.has_evidence, observer)?;
-        observer.phase_ends(&phase);
+        observer.notify(Event::PhaseEnds(&phase));
         Ok(phase)
     }
 
-    /// The same to warm up: without evidence, and nothing of it is told but how it ended.
+    /// Runs phase `index` to warm up: without evidence and events; only its outcome is returned.
     ///
     /// # Errors
     /// The outcome of a run that cannot go on, that of the phase included.
@@ -330,20 +271,22 @@ impl<'a> Session<'a> {
         let setting = setting::Setting {
             system: &self.system,
             prepared: &self.prepared,
-            shared_logs: &self.shared_logs,
             clock: self.clock,
             stop: self.stop,
             began: self.began,
             has_evidence,
+            reporting: &self.reporting,
             targets: &self.record.targets,
         };
         let position = phase::Position { index, count: self.phase_count() };
-        let result = match observer.before_phase(index) {
-            Err(_) if self.stop.load(Relaxed) => Err(stopped()),
-            Err(reason) => Err(Outcome::Failed { reason }),
-            Ok(()) => setting.run(&jobs, position, &self.record, observer).map_err(|error| failed(&error)),
+        let mut failure = None;
+        observer.notify(Event::BeforePhase { index, failure: &mut failure });
+        let result = match failure {
+            Some(_) if self.stop.load(Relaxed) => Err(stopped()),
+            Some(reason) => Err(Outcome::Failed { reason }),
+            None => setting.run(&jobs, position, &self.record, observer).map_err(|error| failed(&error)),
         };
-        observer.after_phase(index);
+        observer.notify(Event::AfterPhase { index });
         result
     }
 
@@ -366,21 +309,28 @@ impl<'a> Session<'a> {
 
     /// All phases, in order, kept in the record.
     fn run_all(&mut self, observer: &mut dyn Observer) -> Result<(), Outcome> {
+        let mut failure = None;
         for index in 0..self.phase_count() {
-            if !self.record.plan.jobs.iter().any(|job| job.phase as usize == index) {
+            let mut jobs = self.record.plan.jobs.iter().filter(|job| job.phase as usize == index).peekable();
+            if jobs.peek().is_none() {
                 continue;
+            }
+            if failure.is_some() && !jobs.all(|job| job.scheduling.starts_after_failure) {
+                break;
             }
             let phase = self.run_phase(index, |_| {}, observer)?;
             let outcome = phase.outcome.clone();
             self.record.phases.push(phase);
-            if outcome != Outcome::Complete {
-                return Err(outcome);
+            match outcome {
+                Outcome::Complete => {}
+                Outcome::Failed { .. } => failure = failure.or(Some(outcome)),
+                outcome => return Err(outcome),
             }
             if self.record.plan.jobs.iter().any(|job| job.phase as usize == index && job.scheduling.ends_run) {
                 break;
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 }
 
@@ -389,14 +339,14 @@ fn failed(error: &dyn std::error::Error) -> Outcome {
     Outcome::Failed { reason: error_line(error) }
 }
 
-/// The outcome of a run that was asked to stop.
+/// Returns the outcome of a stopped run.
 pub(crate) fn stopped() -> Outcome {
     Outcome::Interrupted { signal: signal_received().unwrap_or("request").to_owned() }
 }
 
-/// Adds a file's target to the record, unless one that tells the same is there.
+/// Adds a file's target to the record, unless an equal one is there.
 ///
-/// A file without a name lies where its directory says, and inherits what is said of new files
+/// A file without a name lies on the filesystem of its directory, and inherits the flags of new files
 /// there (journalled data, no copy on write).
 fn remember_target(targets: &mut Vec<TargetFacts>, system: &System, prepared: &Prepared, path: &str) {
     let directory = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -408,22 +358,22 @@ fn remember_target(targets: &mut Vec<TargetFacts>, system: &System, prepared: &P
     path.clone_into(&mut facts.path);
     if is_anonymous {
         facts.kind = TargetKind::File;
-        facts.size_bytes = match std::fs::metadata(prepared.door(path)) {
+        facts.size_bytes = match std::fs::metadata(prepared.evidence_path(path)) {
             Ok(metadata) => Fact::known(metadata.len(), "stat"),
             Err(error) => Fact::unknown(format!("stat: {error}")),
         };
         if let Some(layer) = facts.stack.first_mut() {
-            "file".clone_into(&mut layer.kind);
+            layer.kind = LayerKind::File;
             path.clone_into(&mut layer.name);
         }
     }
-    let tells_the_same = |known: &TargetFacts| {
+    let has_same_facts = |known: &TargetFacts| {
         known.kind == facts.kind
             && known.disks == facts.disks
             && known.direct == facts.direct
             && known.filesystem.as_ref().map(|f| &f.mount_point) == facts.filesystem.as_ref().map(|f| &f.mount_point)
     };
-    if !targets.iter().any(|known| known.path == facts.path || tells_the_same(known)) {
+    if !targets.iter().any(|known| known.path == facts.path || has_same_facts(known)) {
         targets.push(facts);
     }
 }

@@ -1,42 +1,14 @@
-//! Logs in fio's columns, written while the jobs run.
+//! The interface to a writer of logs, which receives each I/O of a phase while its workers run.
 //!
-//! Workers hand over what they completed ([`log_channel`]); one thread adds up what is to be averaged and
-//! writes lines. It holds a few sums a worker and a file's buffer, however long the run is, and writes at least
-//! ten times a second, so that a run that is killed leaves its logs up to then.
-//!
-//! A line is `time in ms, value, direction (0 read, 1 write, 2 trim), bytes, priority`, with the offset before
-//! the priority if it was asked for, and behind it (`log_issue_time`) when the I/O was handed over, in nanoseconds from
-//! where the times begin. The priority is 1 if its class is real time and 0 if not, or (`log_prio`) the
-//! kernel's number; a span of averages has I/Os of all priorities, and 0. Latencies are nanoseconds, bandwidth KiB a second. Averages stand at the
-//! ends of spans of equal length from the beginning on; a span without I/O is a line with 0 in the logs of
-//! bandwidth and IOPS, and no line in those of latencies. What does not fill a span at the end has a line
-//! in the logs of latencies only, with the time of its last I/O.
-//!
-//! Jobs whose logs are not per job (`per_job_logs=0`) write to one file, in all phases; what an earlier run left in it is
-//! gone. fio appends to it from run to run, so that nobody can tell where one begins.
-//!
-//! Cannot see: sync calls, which fio does not log either, and I/Os of the ramp.
-//!
-//! Source: logs of fio 3.33 and 3.42.
+//! This crate defines no format of a log: the program passes a [`LogWriter`] with the request
+//! ([`Reporting::logs`](crate::Reporting::logs)).
 
-use crate::output_file::{create_output, open_output};
-use crate::packed::{Packer, Priority, Sample};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::SystemTime;
-use trueio_engine::{LogChannel, LogChunk, LoggedIo, log_channel, operations};
-use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
+use std::fmt::Debug;
+use std::io;
+use trueio_engine::{IssuedIo, LogChannel};
+use trueio_model::{JobPlan, OutputPlan};
 
-/// Columns of a line of histograms before any are joined: fio's buckets.
-const HISTOGRAM_COLUMNS: usize = 1856;
-
-/// A log that cannot be made.
+/// A log that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the log `{path}` cannot be written")]
 pub struct LogError {
@@ -46,482 +18,81 @@ pub struct LogError {
 }
 
 impl LogError {
-    pub(crate) fn new(path: String, source: io::Error) -> Self {
+    /// The error of the log at `path`.
+    pub fn new(path: String, source: io::Error) -> Self {
         Self { path, source }
     }
 }
 
-/// Waits for a thread that writes logs. One that panicked has left lines out.
-pub(crate) fn join(writer: JoinHandle<Result<(), LogError>>) -> Result<(), LogError> {
-    writer.join().unwrap_or_else(|_| {
-        let reason = "the thread that writes it panicked, which is a bug of trueio; lines are missing";
-        Err(LogError::new("of the phase".to_owned(), io::Error::other(reason)))
-    })
-}
-
-/// The files of a run in which several jobs log together, by device and inode: those of an earlier phase are written on.
-#[derive(Debug, Default)]
-pub(crate) struct SharedFiles(Mutex<BTreeSet<(u64, u64)>>);
-
-impl SharedFiles {
-    /// Takes away what an earlier run left in a file, the first time it is seen; which file it is.
-    fn begin(&self, file: &File) -> io::Result<(u64, u64)> {
-        let metadata = file.metadata()?;
-        let identity = (metadata.dev(), metadata.ino());
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(identity) {
-            file.set_len(0)?;
-        }
-        Ok(identity)
-    }
-}
-
-/// The logs of one phase.
-#[derive(Debug)]
-pub(crate) struct Logs {
-    door: LogChannel,
-    /// When the workers began, in milliseconds since 1970.
-    began_unix_ms: Arc<AtomicU64>,
-    writer: JoinHandle<Result<(), LogError>>,
-}
-
-impl Logs {
-    /// Makes the files of the phase's jobs; `None` if no job wants any. `first` is the number of the phase's
-    /// first worker among all of the run, from 1; `shared` knows the files that several write to.
+/// Writes the logs of a run's jobs.
+pub trait LogWriter: Debug + Send + Sync {
+    /// Opens the logs of a phase; `None` if its jobs have none. `first_worker` is the number of the phase's first
+    /// worker in the run, from 1.
     ///
     /// # Errors
-    /// A file that cannot be made.
-    pub(crate) fn start(jobs: &[JobPlan], first: u32, shared: &SharedFiles) -> Result<Option<Self>, LogError> {
-        if jobs.iter().all(|job| job.output.logs.is_empty()) {
-            return Ok(None);
-        }
-        let mut files = LogFiles::default();
-        let mut workers = Vec::new();
-        let mut number = first;
-        for job in jobs {
-            for _ in 0..job.workers {
-                // Sums are each worker's own; only the files may be shared.
-                let of_worker = files.of(&job.output.logs, number, shared)?;
-                workers.push(WorkerLogs { files: of_worker, sums: Sums::new(job) });
-                number += 1;
-            }
-        }
-        let files = files.all;
-        let began_unix_ms = Arc::new(AtomicU64::new(0));
-        let (door, chunks) = log_channel();
-        let began = began_unix_ms.clone();
-        let writer = std::thread::Builder::new()
-            .name("logs".to_owned())
-            .spawn(move || write_all(workers, files, &chunks, &began))
-            .map_err(|source| LogError { path: "of the phase".to_owned(), source })?;
-        Ok(Some(Self { door, began_unix_ms, writer }))
-    }
+    /// A file that cannot be created.
+    fn begin_phase(&self, jobs: &[JobPlan], first_worker: u32) -> Result<Option<Box<dyn PhaseLogs>>, LogError>;
+}
 
-    /// The door of a worker of the phase, counted from 0.
-    pub(crate) fn door(&self, worker: u32) -> LogChannel {
-        self.door.of_worker(worker)
-    }
+/// The logs of one phase. Workers are counted from 0.
+pub trait PhaseLogs: Debug {
+    /// Returns the channel for the I/Os that a worker completes.
+    fn completed(&self, worker: u32) -> Option<LogChannel>;
+
+    /// Returns the channel for the I/Os that a worker issues.
+    fn issued(&self, worker: u32) -> Option<LogChannel<IssuedIo>>;
 
     /// The workers begin now.
-    pub(crate) fn begin(&self) {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.began_unix_ms.store(since.as_millis() as u64, Relaxed);
-    }
+    fn workers_begin(&self);
 
-    /// All workers have ended: writes what is left.
+    /// All workers have ended: writes the rest.
     ///
     /// # Errors
     /// The first log that could not be written.
-    pub(crate) fn finish(self) -> Result<(), LogError> {
-        drop(self.door);
-        join(self.writer)
-    }
+    fn finish(self: Box<Self>) -> Result<(), LogError>;
 }
 
-/// One worker's.
-struct WorkerLogs {
-    /// Where its files stand among all of the phase, in the order of [`LogKind::ALL`]; those that nobody asked for are
-    /// not there.
-    files: [Option<usize>; LogKind::ALL.len()],
-    sums: Sums,
+/// Whether the I/Os that a job completes are logged.
+pub(crate) fn logs_completed(output: &OutputPlan) -> bool {
+    !output.logs.is_empty()
 }
 
-struct LogFile {
-    path: String,
-    out: Out,
+/// Whether the I/Os that a job issues are logged.
+pub(crate) fn logs_issued(output: &OutputPlan) -> bool {
+    output.logs.iolog.is_some() || output.shows_any()
 }
 
-enum Out {
-    Text(BufWriter<File>),
-    Packed(Packer),
-}
-
-/// The files of a phase.
-#[derive(Default)]
-struct LogFiles {
-    all: Vec<LogFile>,
-    /// Those that several write to.
-    shared: BTreeMap<(u64, u64), usize>,
-}
-
-impl LogFiles {
-    /// The files of a worker, made if they are not.
-    fn of(
-        &mut self,
-        logs: &LogPlan,
-        number: u32,
-        shared: &SharedFiles,
-    ) -> Result<[Option<usize>; LogKind::ALL.len()], LogError> {
-        let mut places = [None; LogKind::ALL.len()];
-        for (place, kind) in places.iter_mut().zip(LogKind::ALL) {
-            let Some(path) = logs.file(kind, number) else { continue };
-            *place = Some(self.open(logs, kind, &path, shared).map_err(|source| LogError { path, source })?);
-        }
-        Ok(places)
-    }
-
-    fn open(&mut self, logs: &LogPlan, kind: LogKind, path: &str, shared: &SharedFiles) -> io::Result<usize> {
-        let place = self.all.len();
-        let file = if logs.is_shared {
-            let file = open_output(path)?;
-            let known = *self.shared.entry(shared.begin(&file)?).or_insert(place);
-            if known < place {
-                return Ok(known);
-            }
-            file
-        } else {
-            create_output(path)?
-        };
-        let out = match logs.is_packed(kind) {
-            true => Out::Packed(Packer::new(file)),
-            false => Out::Text(BufWriter::new(file)),
-        };
-        self.all.push(LogFile { path: path.to_owned(), out });
-        Ok(place)
-    }
-}
-
-/// What a worker writes to.
-struct Opened<'a> {
-    places: [Option<usize>; LogKind::ALL.len()],
-    all: &'a mut [LogFile],
-}
-
-impl Opened<'_> {
-    fn file(&mut self, kind: LogKind) -> Option<&mut LogFile> {
-        self.all.get_mut(self.places[kind as usize]?)
-    }
-
-    fn sample(&mut self, kind: LogKind, sample: &Sample) -> Result<(), LogError> {
-        let Some(file) = self.file(kind) else { return Ok(()) };
-        let result = match &mut file.out {
-            Out::Text(out) => sample.line(out),
-            Out::Packed(packer) => packer.push(sample),
-        };
-        result.map_err(|source| LogError { path: file.path.clone(), source })
-    }
-
-    fn histogram(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
-        let Some(file) = self.file(LogKind::Histogram) else { return Ok(()) };
-        let Out::Text(out) = &mut file.out else { return Ok(()) };
-        writeln!(out, "{line}").map_err(|source| LogError { path: file.path.clone(), source })
-    }
-
-    fn has(&self, kind: LogKind) -> bool {
-        self.places[kind as usize].is_some()
-    }
-
-    /// Writes what is there. What is compressed is written in pieces of some size, and the rest at the end.
-    fn flush(&mut self, is_end: bool) -> Result<(), LogError> {
-        for place in self.places.into_iter().flatten() {
-            let Some(file) = self.all.get_mut(place) else { continue };
-            let result = match &mut file.out {
-                Out::Text(out) => out.flush(),
-                Out::Packed(packer) if is_end => packer.end_stream(),
-                Out::Packed(_) => Ok(()),
-            };
-            result.map_err(|source| LogError { path: file.path.clone(), source })?;
-        }
-        Ok(())
-    }
-}
-
-/// What a span has had of one direction.
-#[derive(Default, Clone, Copy)]
-struct Sum {
-    count: u64,
-    bytes: u64,
-    /// slat, clat, lat: sum and maximum. Engines that block have no slat.
-    latencies: [Option<(u128, u64)>; 3],
-}
-
-/// A worker's sums of the present span, and what its lines look like.
-struct Sums {
-    logs: LogPlan,
-    /// From the workers' beginning to the measured part, in milliseconds.
-    delay_ms: u64,
-    /// Which directions the job has: number and largest block.
-    directions: Vec<(usize, u64)>,
-    span: u64,
-    of_span: [Sum; 3],
-    histogram_span: u64,
-    histograms: [Option<Box<[u64; HISTOGRAM_COLUMNS]>>; 3],
-}
-
-fn direction(op: OpKind) -> Option<usize> {
-    match op {
-        OpKind::Read => Some(0),
-        OpKind::Write => Some(1),
-        OpKind::Trim => Some(2),
-        OpKind::Sync => None,
-    }
-}
-
-/// The span in which something ended: what ends where a span does belongs to it.
-fn span_of(end_ns: u64, span_ns: u64) -> u64 {
-    end_ns.saturating_sub(1) / span_ns
-}
-
-/// fio's bucket of a latency.
-fn column(ns: u64) -> usize {
-    if ns < 128 {
-        return ns as usize;
-    }
-    let shift = ns.ilog2() - 6;
-    (((shift as usize + 1) << 6) + (ns >> shift & 63) as usize).min(HISTOGRAM_COLUMNS - 1)
-}
-
-impl Sums {
-    fn new(job: &JobPlan) -> Self {
-        let pattern = &job.pattern;
-        let is_offline = job.verify.as_ref().is_some_and(|verify| verify.is_offline);
-        let largest = |op| match op {
-            OpKind::Read if !is_offline => &pattern.read_sizes,
-            OpKind::Write => &pattern.write_sizes,
-            // What is trimmed or compared of what was written is as large as that.
-            _ if pattern.mix != OpMix::Only(OpKind::Trim) && job.replay.is_none() => &pattern.write_sizes,
-            _ => &pattern.trim_sizes,
-        };
-        let mut directions: Vec<(usize, u64)> =
-            operations(job).into_iter().filter_map(|op| Some((direction(op)?, largest(op).max_bytes()))).collect();
-        directions.sort_unstable();
-        Self {
-            logs: job.output.logs.clone(),
-            delay_ms: (job.limits.ramp_ns + job.limits.start_delay_ns) / 1_000_000,
-            directions,
-            span: 0,
-            of_span: Default::default(),
-            histogram_span: 0,
-            histograms: [None, None, None],
+/// Opens the logs of a phase.
+///
+/// # Errors
+/// As [`LogWriter::begin_phase`]; jobs with logs in a run without a writer.
+pub(crate) fn begin_phase(
+    writer: Option<&dyn LogWriter>,
+    jobs: &[JobPlan],
+    first_worker: u32,
+) -> Result<Option<Box<dyn PhaseLogs>>, LogError> {
+    let mut logging = jobs.iter().filter(|job| logs_completed(&job.output) || logs_issued(&job.output));
+    match (writer, logging.next()) {
+        (_, None) => Ok(None),
+        (Some(writer), _) => writer.begin_phase(jobs, first_worker),
+        (None, Some(job)) => {
+            let reason = "this run has no writer of logs (`Reporting::logs`)";
+            Err(LogError::new(format!("of job {}", job.name), io::Error::other(reason)))
         }
     }
-
-    fn add(&mut self, io: &LoggedIo, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
-        let Some(direction) = direction(io.op) else { return Ok(()) };
-        if self.logs.hist_ns > 0 && out.has(LogKind::Histogram) {
-            let span = span_of(io.end_ns, self.logs.hist_ns);
-            if span > self.histogram_span {
-                self.end_histograms(out, base_ms)?;
-                self.histogram_span = span;
-            }
-            let counts = self.histograms[direction].get_or_insert_with(|| Box::new([0; HISTOGRAM_COLUMNS]));
-            counts[column(io.completion_ns)] += 1;
-        }
-        if self.logs.average_ns == 0 {
-            return self.one(io, direction, out, base_ms);
-        }
-        let span = span_of(io.end_ns, self.logs.average_ns);
-        while self.span < span {
-            self.end_span(out, base_ms, None)?;
-        }
-        let sum = &mut self.of_span[direction];
-        sum.count += 1;
-        sum.bytes += io.bytes;
-        let latencies = [io.submission_ns, Some(io.completion_ns), Some(io.total_ns)];
-        for (of, ns) in sum.latencies.iter_mut().zip(latencies) {
-            let Some(ns) = ns else { continue };
-            let (total, max) = of.unwrap_or_default();
-            *of = Some((total + u128::from(ns), max.max(ns)));
-        }
-        Ok(())
-    }
-
-    /// A line of its own.
-    fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
-        let ms = base_ms + io.end_ns / 1_000_000;
-        let offset = self.logs.has_offset.then_some(io.offset);
-        let priority = match self.logs.has_priority {
-            true => Priority::Whole(io.priority.value()),
-            false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
-        };
-        let issue_ns = self.logs.has_issue_time.then(|| io.end_ns.saturating_sub(io.completion_ns));
-        let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
-        let values = [
-            (LogKind::Bw, Some(bandwidth)),
-            (LogKind::Iops, Some(1)),
-            (LogKind::Slat, io.submission_ns.map(u128::from)),
-            (LogKind::Clat, Some(u128::from(io.completion_ns))),
-            (LogKind::Lat, Some(u128::from(io.total_ns))),
-        ];
-        for (kind, value) in values {
-            let Some(value) = value else { continue };
-            let value = u64::try_from(value).unwrap_or(u64::MAX);
-            let direction = direction as u32;
-            let bytes = io.bytes;
-            out.sample(kind, &Sample { ms, value, second: None, direction, bytes, offset, priority, issue_ns })?;
-        }
-        Ok(())
-    }
-
-    /// The lines of a span; of one that is not whole with its last I/O's time.
-    fn end_span(&mut self, out: &mut Opened<'_>, base_ms: u64, last_ns: Option<u64>) -> Result<(), LogError> {
-        self.span += 1;
-        let average_ns = self.logs.average_ns;
-        let end_ns = last_ns.unwrap_or_else(|| self.span.saturating_mul(average_ns));
-        let ms = base_ms + end_ns / 1_000_000;
-        let offset = self.logs.has_offset.then_some(0);
-        // A span has I/Os of all priorities.
-        let priority = if self.logs.has_priority { Priority::Whole(0) } else { Priority::IsRealTime(false) };
-        let issue_ns = self.logs.has_issue_time.then_some(0);
-        let whole = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
-        for (direction, _) in &self.directions {
-            let sum = std::mem::take(&mut self.of_span[*direction]);
-            let sample = |value: u128, second: Option<u64>| {
-                let direction = *direction as u32;
-                Sample { ms, value: whole(value), second, direction, bytes: 0, offset, priority, issue_ns }
-            };
-            if last_ns.is_none() {
-                let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);
-                out.sample(LogKind::Bw, &sample(a_second(sum.bytes) / 1024, None))?;
-                out.sample(LogKind::Iops, &sample(a_second(sum.count), None))?;
-            }
-            for (kind, latencies) in [LogKind::Slat, LogKind::Clat, LogKind::Lat].into_iter().zip(sum.latencies) {
-                let Some((total, max)) = latencies else { continue };
-                let mean = total / u128::from(sum.count);
-                out.sample(
-                    kind,
-                    &match self.logs.window {
-                        LogWindow::Mean => sample(mean, None),
-                        LogWindow::Max => sample(u128::from(max), None),
-                        LogWindow::Both => sample(mean, Some(max)),
-                    },
-                )?;
-            }
-        }
-        Ok(())
-    }
-
-    fn end_histograms(&mut self, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
-        let end_ns = u128::from(self.histogram_span + 1) * u128::from(self.logs.hist_ns);
-        let ms = base_ms + (end_ns / 1_000_000) as u64;
-        for (direction, block_bytes) in &self.directions {
-            let Some(counts) = &mut self.histograms[*direction] else { continue };
-            let joined: Vec<String> = counts
-                .chunks(1 << self.logs.hist_coarseness)
-                .map(|counts| counts.iter().sum::<u64>().to_string())
-                .collect();
-            out.histogram(format_args!("{ms}, {direction}, {block_bytes}, {}", joined.join(", ")))?;
-            counts.fill(0);
-        }
-        Ok(())
-    }
-
-    /// What is left at the end; the last span counts as whole if nothing but its last hundredth is missing.
-    fn end(&mut self, last_ns: u64, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
-        if self.logs.average_ns > 0 {
-            let end_ns = u128::from(self.span + 1) * u128::from(self.logs.average_ns);
-            let is_whole = u128::from(last_ns) + u128::from(self.logs.average_ns / 100) >= end_ns;
-            self.end_span(out, base_ms, (!is_whole).then_some(last_ns))?;
-        }
-        if self.logs.hist_ns > 0 && out.has(LogKind::Histogram) && self.histograms.iter().any(Option::is_some) {
-            self.end_histograms(out, base_ms)?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes what comes until every worker has ended. After a failure it goes on taking, so that nobody waits.
-fn write_all(
-    mut workers: Vec<WorkerLogs>,
-    mut files: Vec<LogFile>,
-    chunks: &Receiver<LogChunk>,
-    began_unix_ms: &AtomicU64,
-) -> Result<(), LogError> {
-    let mut result = Ok(());
-    let mut last_ns = vec![None; workers.len()];
-    for chunk in chunks {
-        let worker = chunk.worker as usize;
-        if let (Ok(()), Some(WorkerLogs { files: places, sums })) = (&result, workers.get_mut(worker)) {
-            last_ns[worker] = chunk.ios.last().map(|io| io.end_ns);
-            let base_ms = base_of(sums, began_unix_ms);
-            let mut out = Opened { places: *places, all: &mut files };
-            let mut ios = chunk.ios.iter();
-            result = ios.try_for_each(|io| sums.add(io, &mut out, base_ms)).and_then(|()| out.flush(false));
-        }
-        chunk.give_back();
-    }
-    for (WorkerLogs { files: places, sums }, last_ns) in workers.iter_mut().zip(last_ns) {
-        let Some(last_ns) = last_ns.filter(|_| result.is_ok()) else { continue };
-        let base_ms = base_of(sums, began_unix_ms);
-        let mut out = Opened { places: *places, all: &mut files };
-        result = sums.end(last_ns, &mut out, base_ms).and_then(|()| out.flush(true));
-    }
-    result
-}
-
-/// What is added to times.
-fn base_of(sums: &Sums, began_unix_ms: &AtomicU64) -> u64 {
-    if sums.logs.has_unix_time { began_unix_ms.load(Relaxed) + sums.delay_ms } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Goal: what a job does has lines, and what it cannot do has none.
-    #[test]
-    fn directions_are_those_of_what_a_job_does() {
-        use trueio_model::{BlockSizes, Checksum, EngineKind, TrimVerify, Verify};
-        let mut plan = JobPlan::plain(EngineKind::Psync, 1 << 20);
-        plan.pattern.read_sizes = BlockSizes::Fixed(1);
-        plan.pattern.write_sizes = BlockSizes::Fixed(2);
-        plan.pattern.trim_sizes = BlockSizes::Fixed(3);
-        let of = |mix, change: &dyn Fn(&mut JobPlan)| {
-            let mut plan = plan.clone();
-            plan.pattern.mix = mix;
-            change(&mut plan);
-            Sums::new(&plan).directions
-        };
-        let writes = OpMix::Only(OpKind::Write);
-        assert_eq!(of(OpMix::Only(OpKind::Read), &|_| {}), [(0, 1)]);
-        assert_eq!(of(writes, &|plan| plan.flush.fsync_every = 1), [(1, 2)]);
-        assert_eq!(of(OpMix::Only(OpKind::Trim), &|_| {}), [(2, 3)]);
-        assert_eq!(of(OpMix::ReadWrite { read_percent: 50 }, &|_| {}), [(0, 1), (1, 2)]);
-        assert_eq!(of(writes, &|plan| plan.pattern.steps.trims_first = true), [(1, 2), (2, 2)]);
-        let verify = |change: &dyn Fn(&mut Verify)| {
-            let mut verify = Verify::new(Checksum::Crc32c);
-            change(&mut verify);
-            of(writes, &|plan| plan.verify = Some(verify.clone()))
-        };
-        assert_eq!(verify(&|verify| verify.is_offline = true), [(0, 2)]);
-        let trim = TrimVerify { percent: 10, backlog: 4, batch: 0, is_zero: false };
-        assert_eq!(verify(&|verify| verify.trim = Some(trim)), [(1, 2), (2, 2)]);
-    }
+    use trueio_model::EngineKind;
 
     #[test]
-    fn a_writer_that_panicked_is_no_complete_log() {
-        let told = join(std::thread::spawn(|| panic!("on purpose"))).expect_err("lines are missing");
-        let source = std::error::Error::source(&told).expect("a reason").to_string();
-        assert!(source.contains("panicked"), "{source}");
-        assert!(join(std::thread::spawn(|| Ok(()))).is_ok());
-    }
-
-    #[test]
-    fn columns_are_fios_buckets() {
-        assert_eq!((column(0), column(127), column(128), column(130)), (0, 127, 128, 129));
-        assert_eq!((column(255), column(256), column(260)), (191, 192, 193));
-        // The last one is open.
-        assert_eq!((column((1 << 34) - 1), column(1 << 34), column(u64::MAX)), (1855, 1855, 1855));
-        // Each column's values have one middle in the JSON too; see report's bucket_middle.
-        assert_eq!(column(23_457_999), column(23_461_888));
+    fn a_job_with_logs_needs_a_writer() {
+        let mut job = JobPlan::plain(EngineKind::Null, 1 << 20);
+        assert!(matches!(begin_phase(None, std::slice::from_ref(&job), 1), Ok(None)));
+        job.output.logs.bw = Some("prefix".to_owned());
+        let error = begin_phase(None, &[job], 1).expect_err("no writer");
+        assert!(std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("no writer")));
     }
 }

@@ -3,12 +3,11 @@
 use crate::bandwidth::Meter;
 use crate::criterion::{Judge, Judges};
 use crate::follow::{Ending, Follower, Status, TICK};
-use crate::iologs::Iologs;
-use crate::logs::Logs;
+use crate::logs::{PhaseLogs, logs_completed, logs_issued};
 use crate::setting::Setting;
 use crate::strace::Strace;
 use crate::worker::{HOST, run_worker};
-use crate::{Observer, process_cpu};
+use crate::{Event, Observer, Reporting, process_cpu};
 use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +18,7 @@ use std::time::{Duration, Instant};
 use trueio_engine::{
     AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, ZoneMap,
 };
-use trueio_evidence::{Observation, SyscallWatch, Watch};
+use trueio_evidence::{Observation, SyscallWatch, TracedJob, Watch};
 use trueio_model::{CpuTime, EngineKind, JobPlan, RunRecord, SyscallTrace};
 
 /// A worker's stack; it calls little and keeps its buffers elsewhere.
@@ -32,7 +31,7 @@ pub(crate) struct Counted {
     pub(crate) cpu: CpuTime,
     pub(crate) observation: Option<Observation>,
     pub(crate) syscalls: Option<SyscallTrace>,
-    /// Why the phase was not measured in the way that was asked for.
+    /// Why the phase was not measured as planned.
     pub(crate) fault: Option<String>,
 }
 
@@ -50,19 +49,17 @@ impl Counted {
     }
 }
 
-/// Who looks at the measured part.
+/// What observes the measured part.
 #[derive(Debug, Default)]
 pub(crate) struct Witnesses<'a> {
     /// Counters and requests.
     pub(crate) watch: Option<&'a mut Watch>,
     /// System calls.
     pub(crate) syscalls: Option<SyscallWatch>,
-    /// strace, which is asked for to be measured.
+    /// strace, if the job sets it.
     pub(crate) has_strace: bool,
-    /// Where each I/O is written down.
-    pub(crate) logs: Option<&'a Logs>,
-    /// Where each I/O is written down for a replay.
-    pub(crate) iologs: Option<&'a Iologs>,
+    /// Receives each I/O.
+    pub(crate) logs: Option<&'a dyn PhaseLogs>,
     /// The run's record and the phase's name, for results so far.
     pub(crate) so_far: Option<(&'a RunRecord, &'a str)>,
 }
@@ -84,8 +81,7 @@ struct Shared<'a> {
     judges: &'a Judges,
     /// The workers' threads by their numbers, 0 for one that could not be started.
     numbers: &'a [AtomicI32],
-    logs: Option<&'a Logs>,
-    iologs: Option<&'a Iologs>,
+    logs: Option<&'a dyn PhaseLogs>,
     sample_window: Option<&'a AtomicU32>,
     start: &'a Start,
     stop: &'a AtomicBool,
@@ -151,8 +147,6 @@ impl<'a> RunningJob<'a> {
             && plan.engine != EngineKind::Mmap
             && plan.command.is_none()
             && !plan.handling.remakes_each_pass;
-        let logs = shared.logs.filter(|_| !output.logs.is_empty());
-        let iologs = shared.iologs.filter(|_| output.logs.iolog.is_some() || output.shows_any());
         WorkerContext {
             plan,
             worker,
@@ -162,8 +156,8 @@ impl<'a> RunningJob<'a> {
             progress: &shared.progress[index],
             clock: shared.clock,
             sample_window: shared.sample_window.filter(|_| is_sampled),
-            log: logs.map(|logs| logs.door(index as u32)),
-            iolog: iologs.map(|iologs| iologs.door(index as u32)),
+            log: shared.logs.filter(|_| logs_completed(output)).and_then(|logs| logs.completed(index as u32)),
+            iolog: shared.logs.filter(|_| logs_issued(output)).and_then(|logs| logs.issued(index as u32)),
             snapshot: shared.snapshots.get(index),
             judge: shared.judges.get(index).map(|judge| judge as &dyn SpanJudge),
             zones: &self.zones,
@@ -212,7 +206,7 @@ impl<'w> Watching<'w> {
 }
 
 /// Returns the threads of each job whose system calls are traced. Of other jobs nothing is recorded.
-fn traced_threads(plans: &[&JobPlan], numbers: &[AtomicI32]) -> Vec<(String, Vec<i32>)> {
+fn traced_threads(plans: &[&JobPlan], numbers: &[AtomicI32]) -> Vec<TracedJob> {
     let mut rest = numbers;
     let of_job = plans.iter().filter_map(|job| {
         let (own, after) = rest.split_at(job.workers as usize);
@@ -220,7 +214,7 @@ fn traced_threads(plans: &[&JobPlan], numbers: &[AtomicI32]) -> Vec<(String, Vec
         let is_alone = plans.iter().filter(|other| other.engine == job.engine).count() == 1;
         let own = numbers_of(own);
         let helpers = if is_alone { helpers_of(job.engine, &own, numbers) } else { Vec::new() };
-        job.trace_syscalls.then(|| (job.name.clone(), [own, helpers].concat()))
+        job.trace_syscalls.then(|| TracedJob { name: job.name.clone(), threads: [own, helpers].concat() })
     });
     of_job.collect()
 }
@@ -258,7 +252,7 @@ impl Setting<'_> {
                 first_worker,
                 gate: &gates[index],
                 waits_for: control.waits_for.iter().filter_map(gate_of).collect(),
-                ends_with: io_beside(plans, index, gates),
+                ends_with: gates_of_other_io(plans, index, gates),
                 flow: flow.map(|(_, flow)| flow),
             });
             first_worker += job.plan.workers as usize;
@@ -274,7 +268,7 @@ impl Setting<'_> {
         witnesses: Witnesses<'_>,
         observer: &mut dyn Observer,
     ) -> (Vec<Vec<WorkerReport>>, Counted) {
-        let Witnesses { watch, syscalls, has_strace, logs, iologs, so_far } = witnesses;
+        let Witnesses { watch, syscalls, has_strace, logs, so_far } = witnesses;
         let plans: Vec<&JobPlan> = jobs.iter().map(|job| job.plan).collect();
         let start = Start::holding_end();
         // A job that ends others must not be taken for a signal.
@@ -284,7 +278,8 @@ impl Setting<'_> {
         let workers: u32 = plans.iter().map(|job| job.workers).sum();
         let progress: Vec<Progress> = (0..workers).map(|_| Progress::default()).collect();
         // Snapshots are needed only for results so far.
-        let status = observer.status_every().zip(so_far);
+        let Reporting { interim_every, interim_asked, .. } = self.reporting;
+        let status = so_far.filter(|_| interim_every.is_some() || interim_asked.is_some());
         let snapshot_count = if status.is_some() { workers } else { 0 };
         let snapshots: Vec<Snapshot> = (0..snapshot_count).map(|_| Snapshot::default()).collect();
         let numbers: Vec<AtomicI32> = (0..workers).map(|_| AtomicI32::new(0)).collect();
@@ -298,7 +293,6 @@ impl Setting<'_> {
             judges: &judges,
             numbers: &numbers,
             logs,
-            iologs,
             sample_window: sample_window.as_deref(),
             start: &start,
             stop: if has_end { &over } else { self.stop },
@@ -308,35 +302,37 @@ impl Setting<'_> {
             let threads: Vec<_> = running.iter().map(|job| job.start(scope, &shared)).collect();
             start.wait_for(workers);
             if let Some(logs) = logs {
-                logs.begin();
+                logs.workers_begin();
             }
             self.pass_head(&plans, Ending { start: &start, over: &over, stop: self.stop });
             let watching = Watching::begin(watch, syscalls, has_strace, &plans, &numbers);
-            observer.measuring();
+            observer.notify(Event::MeasuringBegins);
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
             let begin = Instant::now();
             let cpu_before = process_cpu();
             start.open();
-            let every = observer.bandwidth_every();
             let follower = Follower {
                 plans: &plans,
                 ending: Ending { start: &start, over: &over, stop: self.stop },
                 progress: &progress,
                 begin,
-                status: status.map(|(every, (record, name))| Status {
-                    every,
+                status: status.map(|(record, name)| Status {
+                    reporting: self.reporting,
                     record,
                     name,
                     begin_ns,
                     snapshots: &snapshots,
                 }),
-                meter: every.map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
+                meter: self
+                    .reporting
+                    .bandwidth_every
+                    .map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
             };
             follower.follow(observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
-            observer.measured();
+            observer.notify(Event::MeasuringEnds);
             let mut observation = watching.watch.map(|watch| watch.after());
             if let Some(observation) = &mut observation {
                 let marks = mark.zip(self.clock.mark());
@@ -381,8 +377,8 @@ fn collect_reports(threads: Vec<Vec<WorkerThread<'_>>>, judges: &Judges) -> Vec<
     reports
 }
 
-/// The gates of the jobs with whose I/O the job number `of` ends: not of those that wait for it.
-fn io_beside<'g>(plans: &[&JobPlan], of: usize, gates: &'g [Gate]) -> Vec<&'g Gate> {
+/// Returns the gates of the jobs with whose I/O job number `of` ends, without those that wait for it.
+fn gates_of_other_io<'g>(plans: &[&JobPlan], of: usize, gates: &'g [Gate]) -> Vec<&'g Gate> {
     if !plans[of].cpu_load.is_some_and(|load| load.ends_with_io) {
         return Vec::new();
     }
@@ -396,14 +392,14 @@ fn io_beside<'g>(plans: &[&JobPlan], of: usize, gates: &'g [Gate]) -> Vec<&'g Ga
             }
         }
     }
-    let beside = |(job, gate): (&&JobPlan, &'g Gate)| {
+    let other_io = |(job, gate): (&&JobPlan, &'g Gate)| {
         (job.engine.does_io() && !waiting.contains(&job.name.as_str())).then_some(gate)
     };
-    plans.iter().zip(gates).filter_map(beside).collect()
+    plans.iter().zip(gates).filter_map(other_io).collect()
 }
 
-/// Threads that an engine has beside its workers `own`: they are called after it, or still after the worker that made
-/// them if they have not run yet. `all` are the workers of the phase. Whose they are cannot be told where several jobs
+/// Threads that an engine has in addition to its workers `own`: they are called after it, or still after the worker that made
+/// them if they have not run yet. `all` are the workers of the phase. Their job is unknown where several jobs
 /// of a phase use the engine.
 fn helpers_of(engine: EngineKind, own: &[i32], all: &[AtomicI32]) -> Vec<i32> {
     if engine != EngineKind::Posixaio {
@@ -422,12 +418,12 @@ fn helpers_of(engine: EngineKind, own: &[i32], all: &[AtomicI32]) -> Vec<i32> {
     numbers.filter(is_helper).collect()
 }
 
-/// The threads that there are.
+/// Returns the IDs of the threads that were started.
 fn numbers_of(numbers: &[AtomicI32]) -> Vec<i32> {
     numbers.iter().map(|number| number.load(Relaxed)).filter(|number| *number > 0).collect()
 }
 
-/// A worker's report, or one that says why there is none.
+/// Returns a worker's report, or one with the reason why there is none.
 fn collect_report(thread: WorkerThread<'_>) -> WorkerReport {
     match thread {
         Ok(thread) => match thread.join() {

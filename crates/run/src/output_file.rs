@@ -1,45 +1,195 @@
-//! Files that are written beside what is measured: logs, states, what programs print.
+//! Files that are written in addition to what is measured: logs, states, what programs print.
 //!
-//! Such a name comes from a job file, which may come from a stranger, and what stands under it may have changed since
-//! the plan looked. So it is opened without being changed, a link at its end is not followed, and only then, if it is
-//! a regular file, is anything of it taken away: a block device keeps every byte, a pipe that nobody reads does not
-//! hold the run up.
+//! Such a name comes from a job file, which may come from a stranger, and the file under it may have changed since
+//! the plan was made. So the file is opened without being changed and without following a link. It is truncated,
+//! through the same descriptor, only if it is a regular file that is empty or holds what an earlier run of trueio or
+//! fio would have written there ([`Content`]).
 //!
-//! Cannot see: which file it is. That it is no target and nobody's input the plan has made sure.
+//! Cannot see: which file it is. The plan has checked that it is no target and no input. Of a large log only the
+//! beginning and the end are read. The output of a program cannot be recognised, and any file is replaced by it.
+//!
+//! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use trueio_job::Content;
 
-/// Opens a file for an output, makes it if it is missing, and leaves what it holds; each write goes to its end.
-///
-/// # Errors
-/// Links, whatever is no regular file, and what the kernel refuses.
-pub fn open_output(path: impl AsRef<Path>) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
-    let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => refused("it is a symbolic link, and outputs of jobs are not written through one"),
-        // A pipe that nobody reads.
-        Some(libc::ENXIO) => refused("it is no regular file"),
-        _ => error,
-    })?;
-    if !file.metadata()?.is_file() {
-        return Err(refused("it is no regular file"));
+/// Length of what is read at each end of a file, in bytes. A line of histograms has up to 39 KiB (1,856 numbers of up
+/// to 20 digits, with commas).
+const WINDOW_BYTES: u64 = 64 << 10;
+
+/// Flags with which outputs are opened: links are not followed, and a pipe without a reader does not block.
+const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// An output that is open, with its former content.
+#[derive(Debug)]
+pub struct OutputFile(File);
+
+impl OutputFile {
+    /// Opens a file for an output with this content, or creates it; changes no existing file. Each write will go to
+    /// its end.
+    ///
+    /// # Errors
+    /// Links, anything but a regular file, and what the kernel refuses.
+    pub fn open(path: impl AsRef<Path>, content: Content) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        // What cannot be recognised need not be read.
+        options.read(content != Content::Printed).append(true).create(true).custom_flags(FLAGS);
+        let file = options.open(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => refused("it is a symbolic link, and outputs of jobs are not written through one"),
+            // A pipe without a reader.
+            Some(libc::ENXIO) => refused("it is no regular file"),
+            _ => error,
+        })?;
+        if !file.metadata()?.is_file() {
+            return Err(refused("it is no regular file"));
+        }
+        Ok(Self(file))
     }
-    Ok(file)
+
+    /// Returns device and inode.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let metadata = self.0.metadata()?;
+        Ok((metadata.dev(), metadata.ino()))
+    }
+
+    /// Removes what an earlier run left in the file.
+    ///
+    /// # Errors
+    /// The file holds something else than this content.
+    pub fn emptied(self, content: Content) -> io::Result<File> {
+        if is_other(&self.0, content)? {
+            return Err(refused(&format!(
+                "it is not {} of trueio or fio, and would be lost; name another file, or move this one away",
+                content.name()
+            )));
+        }
+        self.0.set_len(0)?;
+        Ok(self.0)
+    }
+
+    /// Keeps the content. For a file that this run has emptied before.
+    pub fn appended(self) -> File {
+        self.0
+    }
 }
 
-/// The same, and what an earlier run left in it is gone.
+/// Opens a file for an output, and removes what an earlier run left in it.
 ///
 /// # Errors
-/// As [`open_output`].
-pub fn create_output(path: impl AsRef<Path>) -> io::Result<File> {
-    let file = open_output(path)?;
-    file.set_len(0)?;
-    Ok(file)
+/// As [`OutputFile::open`] and [`OutputFile::emptied`].
+pub fn create_output(path: impl AsRef<Path>, content: Content) -> io::Result<File> {
+    OutputFile::open(path, content)?.emptied(content)
+}
+
+/// Returns true if a file exists and holds something else than this content. Opens it for reading only.
+pub(crate) fn holds_other(path: &Path, content: Content) -> io::Result<bool> {
+    if content == Content::Printed {
+        return Ok(false);
+    }
+    match OpenOptions::new().read(true).custom_flags(FLAGS).open(path) {
+        Ok(file) => is_other(&file, content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+/// Returns true if an open file holds something else than this content. An empty file holds nothing else.
+fn is_other(file: &File, content: Content) -> io::Result<bool> {
+    // Its file may not be readable.
+    if content == Content::Printed {
+        return Ok(false);
+    }
+    let (length, begin) = (file.metadata()?.len(), window(file, 0)?);
+    if begin.is_empty() {
+        return Ok(false);
+    }
+    Ok(!match content {
+        Content::Log => {
+            let rest = if length > WINDOW_BYTES { window(file, length - WINDOW_BYTES)? } else { Vec::new() };
+            let next_line = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1);
+            begins_with_log_line(&begin) && has_only_log_lines(&begin) && has_only_log_lines(&rest[next_line..])
+        }
+        // The three levels of compression that zlib's users set. The fourth header, `x^`, may begin a text.
+        Content::PackedLog => matches!(begin[..], [0x78, 0x01 | 0x9c | 0xda, ..]),
+        Content::Iolog => is_iolog(&begin),
+        Content::VerifyState => is_verify_state(&begin, length),
+        Content::Printed => true,
+    })
+}
+
+/// Reads up to [`WINDOW_BYTES`] from an offset.
+fn window(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; WINDOW_BYTES as usize];
+    let mut length = 0;
+    while length < bytes.len() {
+        match file.read_at(&mut bytes[length..], offset + length as u64) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Whether a text begins with a complete line of a log.
+fn begins_with_log_line(text: &[u8]) -> bool {
+    text.iter().position(|byte| *byte == b'\n').is_some_and(|end| is_log_line(&text[..end]))
+}
+
+/// Whether a text consists of lines of a log. The last one may be incomplete, as a killed run leaves it.
+fn has_only_log_lines(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let last = lines.next_back().unwrap_or_default();
+    lines.all(is_log_line) && last.iter().all(|byte| byte.is_ascii_hexdigit() || b"x-, ".contains(byte))
+}
+
+/// Whether a line is one of a log: at least four numbers with commas. One of the second to fourth is the direction (0 read,
+/// 1 write, 2 trim): the second in a log of histograms, the third in others, the fourth next to two values.
+fn is_log_line(line: &[u8]) -> bool {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
+    fields.len() >= 4
+        && fields.iter().all(|field| is_number(field))
+        && fields[1..4].iter().any(|field| matches!(field, [b'0'..=b'2']))
+}
+
+/// Whether a field is a number of at most 64 bits, in decimal or (priorities) hexadecimal digits.
+fn is_number(field: &[u8]) -> bool {
+    let has_only = |digits: &[u8], is_digit: fn(&u8) -> bool, most: usize| {
+        (1..=most).contains(&digits.len()) && digits.iter().all(is_digit)
+    };
+    match field {
+        [b'0', b'x', digits @ ..] => has_only(digits, u8::is_ascii_hexdigit, 16),
+        [b'-', digits @ ..] => has_only(digits, u8::is_ascii_digit, 20),
+        digits => has_only(digits, u8::is_ascii_digit, 20),
+    }
+}
+
+/// Whether a text begins with the header of an iolog, of any version.
+fn is_iolog(text: &[u8]) -> bool {
+    let rest = text.strip_prefix(b"fio version ").unwrap_or_default();
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && rest[digits..].starts_with(b" iolog\n")
+}
+
+/// Whether a file is a verify state: ours is JSON; fio's begins with its version (at most 4) and the length after the
+/// header of 24 bytes.
+fn is_verify_state(begin: &[u8], length: u64) -> bool {
+    let word = |at: usize| Some(u64::from_le_bytes(*begin.get(at..)?.first_chunk()?));
+    let is_fios =
+        word(0).is_some_and(|version| (1..=4).contains(&version)) && word(8).map(|rest| rest + 24) == Some(length);
+    is_fios || begin.starts_with(br#"{"format":"trueio-verify-state","#)
 }
 
 #[cfg(test)]
@@ -48,7 +198,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::symlink;
 
-    /// Goal: whatever stands under the name, only a regular file loses what it held.
+    /// Goal: whatever stands under the name, only a regular file is replaced.
     #[test]
     fn only_a_regular_file_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -59,15 +209,80 @@ mod tests {
         let pipe = std::ffi::CString::new(path("pipe").to_str().expect("a path")).expect("no zero byte");
         // SAFETY: a plain call with a string that ends.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-        for name in ["link", "dangling", "pipe", ".", "missing/file"] {
-            assert!(create_output(path(name)).is_err(), "{name}");
+        for content in [Content::Log, Content::Printed] {
+            for name in ["link", "dangling", "pipe", ".", "missing/file"] {
+                assert!(create_output(path(name), content).is_err(), "{name}");
+            }
+            assert!(create_output("/dev/null", content).is_err());
         }
-        assert!(create_output("/dev/null").is_err());
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "precious");
         assert!(!path("nothing").exists());
-        open_output(path("data")).and_then(|mut file| file.write_all(b" data")).expect("written");
+        let mut file = OutputFile::open(path("data"), Content::Printed).expect("open").appended();
+        file.write_all(b" data").expect("written");
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "precious data");
-        create_output(path("data")).expect("replaced");
+        create_output(path("data"), Content::Printed).expect("replaced");
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "");
+    }
+
+    /// Goal: an output of an earlier run, of trueio or fio, is replaced; a file with other content keeps every byte.
+    #[test]
+    fn only_an_output_of_the_same_kind_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        let long = |line: &str| line.repeat(20_000).into_bytes();
+        let histogram = format!("1000, 1, 4096{}\n", ", 18446744073709551615".repeat(1856));
+        let fios_state = [[4_u64.to_le_bytes(), 8_u64.to_le_bytes(), [0; 8], [0; 8]].concat(), Vec::new()].concat();
+        let replaced: [(Content, &[&[u8]]); 4] = [
+            (
+                Content::Log,
+                &[
+                    b"",
+                    b"0, 40960, 0, 4096, 0\n1, 7, 2, 512, 0\n",
+                    b"500, 81234, 1, 0, 0x0000\n",
+                    b"500, 1, 99, 1, 0, 4096, 0x4001, 123456789\n500, 1, 99, 1, 40",
+                    b"5, -3, 0, 4096\n",
+                    histogram.as_bytes(),
+                    &long("1, 2, 0, 4096, 0\n"),
+                    &histogram.as_bytes().repeat(5),
+                ],
+            ),
+            (Content::PackedLog, &[b"", &[0x78, 0x9c, 3, 0, 0, 0, 0, 1]]),
+            (Content::Iolog, &[b"", b"fio version 2 iolog\na add\n", b"fio version 3 iolog\n"]),
+            (Content::VerifyState, &[b"", b"{\"format\":\"trueio-verify-state\",\"version\":1}\n", &fios_state]),
+        ];
+        for (content, texts) in replaced {
+            for text in texts {
+                std::fs::write(&path, text).expect("a file");
+                assert!(!holds_other(&path, content).expect("readable"), "{content:?}: {text:?}");
+                create_output(&path, content).expect("replaced");
+                assert_eq!(std::fs::read(&path).expect("it is there"), b"");
+            }
+        }
+        let ends_otherwise = [long("1, 2, 0, 4096, 0\n"), b"my notes\n1, 2, 0, 4096, 0\n".to_vec()].concat();
+        let kept: [&[u8]; 14] = [
+            b"My thesis.\n",
+            b"1234",
+            b"1234\n",
+            b"1, 2, 3\n",
+            b"1.5, 2, 0, 4\n",
+            b"2026, 11, 23, 14\n",
+            b"a, 1, 2, 3\n",
+            b"1, 2, 0, 4096, 0\nand my notes\n",
+            b"\n",
+            b"x^2 + 1 = 0\n",
+            b"fio version 3 iologs are described here\n",
+            b"{\"format\":\"another\"}",
+            &[0; 4096],
+            &ends_otherwise,
+        ];
+        for content in [Content::Log, Content::PackedLog, Content::Iolog, Content::VerifyState] {
+            for text in kept {
+                std::fs::write(&path, text).expect("a file");
+                assert!(holds_other(&path, content).expect("readable"), "{content:?}: {text:?}");
+                let error = create_output(&path, content).expect_err("other content").to_string();
+                assert!(error.contains("would be lost"), "{error}");
+                assert_eq!(std::fs::read(&path).expect("it is there"), text);
+            }
+        }
     }
 }

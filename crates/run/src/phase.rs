@@ -1,12 +1,12 @@
 //! One phase: jobs that run at the same time, and the evidence about them.
 
-use crate::files::{FileError, acting};
-use crate::iologs::Iologs;
-use crate::logs::{LogError, Logs};
+use crate::file_error::{FileError, acting};
+use crate::files::OpenedFiles;
+use crate::logs::{self, LogError};
 use crate::measure::{Counted, OpenJob, Witnesses};
 use crate::merge::{Merged, merge};
 use crate::setting::Setting;
-use crate::{Observer, stopped};
+use crate::{Event, Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use trueio_engine::{TargetFile, WorkerReport};
@@ -14,16 +14,40 @@ use trueio_evidence::{
     Observation, PhaseFacts, SyscallWatch, Watch, describe_failure, explain_failure, judge, target_of,
 };
 use trueio_model::{
-    CpuTime, FilePlan, JobPlan, JobRecord, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, SampledIo,
-    SteadyState, error_line,
+    CpuTime, DelayStart, FilePlan, JobPlan, JobRecord, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord,
+    SampledIo, SteadyState, error_line,
 };
 
-/// Where a phase stands in its run.
+/// The position of a phase in its run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     /// From 0.
     pub(crate) index: usize,
     pub(crate) count: usize,
+}
+
+/// Returns the time since the first phase began, in nanoseconds, if there was one. `elapsed` is the time since the run
+/// began.
+fn since_first_phase(record: &RunRecord, elapsed: Duration) -> Option<u64> {
+    let first = record.phases.first()?;
+    // A phase's measured part begins when the shortest delay and ramp of its jobs are over.
+    let of_first = record.plan.jobs.iter().take_while(|job| job.phase == record.plan.jobs[0].phase);
+    let head_ns = of_first.map(|job| job.limits.start_delay_ns + job.limits.ramp_ns).min().unwrap_or(0);
+    Some((elapsed.as_nanos() as u64).saturating_sub(first.begin_ns.saturating_sub(head_ns)))
+}
+
+/// Returns the jobs of a later phase without the part of their delays that has passed since the first phase began, for
+/// jobs that count it from there; `None`: no job does.
+fn without_passed_delays(plans: &[JobPlan], passed_ns: u64) -> Option<Vec<JobPlan>> {
+    let counts = |job: &JobPlan| job.limits.start_delay_ns > 0 && job.limits.delays_from == DelayStart::Run;
+    if !plans.iter().any(counts) {
+        return None;
+    }
+    let mut plans = plans.to_vec();
+    for job in plans.iter_mut().filter(|job| counts(job)) {
+        job.limits.start_delay_ns = job.limits.start_delay_ns.saturating_sub(passed_ns);
+    }
+    Some(plans)
 }
 
 /// The samples of each worker of each job.
@@ -39,17 +63,19 @@ impl Setting<'_> {
         observer: &mut dyn Observer,
     ) -> Result<PhaseRecord, FileError> {
         let name = plans.iter().map(|job| job.name.as_str()).collect::<Vec<_>>().join("+");
-        observer.phase_begins(position.index, position.count, &name);
+        observer.notify(Event::PhaseBegins { index: position.index, count: position.count, name: &name });
+        let delayed = since_first_phase(record, self.began.elapsed()).and_then(|ns| without_passed_delays(plans, ns));
+        let plans = delayed.as_deref().unwrap_or(plans);
         let jobs = self.open(plans)?;
         let mut watch = self.has_evidence.then(|| self.watch(plans, record.plan.idle_baseline_ns));
         // Log files are numbered by worker over the whole run.
         let earlier = record.plan.jobs.iter().take_while(|job| job.phase != plans[0].phase);
-        let logs = Logs::start(plans, 1 + earlier.map(|job| job.workers).sum::<u32>(), self.shared_logs)?;
-        let iologs = Iologs::start(plans, observer)?;
+        let first_worker = 1 + earlier.map(|job| job.workers).sum::<u32>();
+        let logs = logs::begin_phase(self.reporting.logs.as_deref(), plans, first_worker)?;
         // The plan gives all jobs of a phase the same rule.
         let settled = plans.first().and_then(|job| job.steady_state).map(|rule| {
             let settled = self.settle(&jobs, rule, observer);
-            observer.settled(&settled.0);
+            observer.notify(Event::RoundsEnd { state: &settled.0 });
             settled
         });
         let (steady_state, settled) = settled.unzip();
@@ -57,8 +83,7 @@ impl Setting<'_> {
             watch: watch.as_mut(),
             syscalls: plans.iter().any(|job| job.trace_syscalls).then(SyscallWatch::new),
             has_strace: plans.iter().any(|job| job.strace),
-            logs: logs.as_ref(),
-            iologs: iologs.as_ref(),
+            logs: logs.as_deref(),
             so_far: Some((record, &name)),
         };
         let (reports, counted) = match settled {
@@ -70,7 +95,6 @@ impl Setting<'_> {
             self.prepared.remade(job.plan, &job.files);
         }
         let log_fault = logs.and_then(|logs| logs.finish().err());
-        let log_fault = iologs.and_then(|iologs| iologs.finish().err()).or(log_fault);
         let mut phase = new_phase(name, &counted, steady_state, settled.unwrap_or(Outcome::Complete));
         let samples = self.add_jobs(&mut phase, plans, jobs, reports);
         conclude(&mut phase, log_fault, counted.fault);
@@ -79,12 +103,12 @@ impl Setting<'_> {
         Ok(phase)
     }
 
-    /// Opens the files of all jobs and brings the page cache into the state that each job asks for.
+    /// Opens the files of all jobs and brings the page cache into the state that each job sets.
     fn open<'p>(&self, plans: &'p [JobPlan]) -> Result<Vec<OpenJob<'p>>, FileError> {
         let mut jobs = Vec::new();
         for plan in plans {
-            let (files, notes) = self.prepared.open(plan)?;
-            jobs.push(OpenJob { plan, files: files.into(), notes });
+            let OpenedFiles { targets, notes } = self.prepared.open(plan)?;
+            jobs.push(OpenJob { plan, files: targets.into(), notes });
         }
         for job in jobs.iter().filter(|job| job.plan.invalidate) {
             drop_cached_pages(job.plan, &job.files);
@@ -99,7 +123,7 @@ impl Setting<'_> {
 
     /// Starts to watch the disks of a phase and counts what they do while it is idle.
     fn watch(&self, plans: &[JobPlan], idle_baseline_ns: u64) -> Watch {
-        let mut watch = Watch::new(self.system, self.targets, &self.doors(plans));
+        let mut watch = Watch::new(self.system, self.targets, &self.openable(plans));
         let reads = |job: &JobPlan| !matches!(job.pattern.mix, OpMix::Only(OpKind::Write | OpKind::Trim));
         if plans.iter().any(|job| job.engine.touches_files() && reads(job)) {
             watch.sample_content();
@@ -109,8 +133,8 @@ impl Setting<'_> {
         watch
     }
 
-    /// Adds the record of each job to the phase, and what it means for the phase's outcome. Returns the samples of
-    /// each job's workers.
+    /// Adds the record of each job to the phase and sets the phase's outcome. Returns the samples of each job's
+    /// workers.
     fn add_jobs(
         &self,
         phase: &mut PhaseRecord,
@@ -121,7 +145,8 @@ impl Setting<'_> {
         let mut samples = Vec::new();
         for (job, mut reports) in jobs.into_iter().zip(reports) {
             samples.push(reports.iter_mut().map(|report| std::mem::take(&mut report.samples)).collect());
-            let Merged { mut record, cpu, fatal, was_stopped } = merge(job.plan, reports, job.notes);
+            let Merged { mut record, cpu, fatal, was_stopped } =
+                merge(job.plan, self.reporting.shown(reports), job.notes);
             self.explain(plans, &mut record);
             phase.worker_cpu.user_ns += cpu.user_ns;
             phase.worker_cpu.system_ns += cpu.system_ns;
@@ -136,7 +161,7 @@ impl Setting<'_> {
         samples
     }
 
-    /// Judges a phase by what was observed around it.
+    /// Judges a phase by the observation of it.
     fn judge(
         &self,
         phase: &mut PhaseRecord,
@@ -179,14 +204,14 @@ impl Setting<'_> {
         phase.residency = observation.residency;
     }
 
-    /// Reads a file's region through the page cache, so that it is there.
+    /// Reads a file's region into the page cache.
     fn read_into_cache(&self, plan: &FilePlan) -> Result<(), FileError> {
         use std::os::unix::fs::FileExt;
         if plan.prepare == Prepare::Nothing {
             return Ok(());
         }
         let failed = |source| FileError::PreRead { path: plan.path.clone(), source };
-        let file = std::fs::File::open(self.prepared.door(&plan.path)).map_err(failed)?;
+        let file = std::fs::File::open(self.prepared.held_path(&plan.path)).map_err(failed)?;
         let mut buffer = vec![0; 1 << 20];
         let end = plan.offset_bytes + plan.size_bytes;
         let mut at = plan.offset_bytes;
@@ -203,19 +228,19 @@ impl Setting<'_> {
     }
 
     /// The phase's files with the paths through which they can be opened.
-    fn doors(&self, jobs: &[JobPlan]) -> Vec<FilePlan> {
-        // A file that is made again while the job runs is not the one that could be watched.
+    fn openable(&self, jobs: &[JobPlan]) -> Vec<FilePlan> {
+        // A file that the job creates again cannot be watched: the watch would read the first one.
         let kept = jobs.iter().filter(|job| !job.handling.remakes_each_pass);
         let files = kept.flat_map(|job| &job.files).filter(|file| file.prepare != Prepare::Nothing);
         files
             .map(|file| FilePlan {
-                path: self.prepared.door(&file.path).to_string_lossy().into_owned(),
+                path: self.prepared.evidence_path(&file.path).to_string_lossy().into_owned(),
                 ..file.clone()
             })
             .collect()
     }
 
-    /// Explains a job's failed I/Os and names their files as the plan does: the user knows an anonymous file by that
+    /// Explains a job's failed I/Os and names their files as the plan does: messages to the user use that
     /// name.
     pub(crate) fn explain(&self, jobs: &[JobPlan], job: &mut JobRecord) {
         for failure in &mut job.failures {
@@ -225,18 +250,18 @@ impl Setting<'_> {
         }
     }
 
-    /// The plan's name of a file that was opened through `door`.
-    fn name_of(&self, jobs: &[JobPlan], door: &str) -> String {
-        if door.is_empty() {
+    /// Returns the plan's name of a file that was opened at `path`.
+    fn name_of(&self, jobs: &[JobPlan], path: &str) -> String {
+        if path.is_empty() {
             // An engine without files: only the simulated one fails I/Os.
             return "the simulated disk".to_owned();
         }
         let mut files = jobs.iter().flat_map(|job| &job.files);
-        let named = files.find(|file| self.prepared.door(&file.path).to_string_lossy() == door);
-        named.map_or_else(|| door.to_owned(), |file| file.path.clone())
+        let named = files.find(|file| self.prepared.evidence_path(&file.path).to_string_lossy() == path);
+        named.map_or_else(|| path.to_owned(), |file| file.path.clone())
     }
 
-    /// What is counted of a phase that was not measured.
+    /// Returns the counts of a phase that was not measured: zeros.
     fn nothing_counted(&self) -> Counted {
         Counted::nothing(self.began.elapsed().as_nanos() as u64)
     }
@@ -296,12 +321,34 @@ pub(crate) fn io_failure(job: &JobPlan, record: &JobRecord) -> Option<String> {
     })
 }
 
-/// Drops the cached pages of a job's files, so that it begins without them. Dirty pages stay: they
-/// are flushed first where the file is ours to flush (a failure only leaves pages where they were,
-/// and the page-cache check sees that).
+/// Flushes a job's files and drops their cached pages, so that the job starts without them. If the flush fails, dirty
+/// pages stay in the cache, and the page-cache check reports them.
 fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) {
     for (file, plan) in files.iter().zip(&job.files) {
         let _ = file.file.sync_data();
         let _ = trueio_direct::evict(&file.file, plan.offset_bytes, plan.size_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::EngineKind;
+
+    #[test]
+    fn a_delay_from_the_start_of_the_run_is_shorter_in_later_phases() {
+        let job = |start_delay_ns, delays_from| {
+            let mut job = JobPlan::plain(EngineKind::Null, 1 << 20);
+            (job.limits.start_delay_ns, job.limits.delays_from) = (start_delay_ns, delays_from);
+            job
+        };
+        let plans = [job(900, DelayStart::Run), job(1_500, DelayStart::Run), job(900, DelayStart::Phase)];
+        let delays = |passed_ns| {
+            let jobs = without_passed_delays(&plans, passed_ns).expect("two of them count from there");
+            jobs.iter().map(|job| job.limits.start_delay_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(delays(0), [900, 1_500, 900]);
+        assert_eq!(delays(1_000), [0, 500, 900]);
+        assert!(without_passed_delays(&plans[2..], 1_000).is_none());
     }
 }

@@ -1,22 +1,22 @@
 //! Rounds of a phase's work until it is steady, before it is measured.
 //!
-//! Each round is the phase's jobs run anew for the round's length, with offsets and content of its
+//! Each round runs the phase's jobs again for the round's length, with offsets and content of its
 //! own (the seed differs), on the files that are open already; nothing is kept of it but its rates
 //! and its 99th percentile. When the SNIA rule holds for both over the last window, the rounds end,
 //! and what is measured then is a fresh span: the window was chosen because it is flat, so its
 //! figures flatter.
 //!
-//! Cannot do: purge a device first, as the specification wants; that destroys data, and nobody asked
-//! for it. A sequential job begins each round at its first byte again.
+//! Cannot do: purge a device first, as the specification wants; that destroys data, and no option
+//! requests it. A sequential job begins each round at its first byte again.
 
 use crate::measure::{OpenJob, Witnesses};
 use crate::merge::{Merged, merge};
 use crate::phase::io_failure;
 use crate::setting::Setting;
-use crate::{Observer, stopped};
+use crate::{Event, Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::{
-    Histogram, JobPlan, JobRecord, OpKind, Outcome, SteadyPlan, SteadyRound, SteadyState, SteadyVariable,
+    Histogram, JobPlan, JobRecord, OpKind, Outcome, SteadyPlan, SteadyRound, SteadyState, SteadyVariable, round_seed,
 };
 use trueio_stats::SteadyRule;
 
@@ -25,7 +25,7 @@ const RULE: SteadyRule = SteadyRule::SNIA;
 
 impl Setting<'_> {
     /// Runs rounds until they are steady, or until there were as many as planned. The outcome is
-    /// other than complete if a round failed or was stopped; the rounds until then are told.
+    /// other than complete if a round failed or was stopped; the rounds until then are returned.
     pub(crate) fn settle(
         &self,
         jobs: &[OpenJob<'_>],
@@ -41,7 +41,7 @@ impl Setting<'_> {
             variables: Vec::new(),
         };
         for number in 0..plan.rounds_max {
-            observer.settling(number, plan.rounds_max, &state);
+            observer.notify(Event::RoundBegins { round: number, rounds_max: plan.rounds_max, so_far: &state });
             let plans: Vec<JobPlan> = jobs.iter().map(|job| round_of(job.plan, plan.round_ns, number)).collect();
             let opened = jobs.iter().zip(&plans);
             let opened: Vec<OpenJob<'_>> =
@@ -49,7 +49,7 @@ impl Setting<'_> {
             let (reports, _) = self.measure(&opened, Witnesses::default(), observer);
             let mut records = Vec::new();
             for (job, reports) in plans.iter().zip(reports) {
-                let Merged { mut record, fatal, .. } = merge(job, reports, Vec::new());
+                let Merged { mut record, fatal, .. } = merge(job, self.reporting.shown(reports), Vec::new());
                 self.explain(&plans, &mut record);
                 if let Some(reason) = fatal.or_else(|| io_failure(job, &record)) {
                     let reason = format!("job `{}`, steady-state round {}: {reason}", job.name, number + 1);
@@ -81,8 +81,8 @@ fn round_of(job: &JobPlan, round_ns: u64, number: u32) -> JobPlan {
     round.limits.start_delay_ns = 0;
     // What ends or steers the measured part does not end or steer a round.
     round.control = trueio_model::Control::default();
-    // Any odd step: the measured part, which keeps the seed, repeats none of the rounds.
-    round.seed = job.seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1));
+    // The measured part keeps the job's seed, so it repeats none of the rounds.
+    round.seed = round_seed(job.seed, number);
     round
 }
 

@@ -4,7 +4,7 @@
 //! after it. What strace would have written to a file it writes to nowhere: that makes it a little cheaper
 //! than one that keeps its output.
 //!
-//! Source: strace(1); ptrace(2), prctl(2) (`PR_SET_PTRACER`, where Yama restricts who may follow whom).
+//! Source: strace(1); ptrace(2), prctl(2) (`PR_SET_PTRACER`, for kernels where Yama restricts tracing).
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -49,11 +49,11 @@ impl Strace {
                 return Ok(strace);
             }
             if let Ok(Some(status)) = strace.child.try_wait() {
-                let mut said = String::new();
+                let mut message = String::new();
                 if let Some(mut stderr) = strace.child.stderr.take() {
-                    let _ = stderr.read_to_string(&mut said);
+                    let _ = stderr.read_to_string(&mut message);
                 }
-                return Err(format!("it ended ({status}): {}", said.trim()));
+                return Err(format!("it ended ({status}): {}", message.trim()));
             }
             if began.elapsed() > PATIENCE {
                 return Err(format!("it did not follow all threads within {} s", PATIENCE.as_secs()));

@@ -12,9 +12,10 @@ use crate::output_file::create_output;
 use crate::source::open_body;
 use thread::{act_as_user, apply_scheduling};
 use trueio_engine::{Host, WorkerContext, WorkerReport};
+use trueio_job::Content;
 
 /// What a run provides to its workers.
-pub const HOST: Host = Host { create_file: |path| create_output(path), open_body };
+pub const HOST: Host = Host { create_file: |path| create_output(path, Content::VerifyState), open_body };
 
 /// Runs one worker to its end on the calling thread, which takes on the job's settings for good. Blocks until the
 /// phase's start is opened.

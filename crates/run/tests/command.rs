@@ -25,7 +25,7 @@ fn why(report: &WorkerReport) -> &str {
 }
 
 #[test]
-fn a_program_writes_the_file_that_it_is_given_and_is_timed_with_the_sync_call_after_it() {
+fn a_program_writes_the_given_file_and_is_timed_with_the_sync_call_after_it() {
     let folder = folder();
     let path = folder.path().join("file");
     let source = folder.path().join("source");
@@ -50,14 +50,14 @@ fn a_program_writes_the_file_that_it_is_given_and_is_timed_with_the_sync_call_af
         report.elapsed_ns
     );
     assert!(report.threads.user_ns + report.threads.system_ns > 0, "the program's CPU time is the job's");
-    // Sixteen writes and what dd says at its end.
+    // Sixteen writes of data, and those of dd's own messages.
     let note = &report.engine_notes[0];
     let calls: u64 = note.split("counted ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((16..30).contains(&calls), "{note}");
 }
 
 #[test]
-fn a_program_that_fails_or_writes_too_little_fails_the_job_and_its_last_words_are_told() {
+fn a_program_that_fails_or_writes_too_little_fails_the_job_and_its_last_message_is_reported() {
     let folder = folder();
     let path = folder.path().join("file");
     let report = job(&path, &["dd", "if=/nonexistent/file", "of={file}"]).run();

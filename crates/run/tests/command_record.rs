@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use trueio_device::{System, target_facts};
 use trueio_job::{Machine, Target, plan};
 use trueio_model::{CheckOutcome, JobSpec, OpKind, Origin, Outcome, RunRecord};
-use trueio_run::{Observer, Request, run};
+use trueio_run::{Observer, Reporting, Request, run};
 
 struct Silent;
 impl Observer for Silent {}
@@ -25,7 +25,14 @@ fn record(options: &[(&str, &str)]) -> RunRecord {
     }
     let machine = Machine { idle_baseline_ns: 50_000_000, programs: vec!["dd".into()], ..Machine::unknown() };
     let plan = plan(&[spec.clone()], &look, &machine).expect("a plan");
-    let request = Request { kind: "run".into(), command: Vec::new(), spec: vec![spec], plan, has_evidence: true };
+    let request = Request {
+        kind: "run".into(),
+        command: Vec::new(),
+        spec: vec![spec],
+        plan,
+        has_evidence: true,
+        reporting: Reporting::default(),
+    };
     run(request, &AtomicBool::new(false), &mut Silent)
 }
 
@@ -53,7 +60,7 @@ fn what_another_program_wrote_is_counted_at_the_disk_and_its_cpu_time_is_the_pha
         println!("{} {:?} {}", check.name, check.outcome, check.sentence);
     }
     let check = |name: &str| phase.checks.iter().find(|check| check.name == name).expect(name);
-    // The content is known from the job; being another program is held against nobody.
+    // The job sets the content; that another program wrote it is not suspect by itself.
     assert_eq!(check("content").outcome, CheckOutcome::Suspect);
     assert_ne!(check("call_results").outcome, CheckOutcome::Contradicted);
     if phase.devices.iter().any(|device| device.measured.write_bytes > 0) {

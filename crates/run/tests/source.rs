@@ -66,7 +66,7 @@ fn works(kind: EngineKind) -> bool {
 /// order of the body, and the rest of the body arrives too.
 /// Method: the file is compared, byte by byte, with the body as its generator makes it, not as it was fetched.
 #[test]
-fn a_file_holds_the_body_whatever_the_engine_the_depth_and_the_page_cache() {
+fn a_file_contains_the_body_with_every_engine_depth_and_page_cache_setting() {
     let folder = folder();
     let server = BodyServer::start(3, LENGTH).unwrap();
     let expected = body(3, LENGTH);
@@ -106,7 +106,7 @@ fn a_file_holds_the_body_whatever_the_engine_the_depth_and_the_page_cache() {
 }
 
 #[test]
-fn sync_calls_are_made_after_each_write_of_a_body_its_rest_included() {
+fn sync_calls_follow_each_write_of_a_body_including_the_last() {
     let folder = folder();
     let server = BodyServer::start(3, LENGTH).unwrap();
     let path = folder.path().join("file");
@@ -119,7 +119,7 @@ fn sync_calls_are_made_after_each_write_of_a_body_its_rest_included() {
 }
 
 #[test]
-fn a_body_is_only_read_by_the_engine_null_and_bytes_behind_it_stay() {
+fn the_engine_null_only_reads_a_body_and_bytes_after_its_region_stay() {
     let folder = folder();
     let server = BodyServer::start(3, LENGTH).unwrap();
     let mut to_nowhere = Job { host: HOST, ..Job::new(EngineKind::Null) }.op(OpKind::Write).sequential().region(LENGTH);
@@ -128,11 +128,11 @@ fn a_body_is_only_read_by_the_engine_null_and_bytes_behind_it_stay() {
     let report = to_nowhere.run();
     assert_clean(&report, "null");
     assert_eq!(op(&report, OpKind::Write).byte_count, LENGTH);
-    // A body within a larger file: what lies before and behind it is not touched.
+    // A body within a larger file: the bytes before and after its region are not touched.
     let path = folder.path().join("file");
-    let (before, behind) = (64 * KIB, 10_000);
+    let (before, after) = (64 * KIB, 10_000);
     let mut within = job(EngineKind::Sync, 1, &path, source(&server.url(), LENGTH, 1, true), Open::ReadWrite);
-    std::fs::write(&path, vec![9; (before + LENGTH + behind) as usize]).unwrap();
+    std::fs::write(&path, vec![9; (before + LENGTH + after) as usize]).unwrap();
     within.plan.files[0].offset_bytes = before;
     assert_clean(&within.run(), "within");
     let found = std::fs::read(&path).unwrap();
@@ -175,11 +175,11 @@ fn racing_writer(file: &File, mut body: impl Read, in_flight: u32) {
     }
 }
 
-/// Goal: a file whose size is right and whose content is not is found, with the place.
-/// Method: the published writer's mistake, at its plainest: the kernel gets to see the writes when the buffer has
-/// been filled again. With one write in flight there is no mistake, and nothing is found.
+/// Goal: wrong content in a file of the right size is found, with its offset.
+/// Method: the error of a published writer in its simplest form: the kernel reads the buffer after it was filled again.
+/// With one write in flight there is no error, and nothing is found.
 #[test]
-fn a_buffer_that_is_filled_before_its_write_completed_makes_a_file_of_the_right_size_that_is_found_out() {
+fn a_buffer_that_is_reused_before_its_write_completed_is_detected_although_the_file_size_is_right() {
     if !works(EngineKind::IoUring) {
         return;
     }
@@ -215,13 +215,13 @@ fn a_flipped_byte_and_a_file_that_ends_early_are_found_where_they_are() {
     std::fs::write(&path, bytes).unwrap();
     let file = File::open(&path).unwrap();
     let found = compare(&file, &server.url());
-    let places: Vec<(u64, &str)> = found.failures.iter().map(|f| (f.offset, f.found.as_str())).collect();
+    let offsets: Vec<(u64, &str)> = found.failures.iter().map(|f| (f.offset, f.found.as_str())).collect();
     assert_eq!(found.differing_count, 2);
-    assert_eq!(places[0].0, 500_000);
-    assert_eq!(places[1], (LENGTH - 10, "the end of the file"));
+    assert_eq!(offsets[0].0, 500_000);
+    assert_eq!(offsets[1], (LENGTH - 10, "the end of the file"));
 }
 
-/// A server that sends so many bytes of a longer body, waits, and closes.
+/// A server that announces `announced` bytes, sends `sent` of them, waits, and closes.
 fn broken_server(announced: u64, sent: usize, pause: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -264,7 +264,7 @@ fn a_source_that_breaks_off_fails_the_job_and_keeps_what_was_measured() {
 /// A source that is silent: the time is counted as waiting, a request to stop is obeyed, and the I/Os before it
 /// keep latencies of their own.
 #[test]
-fn a_silent_source_is_waited_for_stopped_and_in_no_latency() {
+fn waiting_for_a_silent_source_can_be_stopped_and_is_not_in_any_latency() {
     let folder = folder();
     for (kind, depth) in [(EngineKind::Sync, 1), (EngineKind::IoUring, 4)] {
         if !works(kind) {

@@ -46,10 +46,10 @@ fn jobs_without_io_wait_and_are_waited_for() {
     assert_eq!(op(&reports[5], OpKind::Read).io_count, 10);
 }
 
-/// Goal: a load that ends with the I/O beside it ends then, and not before; without any it ends at once.
-/// Method: the load has no time of its own, and one of an hour. Were it the first to end, it would end the I/O.
+/// Goal: a load that ends with the I/O of other jobs ends after it, and at once if there is none.
+/// Method: loads without a run time, and one of an hour. If the load ended first, it would end the I/O.
 #[test]
-fn a_load_without_a_time_of_its_own_ends_with_the_io_beside_it() {
+fn a_load_that_ends_with_io_ends_after_the_io_of_other_jobs() {
     for (percent, sorts, runtime_ns) in [(100, false, None), (1, false, None), (50, true, Some(3_600_000 * MS))] {
         let load = || {
             new(EngineKind::Cpuio).with(|plan| {
@@ -67,16 +67,16 @@ fn a_load_without_a_time_of_its_own_ends_with_the_io_beside_it() {
     }
 }
 
-/// Goal: whatever job ends first ends the others if it is to, however it ended; one that only makes files has ended
-/// nobody.
+/// Goal: the job that ends first ends the others if it is set to, in whichever way it ended; a job that only creates
+/// files ends no other job.
 #[test]
-fn every_job_that_is_to_end_others_does_so_but_one_that_only_makes_files() {
+fn every_job_set_to_end_others_does_so_except_one_that_only_creates_files() {
     let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
     let fails = |job: Job| job.with(|plan| plan.scheduling.ends_others_on_error = true);
     let cpuio = new(EngineKind::Cpuio).time(10 * MS).with(|plan| {
         plan.cpu_load = Some(CpuLoad { percent: 100, chunk_ns: MS, sorts: false, ends_with_io: false });
     });
-    // A disk that is not described cannot be made.
+    // Without a description, the simulated disk cannot be created.
     let impossible = || new(EngineKind::Simulated);
     for first in [ends(shell("true")), fails(shell("false")), ends(cpuio), ends(impossible()), fails(impossible())] {
         let what = format!("{:?}", first.plan.scheduling);
@@ -112,7 +112,7 @@ fn cpuio_is_busy_for_its_share_and_has_no_figures() {
         assert!((400..20_000).contains(&(report.elapsed_ns / MS)), "{}", report.elapsed_ns);
         shares.push((report.threads.user_ns + report.threads.system_ns) * 100 / report.elapsed_ns);
     }
-    // How much of its busy spans it really had is up to who else wants the processors.
+    // How much CPU time it got in its busy spans depends on other processes.
     assert!(shares[0] <= 15 && shares[0] < shares[1] && shares[1] <= 101, "{shares:?} % for 10 % and 100 %");
     let job = new(EngineKind::Cpuio).time(600 * S);
     let job = job.with(|plan| {
@@ -122,11 +122,11 @@ fn cpuio_is_busy_for_its_share_and_has_no_figures() {
     assert!(report.was_stopped && obeyed < Duration::from_secs(30), "{obeyed:?}");
 }
 
-/// Goal: latencies by priority are all latencies, each once, and shares are what was asked for.
+/// Goal: the latencies by priority together are all latencies, and the shares are as set.
 /// Method: a mixed job of 20,000 I/Os with a fixed seed, of two sizes. A share may be off by 5 deviations of the binomial
 /// distribution of as many draws.
 #[test]
-fn latencies_by_priority_add_up_to_all_and_shares_are_as_asked_for() {
+fn latencies_by_priority_add_up_to_all_and_shares_are_as_set() {
     let folder = folder();
     for engine in engines_with_priorities() {
         for depth in [1, 8] {
@@ -138,7 +138,7 @@ fn latencies_by_priority_add_up_to_all_and_shares_are_as_asked_for() {
                 plan.priorities = vec![
                     PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 30, 2, 1) },
                     PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 20, 3, 0) },
-                    // The worker's own priority, said once more, is the same one.
+                    // The worker's own priority, given again, is not a second one.
                     share(OpKind::Write, 10, 2, 4),
                     share(OpKind::Write, 25, 2, 7),
                 ];
@@ -171,10 +171,9 @@ fn latencies_by_priority_add_up_to_all_and_shares_are_as_asked_for() {
     }
 }
 
-/// A priority that the kernel does not let this thread have fails the worker before its first I/O, with the reason, and
-/// whoever made the threads of the process keeps his.
+/// Goal: a priority that the kernel refuses fails the worker before its first I/O, with the reason.
 #[test]
-fn a_priority_that_the_kernel_refuses_is_told_before_the_first_io() {
+fn a_priority_that_the_kernel_refuses_is_reported_before_the_first_io() {
     let folder = folder();
     let path = filled(folder.path(), "file", MIB);
     for engine in engines_with_priorities() {
@@ -186,9 +185,8 @@ fn a_priority_that_the_kernel_refuses_is_told_before_the_first_io() {
     }
 }
 
-/// Each I/O's line has the priority that it was given.
 #[test]
-fn a_worker_that_cannot_be_made_says_why_and_does_not_keep_others_waiting() {
+fn a_worker_that_cannot_start_reports_why_and_does_not_block_others() {
     let folder = folder();
     let path = filled(folder.path(), "cpu", MIB);
     let job = new(EngineKind::Psync).on(&[&path], MIB, Open::ReadOnly).with(|plan| plan.cpus = vec![1000]);

@@ -70,7 +70,7 @@ pub fn interval_ranks(count: u64, q: f64) -> Option<Ranks> {
 ///
 /// The weights are computed relative to that of the mode, by the ratio of neighbours
 /// w(k+1) / w(k) = (n − k) / (k + 1) · q / (1 − q), until they fall below 1e-18 of it; their sum
-/// takes the place of the normalising factor, so that no factorial is needed.
+/// replaces the normalising factor, so that no factorial is needed.
 fn exact(count: u64, q: f64) -> Ranks {
     const NEGLIGIBLE: f64 = 1e-18;
     let n = count as f64;

@@ -1,13 +1,13 @@
 //! The mean of a series whose rows depend on each other, from blocks that nearly do not.
 //!
-//! A busy second follows a busy second: taken as independent samples, the seconds of one run pretend to
-//! know its mean several times better than they do. Rows are joined to blocks, twice as long each time,
+//! A busy second follows a busy second: taken as independent samples, the seconds of one run make
+//! its mean look several times more certain than it is. Rows are joined to blocks, twice as long each time,
 //! until neighbouring blocks are hardly more alike than chance makes them; their means are then compared by
-//! Student's t with as many degrees of freedom as there are blocks. Where fewer than eight such blocks are left, the run is too short to
-//! say anything, and nothing is said.
+//! Student's t with as many degrees of freedom as there are blocks. Where fewer than eight such blocks are left, the run is too
+//! short for an answer, and none is given.
 //!
 //! Cannot see: what differs between one run and the next (where the file lies, what else the machine
-//! does in that hour, how full the disk is). No statistics within a run can; the interval speaks of these two runs only.
+//! does in that hour, how full the disk is). No statistics within a run can; the interval applies to these two runs only.
 //!
 //! Source: batch means: L. W. Schruben, "Confidence Interval Estimation Using Standardized Time Series",
 //! Operations Research 31 (1983); G. S. Fishman, "Grouping Observations in Digital Simulation", Management
@@ -16,7 +16,7 @@
 use crate::hodges_lehmann::Interval;
 use crate::student_quantile;
 
-/// The fewest blocks that say something.
+/// Fewest blocks for an answer.
 const BLOCKS_MIN: usize = 8;
 
 /// A series, joined to blocks.
@@ -122,14 +122,14 @@ mod tests {
         assert_eq!((same.low, same.estimate, same.high), (0.0, 0.0, 0.0));
     }
 
-    /// Goal: two runs of one process are called different about as often as said; rows taken as independent
+    /// Goal: two runs of one process are called different about as often as stated; rows taken as independent
     /// would do so far more often.
     /// Method: 600 pairs of series of 60 s in rows of 100 ms, for three memories; standard error 0.9 %.
     #[test]
     fn intervals_of_blocks_miss_rarely_where_intervals_of_rows_miss_often() {
         let mut draws = Draws::new(19);
         for (memory, blocks_max, rows_min) in [(0.0, 0.08, 0.02), (0.7, 0.11, 0.30), (0.9, 0.13, 0.50)] {
-            let (mut by_blocks, mut by_rows, mut told) = (0.0, 0.0, 0.0f64);
+            let (mut by_blocks, mut by_rows, mut decided) = (0.0, 0.0, 0.0f64);
             for _ in 0..600 {
                 let (a, b) = (series(&mut draws, memory, 600), series(&mut draws, memory, 600));
                 let as_rows = |rows: &[f64]| Blocks { means: rows.to_vec(), rows_per_block: 1 };
@@ -137,15 +137,15 @@ mod tests {
                     |a: &Blocks, b: &Blocks| f64::from(u8::from(log_ratio_of_means(a, b, 0.05).unwrap().excludes(0.0)));
                 by_rows += misses(&as_rows(&a), &as_rows(&b));
                 if let (Some(a), Some(b)) = (blocks(&a), blocks(&b)) {
-                    told += 1.0;
+                    decided += 1.0;
                     by_blocks += misses(&a, &b);
                 }
             }
-            let (by_blocks, by_rows) = (by_blocks / told, by_rows / 600.0);
-            assert!(told > 400.0, "memory {memory}: {told} told");
+            let (by_blocks, by_rows) = (by_blocks / decided, by_rows / 600.0);
+            assert!(decided > 400.0, "memory {memory}: {decided} decided");
             assert!(by_blocks <= blocks_max, "memory {memory}: blocks miss {by_blocks}");
             assert!(by_rows >= rows_min, "memory {memory}: rows miss {by_rows}");
-            eprintln!("memory {memory}: blocks {by_blocks} rows {by_rows} told {told}");
+            eprintln!("memory {memory}: blocks {by_blocks} rows {by_rows} decided {decided}");
         }
     }
 }

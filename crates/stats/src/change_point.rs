@@ -5,10 +5,10 @@
 //! parts again, and so on, as long as a cut is significant and large. Ranks are used because one
 //! stall is not a change of level. Significance is found by shuffling: values of one run depend on
 //! their neighbours, so not single values are shuffled but blocks of n^(1/3) of them, which keeps
-//! that dependence within a block and makes the test say "no" to noise that merely wanders.
+//! that dependence within a block and keeps the test from reporting noise that merely wanders.
 //!
 //! Cannot see: changes within the first or last [`SEGMENT_MIN`] values, slow drifts (those are the
-//! business of a fitted line), changes smaller than the ratio that is asked for.
+//! business of a fitted line), changes smaller than the given ratio.
 //!
 //! Source: ranks: Pettitt, "A non-parametric approach to the change-point problem", Applied
 //! Statistics 28 (1979), here standardised so that cuts near the ends count alike; binary segmentation: Scott and Knott, Biometrics 30 (1974); blocks: Künsch, Annals of
@@ -38,7 +38,7 @@ pub struct ChangePoint {
 
 /// The changes of level in `values` (oldest first, at equal distances), in order.
 ///
-/// A change is reported if its p is at most `p_max` and the medians of the segments beside it
+/// A change is reported if its p is at most `p_max` and the medians of the segments on both sides
 /// differ at least by the factor `ratio_min` (1.25: up by 25 % or down by 20 %). The shuffles are
 /// drawn from a fixed seed: the same series gives the same answer everywhere. Values that are no
 /// numbers make the series untold: no change is reported.
@@ -50,7 +50,7 @@ pub fn change_points(values: &[f64], p_max: f64, ratio_min: f64) -> Vec<ChangePo
     split(values, 0, p_max, ratio_min, &mut cuts);
     cuts.sort_unstable();
     // Cuts were judged and placed against the part that they split, and what counts is the levels
-    // that remain beside them. So each moves to its best place between its neighbours, and the
+    // that remain next to them. So each moves to its best position between its neighbours, and the
     // weakest goes, one by one, until each stands on its own.
     loop {
         for i in 0..cuts.len() {
@@ -92,7 +92,7 @@ fn split(values: &[f64], offset: usize, p_max: f64, ratio_min: f64, cuts: &mut V
     if strength == 0.0 {
         return;
     }
-    // The strongest cut of a series that falls and rises again may look weak, for the level behind
+    // The strongest cut of a series that falls and rises again may look weak, because the level after
     // it is mixed. A long part is cut on suspicion; what does not hold is taken back later.
     let is_large = ratio(median(&values[..at]), median(&values[at..])) >= ratio_min;
     let is_long = values.len() >= 8 * SEGMENT_MIN;

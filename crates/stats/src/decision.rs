@@ -1,9 +1,9 @@
-//! What an interval of a ratio says, at a margin, in one of four ways.
+//! Classifies the interval of a ratio at a margin into one of four answers.
 //!
 //! | the interval of B / A | decision |
 //! |---|---|
 //! | wholly beyond the margin | larger or smaller by more than the margin |
-//! | beside 1, but not wholly beyond the margin | larger or smaller, size unclear |
+//! | excludes 1, but not wholly beyond the margin | larger or smaller, size unclear |
 //! | wholly within the margin | no difference larger than the margin |
 //! | anything else, or none | cannot tell yet |
 //!
@@ -16,7 +16,7 @@
 
 use crate::hodges_lehmann::Interval;
 
-/// The four answers, of a ratio. Whether larger is better is the metric's to say.
+/// The four answers about a ratio. The metric determines whether larger is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Larger by more than the margin.
@@ -64,7 +64,7 @@ pub fn decide(log_ratio: &Interval, margin: f64) -> Decision {
     }
 }
 
-/// About how many more pairs would give an answer; 0 if there is one, `None` if nobody can say.
+/// Estimates how many more pairs would give an answer; 0 if there is one, `None` if that cannot be estimated.
 ///
 /// An interval's width falls with the square root of the pairs. It must become narrow enough to part the
 /// estimate from 1, or to fit within the margin, whichever comes first. `widening` is how much wider the
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_of_the_table_is_decided_as_it_says() {
+    fn each_row_of_the_table_is_decided_as_stated() {
         let cases = [
             (0.06, 0.20, Decision::Larger),
             (-0.20, -0.06, Decision::Smaller),

@@ -4,15 +4,15 @@
 //! itself included): Hodges and Lehmann. Under the hypothesis that the differences are symmetric around
 //! θ, the sum W of the ranks of the positive ones of `d − θ` has a distribution that does not depend on
 //! theirs; turned around, the k-th smallest and the k-th largest Walsh average enclose θ, where
-//! P(W ≤ k − 1) ≤ α / 2. Symmetry is given by the experiment: of each pair a coin decided who went first.
+//! P(W ≤ k − 1) ≤ α / 2. Symmetry is given by the experiment: a coin decided the order of each pair.
 //!
 //! Up to 60 differences the distribution of W is counted, above it is taken as normal. (25 would do for 5 %.
-//! The first of several looks asks for 0.0005 %, and W has shorter tails than a normal variable: the interval
+//! The first of several looks uses 0.0005 %, and W has shorter tails than a normal variable: the interval
 //! would be wider than needed.) Ties and zeros only
 //! widen the interval's coverage: its ends are closed.
 //!
 //! Cannot see: whether the differences depend on each other. Pairs that follow each other within seconds
-//! do a little; `docs/statistics.md` says how much that costs on recorded noise.
+//! do a little; `docs/statistics.md` states what that costs on recorded noise.
 //!
 //! Source: J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Annals of
 //! Mathematical Statistics 34 (1963); M. Hollander, D. A. Wolfe, E. Chicken, "Nonparametric Statistical
@@ -119,7 +119,7 @@ fn normal_rank(n: usize, alpha: f64) -> u64 {
 }
 
 /// The Walsh average of this rank, counted from 1, without making them all: their count grows with the
-/// square. Bisection finds the smallest value at or below which so many lie.
+/// square. Bisection finds the smallest value at or below which that many lie.
 fn walsh_at(sorted: &[f64], rank: u64) -> f64 {
     let mean = |a: f64, b: f64| a / 2.0 + b / 2.0;
     let count_up_to = |limit: f64| {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(hodges_lehmann_estimate(&[3.0]), Some(3.0));
     }
 
-    /// Goal: the interval holds the true shift as often as it says.
+    /// Goal: the interval contains the true shift as often as stated.
     /// Method: 2,000 samples each of symmetric differences: normal, Laplace, and a mixture in which every
     /// tenth is twenty times as wide (a busy disk). The standard error of the share is 0.5 %; 93.4 % is
     /// three of them below 95 %. Few differences have coarse ranks, so the share may be higher.

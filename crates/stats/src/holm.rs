@@ -25,7 +25,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// The α at which each of `count` intervals is to be made, by the same steps: an interval that shows its
 /// difference at α / m frees its share for the others.
 ///
-/// `shows(index, alpha)` tells whether the interval of that comparison at that α shows a difference; it
+/// `shows(index, alpha)` returns whether the interval of that comparison at that α shows a difference; it
 /// must not do so at a smaller α and not at a larger one. Those that show one keep the α at which they did.
 pub fn holm_alphas(count: usize, alpha: f64, mut shows: impl FnMut(usize, f64) -> bool) -> Vec<f64> {
     let mut alphas = vec![alpha / count.max(1) as f64; count];

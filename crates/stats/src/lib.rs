@@ -1,10 +1,10 @@
-//! Pure functions on measurements: what a sample says, and what it cannot say.
+//! Pure functions on measurements: what a sample shows, and what it cannot show.
 //!
 //! One method a file, each with its source. Nothing here reads a clock or a file, and random numbers come
 //! from a seed that the caller gives: the same input gives the same answer on every machine.
 //!
 //! Cannot see: whether the sample is independent. The intervals of a quantile are exact for independent draws;
-//! I/Os of one run depend on each other (a busy second follows a busy second), so an interval says
+//! I/Os of one run depend on each other (a busy second follows a busy second), so an interval states
 //! how well this sample pins its own quantile down, not how far the next run will be from it. For that
 //! there are pairs of interleaved slices (`hodges_lehmann`, `sign_flip`, `bca`) and blocks of a series (`blocks`).
 

@@ -3,7 +3,7 @@
 //! The mean is exact: the histogram keeps the exact sum. For the standard deviation each duration
 //! is taken to lie in the middle of its bucket, at most 1/256 away from where it was. By the
 //! triangle inequality the result is then off by at most 1/256 of the root mean square of the
-//! durations. That is small beside the deviation itself unless the durations hardly vary: with a
+//! durations. That is small compared with the deviation itself unless the durations hardly vary: with a
 //! mean of 100 µs the error stays below 0.4 µs.
 //!
 //! Source: arithmetic; the bucket's width is that of `trueio_model::Histogram`.

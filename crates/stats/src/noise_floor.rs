@@ -18,7 +18,7 @@ pub fn noise_floor(log_values: &[f64]) -> Option<f64> {
     let differences: Vec<f64> = log_values
         .chunks_exact(2)
         .enumerate()
-        // No coin was thrown; turning every second pair takes its place against a steady drift.
+        // There is no random order; swapping every second pair replaces it against a steady drift.
         .map(|(i, pair)| if i % 2 == 0 { pair[1] - pair[0] } else { pair[0] - pair[1] })
         .collect();
     let interval = hodges_lehmann(&differences, 0.05)?;

@@ -1,6 +1,6 @@
 //! How sure one must be at each of up to five looks, so that looking early does not raise false alarms.
 //!
-//! Who stops at the first of five looks that says "5 %" is wrong in 14 % of comparisons of equals. With
+//! Stopping at the first of five looks that shows 5 % is wrong in 14 % of comparisons of equals. With
 //! bounds that begin high and fall with the square root of the share that is in, z(k) = C · √(K / k), all
 //! looks together are wrong in 5 %, and the last is hardly stricter than a single one.
 //!

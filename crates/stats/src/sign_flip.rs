@@ -1,6 +1,6 @@
 //! How often chance alone would give so large a mean of paired differences.
 //!
-//! If neither side is faster, the coin that decided who went first decided the sign of each difference:
+//! If neither side is faster, the coin that decided the order also decided the sign of each difference:
 //! every pattern of signs was equally likely. So p is the share of patterns whose mean lies at least as
 //! far from zero. Nothing is assumed about the differences' distribution.
 //!

@@ -1,6 +1,6 @@
 //! The quantile of one short slice, where the slice is long enough to have one.
 //!
-//! A slice says something of its q-quantile only if several of its I/Os lie beyond: 10 / (1 − q) I/Os
+//! A slice estimates its q-quantile only if several of its I/Os lie beyond it: 10 / (1 − q) I/Os
 //! leave ten, 1,000 for p99, 10,000 for p99.9. Below that the quantile of whole pairs is resampled
 //! ([`crate::bca`]).
 //!
@@ -21,7 +21,7 @@ pub fn slice_least_count(q: f64) -> Option<u64> {
 }
 
 /// The `q`-quantile of a slice in nanoseconds, or `None` if it holds too few I/Os, or the quantile falls
-/// among durations that were too long to be told apart.
+/// among durations that were too long to be distinguished.
 pub fn slice_quantile(histogram: &Histogram, q: f64) -> Option<f64> {
     if histogram.count() < slice_least_count(q)? {
         return None;

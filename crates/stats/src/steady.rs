@@ -37,7 +37,7 @@ impl SteadyRule {
 
     /// The fit over the last window of a variable's rounds (oldest first), and whether it is
     /// steady there. `None` as long as there are fewer rounds than the window has, or where a value
-    /// is no number or the mean is not positive: such a variable tells nothing.
+    /// is no number or the mean is not positive: such a variable has no information.
     pub fn judge(self, rounds: &[f64]) -> Option<(WindowFit, bool)> {
         let start = rounds.len().checked_sub(self.window.max(2))?;
         let fit = WindowFit::of(&rounds[start..])?;
@@ -63,7 +63,7 @@ pub struct WindowFit {
 
 /// What fio's `steadystate` holds against its limit: the largest distance of one of the values (oldest first) from their
 /// mean, or the slope of the line through them, in their own unit or in percent of their mean. With it, whether it is
-/// below the limit. `None` where [`WindowFit::of`] says nothing.
+/// below the limit. `None` where [`WindowFit::of`] returns none.
 pub fn criterion(criterion: &Criterion, values: &[f64]) -> Option<(WindowFit, f64, bool)> {
     let fit = WindowFit::of(values)?;
     let share = if criterion.is_slope { fit.slope } else { fit.deviation };
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_window_counts_and_nothing_is_said_before_it_is_full() {
+    fn only_the_last_window_counts_and_there_is_no_result_before_it_is_full() {
         let mut rounds = vec![500.0, 300.0, 100.0, 101.0, 99.0, 100.0];
         assert_eq!(SteadyRule::SNIA.judge(&rounds[..4]), None);
         assert!(!SteadyRule::SNIA.judge(&rounds).unwrap().1, "300 is still in the window");

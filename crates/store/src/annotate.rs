@@ -1,4 +1,4 @@
-//! What the user says of a run, and forgetting runs.
+//! Tags and notes of runs, and removal of runs.
 
 use crate::{Store, StoreError, devices};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -10,7 +10,7 @@ impl Store {
     /// Gives a run a tag; no error if it has it. `id` is a whole id.
     ///
     /// # Errors
-    /// [`StoreError::Tag`] if it cannot be one; otherwise what SQLite said of the file.
+    /// [`StoreError::Tag`] if it cannot be one; otherwise SQLite's error.
     pub fn tag(&mut self, id: &str, tag: &str) -> Result<(), StoreError> {
         let is_good = |c: char| !c.is_whitespace() && !c.is_control() && c != ',';
         if tag.is_empty() || tag.chars().count() > TAG_MAX || !tag.chars().all(is_good) {
@@ -25,7 +25,7 @@ impl Store {
     /// Takes a tag from a run; false if it had none of that name.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn untag(&mut self, id: &str, tag: &str) -> Result<bool, StoreError> {
         self.change(|connection| {
             connection.execute("DELETE FROM tags WHERE run_id = ?1 AND tag = ?2", params![id, tag])
@@ -36,7 +36,7 @@ impl Store {
     /// Replaces a run's note; an empty one takes it away.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn note(&mut self, id: &str, note: &str) -> Result<(), StoreError> {
         self.change(|connection| connection.execute("UPDATE runs SET note = ?2 WHERE id = ?1", params![id, note]))?;
         Ok(())
@@ -45,7 +45,7 @@ impl Store {
     /// Forgets runs, all of `ids` or none, and devices of which no run is left. How many there were.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn delete(&mut self, ids: &[String]) -> Result<usize, StoreError> {
         self.change(|connection| {
             let mut count = 0;

@@ -3,10 +3,10 @@
 //! A device of the history is a row with everything that was ever learnt of it: its world-wide
 //! identifier, model and serial number, and the UUIDs of the filesystems that were on it. A new
 //! record belongs to the device with which it agrees in the most precise thing that both have
-//! ([`trueio_model::DeviceIdentity`] says why); the device then learns what the record adds. A record without
+//! ([`trueio_model::DeviceIdentity`] gives the reason); the device then receives what the record adds. A record without
 //! any of them belongs to no device: that its disk had the same name proves nothing.
 //!
-//! Where several devices agree equally (a filesystem that was cloned, and a record that knows nothing
+//! Where several devices agree equally (a filesystem that was cloned, and a record that contains nothing
 //! else), the record is given to none of them but to a device of its own.
 
 use crate::Store;
@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use trueio_model::{DeviceIdentity, IdentityKind, RunRecord, TargetFacts, units};
 
-/// A device that the history knows.
+/// A device of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
     /// Its number in this history.
@@ -30,7 +30,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Whether this device is the one that `identity` tells of: the kind in which they agree; `None`
+    /// Compares this device with `identity`: the kind in which they agree; `None`
     /// if they differ in, or do not share, what would decide.
     fn agrees(&self, identity: &DeviceIdentity) -> Option<IdentityKind> {
         for kind in IdentityKind::ALL {
@@ -48,7 +48,7 @@ impl Store {
     /// The devices, the one with the newest run first.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn devices(&self) -> Result<Vec<Device>, StoreError> {
         let read = || {
             let mut statement = self.connection.prepare_cached(
@@ -64,7 +64,7 @@ impl Store {
     /// The device that a target lies on, if a run on it was kept.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn device_of(&self, identity: &DeviceIdentity) -> Result<Option<Device>, StoreError> {
         find(&self.connection, identity).map_err(|source| StoreError::from_sqlite(&self.path, source))
     }

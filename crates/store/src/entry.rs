@@ -1,4 +1,4 @@
-//! A run's line in the list: what can be said without reading its record.
+//! A run's line in the list: what is available without reading its record.
 
 use trueio_model::ForeignRun;
 use trueio_model::{Outcome, RunRecord, Verdict, units};
@@ -38,7 +38,7 @@ pub struct Entry {
     /// The disks under them, joined by `, `; empty if there were none.
     pub disk: String,
     /// The worst verdict of its phases (`supported`, `suspect`, `contradicted`); empty if nothing
-    /// was measured, and for a result of fio: nobody looked.
+    /// was measured, and for a result of fio: it was not checked.
     pub verdict: String,
     /// `complete`, `interrupted` or `failed`.
     pub outcome: String,
@@ -50,7 +50,7 @@ pub struct Entry {
     pub note: String,
     /// The user's tags, sorted.
     pub tags: Vec<String>,
-    /// The devices it was on, by their numbers in this history. Empty if nothing tells them from others.
+    /// The devices it was on, by their numbers in this history. Empty if they cannot be identified.
     pub devices: Vec<i64>,
 }
 
@@ -60,7 +60,7 @@ pub fn foreign_id(text: &str) -> String {
 }
 
 impl Entry {
-    /// What the list says of a record.
+    /// The list's line for a record.
     pub(crate) fn of_record(record: &RunRecord) -> Self {
         let paths: Vec<&str> = record.targets.iter().map(|t| t.path.as_str()).collect();
         let mut disks: Vec<String> = Vec::new();
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// What the list says of a result of fio.
+    /// The list's line for a result of fio.
     pub(crate) fn of_fio(run: &ForeignRun) -> Self {
         let mut targets: Vec<&str> = Vec::new();
         for job in &run.jobs {
@@ -134,7 +134,7 @@ impl Entry {
 }
 
 /// Phases, and the best bandwidth and rate of those that nothing contradicts: a list has no room
-/// for the reason that must stand beside a contradicted figure.
+/// for the reason that must appear next to a contradicted figure.
 fn summary_of(record: &RunRecord) -> String {
     let count = record.phases.len();
     let mut text = format!("{count} phase{}", if count == 1 { "" } else { "s" });

@@ -26,7 +26,7 @@ pub enum StoreError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
@@ -39,7 +39,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
@@ -51,7 +51,7 @@ pub enum StoreError {
     },
     /// A newer trueio made it.
     #[error(
-        "the history `{}` has version {found}; this program knows up to version {known}: use the newer trueio, or \
+        "the history `{}` has version {found}; this program supports up to version {known}: use the newer trueio, or \
          move the file aside to begin a new one",
         path.display()
     )]
@@ -68,7 +68,7 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
@@ -77,7 +77,7 @@ pub enum StoreError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
@@ -101,20 +101,20 @@ pub enum StoreError {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         #[source]
         source: rusqlite::Error,
     },
     /// It cannot be a tag.
     #[error("`{tag}` cannot be a tag: a tag has 1 to 64 characters and no blanks, commas or control characters")]
     Tag {
-        /// What was asked for.
+        /// The request.
         tag: String,
     },
     /// No run's id begins so.
     #[error("no run in the history `{}` has an id that begins with `{id}`", path.display())]
     NotFound {
-        /// What was asked for.
+        /// The request.
         id: String,
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum StoreError {
     /// Several runs' ids begin so.
     #[error("`{id}` is the beginning of several ids: {}", several(candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// The request.
         id: String,
         /// Some of those that begin so.
         candidates: Vec<String>,
@@ -139,7 +139,7 @@ fn several(candidates: &[String]) -> String {
 }
 
 impl StoreError {
-    /// Sorts what SQLite said by what the user can do about it.
+    /// Classifies an error of SQLite by its remedy.
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
         let path = path.to_owned();

@@ -1,17 +1,17 @@
 //! The history: every record in one embedded SQLite file, `history.sqlite3`.
 //!
-//! A record is stored whole, as the JSON text that every later version can read, beside the few
+//! A record is stored whole, as the JSON text that every later version can read, next to the few
 //! columns that a list needs; so is a result of fio, which is marked as fio's word and has no
-//! verdict. Runs know their devices by identity (`devices.rs`), and carry the user's tags and notes.
+//! verdict. Runs refer to their devices by identity (`devices.rs`), and have the user's tags and notes.
 //! One insert is one transaction with `synchronous = FULL` and a
 //! rollback journal: a killed program leaves either the whole record or nothing. The rollback
 //! journal is chosen over WAL because a run writes once, because the history then stays one file
 //! that can be copied, and because WAL does not work on network home directories.
 //!
 //! Nothing here ever deletes or replaces the file. A history that is damaged, locked or of a newer
-//! version is an error that names the file and says what to do.
+//! version is an error that names the file and the remedy.
 //!
-//! Cannot see: whether the disk under the history keeps what it was told to flush.
+//! Limits: whether the disk below the history keeps flushed data is not visible.
 //!
 //! Source: SQLite, "Atomic Commit In SQLite", "PRAGMA synchronous", "WAL-mode File Format" section
 //! 1 (no network filesystems).
@@ -78,7 +78,7 @@ impl Store {
     /// Adds a record. When this returns, the record is on the disk, whole.
     ///
     /// # Errors
-    /// [`StoreError::AlreadyThere`] if the history holds a record of this id; otherwise what SQLite said.
+    /// [`StoreError::AlreadyThere`] if the history holds a record of this id; otherwise SQLite's error.
     pub fn insert(&mut self, record: &RunRecord) -> Result<(), StoreError> {
         let json =
             serde_json::to_string(record).map_err(|source| StoreError::Record { id: record.id.clone(), source })?;
@@ -99,7 +99,7 @@ impl Store {
     /// As [`Store::insert`]; the same text has the same id.
     pub fn insert_fio(&mut self, run: &ForeignRun) -> Result<String, StoreError> {
         let entry = Entry::of_fio(run);
-        // fio's JSON has no version of its own form, and nothing that would tell the device.
+        // fio's JSON has no format version, and does not identify the device.
         self.add(&entry, 0, &run.json, &[])?;
         Ok(entry.id)
     }

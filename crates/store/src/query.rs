@@ -16,7 +16,7 @@ pub struct Filter {
     pub kind: Option<String>,
     /// Begun at or after this moment, in seconds since 1970-01-01 UTC.
     pub since_unix_s: Option<u64>,
-    /// At most so many, the newest; `None`: all.
+    /// Most runs, the newest first; `None`: all.
     pub limit: Option<usize>,
 }
 
@@ -38,10 +38,10 @@ const COLUMNS: &str = "id, started_unix_s, started_at, kind, target, disk, verdi
      (SELECT group_concat(device_id, char(31)) FROM run_devices WHERE run_id = id) AS devices";
 
 impl Store {
-    /// The runs that `filter` wants, newest first.
+    /// Returns the runs that match `filter`, newest first.
     ///
     /// # Errors
-    /// What SQLite said of the file.
+    /// SQLite's error.
     pub fn list(&self, filter: &Filter) -> Result<Vec<Entry>, StoreError> {
         let mut conditions = vec!["1".to_owned()];
         let mut values: Vec<Value> = Vec::new();
@@ -76,8 +76,8 @@ impl Store {
     /// The run whose id is `id` or begins with it.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] if there is none, [`StoreError::Ambiguous`] if several begin so; otherwise what
-    /// SQLite said of the file.
+    /// [`StoreError::NotFound`] if there is none, [`StoreError::Ambiguous`] if several begin so; otherwise SQLite's
+    /// error.
     pub fn get(&self, id: &str) -> Result<Stored, StoreError> {
         let id = self.whole_id(id)?;
         self.connection
@@ -92,7 +92,7 @@ impl Store {
     /// # Errors
     /// As [`Store::get`].
     pub fn whole_id(&self, id: &str) -> Result<String, StoreError> {
-        /// Candidates named in an error, and one more to know that there are others.
+        /// Candidates named in an error, and one more to detect that there are others.
         const CANDIDATES: i64 = 6;
         let prefix = id.trim().to_ascii_lowercase();
         if prefix.is_empty() {

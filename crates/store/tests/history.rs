@@ -415,11 +415,11 @@ fn many_processes_that_write_at_once_lose_nothing_and_know_one_device() {
     let mut returned = 0;
     for mut child in children {
         child.kill().unwrap();
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut said).unwrap();
+        let mut output = String::new();
+        std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut output).unwrap();
         child.wait().unwrap();
-        returned += said.matches(INSERTED).count();
-        assert!(!said.contains("panicked"), "{said}");
+        returned += output.matches(INSERTED).count();
+        assert!(!output.contains("panicked"), "{output}");
     }
     let store = Store::open(folder.path()).unwrap();
     let count = store.list(&ALL).unwrap().len();

@@ -1,15 +1,15 @@
-//! How long a study takes at most, from its definition alone.
+//! The maximum duration of a study, from its definition alone.
 //!
 //! Each sample is taken to move its bytes at the speed of a disk, one I/O after the other, whatever its depth; to wait
-//! for each flush that it asks for; and to end at its time limit. So on a disk of that speed the real study is
-//! quicker. What it cannot know: how busy the machine is, and how slow a debug build.
+//! for each flush that it requests; and to end at its time limit. So on a disk of that speed the real study is
+//! faster. Not included: other load of the machine, and the cost of a debug build.
 
-use crate::definition::{DefinitionError, Study};
 use crate::rows::{Row, Variables, rows};
+use crate::study::{DefinitionError, Study};
 use std::time::Duration;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 
-/// What a disk can do.
+/// The assumed speed of a disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiskSpeed {
     /// Bytes a second, written or read in order.
@@ -23,7 +23,7 @@ pub struct DiskSpeed {
 /// A disk of modest speed: that of an old or cheap laptop. `--quick` is to be quick even there.
 pub const MODEST_DISK: DiskSpeed = DiskSpeed { bytes_per_s: 100e6, io_s: 200e-6, flush_s: 4e-3 };
 
-/// What a sample costs besides its I/O: opening, looking at the disks while they are idle, judging; in seconds.
+/// The time of a sample in addition to its I/O: opening, the idle baseline, judging; in seconds.
 const SAMPLE_S: f64 = 0.1;
 /// Starting and ending strace, in seconds.
 const STRACE_S: f64 = 0.3;
@@ -62,23 +62,23 @@ impl Study {
     }
 }
 
-fn said<'a>(row: &'a Row, option: &str) -> Option<&'a str> {
+fn option_text<'a>(row: &'a Row, option: &str) -> Option<&'a str> {
     row.job.options.get(option).map(|value| value.text.as_str()).filter(|text| !["false", "none", "0"].contains(text))
 }
 
 fn bytes(row: &Row, option: &str) -> Option<f64> {
-    said(row, option).and_then(|text| parse_bytes(text).ok()).map(|bytes| bytes as f64)
+    option_text(row, option).and_then(|text| parse_bytes(text).ok()).map(|bytes| bytes as f64)
 }
 
 fn seconds(row: &Row, option: &str) -> Option<f64> {
-    said(row, option).and_then(|text| parse_duration_ns(text).ok()).map(|ns| ns as f64 / 1e9)
+    option_text(row, option).and_then(|text| parse_duration_ns(text).ok()).map(|ns| ns as f64 / 1e9)
 }
 
 /// Writing the file before the first row.
 fn fill_s(row: &Row, disk: DiskSpeed) -> f64 {
-    // What is switched is a disk, and nothing is made on it.
+    // A transport switch needs a disk, on which no files are created.
     let is_filled =
-        row.needs.is_empty() && (said(row, "overwrite").is_some() || !row.job.options.contains_key("fallocate"));
+        row.needs.is_empty() && (option_text(row, "overwrite").is_some() || !row.job.options.contains_key("fallocate"));
     let size = bytes(row, "size").unwrap_or(0.0);
     if is_filled { size / disk.bytes_per_s + disk.flush_s } else { 0.0 }
 }
@@ -88,29 +88,29 @@ fn sample_s(row: &Row, disk: DiskSpeed) -> f64 {
     let block = bytes(row, "bs").unwrap_or(4096.0).max(1.0);
     let size = bytes(row, "size").unwrap_or(0.0);
     let count = bytes(row, "number_ios").unwrap_or((size / block).ceil());
-    let reads_only = said(row, "rw").is_some_and(|rw| rw.ends_with("read"));
+    let reads_only = option_text(row, "rw").is_some_and(|rw| rw.ends_with("read"));
     let each = disk.io_s.max(block / disk.bytes_per_s);
     let mut flushes = 0.0;
     if !reads_only {
         for option in ["fsync", "fdatasync"] {
             flushes += bytes(row, option).map_or(0.0, |every| count / every);
         }
-        flushes += if said(row, "sync").is_some() { count } else { 0.0 };
+        flushes += if option_text(row, "sync").is_some() { count } else { 0.0 };
         let at_end = ["end_fsync", "end_fdatasync", "fsync_on_close"];
-        flushes += at_end.iter().filter(|option| said(row, option).is_some()).count() as f64;
+        flushes += at_end.iter().filter(|option| option_text(row, option).is_some()).count() as f64;
     }
     let mut measured = count * each + flushes * disk.flush_s;
     if let Some(limit) = seconds(row, "runtime") {
-        measured = if said(row, "time_based").is_some() { limit } else { measured.min(limit) };
+        measured = if option_text(row, "time_based").is_some() { limit } else { measured.min(limit) };
         measured += seconds(row, "ramp_time").unwrap_or(0.0);
     }
-    // Before the time and after it: what is read into the cache, flushed, and compared.
+    // Before and after the measured time: reading into the cache, flushing, comparing.
     let moved = count * block / disk.bytes_per_s;
-    let mut beside = SAMPLE_S + if reads_only { 0.0 } else { disk.flush_s };
-    beside += if said(row, "pre_read").is_some() { size / disk.bytes_per_s } else { 0.0 };
-    beside += if said(row, "verify").is_some() { moved } else { 0.0 };
-    beside += if said(row, "strace").is_some() { STRACE_S } else { 0.0 };
-    measured + beside
+    let mut overhead = SAMPLE_S + if reads_only { 0.0 } else { disk.flush_s };
+    overhead += if option_text(row, "pre_read").is_some() { size / disk.bytes_per_s } else { 0.0 };
+    overhead += if option_text(row, "verify").is_some() { moved } else { 0.0 };
+    overhead += if option_text(row, "strace").is_some() { STRACE_S } else { 0.0 };
+    measured + overhead
 }
 
 #[cfg(test)]
@@ -157,21 +157,21 @@ mod tests {
 
     #[test]
     fn bytes_flushes_limits_and_samples_add_up() {
-        let beside = SAMPLE_S + 0.01;
+        let overhead = SAMPLE_S + 0.01;
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found} for {expected}");
         // 1 s each, and 100 flushes of 10 ms; twice.
-        near(longest(&["faithful"], false), 2.0 * (1.0 + 2.0 + 2.0 * beside));
+        near(longest(&["faithful"], false), 2.0 * (1.0 + 2.0 + 2.0 * overhead));
         // Cut at half a second; filled once, compared after each sample.
-        near(longest(&["improved"], false), 1.01 + 3.0 * 2.0 * (0.5 + 1.0 + beside));
+        near(longest(&["improved"], false), 1.01 + 3.0 * 2.0 * (0.5 + 1.0 + overhead));
         // A tenth of the size, one sample.
-        near(longest(&["faithful"], true), 0.1 + 0.2 + 2.0 * beside);
+        near(longest(&["faithful"], true), 0.1 + 0.2 + 2.0 * overhead);
         near(
             longest(&["faithful", "improved"], true),
-            0.1 + 0.2 + 2.0 * beside + 0.11 + 0.1 + 0.2 + 2.0 * (0.1 + beside),
+            0.1 + 0.2 + 2.0 * overhead + 0.11 + 0.1 + 0.2 + 2.0 * (0.1 + overhead),
         );
     }
 
-    /// What `--quick` promises, of every study and every mode that is run when nobody names one.
+    /// The promise of `--quick`, for each study and each mode that is run by default.
     #[test]
     fn every_study_of_the_program_is_quick_on_a_modest_disk() {
         for one in EMBEDDED {

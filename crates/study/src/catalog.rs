@@ -1,6 +1,6 @@
 //! The studies that are in the program, and those in a folder of the user's.
 
-use crate::definition::{DefinitionError, Study, TEXT_BYTES_MAX};
+use crate::study::{DefinitionError, Study, TEXT_BYTES_MAX};
 use std::path::Path;
 
 /// A study of the program.
@@ -17,22 +17,22 @@ pub struct Embedded {
 /// The studies of the program, by name.
 pub const EMBEDDED: &[Embedded] = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The study of that name.
+/// Reads the study of that name.
 ///
 /// # Errors
-/// There is none of that name; the sentence names those that there are.
+/// The name is unknown; the message lists the known ones.
 pub fn embedded(name: &str) -> Result<Study, String> {
     let found = EMBEDDED.iter().find(|study| study.name == name).ok_or_else(|| {
         let names: Vec<&str> = EMBEDDED.iter().map(|study| study.name).collect();
-        format!("there is no study `{name}`; there are {}", names.join(", "))
+        format!("unknown study `{name}`; known are {}", names.join(", "))
     })?;
     Study::read(found.name, &format!("studies/{name}"), found.definition, found.published).map_err(|e| e.to_string())
 }
 
-/// A study in a folder: `study.toml` and `published.csv`.
+/// Reads the study in a folder: `study.toml` and `published.csv`.
 ///
 /// # Errors
-/// It cannot be read, or is not a study.
+/// A file cannot be read, or is not valid.
 pub fn from_folder(folder: &Path) -> Result<Study, DefinitionError> {
     let place = folder.display().to_string();
     let read = |file: &str| {

@@ -1,17 +1,19 @@
-//! Which rows of a mode are run: those that the user named, and of these only what the target allows.
+//! Chooses the rows of a mode: those that the user named, and of these the ones that the target permits.
 
-use crate::conduct::{Order, Refused, Surroundings, Target};
-use crate::definition::{OneOrMany, Place, Study, check_place};
+use crate::check::check_place;
+use crate::definition::{AxisSelection, OneOrMany};
+use crate::order::{Order, Refused, Surroundings, Target};
 use crate::rows::{Row, rows};
+use crate::study::Study;
 use std::collections::BTreeSet;
 
-/// The rows of a mode that are run, and what is to be said of those that are not.
+/// Returns the rows of a mode that are run, and notes about those that are not.
 pub(crate) fn chosen_rows(study: &Study, order: &Order, name: &str) -> Result<(Vec<Row>, Vec<String>), Refused> {
     let mode = study.definition.mode.get(name).ok_or_else(|| Refused(crate::rows::no_mode(study, name)))?;
     let mut rows = rows(study, name, order.is_quick, &order.variables, &order.extra).map_err(Refused)?;
     let mut notes = Vec::new();
     for (axis, value) in &order.only {
-        let place = Place::from([(axis.clone(), OneOrMany::One(value.clone()))]);
+        let place = AxisSelection::from([(axis.clone(), OneOrMany::One(value.clone()))]);
         check_place("--only", &place, study.axes(mode)).map_err(Refused)?;
     }
     rows.retain(|row| {
@@ -21,19 +23,19 @@ pub(crate) fn chosen_rows(study: &Study, order: &Order, name: &str) -> Result<(V
         })
     });
     if rows.is_empty() {
-        return Err(Refused(format!("mode `{name}` has no row that --only names; --mode chooses others")));
+        return Err(Refused(format!("mode `{name}` has no row with the values of --only; choose another with --mode")));
     }
     let may_not_write = matches!(&order.target, Target::Existing { overwrite: false, .. });
     if study.definition.reads_alone && may_not_write {
         let count = rows.len();
         rows.retain(only_reads);
         if rows.is_empty() {
-            let why = "every row that was chosen writes, and the target may not be written: --overwrite must name it";
+            let why = "every chosen row writes, and the target may not be written: name it with --overwrite";
             return Err(Refused(format!("mode `{name}`: {why}")));
         }
         if rows.len() < count {
             notes.push(format!(
-                "{} rows that write were left out: --overwrite was not given, so the target was only read.",
+                "{} rows that write were left out: without --overwrite the target is only read.",
                 count - rows.len()
             ));
         }
@@ -45,7 +47,7 @@ fn only_reads(row: &Row) -> bool {
     row.job.options.get("rw").is_some_and(|value| ["read", "randread"].contains(&value.text.as_str()))
 }
 
-/// The rows that can be run here, and a sentence for each reason why others cannot.
+/// Returns the rows that can run on this machine, and a sentence for each reason why others cannot.
 pub(crate) fn without_lacking(all: Vec<Row>, surroundings: &mut dyn Surroundings) -> (Vec<Row>, Vec<String>) {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     let mut rows = Vec::new();
@@ -62,10 +64,10 @@ pub(crate) fn without_lacking(all: Vec<Row>, surroundings: &mut dyn Surroundings
     (rows, reasons.into_iter().map(sentence).collect())
 }
 
-/// What the rows of all modes need, each once: for who must know before anything is touched.
+/// Returns the needs of the rows of all modes, each once, before anything is touched.
 ///
 /// # Errors
-/// [`Refused`] as [`crate::conduct`] would.
+/// [`Refused`], as from [`crate::conduct`].
 pub fn needs(study: &Study, order: &Order) -> Result<BTreeSet<(String, String)>, Refused> {
     let mut all = BTreeSet::new();
     let modes = study.definition.mode.values().flat_map(|mode| study.axes(mode));
@@ -109,33 +111,33 @@ mod tests {
     }
 
     #[test]
-    fn where_the_target_may_not_be_written_only_the_rows_that_read_are_run_and_that_is_said() {
+    fn without_overwrite_only_rows_that_read_are_run_with_a_note() {
         let (rows, notes) = names(&order(false, &[]), "improved").unwrap();
         let reads = ["read_throughput", "read_iops", "read_depth_1"];
         let expected: Vec<String> =
             ["bot", "uas"].iter().flat_map(|t| reads.iter().map(move |job| format!("{t} {job}"))).collect();
         assert_eq!(rows, expected);
-        assert!(notes[0].starts_with("6 rows that write were left out: --overwrite"), "{notes:?}");
+        assert!(notes[0].starts_with("6 rows that write were left out: without --overwrite"), "{notes:?}");
         let (rows, notes) = names(&order(true, &[]), "improved").unwrap();
         assert_eq!((rows.len(), notes.len()), (12, 0));
     }
 
     #[test]
-    fn rows_are_kept_to_the_values_that_are_named_and_an_unknown_one_is_refused() {
+    fn only_chooses_rows_by_axis_values_and_an_unknown_value_is_refused() {
         let (rows, _) =
             names(&order(true, &[("job", "write_iops"), ("job", "read_iops"), ("transport", "uas")]), "faithful")
                 .unwrap();
         assert_eq!(rows, ["uas write_iops", "uas read_iops"]);
         let Refused(why) = names(&order(true, &[("job", "fast")]), "faithful").unwrap_err();
-        assert!(why.contains("the value `fast`"), "{why}");
+        assert!(why.contains("value `fast`"), "{why}");
         let Refused(why) = names(&order(false, &[("job", "write_iops")]), "faithful").unwrap_err();
-        assert!(why.contains("--overwrite must name it"), "{why}");
+        assert!(why.contains("name it with --overwrite"), "{why}");
         let Refused(why) = names(&order(true, &[("job", "read_depth_1")]), "faithful").unwrap_err();
-        assert!(why.contains("no row that --only names"), "{why}");
+        assert!(why.contains("no row with the values of --only"), "{why}");
     }
 
     #[test]
-    fn what_the_chosen_rows_need_is_known_before_anything_is_run() {
+    fn needs_of_the_chosen_rows_are_known_before_the_run() {
         let study = embedded("usb-transport").expect("it is in the program");
         let all = |only: &[(&str, &str)]| {
             let found = needs(&study, &order(false, only)).unwrap();

@@ -1,11 +1,12 @@
-//! What the rows say: contrasts beside the published ones, and answers.
+//! Conclusions from the rows: contrasts next to the published ones, and answers.
 //!
-//! A contrast pairs the samples of two rows by their round, so what changes more slowly than a round cancels out. The
-//! published side has no interval; how the two stand is said in one of six words ([`Agreement`]), never by a number
-//! that pretends more.
+//! A contrast pairs the samples of two rows by their round, so influences that change more slowly than a round cancel
+//! out. The published side has no interval, so the comparison of the two is one of six categories ([`Agreement`]) and
+//! not a number.
 
-use crate::definition::{AnswerKind, ContrastDefinition, Formula, Study, Sum, is_at};
+use crate::definition::{AnswerKind, ContrastDefinition, Formula, Sum, is_at};
 use crate::figures::{counts, statistic_of, values};
+use crate::study::Study;
 use trueio_model::{
     Agreement, Contrast, DurabilityKind, OpKind, PublishedRatio, RatioHere, Statistic, StudyFigure, StudyMetric,
     StudyRow, units,
@@ -14,7 +15,7 @@ use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate};
 
 /// Ratios closer to 1 than this are no difference.
 const MARGIN: f64 = 0.05;
-/// What a ratio without an interval is taken to be uncertain by: only large differences can then be told.
+/// Assumed uncertainty of a ratio without an interval, so that only large differences count.
 const ONE_SAMPLE: f64 = 1.5;
 /// Ratios closer to each other than this agree.
 const TOLERANCE: f64 = 0.10;
@@ -61,7 +62,7 @@ fn ops(row: &StudyRow, metric: StudyMetric) -> Vec<Option<OpKind>> {
         found
     };
     let single = of(&|kind| kind.is_some());
-    // A row with one operation is told as a whole where the metric has a figure of the whole.
+    // A row with one operation is reported as a whole if the metric has such a figure.
     let whole = of(&|kind| kind.is_none());
     if single.len() > 1 || whole.is_empty() { single } else { whole }
 }
@@ -154,14 +155,14 @@ fn published_ratios(
             }
             let value = entry.value / twin.value;
             let is_impossible = entry.impossible.is_some() || twin.impossible.is_some();
-            // What cannot be is not compared with anything.
+            // Figures beyond a limit are not compared.
             let agreement = if is_impossible { Agreement::CannotTell } else { agreement(value, here) };
             Some(PublishedRatio { setting: entry.setting.clone(), value, agreement, is_impossible })
         })
         .collect()
 }
 
-/// How ours stands to a published ratio.
+/// Returns the comparison of our ratio with a published one.
 pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
     let Some(here) = here else { return Agreement::CannotTell };
     let (low, high) = here.interval.unwrap_or((here.value / ONE_SAMPLE, here.value * ONE_SAMPLE));
@@ -177,7 +178,7 @@ pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
         }
     };
     let there = side(published, published).unwrap_or(0);
-    // An interval so wide that it holds everything agrees with everything: that is not agreement.
+    // A very wide interval contains every ratio, which does not count as agreement.
     let is_narrow = high / low < 1.5;
     if is_narrow && (low / (1.0 + TOLERANCE)..=high * (1.0 + TOLERANCE)).contains(&published) {
         // On the same side, or on none: 1.04 and 0.98 are both no difference.
@@ -273,9 +274,9 @@ pub(crate) fn agreement_words(agreement: Agreement) -> &'static str {
 
 /// Every answer of a mode, in sentences.
 pub(crate) fn answers(study: &Study, mode: &str, rows: &[StudyRow]) -> Vec<String> {
-    let asked = study.definition.answer.iter();
-    let asked = asked.filter(|answer| answer.modes.is_empty() || answer.modes.iter().any(|name| name == mode));
-    asked
+    let answers = study.definition.answer.iter();
+    let answers = answers.filter(|answer| answer.modes.is_empty() || answer.modes.iter().any(|name| name == mode));
+    answers
         .flat_map(|answer| match answer.kind {
             AnswerKind::FailedCalls => failed_calls(rows),
             AnswerKind::Durability => durability_answers(&answer.among, rows),
@@ -285,19 +286,19 @@ pub(crate) fn answers(study: &Study, mode: &str, rows: &[StudyRow]) -> Vec<Strin
         .collect()
 }
 
-/// What the sums of a study say: of the source's figures, and of every row here.
+/// Checks the sums of a study: in the source's figures, and in each row here.
 pub(crate) fn sums(study: &Study, rows: &[StudyRow]) -> Vec<String> {
     study.definition.sum.iter().flat_map(|sum| [published_sum(study, sum), sum_here(sum, rows)]).flatten().collect()
 }
 
-/// `4.31 µs + 28.1 µs = 32.4 µs; 32.5 µs is said (0.28 %)`, and whether that is within the tolerance.
+/// Returns `4.31 µs + 28.1 µs = 32.4 µs, and 32.5 µs is reported (0.28 % apart)` and the difference as a share.
 fn added(sum: &Sum, parts: &[f64], whole: f64) -> (String, f64) {
     let total: f64 = parts.iter().sum();
     let off = if whole > 0.0 { (total - whole).abs() / whole } else { 0.0 };
     let shown_parts: Vec<String> = parts.iter().zip(&sum.parts).map(|(value, metric)| shown(*metric, *value)).collect();
-    let (is, said) = (shown(sum.whole, total), shown(sum.whole, whole));
+    let (total, whole) = (shown(sum.whole, total), shown(sum.whole, whole));
     let off_percent = number(off * 100.0);
-    (format!("{} = {is}, and {said} is said ({off_percent} % apart)", shown_parts.join(" + ")), off)
+    (format!("{} = {total}, and {whole} is reported ({off_percent} % apart)", shown_parts.join(" + ")), off)
 }
 
 /// `slat_mean + clat_mean = lat_mean`.
@@ -308,7 +309,7 @@ fn equation(sum: &Sum) -> String {
 
 fn published_sum(study: &Study, sum: &Sum) -> Option<String> {
     let entries = &study.published.entries;
-    let mut told = Vec::new();
+    let mut equations = Vec::new();
     for whole in entries.iter().filter(|entry| entry.metric == sum.whole && entry.statistic == Statistic::Median) {
         let part = |metric: &StudyMetric| {
             let is_it = |entry: &&crate::published::Entry| {
@@ -321,10 +322,10 @@ fn published_sum(study: &Study, sum: &Sum) -> Option<String> {
         let parts: Option<Vec<f64>> = sum.parts.iter().map(part).collect();
         if let Some(parts) = parts {
             let place: Vec<&str> = whole.source_place.iter().map(|(_, value)| value.as_str()).collect();
-            told.push(format!("{}: {}", place.join(" "), added(sum, &parts, whole.value).0));
+            equations.push(format!("{}: {}", place.join(" "), added(sum, &parts, whole.value).0));
         }
     }
-    (!told.is_empty()).then(|| format!("{}, as published: {}.", equation(sum), told.join("; ")))
+    (!equations.is_empty()).then(|| format!("{}, as published: {}.", equation(sum), equations.join("; ")))
 }
 
 fn sum_here(sum: &Sum, rows: &[StudyRow]) -> Option<String> {
@@ -385,7 +386,7 @@ fn is_durable(row: &StudyRow) -> bool {
     row.durability.as_ref().is_some_and(|d| matches!(d.is, DurabilityKind::Shown | DurabilityKind::Declared))
 }
 
-/// The best row for each value of `by`: alone, or with those that cannot be told from it.
+/// Returns the best row for each value of `by`, with the rows that do not differ from it significantly.
 fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: bool) -> Vec<String> {
     let mut values: Vec<&str> = Vec::new();
     for value in rows.iter().filter_map(|row| at(row, by)) {
@@ -419,8 +420,8 @@ fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: 
         let ties: Vec<String> = ranked[1..].iter().filter(|(_, f)| overlaps(f)).map(|(row, _)| way(row)).collect();
         let ties = match ties.len() {
             0 => String::new(),
-            1..=4 => format!("; not to be told from it: {}", ties.join(", ")),
-            n => format!("; not to be told from it: {} and {} more", ties[..3].join(", "), n - 3),
+            1..=4 => format!("; no clear difference to {}", ties.join(", ")),
+            n => format!("; no clear difference to {} and {} more", ties[..3].join(", "), n - 3),
         };
         let name = way(first);
         out.push(format!("{by} {value}: the {what} is {name}, {}{ties}.", shown(metric, best.value)));
@@ -428,26 +429,26 @@ fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: 
     out
 }
 
-/// What a loop that does not look at what its calls return would have said of rows whose calls failed.
+/// For rows whose calls failed: the figures that a loop without a check of return values would report.
 fn failed_calls(rows: &[StudyRow]) -> Vec<String> {
     let mut out = Vec::new();
     for row in rows {
         let Some(sample) = row.samples.iter().find(|sample| sample.error_count > 0) else { continue };
         let elapsed = sample.figures.iter().find(|f| f.metric == StudyMetric::Elapsed).map(|f| f.value);
-        let took = elapsed.map_or_else(|| "no time that could be told".to_owned(), |s| shown(StudyMetric::Elapsed, s));
+        let took = elapsed.map_or_else(|| "unknown time".to_owned(), |s| shown(StudyMetric::Elapsed, s));
         let calls = sample.io_count + sample.error_count;
         let each = elapsed
             .map_or_else(String::new, |s| format!(", {} a call", shown(StudyMetric::Elapsed, s / calls.max(1) as f64)));
         out.push(format!(
-            "{}: {} of {} calls failed, in {took}{each}. A loop that does not look at what they return reports that time \
-             as if everything had been transferred.",
+            "{}: {} of {} calls failed, in {took}{each}. A loop that ignores their return values reports that time \
+             as if all data had been transferred.",
             row.name,
             units::format_count(sample.error_count),
             units::format_count(calls),
         ));
     }
     if out.is_empty() {
-        out.push("No call failed here: this kernel and disk take the buffer as it is.".to_owned());
+        out.push("No call failed: this kernel and disk accept the buffer.".to_owned());
     }
     out
 }
@@ -455,11 +456,11 @@ fn failed_calls(rows: &[StudyRow]) -> Vec<String> {
 /// Which values of an axis reached stable storage.
 fn durability_answers(among: &str, rows: &[StudyRow]) -> Vec<String> {
     let kinds = [
-        (DurabilityKind::Shown, "Reached stable storage, as seen at the disk"),
-        (DurabilityKind::Declared, "Reached stable storage by the disk's word"),
-        (DurabilityKind::NotAsked, "Did not ask for it (what they wrote may be lost with the power)"),
-        (DurabilityKind::Refuted, "Asked for it, and the disk says the contrary"),
-        (DurabilityKind::NotShown, "Asked for it, and it could not be shown"),
+        (DurabilityKind::Shown, "Reached stable storage, as observed at the disk"),
+        (DurabilityKind::Declared, "Reached stable storage, as declared by the disk"),
+        (DurabilityKind::NotAsked, "Did not request it (their writes may be lost on power failure)"),
+        (DurabilityKind::Refuted, "Requested it, and the disk shows the contrary"),
+        (DurabilityKind::NotShown, "Requested it, and it could not be shown"),
     ];
     let mut out = Vec::new();
     for (kind, title) in kinds {
@@ -504,7 +505,7 @@ mod tests {
     use super::*;
     use trueio_model::{EvidenceLevel, Outcome, SampleFigure, StudySample, Verdict};
 
-    /// A source that says 4 + 28 = 33, and a study that demands sums within one percent.
+    /// A source that reports 4 + 28 = 33, and a study that requires sums within one percent.
     fn study() -> Study {
         let definition = r#"
             format = 1
@@ -585,25 +586,25 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_hold_are_said_with_the_farthest_and_rows_that_lack_a_part_are_counted() {
+    fn sums_that_hold_are_reported_with_the_largest_difference_and_missing_parts() {
         let (slat, clat, lat) = (StudyMetric::SlatMean, StudyMetric::ClatMean, StudyMetric::LatMean);
         let good = row("libaio", "nothing", &[(slat, 4e-6), (clat, 16e-6), (lat, 20.1e-6)]);
         let blocking = row("sync", "strace", &[(clat, 50e-6), (lat, 50e-6)]);
-        let said = sums(&study(), &[good.clone(), blocking]);
+        let found = sums(&study(), &[good.clone(), blocking]);
         assert_eq!(
-            said,
+            found,
             [
                 "slat_mean + clat_mean = lat_mean, as published: libaio: 4.00 µs + 28.0 µs = 32.0 µs, and 33.0 µs is \
-                 said (3.03 % apart).",
+                 reported (3.03 % apart).",
                 "slat_mean + clat_mean = lat_mean, here: so within 1.00 % in all samples that have these figures (1); \
-                 the farthest, libaio nothing: 4.00 µs + 16.0 µs = 20.0 µs, and 20.1 µs is said (0.50 % apart). \
+                 the farthest, libaio nothing: 4.00 µs + 16.0 µs = 20.0 µs, and 20.1 µs is reported (0.50 % apart). \
                  Samples that lack one: 1; its engine blocks.",
             ]
         );
         let bad = row("libaio", "strace", &[(slat, 4e-6), (clat, 16e-6), (lat, 30e-6)]);
-        let said = sums(&study(), &[good, bad]);
+        let found = sums(&study(), &[good, bad]);
         let expected = "here: NOT so in 1 of 2 samples (tolerance 1.00 %); the first, libaio strace: ";
-        assert!(said[1].contains(expected), "{said:?}");
+        assert!(found[1].contains(expected), "{found:?}");
     }
 
     #[test]
@@ -622,7 +623,7 @@ mod tests {
         assert!((found[0].published[0].value - 30.0 / 17.5).abs() < 1e-9);
     }
 
-    /// Rows of two axes with a bandwidth and what became of their writes.
+    /// Rows of two axes with a bandwidth and the durability of their writes.
     fn durable_row(block: &str, method: &str, value: f64, spread: f64, is: Option<DurabilityKind>) -> StudyRow {
         let mut made = row(method, block, &[]);
         made.key = vec![("block".to_owned(), block.to_owned()), ("method".to_owned(), method.to_owned())];
@@ -639,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_durable_way_is_told_for_each_block_size_with_those_that_cannot_be_told_from_it() {
+    fn the_fastest_durable_way_is_reported_for_each_block_size_with_its_ties() {
         use DurabilityKind::{Declared, NotAsked, NotShown, Refuted, Shown};
         let rows = [
             durable_row("4k", "BUFFERED", 4e9, 1.01, Some(NotAsked)),
@@ -655,7 +656,7 @@ mod tests {
         assert_eq!(
             durable,
             [
-                "block 4k: the fastest durable way is O_DSYNC, 1.93 MiB/s; not to be told from it: O_SYNC.",
+                "block 4k: the fastest durable way is O_DSYNC, 1.93 MiB/s; no clear difference to O_SYNC.",
                 "block 64k: the fastest durable way is FSYNC, 7.63 MiB/s.",
                 "block 1m: no row is known to be durable.",
             ]
@@ -682,9 +683,9 @@ mod tests {
         let mut count = 0;
         for record in table.records().map(|record| record.expect("a record")) {
             let number = |name: &str| record[column(name)].parse::<f64>().expect("a number");
-            let said = by_formula(Some(Formula::PercentSaved), number("direct_s") / number("normal_s"));
+            let sentence = by_formula(Some(Formula::PercentSaved), number("direct_s") / number("normal_s"));
             let printed = number("direct_faster_percent_as_printed");
-            assert_eq!(said, format!(", {printed:.2} % faster by the source's formula"), "{record:?}");
+            assert_eq!(sentence, format!(", {printed:.2} % faster by the source's formula"), "{record:?}");
             count += 1;
         }
         assert_eq!(count, 10);
@@ -714,7 +715,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_tells_only_what_is_large() {
+    fn one_sample_shows_only_large_differences() {
         let one = |value| Some(RatioHere { value, interval: None });
         assert_eq!(agreement(3.0, one(3.0)), Agreement::SameDirection);
         assert_eq!(agreement(3.0, one(0.2)), Agreement::Opposite);

@@ -1,7 +1,7 @@
-//! Runs the rows of a study, round by round, and puts theirs beside ours.
+//! Runs the rows of a study in rounds, and compares the figures with the published ones.
 //!
-//! A mode is one plan, a phase a row, on files that are made once and shared by all rows (the sources did so; where
-//! they did not, a mode says `fresh_files`). A round is every row once. In the improved modes each round has another
+//! A mode is one plan with one phase per row. All rows share files that are created once, as in the sources; a mode with
+//! `fresh_files` creates them for each sample. A round is every row once. In the improved modes each round has another
 //! order, so that what drifts does not favour a row; in the faithful ones the order is the source's. Between two rows
 //! what was written is flushed, outside any measured time, as the sources' `close` after `fdatasync` did.
 //!
@@ -10,10 +10,12 @@
 
 use crate::choose::{chosen_rows, without_lacking};
 use crate::conclude;
-use crate::definition::{Mode, RowOrder, Study};
+use crate::definition::{Mode, RowOrder};
 use crate::journal::{Journal, Kept, Samples};
 use crate::measured::{Measured, Taken};
-use crate::rows::{Row, Variables};
+use crate::order::{Brought, Order, Refused, Standing, Surroundings, Target, Watcher};
+use crate::rows::Row;
+use crate::study::Study;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -24,165 +26,22 @@ use trueio_model::{
     JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
     StudyRow, StudySource, TargetFacts, error_line,
 };
-use trueio_run::{BodyServer, Observer, Request, Session};
+use trueio_run::{BodyServer, Event, Observer, Reporting, Request, Session};
 
 /// The seed of the body that a study's own server sends: the same in every run.
 const BODY_SEED: u64 = 0x5eed;
 
-/// What is to be done.
-#[derive(Debug, Clone)]
-pub struct Order {
-    /// The modes, in order.
-    pub modes: Vec<String>,
-    /// Whether sizes are made smaller.
-    pub is_quick: bool,
-    /// Samples a row instead of the modes' own.
-    pub samples: Option<u32>,
-    /// The seed of orders and offsets.
-    pub seed: u64,
-    /// What it is done to.
-    pub target: Target,
-    /// Other targets on which rows may run ([`Surroundings::bring`]): planned with the first, so that what is refused is
-    /// refused before anything is touched.
-    pub others: Vec<Target>,
-    /// Job options of the user's, the last word.
-    pub extra: Vec<(String, String)>,
-    /// Values of axes to which rows are kept: (axis, value). Several of one axis are each as good as the other.
-    pub only: Vec<(String, String)>,
-    /// What a study may use as `${NAME}`.
-    pub variables: Variables,
-    /// Whether the study may start the programs that it names.
-    pub may_start_programs: bool,
-    /// Whether evidence is collected.
-    pub has_evidence: bool,
-    /// The command line.
-    pub command: Vec<String>,
-}
-
-/// What a study is done to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// A file of our own, under a new name, gone afterwards.
-    NewFile {
-        /// Its path.
-        path: String,
-    },
-    /// A file or a device that is there.
-    Existing {
-        /// Its path.
-        path: String,
-        /// Whether it may be written.
-        overwrite: bool,
-        /// Signatures on it that may be destroyed.
-        signatures: Option<String>,
-    },
-}
-
-impl Target {
-    /// As job options.
-    fn options(&self) -> Vec<(&'static str, String)> {
-        let escaped = |path: &str| path.replace(':', "\\:");
-        match self {
-            Target::NewFile { path } => vec![("filename", escaped(path))],
-            Target::Existing { path, overwrite, signatures } => {
-                let mut options = vec![("filename", escaped(path))];
-                if *overwrite {
-                    options.push(("overwrite_existing", escaped(path)));
-                }
-                if let Some(signatures) = signatures {
-                    options.push(("overwrite_signature", signatures.clone()));
-                }
-                options
-            }
-        }
-    }
-}
-
-/// A study that cannot be run. Nothing was touched.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
-
-/// What the caller does for a study.
-pub trait Surroundings {
-    /// Plans jobs, or refuses them. A `command` may start these programs and no other.
-    ///
-    /// # Errors
-    /// The refusal, as text.
-    fn plan(&mut self, jobs: &[JobSpec], programs: &[String]) -> Result<Plan, Refused>;
-
-    /// Why a job cannot be run in the way it asks for here (its calls cannot be recorded, its program is not installed); its row is then left out, and
-    /// that is said. `None`: nothing speaks against it.
-    fn lacks(&mut self, job: &JobSpec) -> Option<String> {
-        let _ = job;
-        None
-    }
-
-    /// Looks whether what a row needs ([`crate::NEEDS`]) is so on `target`. Called before each sample with needs.
-    /// `None`: it must be brought about.
-    ///
-    /// # Errors
-    /// Why it cannot be said; the row then fails.
-    fn holds(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
-        let _ = (needs, target);
-        Ok(None)
-    }
-
-    /// Brings about what a row needs, and looks whether it is so then. Called when [`Surroundings::holds`] says that it
-    /// is not, when nothing of the target is open.
-    ///
-    /// # Errors
-    /// Why it could not be brought about; the row then fails.
-    fn bring(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Brought, String> {
-        let _ = target;
-        match needs.keys().next() {
-            Some(need) => Err(format!("nobody here can bring about `{need}`")),
-            None => Ok(Brought::default()),
-        }
-    }
-}
-
-/// What was brought about.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Brought {
-    /// The target under its new name, if it changed.
-    pub target: Option<Target>,
-    /// Sentences for the user.
-    pub notes: Vec<String>,
-    /// What was needed, and what was found when it was looked at.
-    pub conditions: Vec<(String, String)>,
-}
-
-/// How a study stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Standing<'a> {
-    /// The mode.
-    pub mode: &'a str,
-    /// The row that is about to be measured.
-    pub row: &'a str,
-    /// Samples done, of all modes.
-    pub done: usize,
-    /// Samples in all.
-    pub count: usize,
-    /// What is left, in nanoseconds, by the samples until now; `None`: not known yet.
-    pub left_ns: Option<u64>,
-}
-
-/// Sees how a study goes on.
-pub trait Watcher: Observer {
-    /// Before each sample.
-    fn standing(&mut self, standing: &Standing<'_>);
-}
-
 /// A mode that is planned.
-pub(crate) struct Prepared<'a> {
+struct Prepared<'a> {
     name: &'a str,
     mode: &'a Mode,
-    pub(crate) rows: Vec<Row>,
+    rows: Vec<Row>,
     specs: Vec<JobSpec>,
-    pub(crate) plan: Plan,
-    /// What the plan is made for.
-    pub(crate) target: Target,
+    plan: Plan,
+    /// The target of the plan.
+    target: Target,
+    /// [`Run::switches`] when it was made.
+    switches: u32,
     samples: u32,
     /// Sentences about rows that are left out.
     left_out: Vec<String>,
@@ -191,7 +50,7 @@ pub(crate) struct Prepared<'a> {
 /// Runs a study.
 ///
 /// # Errors
-/// [`Refused`] if a mode cannot be planned. Whatever happens later stands in the record.
+/// [`Refused`] if a mode cannot be planned. Later errors are in the record.
 pub fn conduct(
     study: &Study,
     order: &Order,
@@ -203,7 +62,7 @@ pub fn conduct(
 ) -> Result<StudyRecord, Refused> {
     if !study.definition.programs.is_empty() && !order.may_start_programs {
         return Err(Refused(format!(
-            "the study `{}` starts other programs: {}\n\nhint: look at its study.toml; `--allow-exec` lets it",
+            "the study `{}` starts other programs: {}\n\nhint: read its study.toml; `--allow-exec` permits it",
             study.name,
             study.definition.programs.join(", ")
         )));
@@ -238,6 +97,7 @@ pub fn conduct(
         count,
         began: Instant::now(),
         target: order.target.clone(),
+        switches: 0,
         base: None,
         seen: Vec::new(),
     };
@@ -323,7 +183,7 @@ fn prepare<'a>(
     }
     let plan = plan(&mut specs, &order.target, programs, surroundings)?;
     let samples = order.samples.unwrap_or_else(|| study.samples(mode, order.is_quick));
-    Ok(Prepared { name, mode, rows, specs, plan, target: order.target.clone(), samples, left_out })
+    Ok(Prepared { name, mode, rows, specs, plan, target: order.target.clone(), switches: 0, samples, left_out })
 }
 
 struct Run<'a> {
@@ -339,8 +199,10 @@ struct Run<'a> {
     measured: usize,
     count: usize,
     began: Instant,
-    /// What it is done to; under another name once it was moved.
+    /// The target; it may have another name after a transport switch.
     target: Target,
+    /// The number of calls of [`Surroundings::bring`]: each may have made the target a new device to the kernel.
+    switches: u32,
     /// The first session's record: the machine.
     base: Option<RunRecord>,
     /// The targets that were seen, those of an earlier attempt first.
@@ -367,7 +229,7 @@ impl<'a> Run<'a> {
             for index in sequence {
                 let seed = random.next_u64();
                 let begin_ns = mode_began.elapsed().as_nanos() as u64;
-                self.tell(&prepared, index);
+                self.report_standing(&prepared, index);
                 self.done += 1;
                 if measured[index].failure.is_some() {
                     continue;
@@ -386,7 +248,7 @@ impl<'a> Run<'a> {
                 let kept = match kept {
                     Ok(kept) => kept,
                     Err(Outcome::Failed { reason }) => {
-                        // What it was prepared on may be half made: the next row begins anew.
+                        // The files may be partly prepared: the next row prepares them again.
                         self.leave(&mut session);
                         measured[index].failure = Some(reason);
                         continue;
@@ -396,7 +258,7 @@ impl<'a> Run<'a> {
                         break 'rounds;
                     }
                 };
-                // One that was interrupted or failed is measured again by who goes on.
+                // An interrupted or failed sample is measured again when the study is resumed.
                 if let (true, Some(journal)) =
                     (is_new && kept.phase.outcome == Outcome::Complete, self.journal.as_mut())
                     && let Err(error) = journal.add(prepared.name, &prepared.rows[index].name, round, &kept)
@@ -419,7 +281,7 @@ impl<'a> Run<'a> {
             }
         }
         if session.is_none() && self.base.is_none() {
-            // Every sample was there: the machine is looked at, nothing is measured.
+            // All samples come from the journal: the machine's facts are read, and nothing is measured.
             session = Some(self.session(&prepared));
         }
         self.leave(&mut session);
@@ -430,7 +292,7 @@ impl<'a> Run<'a> {
         (self.assemble(prepared, measured, notes, order_seed), outcome)
     }
 
-    fn tell(&mut self, prepared: &Prepared<'_>, index: usize) {
+    fn report_standing(&mut self, prepared: &Prepared<'_>, index: usize) {
         let left = self.count - self.done;
         let per_sample = (self.measured > 0).then(|| self.began.elapsed().as_nanos() as u64 / self.measured as u64);
         self.watcher.standing(&Standing {
@@ -464,8 +326,8 @@ impl<'a> Run<'a> {
         Ok(Kept { phase, conditions, files, targets: session.record().targets.clone() })
     }
 
-    /// Sees to it that what a row needs is so, and that the plan is made for where that is: the target may have another
-    /// name since the mode was planned, or be another of two. What was found.
+    /// Meets the needs of a row, and plans the mode again where that changed the target: it has another name since the mode
+    /// was planned, is another of two, or is a new device to the kernel under its old name. Returns what was found.
     fn see_to(
         &mut self,
         prepared: &mut Prepared<'_>,
@@ -480,6 +342,7 @@ impl<'a> Run<'a> {
                 Some(brought) => brought,
                 None => {
                     self.leave(session);
+                    self.switches += 1;
                     self.surroundings.bring(needs, &self.target)?
                 }
             };
@@ -492,13 +355,16 @@ impl<'a> Run<'a> {
         if let Some(target) = brought.target {
             self.target = target;
         }
-        if prepared.target != self.target {
+        // A plan contains the identity of its target: a disk whose driver was bound again is another one for the
+        // kernel.
+        if prepared.switches != self.switches || prepared.target != self.target {
             self.leave(session);
             let mut specs = prepared.specs.clone();
             let programs = &self.study.definition.programs;
             prepared.plan = plan(&mut specs, &self.target, programs, self.surroundings).map_err(|refused| refused.0)?;
             prepared.specs = specs;
             prepared.target = self.target.clone();
+            prepared.switches = self.switches;
         }
         Ok(brought.conditions)
     }
@@ -510,11 +376,12 @@ impl<'a> Run<'a> {
             spec: prepared.specs.clone(),
             plan: prepared.plan.clone(),
             has_evidence: self.order.has_evidence,
+            reporting: Reporting::default(),
         };
         Session::new(request, self.stop)
     }
 
-    /// Closes everything of the target; the first session's record is kept for what it says of the machine.
+    /// Closes the session; the first session's record is kept for its facts about the machine.
     fn leave(&mut self, session: &mut Option<Session<'a>>) {
         if let Some(record) = session.take().map(|session| session.finish(Outcome::Complete)) {
             self.remember(&record.targets);
@@ -522,7 +389,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Keeps what was seen of targets, each once.
+    /// Adds the facts of targets, each target once.
     fn remember(&mut self, targets: &[TargetFacts]) {
         for target in targets {
             if !self.seen.iter().any(|known| known.disks == target.disks && known.kind == target.kind) {
@@ -543,13 +410,16 @@ impl<'a> Run<'a> {
         let rows: Vec<StudyRow> = measured
             .into_iter()
             .enumerate()
-            .map(|(index, measured)| measured.into_row(self.study, &prepared, index, &statistics))
+            .map(|(index, measured)| {
+                let (row, job) = (&prepared.rows[index], &prepared.plan.jobs[index]);
+                measured.into_row(self.study, row, job, &prepared.target, &statistics)
+            })
             .collect();
         let mut scale = Vec::new();
         if self.order.is_quick {
             scale.extend(self.study.definition.quick.scale.iter().cloned());
         }
-        scale.extend(self.order.extra.iter().map(|(option, text)| format!("{option} {text}, as the user said")));
+        scale.extend(self.order.extra.iter().map(|(option, text)| format!("{option} {text}, set by the user")));
         StudyMode {
             name: prepared.name.to_owned(),
             title: prepared.mode.title.clone(),
@@ -593,12 +463,10 @@ fn plan(
 struct Inner<'a>(&'a mut dyn Watcher);
 
 impl Observer for Inner<'_> {
-    fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
-        self.0.preparing(path, done_bytes, size_bytes);
-    }
-
-    fn progress(&mut self, tick: &trueio_run::Tick) {
-        self.0.progress(tick);
+    fn notify(&mut self, event: Event<'_>) {
+        if let Event::Preparing { .. } | Event::Progress(_) = event {
+            self.0.notify(event);
+        }
     }
 }
 

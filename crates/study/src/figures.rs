@@ -1,4 +1,4 @@
-//! The figures of one sample, and what the samples of a row say together.
+//! Figures of one sample, and statistics of the samples of a row.
 //!
 //! A figure that the evidence contradicts is no figure: such a sample keeps its verdict and its objections, and counts
 //! neither for the row's figures nor for a contrast.
@@ -21,7 +21,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What a job asks for.
+    /// Returns what a job requests.
     pub(crate) fn of(job: &trueio_model::JobPlan) -> Self {
         let writes = !matches!(
             job.pattern.mix,
@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// What a phase is as a sample.
+/// A phase, converted to a sample.
 pub(crate) fn sample(phase: &PhaseRecord, place: u32, round: u32, begin_ns: u64) -> StudySample {
     let mut figures = Vec::new();
     let mut push = |op, metric, value: Option<f64>| {
@@ -124,7 +124,7 @@ pub(crate) fn values(samples: &[StudySample], op: Option<OpKind>, metric: StudyM
     samples.iter().filter(|sample| counts(sample)).filter_map(of).collect()
 }
 
-/// What a row's samples say of every metric they have.
+/// Returns the statistics of each metric that a row's samples have.
 pub(crate) fn figures(samples: &[StudySample], statistics: &[(StudyMetric, Statistic)]) -> Vec<StudyFigure> {
     let mut kinds: Vec<(Option<OpKind>, StudyMetric)> = Vec::new();
     for figure in samples.iter().filter(|s| counts(s)).flat_map(|s| &s.figures) {
@@ -172,38 +172,38 @@ pub(crate) fn statistic_of(all: &[f64], statistic: Statistic) -> Option<(f64, Op
     }
 }
 
-/// Whether what was written reached stable storage: from a phase's checks, from what was asked, and from whether every
-/// disk says that it has no volatile cache.
+/// Determines whether writes reached stable storage: from a phase's checks, from what the job requests, and from
+/// whether every disk declares that it has no volatile cache.
 ///
 /// A contradiction of either check refutes. Otherwise the order of flushes decides where it was seen, for it is the
-/// stronger source, and their number where it was not. A doubt is never told as an answer.
+/// stronger source, and their number where it was not. A doubt is never reported as an answer.
 pub(crate) fn durability(checks: &[Check], asked: Asked, is_write_through: bool) -> Option<Durability> {
     if !asked.writes {
         return None;
     }
-    let say = |is, source: String| Some(Durability { is, source });
+    let outcome = |is, source: String| Some(Durability { is, source });
     if !asked.durable {
-        return say(DurabilityKind::NotAsked, "no flush and no durable write was asked for".to_owned());
+        return outcome(DurabilityKind::NotAsked, "the job requests neither flushes nor durable writes".to_owned());
     }
     let check = |name: &str| checks.iter().find(|check| check.name == name);
     let looks = [check("flush_order"), check("flushes")];
     if let Some(check) = looks.iter().flatten().find(|check| check.outcome == CheckOutcome::Contradicted) {
-        return say(DurabilityKind::Refuted, check.sentence.clone());
+        return outcome(DurabilityKind::Refuted, check.sentence.clone());
     }
     let decides = |check: &&&Check| matches!(check.outcome, CheckOutcome::Passed | CheckOutcome::Suspect);
     match looks.iter().flatten().find(decides) {
         Some(check) if check.outcome == CheckOutcome::Passed => {
             let of_what = if check.found.is_empty() { &check.sentence } else { &check.found };
-            say(DurabilityKind::Shown, format!("{of_what} ({})", check.name))
+            outcome(DurabilityKind::Shown, format!("{of_what} ({})", check.name))
         }
-        Some(doubt) => say(DurabilityKind::NotShown, doubt.sentence.clone()),
+        Some(doubt) => outcome(DurabilityKind::NotShown, doubt.sentence.clone()),
         None if is_write_through => {
             let words = "the disk declares no volatile write cache; its word is all there is";
-            say(DurabilityKind::Declared, words.to_owned())
+            outcome(DurabilityKind::Declared, words.to_owned())
         }
         None => {
             let why = looks.iter().flatten().map(|check| check.sentence.as_str()).next();
-            say(DurabilityKind::NotShown, why.unwrap_or("evidence was not asked for").to_owned())
+            outcome(DurabilityKind::NotShown, why.unwrap_or("evidence was not collected").to_owned())
         }
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn durability_is_shown_refuted_or_left_open_as_the_stronger_witness_says() {
+    fn the_stronger_source_decides_whether_durability_is_shown_refuted_or_open() {
         for (order, count, is_write_through, expected) in [
             (Some(Passed), Some(Passed), false, DurabilityKind::Shown),
             (Some(NotSeen), Some(Passed), false, DurabilityKind::Shown),
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_nothing_has_no_durability_and_who_asks_for_none_is_told_so() {
+    fn a_job_without_writes_has_no_durability_and_one_without_flushes_did_not_request_it() {
         assert_eq!(durability(&[], Asked { writes: false, durable: false }, false), None);
         let asked = durability(&[], Asked { writes: true, durable: false }, true).expect("it writes");
         assert_eq!(asked.is, DurabilityKind::NotAsked);

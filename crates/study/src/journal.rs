@@ -1,11 +1,11 @@
-//! What was measured so far, sample by sample, so that an interrupted study can go on.
+//! The journal of a study: its samples so far, so that an interrupted study can be resumed.
 //!
-//! A text file: a line that says which study this is, then a line a sample with its whole phase record. A last line
+//! A text file: a line that identifies the study, then a line per sample with its whole phase record. A last line
 //! that was cut off by a crash is left out; anything else that cannot be read is an error, because going on from a
 //! damaged file would mix two experiments.
 //!
-//! Who writes one holds a lock on it (flock(2)), so that two that go on with the same attempt do not mix their samples. The
-//! lock ends with the process, however that ends.
+//! The writer holds a lock on it (flock(2)), so that two processes that resume the same attempt do not mix their
+//! samples. The lock ends with the process, however that ends.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use trueio_model::{FilePlan, PhaseRecord, TargetFacts};
 
-/// The first line: what must be the same to go on.
+/// The first line: the properties that must be equal to resume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Always `trueio-study-journal`.
@@ -37,15 +37,15 @@ pub struct Head {
     /// Values of axes to which the user kept it: (axis, value).
     #[serde(default)]
     pub only: Vec<(String, String)>,
-    /// Samples a row, if the user said.
+    /// Samples per row, if the user set it.
     pub samples: Option<u32>,
     /// The seed of orders and offsets.
     pub seed: u64,
 }
 
 impl Head {
-    /// What must be the same to go on, and is not; the first such thing. The seed is taken over from the one that is gone on
-    /// with.
+    /// Returns the first property that must be equal to resume, but differs. The seed is taken over from the journal
+    /// that is resumed with.
     pub fn differs(&self, other: &Head) -> Option<&'static str> {
         let differs = [
             ("study", self.study != other.study),
@@ -82,13 +82,13 @@ struct Line<P> {
 /// A sample of an earlier attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
-    /// What was measured.
+    /// The phase record.
     pub phase: PhaseRecord,
-    /// What had to be so, and what was found.
+    /// The conditions, and what was found.
     pub conditions: Vec<(String, String)>,
     /// The files that it used, by the names that they had then.
     pub files: Vec<FilePlan>,
-    /// What was seen of the disks under them then: whether they declare a volatile cache, for one.
+    /// Facts of their disks at that time, for example whether they declare a volatile cache.
     pub targets: Vec<TargetFacts>,
 }
 
@@ -118,14 +118,14 @@ pub enum JournalError {
         /// Why.
         reason: String,
     },
-    /// Somebody else is writing it.
+    /// Another process is writing it.
     #[error("the journal `{}` is in use: a study that is running now writes it", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
     /// It is gone: the study that it belonged to was completed meanwhile.
-    #[error("the journal `{}` is gone: its study was completed meanwhile", path.display())]
+    #[error("the journal `{}` is gone: its study has been completed", path.display())]
     Gone {
         /// The file.
         path: PathBuf,
@@ -135,7 +135,7 @@ pub enum JournalError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         what: &'static str,
     },
 }
@@ -182,7 +182,7 @@ impl Journal {
         Ok(head)
     }
 
-    /// Goes on with one: its samples, and the file behind its last whole line.
+    /// Resumes a journal: reads its samples, and opens the file after its last whole line.
     ///
     /// # Errors
     /// It cannot be read, is damaged, or belongs to another run.
@@ -222,10 +222,12 @@ impl Journal {
         Ok((Self { path: path.to_owned(), file }, samples))
     }
 
-    /// The newest of these journals with which `head` can go on. Those that cannot be read are not looked at.
+    /// Returns the newest of these journals that `head` can resume. Unreadable journals are skipped.
     ///
     /// # Errors
-    /// What differs in the newest of the same study, if possible at the same target; `None` if there is none of it.
+    /// Returns the difference from the newest journal of the same study, if possible with the same target; `None` if
+    /// there is
+    /// no such journal.
     pub fn newest(paths: impl IntoIterator<Item = PathBuf>, head: &Head) -> Result<PathBuf, Option<JournalError>> {
         let mut found: Vec<(Option<SystemTime>, PathBuf, Option<&'static str>)> = paths
             .into_iter()
@@ -239,7 +241,7 @@ impl Journal {
         if let Some(at) = found.iter().position(|(_, _, what)| what.is_none()) {
             return Ok(found.swap_remove(at).1);
         }
-        // What differs is best told of an attempt at the same target.
+        // Differences are reported for an attempt on the same target.
         let at = found.iter().position(|(_, _, what)| *what != Some("target")).unwrap_or(0);
         Err(found.into_iter().nth(at).and_then(|(_, path, what)| Some(JournalError::Other { path, what: what? })))
     }
@@ -273,7 +275,7 @@ impl Journal {
     }
 }
 
-/// Takes the lock of a journal, or says who has it.
+/// Takes the lock of a journal, or reports its holder.
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     match file.try_lock() {
         Ok(()) => {}
@@ -285,7 +287,7 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
             }
         }
     }
-    // It was opened before who completed it removed it.
+    // The file was opened before another run completed and removed it.
     if !path.exists() {
         return Err(JournalError::Gone { path: path.to_owned() });
     }

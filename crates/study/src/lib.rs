@@ -1,13 +1,14 @@
 //! Published experiments, repeated: data in `studies/`, and the interpreter that runs them.
 //!
-//! A study says which jobs a published experiment comes down to, what was published of each, and what to ask of the
-//! result; [`conduct`] runs the jobs, round by round, each as a phase with evidence, and puts theirs beside ours. There
-//! is no code of any single study here.
+//! A study defines the jobs of a published experiment, the published figures of each job, and the questions about the
+//! result. [`conduct`] runs the jobs in rounds, each as a phase with evidence, and compares the figures with the
+//! published ones. No code here belongs to a single study.
 //!
-//! Cannot do: print, store, plan (the caller plans, because refusals are his to show).
+//! Not here: printing, storing, planning (the caller plans, because it shows the refusals).
 
 mod bound;
 mod catalog;
+mod check;
 mod choose;
 mod conclude;
 mod conduct;
@@ -15,19 +16,24 @@ mod definition;
 mod figures;
 mod journal;
 mod measured;
+mod order;
 mod published;
 mod row_format;
 mod rows;
+mod study;
 
 pub use bound::{DiskSpeed, MODEST_DISK};
 pub use catalog::{EMBEDDED, Embedded, embedded, from_folder};
+pub use check::ROWS_MAX;
 pub use choose::needs;
-pub use conduct::{Brought, Order, Refused, Standing, Surroundings, Target, Watcher, conduct};
+pub use conduct::conduct;
 pub use definition::{
-    Answer, AnswerKind, Axis, AxisValue, ContrastDefinition, DEFINITION_FORMAT, Definition, DefinitionError,
-    FigureColumn, Formula, Limit, Mode, NEEDS, OneOrMany, OptionText, Options, Place, PublishedTable, Quick, ROWS_MAX,
-    RowOrder, Rule, Source, Study, TEXT_BYTES_MAX, Unit, is_at,
+    Answer, AnswerKind, Axis, AxisSelection, AxisValue, ContrastDefinition, DEFINITION_FORMAT, Definition,
+    FigureColumn, Formula, Limit, Mode, NEEDS, OneOrMany, OptionText, Options, PublishedTable, Quick, RowOrder, Rule,
+    Source, Unit, is_at,
 };
 pub use journal::{Head, JOURNAL_FORMAT, Journal, JournalError, Kept, Samples};
+pub use order::{Brought, Order, Refused, Standing, Surroundings, Target, Watcher};
 pub use published::{Entry, Published};
 pub use rows::{Row, Variables, rows};
+pub use study::{DefinitionError, Study, TEXT_BYTES_MAX};

@@ -1,10 +1,10 @@
-//! A row while its samples come in, and what becomes of them in the record.
+//! Collects the samples of a row and makes the row of the record from them.
 
-use crate::conduct::{Prepared, Target};
-use crate::definition::Study;
 use crate::figures::{Asked, durability, figures, sample};
 use crate::journal::Kept;
+use crate::order::Target;
 use crate::rows::Row;
+use crate::study::Study;
 use trueio_model::{
     Check, Durability, DurabilityKind, FilePlan, JobPlan, Outcome, PublishedFigure, Statistic, StudyMetric, StudyRow,
     StudySample, SyscallTrace, TargetFacts, Verdict, WriteCache,
@@ -40,7 +40,7 @@ impl Measured {
                 self.files.push(file.clone());
             }
         }
-        // What a phase lacks that was cut short says nothing of its row.
+        // The missing results of an interrupted phase are no property of its row.
         if matches!(phase.outcome, Outcome::Interrupted { .. }) {
             return;
         }
@@ -68,22 +68,22 @@ impl Measured {
     pub(crate) fn into_row(
         self,
         study: &Study,
-        prepared: &Prepared<'_>,
-        index: usize,
+        row: &Row,
+        job: &JobPlan,
+        target: &Target,
         statistics: &[(StudyMetric, Statistic)],
     ) -> StudyRow {
-        let (row, job) = (&prepared.rows[index], &prepared.plan.jobs[index]);
         let figures = figures(&self.samples, statistics);
         let (verdict, checks) = self.worst.map_or((None, Vec::new()), |(v, c)| (Some(v), c));
         let files = if self.files.is_empty() { job.files.clone() } else { self.files };
-        let target = named(&prepared.target, &files);
+        let target = printed_name(target, &files);
         let as_published = study.definition.row_format.as_deref();
         StudyRow {
             name: row.name.clone(),
             key: row.key.clone(),
             shape: shape(job),
             as_published: as_published
-                .map(|format| crate::row_format::render(format, study, &row.key, &target, &figures)),
+                .map(|format| crate::row_format::render(format, &study.definition, &row.key, target, &figures)),
             files,
             figures,
             samples: self.samples,
@@ -97,17 +97,16 @@ impl Measured {
     }
 }
 
-/// A target under the name by which a row's files know it.
-fn named(target: &Target, files: &[FilePlan]) -> Target {
-    match (target.clone(), files.last()) {
-        (Target::Existing { overwrite, signatures, .. }, Some(file)) => {
-            Target::Existing { path: file.path.clone(), overwrite, signatures }
-        }
-        (other, _) => other,
+/// How a printed row names the target: `file` for a new file, else the path by which the row's files name it.
+fn printed_name<'a>(target: &'a Target, files: &'a [FilePlan]) -> &'a str {
+    match (target, files.last()) {
+        (Target::NewFile { .. }, _) => "file",
+        (Target::Existing { .. }, Some(file)) => &file.path,
+        (Target::Existing { path, .. }, None) => path,
     }
 }
 
-/// Whether every disk under the targets says that it has no volatile cache.
+/// Returns whether every disk under the targets declares that it has no volatile cache.
 fn all_write_through(targets: &[TargetFacts]) -> bool {
     let mut disks = targets.iter().flat_map(|target| &target.disks).peekable();
     disks.peek().is_some() && disks.all(|disk| disk.write_cache.value == Some(WriteCache::WriteThrough))
@@ -126,13 +125,13 @@ fn published(study: &Study, row: &Row) -> Vec<PublishedFigure> {
     .collect()
 }
 
-/// A job in short: what differs from row to row.
+/// A short description of a job: the options that differ between rows.
 fn shape(job: &JobPlan) -> String {
     if let Some(command) = &job.command {
         return command.arguments.join(" ");
     }
-    let said = |name: &str| job.values.iter().find(|v| v.name == name).map_or("", |v| v.value.as_str());
-    let mut words = vec![said("rw").to_owned(), said("bs").to_owned(), job.engine.name().to_owned()];
+    let value = |name: &str| job.values.iter().find(|v| v.name == name).map_or("", |v| v.value.as_str());
+    let mut words = vec![value("rw").to_owned(), value("bs").to_owned(), job.engine.name().to_owned()];
     words.push(format!("depth {}", job.queue.depth));
     match job.direct {
         trueio_model::DirectPolicy::Off => {}

@@ -1,13 +1,13 @@
 //! The published figures: `published.csv`, tied to axes and metrics, in base units.
 //!
-//! Every column must be spoken for: a key, a figure, or named as not used. A figure that is not a number is an error,
-//! an empty cell is none. Numbers may be written with a comma for thousands in no case: the table was made for this.
+//! Each column must be a key, a figure, or listed as unused. A figure that is not a number is an error; an empty cell is
+//! no figure. Thousands separators are not accepted.
 
 use crate::definition::{Definition, FigureColumn};
 use std::collections::BTreeMap;
 use trueio_model::{Impossible, OpKind, Statistic, StudyMetric};
 
-/// What was published, row by row.
+/// The published figures, row by row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Published {
     /// The figures.
@@ -19,32 +19,32 @@ pub struct Published {
 /// One published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its place: axis to the value's name in the study.
+    /// Its values on the axes: axis to the value's name in the study.
     pub place: BTreeMap<String, String>,
-    /// Its place in the source: (column, value), in the table's order.
+    /// Its position in the source: (column, value), in the table's order.
     pub source_place: Vec<(String, String)>,
-    /// Of which operation.
+    /// The operation.
     pub op: Option<OpKind>,
-    /// Which of the source's machines.
+    /// The source's machine.
     pub setting: String,
-    /// Which figure.
+    /// The metric.
     pub metric: StudyMetric,
-    /// What the source made of its samples.
+    /// The statistic that the source computed from its samples.
     pub statistic: Statistic,
-    /// In base units.
+    /// The value, in base units.
     pub value: f64,
-    /// Why it cannot have measured what it says.
+    /// Why the figure is impossible.
     pub impossible: Option<Impossible>,
 }
 
 impl Entry {
-    /// Whether it is about a row at `key`.
+    /// Returns whether it applies to a row at `key`.
     pub fn is_of(&self, key: &[(String, String)]) -> bool {
         self.place.iter().all(|(axis, value)| key.iter().any(|(name, at)| name == axis && at == value))
     }
 }
 
-/// Reads the table by the definition's rules.
+/// Reads the table with the rules of the definition.
 pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Published, String> {
     let table = &definition.published;
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
@@ -59,7 +59,7 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
             + usize::from(table.unused.contains(name));
         if uses != 1 || columns[..index].contains(name) {
             return Err(format!(
-                "the column `{name}` must be spoken for exactly once: in `keys`, as a `figure`, or as `unused`"
+                "the column `{name}` must be named exactly once: in `keys`, as a `figure`, or in `unused`"
             ));
         }
     }
@@ -122,7 +122,7 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
     Ok(Published { entries, corrections })
 }
 
-/// What all figures of a line share.
+/// The parts that all figures of a line share.
 #[derive(Default)]
 struct Common {
     place: BTreeMap<String, String>,
@@ -152,7 +152,7 @@ impl Common {
     }
 }
 
-/// The name of the value that the source writes as `text`.
+/// Returns the name of the axis value that the source writes as `text`.
 fn value_named(definition: &Definition, axis: &str, text: &str) -> Result<String, String> {
     let axes = definition.mode.values().flat_map(|mode| &mode.axis).chain(&definition.axis);
     let mut values = axes.filter(|known| known.key == axis).flat_map(|known| &known.value);
@@ -163,7 +163,7 @@ fn value_named(definition: &Definition, axis: &str, text: &str) -> Result<String
         .ok_or_else(|| format!("the axis `{axis}` has no value that the source writes as `{text}`"))
 }
 
-/// What a limit says of a figure.
+/// Checks a figure against the limits.
 fn impossible(definition: &Definition, entry: &Entry, printed: &str, figure: &FigureColumn) -> Option<Impossible> {
     let limit = definition.limit.iter().find(|limit| {
         limit.metric == entry.metric

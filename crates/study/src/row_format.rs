@@ -1,11 +1,10 @@
-//! A row as the source prints it: a template of a study.
+//! Prints a row in the format of the source, from a template of the study.
 //!
 //! `{block>10} | {target} | {method<38} | {bandwidth MiB/s>8} MB/s`: the value of an axis as the source writes it, the
 //! target, or a figure in a unit with two decimals; `<` and `>` pad to a width. `{target}` is the word `file` for a
 //! file of the study's own, as ronomon's benchmark prints it.
 
-use crate::conduct::Target;
-use crate::definition::{Axis, Study, Unit};
+use crate::definition::{Axis, Definition, Unit};
 use trueio_model::{Statistic, StudyFigure, StudyMetric};
 
 /// A piece of a template.
@@ -20,26 +19,24 @@ enum Field<'a> {
     Figure(StudyMetric, Unit),
 }
 
-/// Holds a template to its rules.
+/// Checks a template.
 pub(crate) fn check(format: &str, axes: &[Axis]) -> Result<(), String> {
     for piece in pieces(format)? {
         if let Piece::Field { what: Field::Axis(name), .. } = piece
             && !axes.iter().any(|axis| axis.key == name)
         {
-            return Err(format!(
-                "`row_format` speaks of `{name}`, which is neither an axis nor a figure with its unit"
-            ));
+            return Err(format!("`row_format`: `{name}` is neither an axis nor a figure with its unit"));
         }
     }
     Ok(())
 }
 
-/// Fills a template in. A figure that is not there is `-`.
+/// Fills a template. A missing figure is `-`.
 pub(crate) fn render(
     format: &str,
-    study: &Study,
+    definition: &Definition,
     key: &[(String, String)],
-    target: &Target,
+    target: &str,
     figures: &[StudyFigure],
 ) -> String {
     let mut out = String::new();
@@ -48,11 +45,8 @@ pub(crate) fn render(
             Piece::Text(text) => out.push_str(text),
             Piece::Field { what, width, is_right } => {
                 let text = match what {
-                    Field::Target => match target {
-                        Target::NewFile { .. } => "file".to_owned(),
-                        Target::Existing { path, .. } => path.clone(),
-                    },
-                    Field::Axis(name) => as_published(study, name, key),
+                    Field::Target => target.to_owned(),
+                    Field::Axis(name) => as_published(definition, name, key),
                     Field::Figure(metric, unit) => figures
                         .iter()
                         .find(|f| f.metric == metric && f.op.is_none() && f.statistic == Statistic::Median)
@@ -65,10 +59,10 @@ pub(crate) fn render(
     out
 }
 
-/// The value of an axis as the source writes it.
-fn as_published(study: &Study, axis: &str, key: &[(String, String)]) -> String {
+/// Returns the value of an axis as the source writes it.
+fn as_published(definition: &Definition, axis: &str, key: &[(String, String)]) -> String {
     let Some((_, name)) = key.iter().find(|(known, _)| known == axis) else { return "-".to_owned() };
-    let axes = study.definition.mode.values().flat_map(|mode| &mode.axis).chain(&study.definition.axis);
+    let axes = definition.mode.values().flat_map(|mode| &mode.axis).chain(&definition.axis);
     let mut values = axes.filter(|known| known.key == axis).flat_map(|known| &known.value);
     values.find(|value| value.name == *name).and_then(|value| value.published.clone()).unwrap_or_else(|| name.clone())
 }
@@ -118,12 +112,11 @@ mod tests {
     fn rows_of_write_flags_look_like_those_of_the_source() {
         let study = crate::embedded("write-flags").expect("it is there");
         let format = study.definition.row_format.clone().expect("the source has a format");
-        let target = |path: &str| Target::Existing { path: path.to_owned(), overwrite: true, signatures: None };
         let embedded = crate::EMBEDDED.iter().find(|one| one.name == "write-flags").expect("it is there");
         let lines: Vec<&str> = embedded.published.lines().skip(1).collect();
         let rows = crate::rows(&study, "faithful", false, &Default::default(), &[]).expect("rows");
         assert_eq!((lines.len(), rows.len()), (294, 294));
-        let print = |row: &crate::Row, target: &Target, value: f64| {
+        let print = |row: &crate::Row, target: &str, value: f64| {
             let figure = StudyFigure {
                 op: None,
                 metric: StudyMetric::Bandwidth,
@@ -132,15 +125,15 @@ mod tests {
                 interval: None,
                 samples: 1,
             };
-            render(&format, &study, &row.key, target, &[figure])
+            render(&format, &study.definition, &row.key, target, &[figure])
         };
         for (row, line) in rows.iter().zip(lines) {
             let [block, method, rate] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            let printed = print(row, &target("/dev/sda"), rate.parse::<f64>().expect("a number") * 1_048_576.0);
+            let printed = print(row, "/dev/sda", rate.parse::<f64>().expect("a number") * 1_048_576.0);
             assert_eq!(printed, format!("{block:>10} | /dev/sda | {method:<38} | {rate:>8} MB/s"));
         }
         assert_eq!(
-            print(&rows[0], &Target::NewFile { path: "x/trueio-study.dat".to_owned() }, 2461.54 * 1_048_576.0),
+            print(&rows[0], "file", 2461.54 * 1_048_576.0),
             "      4096 | file | BUFFERED                               |  2461.54 MB/s"
         );
     }

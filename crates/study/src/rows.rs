@@ -1,30 +1,31 @@
 //! The rows of a mode: the product of its axes, each a job.
 //!
 //! Levels of options, each over the ones before: the study's `set`, the mode's, the axes' values in the axes' order,
-//! the study's rules, the mode's rules; with `--quick` its `set` and rules; then what the user typed. A variable
+//! the study's rules, the mode's rules; with `--quick` its `set` and rules; then the user's options. A variable
 //! (`${NAME}`) is filled in from the values of the row.
 
-use crate::definition::{Mode, Options, Study, is_at};
+use crate::definition::{AxisSelection, Mode, Options, is_at};
+use crate::study::Study;
 use std::collections::BTreeMap;
 use trueio_job::table::lay_over;
 use trueio_model::{JobSpec, Origin};
 
-/// A row: its place and its job.
+/// A row: its values on the axes, and its job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Its name: its values, joined.
     pub name: String,
-    /// Its place: (axis, value), in the axes' order.
+    /// Its values: (axis, value), in the axes' order.
     pub key: Vec<(String, String)>,
     /// The job.
     pub job: JobSpec,
-    /// Checks whose contradiction is its point.
+    /// Checks that it contradicts on purpose.
     pub accepts: Vec<String>,
-    /// What must be so before it is run.
+    /// Conditions before it is run.
     pub needs: BTreeMap<String, String>,
 }
 
-/// What the interpreter knows and a study may use as `${NAME}`.
+/// Variables that a study may use as `${NAME}`.
 pub type Variables = BTreeMap<String, String>;
 
 /// The rows of `mode`, in order.
@@ -108,7 +109,7 @@ fn job_name(row: &str, before: &[Row]) -> String {
 }
 
 fn is_run(study: &Study, mode: &Mode, is_quick: bool, key: &[(String, String)]) -> bool {
-    let stays = |place: &crate::definition::Place| {
+    let stays = |place: &AxisSelection| {
         place.iter().all(|(axis, values)| !key.iter().any(|(name, value)| name == axis && !values.names(value)))
     };
     !study.definition.exclude.iter().chain(&mode.exclude).any(|place| is_at(place, key))
@@ -116,10 +117,10 @@ fn is_run(study: &Study, mode: &Mode, is_quick: bool, key: &[(String, String)]) 
         && (!is_quick || stays(&study.definition.quick.only))
 }
 
-/// The sentence about a mode that there is not.
+/// Returns the message about an unknown mode.
 pub(crate) fn no_mode(study: &Study, name: &str) -> String {
     let known: Vec<&str> = study.definition.mode.keys().map(String::as_str).collect();
-    format!("the study `{}` has no mode `{name}`; there are {}", study.name, known.join(", "))
+    format!("the study `{}` has no mode `{name}`; its modes are {}", study.name, known.join(", "))
 }
 
 /// Puts variables in.
@@ -132,7 +133,7 @@ fn fill(text: &str, known: &Variables) -> Result<String, String> {
         let name = &from[2..end];
         let value = known.get(name).ok_or_else(|| {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            format!("`{text}`: there is no variable `{name}`; here there are {}", names.join(", "))
+            format!("`{text}`: unknown variable `{name}`; known are {}", names.join(", "))
         })?;
         out.push_str(before);
         out.push_str(value);

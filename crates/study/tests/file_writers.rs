@@ -10,7 +10,7 @@ fn of(mode: &str, is_quick: bool) -> Vec<Row> {
     rows(&embedded("file-writers").unwrap(), mode, is_quick, &variables, &[]).unwrap()
 }
 
-fn said<'a>(row: &'a Row, option: &str) -> &'a str {
+fn option_text<'a>(row: &'a Row, option: &str) -> &'a str {
     row.job.options.get(option).map_or("", |value| value.text.as_str())
 }
 
@@ -19,7 +19,7 @@ fn at<'a>(row: &'a Row, axis: &str) -> &'a str {
 }
 
 fn bytes(row: &Row, option: &str) -> u64 {
-    trueio_model::units::parse_bytes(said(row, option)).unwrap()
+    trueio_model::units::parse_bytes(option_text(row, option)).unwrap()
 }
 
 #[test]
@@ -65,25 +65,44 @@ fn each_writes_as_much_in_the_same_pieces_by_the_same_calls_and_flushes_nothing(
         };
         assert_eq!((size, size.div_ceil(block)), (expected_size, expected_writes), "{}", row.name);
         for sync in ["fsync", "fdatasync", "end_fsync", "end_fdatasync", "fsync_on_close", "sync"] {
-            assert_eq!(said(&row, sync), "", "{}: nothing is flushed within the time", row.name);
+            assert_eq!(option_text(&row, sync), "", "{}: nothing is flushed within the time", row.name);
         }
-        assert_eq!(said(&row, "direct") == "require", writer.contains("direct"), "{}", row.name);
+        assert_eq!(option_text(&row, "direct") == "require", writer.contains("direct"), "{}", row.name);
         match writer {
-            "dd" => assert_eq!(said(&row, "command"), "dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc"),
-            "control" | "o_direct" => assert_eq!((said(&row, "ioengine"), said(&row, "iodepth")), ("sync", "1")),
+            "dd" => {
+                assert_eq!(option_text(&row, "command"), "dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc")
+            }
+            "control" | "o_direct" => {
+                assert_eq!((option_text(&row, "ioengine"), option_text(&row, "iodepth")), ("sync", "1"))
+            }
             _ => {
-                assert_eq!((said(&row, "ioengine"), said(&row, "iodepth")), ("io_uring", "1024"));
-                assert_eq!(said(&row, "registerfiles"), "true", "{}", row.name);
-                assert_eq!(said(&row, "drain") == "true", operation == "download", "{}: IOSQE_IO_DRAIN", row.name);
+                assert_eq!((option_text(&row, "ioengine"), option_text(&row, "iodepth")), ("io_uring", "1024"));
+                assert_eq!(option_text(&row, "registerfiles"), "true", "{}", row.name);
+                assert_eq!(
+                    option_text(&row, "drain") == "true",
+                    operation == "download",
+                    "{}: IOSQE_IO_DRAIN",
+                    row.name
+                );
             }
         }
         match operation {
             "download" => {
-                assert_eq!((said(&row, "fallocate"), said(&row, "verify")), ("none", "source"), "{}", row.name);
-                assert_eq!(said(&row, "source"), format!("http://127.0.0.1:1/{DOWNLOAD}"));
+                assert_eq!(
+                    (option_text(&row, "fallocate"), option_text(&row, "verify")),
+                    ("none", "source"),
+                    "{}",
+                    row.name
+                );
+                assert_eq!(option_text(&row, "source"), format!("http://127.0.0.1:1/{DOWNLOAD}"));
             }
             _ => {
-                assert_eq!((said(&row, "fallocate"), said(&row, "zero_buffers")), ("truncate", "true"), "{}", row.name)
+                assert_eq!(
+                    (option_text(&row, "fallocate"), option_text(&row, "zero_buffers")),
+                    ("truncate", "true"),
+                    "{}",
+                    row.name
+                )
             }
         }
     }
@@ -93,13 +112,13 @@ fn each_writes_as_much_in_the_same_pieces_by_the_same_calls_and_flushes_nothing(
 fn done_right_all_flush_within_the_time_over_written_blocks_in_the_same_block_sizes() {
     let rows = of("improved", false);
     for row in &rows {
-        assert_eq!((said(row, "end_fsync"), said(row, "overwrite")), ("true", "true"), "{}", row.name);
+        assert_eq!((option_text(row, "end_fsync"), option_text(row, "overwrite")), ("true", "true"), "{}", row.name);
         let verified = match (at(row, "operation"), at(row, "writer")) {
             ("download", _) => ("source", ""),
             (_, "dd") => ("pattern", "0x00"),
             _ => ("xxhash", ""),
         };
-        assert_eq!((said(row, "verify"), said(row, "verify_pattern")), verified, "{}", row.name);
+        assert_eq!((option_text(row, "verify"), option_text(row, "verify_pattern")), verified, "{}", row.name);
     }
     for block in ["32k", "512k", "1m"] {
         let of_block =
@@ -110,11 +129,11 @@ fn done_right_all_flush_within_the_time_over_written_blocks_in_the_same_block_si
 }
 
 #[test]
-fn in_quick_mode_the_body_is_as_long_as_the_size_that_is_said() {
+fn in_quick_mode_the_body_has_the_set_size() {
     for row in of("faithful", true).iter().chain(&of("improved", true)) {
         assert_eq!(bytes(row, "size"), 8 << 20, "{}", row.name);
         if at(row, "operation") == "download" {
-            assert_eq!(said(row, "source"), format!("http://127.0.0.1:1/{}", 8 << 20), "{}", row.name);
+            assert_eq!(option_text(row, "source"), format!("http://127.0.0.1:1/{}", 8 << 20), "{}", row.name);
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Where samples run: on the target that a row needs, under the name that it has then; and what a resumed study knows.
 //!
-//! Method: files stand for disks, and who switches them is played. Rows of each transport write a region and a pattern of
-//! their own, so the files say afterwards who wrote to them.
+//! Method: files replace disks, and the transport switch is simulated. Rows of each transport write a region and a
+//! pattern of their own, so the files show afterwards which row wrote to them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use trueio_device::{System, target_facts};
-use trueio_job::Machine;
+use trueio_job::{FactsSource, Machine};
 use trueio_model::{
     DirectFacts, DirectSupport, DiskFacts, DurabilityKind, Fact, JobSpec, Outcome, Plan, StudyRecord, StudyRow,
-    TargetFacts, TargetKind,
+    TargetFacts, TargetIdentity, TargetKind,
 };
 use trueio_run::Observer;
 use trueio_study::{
@@ -56,16 +56,41 @@ fn study() -> Study {
     Study::read("two", "two", DEFINITION, "transport,rate\nbot,100\nuas,300\n").expect("a study")
 }
 
-/// Where the disks are: one that changes its name with its transport, or two that stay.
+/// Where the disks are: one that changes its name with its transport, one that is a new device under its old name after
+/// each switch, or two that stay.
 enum Disks {
     One { folder: PathBuf, on: &'static str },
+    Renewed { folder: PathBuf, on: &'static str },
     Two { folder: PathBuf },
+}
+
+/// Facts of this machine, with the identity of each target, as the program plans with.
+struct WithIdentities;
+
+impl FactsSource for WithIdentities {
+    fn look(&self, path: &str) -> trueio_job::Target {
+        match Path::new(path).exists() {
+            false => trueio_job::Target::Missing,
+            true => target_facts(&System::live(), Path::new(path)).map_or_else(
+                |e| trueio_job::Target::Unreadable(e.to_string()),
+                |f| trueio_job::Target::Present(f.into()),
+            ),
+        }
+    }
+
+    fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
+        trueio_device::target_identity(Path::new(path))
+    }
 }
 
 impl Disks {
     fn path(&self, transport: &str) -> PathBuf {
-        let (Disks::One { folder, .. } | Disks::Two { folder }) = self;
-        folder.join(if transport == "bot" { "sda" } else { "sdb" })
+        match self {
+            Disks::Renewed { folder, .. } => folder.join("sda"),
+            Disks::One { folder, .. } | Disks::Two { folder } => {
+                folder.join(if transport == "bot" { "sda" } else { "sdb" })
+            }
+        }
     }
 
     fn target(&self, transport: &str) -> Target {
@@ -76,21 +101,14 @@ impl Disks {
 
 impl Surroundings for Disks {
     fn plan(&mut self, jobs: &[JobSpec], _: &[String]) -> Result<Plan, Refused> {
-        let look = |path: &str| match Path::new(path).exists() {
-            false => trueio_job::Target::Missing,
-            true => target_facts(&System::live(), Path::new(path)).map_or_else(
-                |e| trueio_job::Target::Unreadable(e.to_string()),
-                |f| trueio_job::Target::Present(f.into()),
-            ),
-        };
-        trueio_job::plan(jobs, &look, &Machine::unknown())
+        trueio_job::plan(jobs, &WithIdentities, &Machine::unknown())
             .map_err(|refusal| Refused(trueio_job::explain_refusal(&refusal)))
     }
 
     fn holds(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
         let wanted = needs["transport"].as_str();
         let is_on = match self {
-            Disks::One { on, .. } => *on == wanted,
+            Disks::One { on, .. } | Disks::Renewed { on, .. } => *on == wanted,
             Disks::Two { .. } => true,
         };
         let conditions = vec![("transport".to_owned(), wanted.to_owned())];
@@ -100,6 +118,15 @@ impl Surroundings for Disks {
     fn bring(&mut self, needs: &BTreeMap<String, String>, _: &Target) -> Result<Brought, String> {
         let wanted = if needs["transport"] == "bot" { "bot" } else { "uas" };
         let to = self.path(wanted);
+        if let Disks::Renewed { on, .. } = self
+            && *on != wanted
+        {
+            // The copy is made before the old file is removed, so that it has another inode.
+            let copy = to.with_file_name("copy");
+            std::fs::copy(&to, &copy).map_err(|error| error.to_string())?;
+            std::fs::rename(copy, &to).map_err(|error| error.to_string())?;
+            *on = wanted;
+        }
         if let Disks::One { on, .. } = self
             && *on != wanted
         {
@@ -165,7 +192,7 @@ fn names(row: &StudyRow) -> Vec<&str> {
     row.files.iter().filter_map(|file| file.path.rsplit('/').next()).collect()
 }
 
-/// Both modes ran whole, and each sample says what was found on its transport.
+/// Asserts that both modes ran completely, and that each sample records what was found on its transport.
 fn assert_whole(record: &StudyRecord, seed: u64) {
     assert_eq!(record.outcome, Outcome::Complete, "seed {seed}");
     for (mode, samples) in record.modes.iter().zip([1, 3]) {
@@ -215,16 +242,32 @@ fn a_disk_that_comes_back_under_another_name_is_followed_from_mode_to_mode() {
     }
 }
 
+/// Goal: a disk whose driver is bound again keeps its name and is a new device to the kernel; its rows are measured.
+/// Method: a switch replaces the file by a copy of itself, so a plan with the old identity is refused before its phase.
 #[test]
-fn what_is_left_is_told_from_the_samples_until_then() {
+fn a_disk_that_is_a_new_device_under_its_old_name_is_measured_after_a_switch() {
+    for seed in 0..6 {
+        let folder = folder(&["sda"]);
+        let mut disks = Disks::Renewed { folder: folder.path().to_owned(), on: "bot" };
+        let order = order(disks.target("bot"), Vec::new(), seed);
+        let (record, _) = conducted(&order, &mut disks, None, Samples::new());
+        assert_whole(&record, seed);
+        let content = std::fs::read(folder.path().join("sda")).expect("content");
+        let (bot, uas) = content.split_at(REGION);
+        assert!(bot.iter().all(|b| *b == 0x11) && uas.iter().all(|b| *b == 0x22), "seed {seed}");
+    }
+}
+
+#[test]
+fn the_time_left_is_estimated_from_the_samples_so_far() {
     let folder = folder(&["sda", "sdb"]);
     let mut disks = Disks::Two { folder: folder.path().to_owned() };
     let order = order(disks.target("bot"), vec![disks.target("uas")], 0);
-    let (_, Watched(told)) = conducted(&order, &mut disks, None, Samples::new());
-    let places: Vec<(usize, usize)> = told.iter().map(|(done, count, _)| (*done, *count)).collect();
-    assert_eq!(places, (0..8).map(|done| (done, 8)).collect::<Vec<_>>());
-    assert_eq!(told[0].2, None, "nothing is known before the first sample");
-    assert!(told[1..].iter().all(|(_, _, left)| left.is_some_and(|ns| ns > 0)), "{told:?}");
+    let (_, Watched(standings)) = conducted(&order, &mut disks, None, Samples::new());
+    let counts: Vec<(usize, usize)> = standings.iter().map(|(done, count, _)| (*done, *count)).collect();
+    assert_eq!(counts, (0..8).map(|done| (done, 8)).collect::<Vec<_>>());
+    assert_eq!(standings[0].2, None, "nothing is known before the first sample");
+    assert!(standings[1..].iter().all(|(_, _, left)| left.is_some_and(|ns| ns > 0)), "{standings:?}");
 }
 
 fn head(target: &str) -> Head {
@@ -276,7 +319,7 @@ fn a_study_goes_on_after_its_disk_got_another_name() {
     }
 }
 
-/// A disk that says that it has no volatile cache.
+/// A disk that declares no volatile cache.
 fn write_through(path: &Path) -> TargetFacts {
     let disk = DiskFacts {
         name: "sda".to_owned(),
@@ -337,7 +380,7 @@ fn what_a_disk_declared_when_a_sample_was_taken_is_known_when_the_study_goes_on(
 }
 
 #[test]
-fn the_newest_journal_that_fits_is_gone_on_with_and_by_one_only() {
+fn the_newest_matching_journal_is_resumed_by_one_run_only() {
     let folder = folder(&[]);
     let path = |name: &str| folder.path().join(name);
     let all = || ["a", "b", "c"].map(path);
@@ -355,12 +398,12 @@ fn the_newest_journal_that_fits_is_gone_on_with_and_by_one_only() {
     let of_another = Head { study: "three".to_owned(), ..head("disk A") };
     assert!(Journal::newest(all(), &of_another).is_err_and(|other| other.is_none()));
 
-    let (going_on, _) = Journal::resume(&path("a"), &head("disk A")).expect("nobody else has it");
+    let (going_on, _) = Journal::resume(&path("a"), &head("disk A")).expect("no other process has it");
     let refused = Journal::resume(&path("a"), &head("disk A")).expect_err("it is in use");
     assert!(matches!(refused, JournalError::InUse { .. }) && refused.to_string().contains("/a`"), "{refused}");
     drop(going_on);
     drop(Journal::resume(&path("a"), &head("disk A")).expect("it is free again"));
-    // Who begins has it, too.
+    // A new journal is locked, too.
     let begun = Journal::create(&path("d"), &head("disk D")).expect("a journal");
     assert!(matches!(Journal::resume(&path("d"), &head("disk D")), Err(JournalError::InUse { .. })));
     drop(begun);

@@ -7,7 +7,7 @@ fn mode(name: &str, is_quick: bool) -> Vec<Row> {
     rows(&embedded("usb-transport").unwrap(), name, is_quick, &Variables::new(), &[]).unwrap()
 }
 
-fn said<'a>(row: &'a Row, option: &str) -> &'a str {
+fn option_text<'a>(row: &'a Row, option: &str) -> &'a str {
     row.job.options.get(option).map_or("", |value| value.text.as_str())
 }
 
@@ -17,7 +17,7 @@ fn at<'a>(row: &'a Row, axis: &str) -> &'a str {
 
 #[test]
 fn the_faithful_mode_runs_the_five_fio_commands_on_bot_and_then_on_uas() {
-    // benchmark.sh: name, rw, bs, iodepth and both batches, numjobs (1 if it is not said).
+    // benchmark.sh: name, rw, bs, iodepth and both batches, numjobs (1 if it is not set).
     let published = [
         ("write_throughput", "write", "1m", "64", "8"),
         ("write_iops", "randwrite", "4k", "256", ""),
@@ -31,9 +31,13 @@ fn the_faithful_mode_runs_the_five_fio_commands_on_bot_and_then_on_uas() {
         for (row, (name, rw, bs, depth, numjobs)) in rows.iter().zip(published) {
             assert_eq!((at(row, "transport"), at(row, "job")), (*transport, name));
             assert_eq!(row.needs.get("transport").map(String::as_str), Some(*transport));
-            assert_eq!((said(row, "rw"), said(row, "bs"), said(row, "numjobs")), (rw, bs, numjobs), "{name}");
+            assert_eq!(
+                (option_text(row, "rw"), option_text(row, "bs"), option_text(row, "numjobs")),
+                (rw, bs, numjobs),
+                "{name}"
+            );
             for option in ["iodepth", "iodepth_batch", "iodepth_batch_complete_max"] {
-                assert_eq!(said(row, option), depth, "{name}: {option}");
+                assert_eq!(option_text(row, option), depth, "{name}: {option}");
             }
             let common = [
                 ("ioengine", "libaio"),
@@ -44,7 +48,7 @@ fn the_faithful_mode_runs_the_five_fio_commands_on_bot_and_then_on_uas() {
                 ("time_based", "true"),
             ];
             for (option, text) in common {
-                assert_eq!(said(row, option), text, "{name}: {option}");
+                assert_eq!(option_text(row, option), text, "{name}: {option}");
             }
         }
     }
@@ -61,8 +65,14 @@ fn the_improved_mode_adds_a_control_at_depth_one_and_enough_samples_for_interval
                 let is_it = |row: &&Row| at(row, "job") == job && at(row, "transport") == transport;
                 rows.iter().find(is_it).unwrap_or_else(|| panic!("no {job} on {transport}"))
             };
-            assert_eq!((said(of("read_depth_1"), "iodepth"), said(of("read_depth_1"), "rw")), ("1", "randread"));
-            assert_eq!((said(of("read_iops"), "iodepth"), said(of("read_iops"), "rw")), ("256", "randread"));
+            assert_eq!(
+                (option_text(of("read_depth_1"), "iodepth"), option_text(of("read_depth_1"), "rw")),
+                ("1", "randread")
+            );
+            assert_eq!(
+                (option_text(of("read_iops"), "iodepth"), option_text(of("read_iops"), "rw")),
+                ("256", "randread")
+            );
         }
     }
 }

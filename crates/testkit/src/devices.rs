@@ -1,12 +1,28 @@
 //! Loop devices and mounts that are removed on drop. *(Linux, as root)*
 //!
-//! A test either asks [`crate::lacks`] first and uses the constructors that panic, or uses those that return the
+//! A test either calls [`crate::lacks`] first and uses the constructors that panic, or uses those that return the
 //! reason and skips with it.
 
 use crate::{folder, hash, tool};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Creates a loop device over a new sparse file, with sectors of a given size.
+///
+/// # Errors
+/// Why there is none.
+pub fn loop_of(size_bytes: u64, sector_bytes: u32) -> Result<Loop, String> {
+    Loop::create(size_bytes, &["--sector-size", &sector_bytes.to_string()])
+}
+
+/// Makes a filesystem on a new loop device, and mounts it.
+///
+/// # Errors
+/// Why there is none.
+pub fn on_loop(kind: &str, size_bytes: u64, sector_bytes: u32, options: &str) -> Result<Mount, String> {
+    Mount::on(kind, loop_of(size_bytes, sector_bytes)?, options)
+}
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path of the tests is UTF-8")
@@ -19,6 +35,7 @@ pub struct Loop {
     pub device: String,
     /// The file or device below it.
     pub backing: PathBuf,
+    is_attached: bool,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -57,7 +74,7 @@ impl Loop {
     /// A device over a file or device that exists.
     ///
     /// # Panics
-    /// If there is none: the test asks [`crate::lacks`] first.
+    /// If there is none: the test calls [`crate::lacks`] first.
     #[track_caller]
     pub fn over(backing: &Path, options: &[&str]) -> Self {
         Self::try_over(backing, options).expect("a loop device")
@@ -69,7 +86,20 @@ impl Loop {
     /// Why there is none.
     pub fn try_over(backing: &Path, options: &[&str]) -> Result<Self, String> {
         let device = tool("losetup", &[&["--find", "--show"], options, &[text(backing)]].concat())?;
-        Ok(Self { device, backing: backing.to_owned(), _folder: None })
+        if !device.starts_with("/dev/loop") {
+            return Err(format!("losetup printed `{device}`, which is not a loop device"));
+        }
+        Ok(Self { device, backing: backing.to_owned(), is_attached: true, _folder: None })
+    }
+
+    /// Detaches the device now. While it is open or mounted, the kernel only marks it, and detaches it at its last close.
+    ///
+    /// # Errors
+    /// What losetup printed.
+    pub fn detach(mut self) -> Result<(), String> {
+        // Not again on drop: the number may belong to another device by then.
+        self.is_attached = false;
+        tool("losetup", &["--detach", &self.device]).map(drop)
     }
 
     /// Its path.
@@ -104,13 +134,19 @@ impl Drop for Loop {
     fn drop(&mut self) {
         // Once only: a busy device is detached at its last close, and by a second attempt the number may belong to
         // another device.
-        if let Err(error) = tool("losetup", &["--detach", &self.device]) {
+        if self.is_attached
+            && let Err(error) = tool("losetup", &["--detach", &self.device])
+        {
             println!("not removed: {error}");
         }
     }
 }
 
-fn make_filesystem(kind: &str, device: &str) -> Result<(), String> {
+/// Makes a filesystem of `kind` (ext4, xfs, btrfs) on a device.
+///
+/// # Errors
+/// What mkfs printed.
+pub fn make_filesystem(kind: &str, device: &str) -> Result<(), String> {
     // What mkfs leaves for later, the kernel writes while a test measures.
     let options: &[&str] = match kind {
         "ext4" => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
@@ -192,11 +228,20 @@ impl Mount {
         tool("mount", &["--bind", text(source), text(path)])?;
         Ok(Self { path: path.to_owned(), _folder: None, below: None })
     }
+
+    /// Mounts it again, read-only.
+    ///
+    /// # Panics
+    /// If mount fails.
+    #[track_caller]
+    pub fn make_read_only(&self) {
+        tool("mount", &["-o", "remount,ro", text(&self.path)]).expect("a remount");
+    }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Busy for a moment: a closed io_uring releases its files later, and a child that another test has forked
+        // Busy for a short time: a closed io_uring releases its files later, and a child that another test has forked
         // holds our open files until it calls exec.
         for _ in 0..100 {
             if tool("umount", &[text(&self.path)]).is_ok() {

@@ -1,7 +1,7 @@
 //! What the tests of all crates share: requirements and skips, folders, loop devices and mounts that
 //! are removed on drop, and the harness that runs the built program.
 //!
-//! A dev-dependency only. It depends on no other crate of the workspace, so the tests of every crate
+//! Only tests and `xtask` depend on it. It depends on no other crate of the workspace, so the tests of every crate
 //! may use it, those of `direct` on other systems too (there without devices and programs).
 
 mod devices;
@@ -13,7 +13,7 @@ mod program;
 mod terminal;
 mod tools;
 
-pub use devices::{Loop, Mount};
+pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};
 pub use folders::{folder, hash, listing};
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]

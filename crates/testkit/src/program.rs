@@ -63,7 +63,10 @@ impl Sandbox {
             .args(arguments)
             .current_dir(self.root())
             .env("XDG_DATA_HOME", self.data.path())
+            .env("XDG_RUNTIME_DIR", self.data.path())
             .env("LC_ALL", "C.UTF-8")
+            // A test suite keeps the processors busy: its honest runs wait for them, and are suspect, not withheld.
+            .env("TRUEIO_ACCEPT", "processor_wait")
             .env_remove("NO_COLOR")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -92,7 +95,7 @@ impl Loop {
     /// A loop device over a new sparse file next to a sandbox.
     ///
     /// # Panics
-    /// If there is none: the test asks [`crate::lacks`] first.
+    /// If there is none: the test calls [`crate::lacks`] first.
     #[track_caller]
     pub fn new(sandbox: &Sandbox, name: &str, bytes: u64) -> Self {
         let backing = sandbox.aside(name);
@@ -101,7 +104,7 @@ impl Loop {
     }
 }
 
-/// Mounts in a sandbox; they panic, so the test asks [`crate::lacks`] first.
+/// Mounts in a sandbox; they panic, so the test calls [`crate::lacks`] first.
 impl Mount {
     /// A tmpfs.
     #[track_caller]

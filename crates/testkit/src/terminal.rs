@@ -14,7 +14,7 @@ use std::process::Command;
 pub fn on_terminal(mut command: Command, columns: u16) -> (String, Option<i32>) {
     let (mut master, mut slave) = (-1, -1);
     let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the two numbers and the size are ours; a name and settings are not asked for.
+    // SAFETY: the two numbers and the size are ours; null pointers skip the name and settings.
     let result = unsafe {
         libc::openpty(&mut master, &mut slave, std::ptr::null_mut(), std::ptr::null_mut(), (&raw const size).cast_mut())
     };

@@ -1,78 +1,79 @@
-//! Does what was planned, step by step, and undoes it when the disk does not come back.
+//! Carries out a plan step by step, and undoes it if the disk does not return.
 //!
-//! Cannot see: whether a disk that is silent will answer later. It is given [`Hands::wait`], usually more
-//! than `usb-storage` waits before it looks (`delay_use`, 1 s) and a disk needs to spin up.
+//! Cannot see: whether a disk that does not respond will do so later. The time limit is [`Hands::wait`],
+//! usually longer than `usb-storage` waits before it probes (`delay_use`, 1 s) and a disk needs to spin up.
 
 use crate::hands::Hands;
 use crate::plan::{Plan, driver_of, in_use};
-use crate::state::{State, Step};
+use crate::state::{Step, SwitchState};
 use std::path::PathBuf;
 use std::time::Duration;
 use trueio_device::usb::{QUIRKS, quirks, usb_disk};
 use trueio_device::{HolderKind, System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
 
-/// Between two looks.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a disk may be open before it counts as used: whatever looks at each new disk (udev) is done by then.
+/// Time for which a disk may be open before it counts as used. Programs that examine each new disk (udev)
+/// close it earlier.
 const OPEN: Duration = Duration::from_secs(5);
-/// Between two looks at who has it open.
+/// Interval between two checks for processes that have the disk open.
 const OPEN_LOOK: Duration = Duration::from_millis(500);
 
-/// How a switch ended.
+/// The outcome of a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The disk is on the other transport, and is the same.
+    /// The disk is on the other transport and is the same disk.
     Switched {
-        /// Its block devices now.
+        /// Its present block devices.
         blocks: Vec<String>,
     },
-    /// It could not be done; nothing was touched.
+    /// The switch was not possible; nothing was touched.
     NotStarted {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It could not be done; the disk is on its old transport again, and is the same.
+    /// The switch failed; the disk is on its previous transport again and is the same disk.
     RolledBack {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Its block devices now.
+        /// Its present block devices.
         blocks: Vec<String>,
     },
-    /// The disk was unplugged meanwhile. The quirk string is as it was.
+    /// The disk was unplugged during the switch. The quirk string is restored.
     Unplugged {
-        /// When, and what it means.
+        /// When it was unplugged, and the consequence.
         reason: String,
     },
-    /// It should be undone, and somebody uses the disk meanwhile: it was left as it is. The state is kept; the next run
-    /// tries again.
+    /// The switch had to be undone, but the disk is in use, so it was left as it is. The state is kept; the
+    /// next run tries again.
     InUse {
-        /// Why it should be undone.
+        /// The reason for undoing it.
         reason: String,
-        /// Who uses it, a sentence each; never empty.
+        /// The users, one sentence each; never empty.
         users: Vec<String>,
-        /// The transport that it is on.
+        /// The present transport.
         on: UsbTransport,
     },
     /// The disk is on neither transport. The state is kept; the next run tries again.
     Lost {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Why it did not come back.
+        /// The reason why it did not return.
         back: String,
     },
 }
 
-/// Does `plan`. `earlier` is what is noted of this interface ([`crate::pending`]). `say` is told each step before it is
-/// taken.
+/// Carries out `plan`. `earlier` is the recorded state of this interface ([`crate::pending`]). Calls `say`
+/// before each step.
 pub fn execute(
     system: &System,
     plan: Plan,
-    earlier: Option<State>,
+    earlier: Option<SwitchState>,
     hands: &mut dyn Hands,
     say: &mut dyn FnMut(&str),
 ) -> Outcome {
-    let mut state = State::new(plan, earlier);
+    let mut state = SwitchState::new(plan, earlier);
     if let Err(reason) = prepare(&mut state, hands, say) {
         hands.release();
         return Outcome::NotStarted { reason };
@@ -87,8 +88,8 @@ pub fn execute(
     }
 }
 
-/// Finishes or undoes a switch that was interrupted: what sysfs shows decides which.
-pub fn resume(system: &System, mut state: State, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) -> Outcome {
+/// Finishes or undoes an interrupted switch, depending on what sysfs shows.
+pub fn resume(system: &System, mut state: SwitchState, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) -> Outcome {
     let plan = state.plan.clone();
     say(&format!(
         "a switch of {} from {} to {} was interrupted at {}",
@@ -103,7 +104,7 @@ pub fn resume(system: &System, mut state: State, hands: &mut dyn Hands, say: &mu
     {
         restore_quirks(system, &plan, hands, say);
         clear(&plan, hands, say);
-        let reason = format!("another disk is in {} now ({other}); it was left alone", plan.device);
+        let reason = format!("another disk is in {} now ({other}); it was not changed", plan.device);
         return Outcome::Unplugged { reason };
     }
     if found.is_some_and(|disk| disk.usb.transport == plan.to) && state.step != Step::Undo {
@@ -118,12 +119,12 @@ pub fn resume(system: &System, mut state: State, hands: &mut dyn Hands, say: &mu
             Err(reason) => roll_back(system, &mut state, reason, hands, say),
         };
     }
-    let reason = format!("it was interrupted at {}", state.step.words());
+    let reason = format!("the switch was interrupted at {}", state.step.words());
     roll_back(system, &mut state, reason, hands, say)
 }
 
-/// Everything that can fail while nothing is touched yet.
-fn prepare(state: &mut State, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+/// Carries out the steps that can fail before anything is touched.
+fn prepare(state: &mut SwitchState, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) -> Result<(), String> {
     let blocks = state.plan.blocks.clone();
     for block in &blocks {
         let name = &block.name;
@@ -133,12 +134,12 @@ fn prepare(state: &mut State, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) 
         let ends = hands.ends(name).map_err(|error| format!("{name} cannot be read: {error}"))?;
         state.ends.push(ends);
     }
-    hands.save(state).map_err(|error| format!("where the switch stands cannot be written down: {error}"))
+    hands.save(state).map_err(|error| format!("the state of the switch cannot be recorded: {error}"))
 }
 
 fn forward(
     system: &System,
-    state: &mut State,
+    state: &mut SwitchState,
     hands: &mut dyn Hands,
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<String>, String> {
@@ -155,51 +156,61 @@ fn forward(
     }
     if plan.from != UsbTransport::None {
         begin(state, Step::Unbind, hands, say);
-        bind(&plan.interface, plan.from, "unbind", hands, say)?;
+        bind(&plan.interface, plan.from, DriverFile::Unbind, hands, say)?;
     }
-    // The old disk's name is free again only when nobody has it open.
+    // The previous disk's name is free again only when no process has it open.
     hands.release();
     begin(state, Step::Bind, hands, say);
-    bind(&plan.interface, plan.to, "bind", hands, say)?;
+    bind(&plan.interface, plan.to, DriverFile::Bind, hands, say)?;
     begin(state, Step::Restore, hands, say);
     restore_quirks(system, &plan, hands, say);
     begin(state, Step::Wait, hands, say);
     returned(system, state, plan.to, hands, &mut Err)
 }
 
-fn begin(state: &mut State, step: Step, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
+fn begin(state: &mut SwitchState, step: Step, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
     state.step = step;
     save(state, hands, say);
 }
 
-/// A state that cannot be written in the middle must not stop the way to its end.
-fn save(state: &State, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
+/// Records the state. A failure in the middle of a switch must not prevent its end.
+fn save(state: &SwitchState, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
     if let Err(error) = hands.save(state) {
-        say(&format!("where the switch stands could not be written down: {error}"));
+        say(&format!("the state of the switch could not be recorded: {error}"));
     }
 }
 
 fn clear(plan: &Plan, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
     if let Err(error) = hands.clear(&plan.interface) {
-        say(&format!("the note of this switch could not be removed: {error}"));
+        say(&format!("the recorded state of this switch could not be removed: {error}"));
     }
 }
 
 fn bind(
     interface: &str,
     transport: UsbTransport,
-    verb: &str,
+    file: DriverFile,
     hands: &mut dyn Hands,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
     let driver = driver_of(transport);
-    let (doing, done) = if verb == "bind" { ("binding", "bound to") } else { ("unbinding", "unbound from") };
+    let (name, doing, done) = match file {
+        DriverFile::Bind => ("bind", "binding", "bound to"),
+        DriverFile::Unbind => ("unbind", "unbinding", "unbound from"),
+    };
     say(&format!("{doing} {interface}: {driver}"));
-    let path = format!("/sys/bus/usb/drivers/{driver}/{verb}");
+    let path = format!("/sys/bus/usb/drivers/{driver}/{name}");
     hands.write(&path, interface).map_err(|error| format!("{interface} could not be {done} {driver}: {error}"))
 }
 
-/// The quirk string in force.
+/// A file of a driver in sysfs to which the name of an interface is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DriverFile {
+    Bind,
+    Unbind,
+}
+
+/// Returns the quirk string in effect.
 fn current_quirks(system: &System) -> Result<String, String> {
     std::fs::read_to_string(system.locate(QUIRKS))
         .map(|text| text.trim_matches(['\0', '\n', ' ']).to_owned())
@@ -212,8 +223,7 @@ fn set_quirks(system: &System, text: &str, hands: &mut dyn Hands) -> Result<(), 
     if found == text { Ok(()) } else { Err(format!("the quirk string is `{found}` after `{text}` was written")) }
 }
 
-/// Puts the quirk string back. If somebody else changed it meanwhile, only this device's entry is
-/// put back.
+/// Restores the quirk string. If another program changed it meanwhile, only this device's entry is restored.
 fn restore_quirks(system: &System, plan: &Plan, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
     let result = current_quirks(system).and_then(|current| {
         if current == plan.quirks_before {
@@ -222,21 +232,21 @@ fn restore_quirks(system: &System, plan: &Plan, hands: &mut dyn Hands, say: &mut
         let wanted = if current == plan.quirks_there || current == plan.quirks_back {
             plan.quirks_before.clone()
         } else {
-            say("somebody else changed the quirk string meanwhile: only this device's entry is put back");
+            say("another program changed the quirk string meanwhile: only this device's entry is restored");
             with_own_entry(plan, &current, &plan.quirks_before)?
         };
         set_quirks(system, &wanted, hands)
     });
     if let Err(error) = result {
-        say(&format!("the quirk string could not be put back to `{}`: {error}", plan.quirks_before));
+        say(&format!("the quirk string could not be restored to `{}`: {error}", plan.quirks_before));
     }
 }
 
-/// `current` with this device's entry as it stands in `reference`.
+/// Returns `current` with this device's entry as in `reference`.
 fn with_own_entry(plan: &Plan, current: &str, reference: &str) -> Result<String, String> {
     let parse = |text: &str| u16::from_str_radix(text, 16).ok();
     let ids = plan.id.split_once(':').and_then(|(v, p)| Some((parse(v)?, parse(p)?)));
-    let Some((vendor, product)) = ids else { return Err(format!("`{}` is no id", plan.id)) };
+    let Some((vendor, product)) = ids else { return Err(format!("`{}` is not an ID", plan.id)) };
     match quirks::entry_letters(reference, vendor, product) {
         None => Ok(quirks::without_entry(current, vendor, product)),
         Some(letters) => quirks::with_entry(current, vendor, product, &format!("{}:{letters}", plan.id))
@@ -244,7 +254,7 @@ fn with_own_entry(plan: &Plan, current: &str, reference: &str) -> Result<String,
     }
 }
 
-/// Serial number and numbers are the same; else what is found.
+/// Returns `Ok` if serial number and IDs are the same; the error describes the disk that was found.
 fn is_same_device(plan: &Plan, disk: &UsbDisk) -> Result<(), String> {
     let id = disk.usb.id.value.clone().unwrap_or_default();
     if id == plan.id && disk.usb.serial.value == plan.serial {
@@ -253,11 +263,11 @@ fn is_same_device(plan: &Plan, disk: &UsbDisk) -> Result<(), String> {
     Err(format!("{id} serial {}", disk.usb.serial.value.as_deref().unwrap_or("none")))
 }
 
-/// Waits until the disk is back on `transport`, and compares it with what it was. `differs` is told of other bytes at its
-/// ends.
+/// Waits until the disk is back on `transport`, and compares it with the recorded facts. Calls `differs` if
+/// the bytes at its ends differ.
 fn returned(
     system: &System,
-    state: &State,
+    state: &SwitchState,
     transport: UsbTransport,
     hands: &mut dyn Hands,
     differs: &mut dyn FnMut(String) -> Result<(), String>,
@@ -284,12 +294,12 @@ fn returned(
         }
         hands.pause(LOOK);
     }
-    Err(format!("the disk did not come back: {last}"))
+    Err(format!("the disk did not return: {last}"))
 }
 
-/// The same sizes and the same bytes at both ends, unit by unit.
+/// Compares sizes and the bytes at both ends, unit by unit.
 fn compared(
-    state: &State,
+    state: &SwitchState,
     disk: &UsbDisk,
     hands: &mut dyn Hands,
     differs: &mut dyn FnMut(String) -> Result<(), String>,
@@ -297,14 +307,17 @@ fn compared(
     let unit = |address: &str| address.rsplit(':').next().unwrap_or_default().to_owned();
     for (block, ends) in state.plan.blocks.iter().zip(&state.ends) {
         let Some(now) = disk.blocks.iter().find(|now| unit(&now.address) == block.unit) else {
-            return Err(format!("the logical unit {} ({}) did not come back", block.unit, block.name));
+            return Err(format!("the logical unit {} ({}) did not return", block.unit, block.name));
         };
         if now.size_bytes.value != block.size_bytes {
-            return Err(format!("{} has {:?} bytes, and had {:?}", now.name, now.size_bytes.value, block.size_bytes));
+            return Err(format!(
+                "{} has {:?} bytes, but had {:?} before",
+                now.name, now.size_bytes.value, block.size_bytes
+            ));
         }
         let found = hands.ends(&now.name).map_err(|error| format!("{} cannot be read: {error}", now.name))?;
         if found != *ends {
-            differs(format!("{} reads differently at its ends than {} did before", now.name, block.name))?;
+            differs(format!("the first or last bytes of {} differ from those of {} before", now.name, block.name))?;
         }
     }
     Ok(disk.blocks.iter().map(|block| block.name.clone()).collect())
@@ -312,7 +325,7 @@ fn compared(
 
 fn roll_back(
     system: &System,
-    state: &mut State,
+    state: &mut SwitchState,
     reason: String,
     hands: &mut dyn Hands,
     say: &mut dyn FnMut(&str),
@@ -324,7 +337,7 @@ fn roll_back(
         let when = state.step.words();
         clear(&plan, hands, say);
         let reason = format!(
-            "{} was unplugged at {when}; plugged in again it runs on what the kernel's rules choose ({reason})",
+            "{} was unplugged at {when}; when it is plugged in again, the kernel's rules choose its transport ({reason})",
             plan.device
         );
         return Outcome::Unplugged { reason };
@@ -349,7 +362,7 @@ fn roll_back(
     let result = result.and_then(|()| match plan.from {
         UsbTransport::None => Ok(Vec::new()),
         from => returned(system, state, from, hands, &mut |difference| {
-            // It is where it was, whoever wrote to it meanwhile.
+            // The disk is on its previous transport, so other writes to it do not matter.
             say(&difference);
             Ok(())
         }),
@@ -372,21 +385,21 @@ fn roll_back(
     }
 }
 
-/// The disk is where it was, with all of its units.
+/// Returns true if the disk is on its previous driver, with all of its units.
 fn is_undone(plan: &Plan, disk: &UsbDisk) -> bool {
     disk.usb.transport == plan.from && disk.blocks.len() >= plan.blocks.len()
 }
 
-/// Claims what is there of the disk, so that it may be taken away and nobody mounts it meanwhile. It was given free when
-/// it went to the other driver, and who found it since may use it: a desktop that mounts what it finds, or its owner after
-/// a run that was killed.
+/// Claims the disk's present block devices, so that they can be removed and cannot be mounted meanwhile. The
+/// disk was released when it was bound to the other driver, so another program may use it since: a desktop
+/// that mounts each new disk, or its owner after a run that was killed.
 ///
-/// A disk that cannot be opened, for another reason than that somebody has claimed it, is not in use.
+/// A disk that cannot be opened for another reason than a claim is not in use.
 ///
-/// Gives the disk as it was claimed; `None`: it is gone.
+/// Returns the claimed disk; `None` if it is gone.
 ///
 /// # Errors
-/// Who uses it; nothing is claimed then.
+/// The users; nothing is claimed then.
 fn hold(
     system: &System,
     plan: &Plan,
@@ -404,8 +417,8 @@ fn hold(
                     is_lasting |= holders.found.iter().any(|holder| holder.kind != HolderKind::Claimed);
                     in_use(&mut users, name, &holders, &who_has_open(system, name));
                 }
-                // It may be going just now: the next look tells.
-                Err(error) => users.push(format!("who uses {name} cannot be asked: {error}")),
+                // It may be disappearing: the next check shows it.
+                Err(error) => users.push(format!("the users of {name} cannot be determined: {error}")),
             }
         }
         if users.is_empty() {
@@ -413,7 +426,7 @@ fn hold(
                 match hands.claim(name) {
                     Ok(()) => {}
                     Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
-                        users.push(format!("somebody claimed {name} just now (O_EXCL)"));
+                        users.push(format!("another program claimed {name} just now (O_EXCL)"));
                     }
                     Err(error) => say(&format!("{name} could not be claimed: {error}")),
                 }
@@ -431,10 +444,10 @@ fn hold(
     }
 }
 
-/// Gives the interface back to the driver that it had. What is there of the disk is claimed.
+/// Binds the interface to its previous driver again. The disk's present block devices are claimed.
 fn undo(
     system: &System,
-    state: &State,
+    state: &SwitchState,
     disk: &UsbDisk,
     hands: &mut dyn Hands,
     say: &mut dyn FnMut(&str),
@@ -448,23 +461,23 @@ fn undo(
         set_quirks(system, &wanted, hands)?;
     }
     for block in &disk.blocks {
-        // So that what is in its cache is flushed; a disk that does not answer is taken away anyhow.
+        // Removing it flushes its cache. A disk that does not respond is removed as well.
         if let Err(error) = hands.write(&format!("/sys/block/{}/device/delete", block.name), "1") {
             say(&format!("{} could not be removed: {error}", block.name));
         }
     }
     if matches!(found, UsbTransport::Uas | UsbTransport::Bot) {
-        bind(&plan.interface, found, "unbind", hands, say)?;
+        bind(&plan.interface, found, DriverFile::Unbind, hands, say)?;
     }
-    // The old disk's name is free again only when nobody has it open.
+    // The previous disk's name is free again only when no process has it open.
     hands.release();
     if plan.from == UsbTransport::None {
         return Ok(());
     }
-    bind(&plan.interface, plan.from, "bind", hands, say).or_else(|error| {
+    bind(&plan.interface, plan.from, DriverFile::Bind, hands, say).or_else(|error| {
         say(&format!("{error}; letting the kernel choose"));
         hands
             .write("/sys/bus/usb/drivers_probe", &plan.interface)
-            .map_err(|other| format!("{error}; and the kernel was not asked to choose: {other}"))
+            .map_err(|other| format!("{error}; and the kernel could not be made to choose: {other}"))
     })
 }

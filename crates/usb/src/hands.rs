@@ -1,8 +1,9 @@
-//! What only a running machine can do: writing to sysfs, claiming and reading a disk, waiting.
+//! The operations of a switch that need a running machine: writing to sysfs, claiming and reading a disk,
+//! waiting.
 //!
-//! Cannot see: what a write to sysfs led to; the caller looks.
+//! Cannot see: the effect of a write to sysfs; the caller reads sysfs again.
 
-use crate::state::State;
+use crate::state::SwitchState;
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,42 +16,42 @@ use trueio_device::System;
 
 /// Bytes that are read at each end of a disk.
 const END_BYTES: u64 = 64 << 10;
-/// How long a disk may take to give both its ends.
+/// Time limit for reading both ends of a disk.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a disk may take to come back unless it is said.
+/// Default time limit for a disk to return.
 pub const WAIT: Duration = Duration::from_secs(30);
 
-/// The hands of a switch.
+/// The operations of a switch on a machine.
 pub trait Hands {
     /// Writes a file of sysfs with one call.
     ///
     /// # Errors
-    /// What the kernel says: ENXIO and ENODEV if a driver does not want the interface.
+    /// The kernel's error: ENXIO and ENODEV if a driver does not accept the interface.
     fn write(&mut self, path: &str, text: &str) -> io::Result<()>;
 
-    /// Opens a disk (`sda`) with `O_EXCL`, which keeps others from mounting it, and keeps it open.
+    /// Opens a disk (`sda`) with `O_EXCL`, which prevents mounting, and keeps it open.
     ///
     /// # Errors
-    /// EBUSY: somebody else has claimed it.
+    /// EBUSY: another program has claimed it.
     fn claim(&mut self, block: &str) -> io::Result<()>;
 
     /// Flushes the cache of a claimed disk.
     ///
     /// # Errors
-    /// The disk refused, or is gone.
+    /// The disk refused the flush, or is gone.
     fn flush(&mut self, block: &str) -> io::Result<()>;
 
-    /// What stands at both ends of a disk, as one number.
+    /// Returns a checksum of both ends of a disk.
     ///
     /// # Errors
-    /// It cannot be read, or not in time.
+    /// The disk cannot be read, or not within the time limit.
     fn ends(&mut self, block: &str) -> io::Result<u64>;
 
-    /// Closes the disks that are claimed.
+    /// Closes the claimed disks.
     fn release(&mut self);
 
-    /// How long a disk may take to come back on a transport.
+    /// Time limit for a disk to return on a transport.
     fn wait(&self) -> Duration {
         WAIT
     }
@@ -58,20 +59,20 @@ pub trait Hands {
     /// Waits.
     fn pause(&mut self, time: Duration);
 
-    /// Writes down where the switch stands.
+    /// Records the state of the switch.
     ///
     /// # Errors
     /// The file cannot be written.
-    fn save(&mut self, state: &State) -> io::Result<()>;
+    fn save(&mut self, state: &SwitchState) -> io::Result<()>;
 
-    /// Forgets the switch of an interface.
+    /// Removes the recorded state of an interface.
     ///
     /// # Errors
     /// The file cannot be removed.
     fn clear(&mut self, interface: &str) -> io::Result<()>;
 }
 
-/// The hands on this machine.
+/// The implementation on this machine.
 #[derive(Debug)]
 pub struct LiveHands {
     claimed: BTreeMap<String, File>,
@@ -80,7 +81,7 @@ pub struct LiveHands {
 }
 
 impl LiveHands {
-    /// With states kept in `states`; a disk is given so long to come back.
+    /// Keeps states in `states`; `wait` is the time limit for a disk to return.
     pub fn new(states: PathBuf, wait: Duration) -> Self {
         Self { claimed: BTreeMap::new(), states, wait }
     }
@@ -93,7 +94,7 @@ impl Hands for LiveHands {
 
     fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
         let mut file = std::fs::OpenOptions::new().write(true).open(System::live().locate(path))?;
-        // A write of no bytes reaches nobody; the kernel takes a line's end for nothing.
+        // A write of no bytes has no effect in the kernel; it ignores a newline.
         let bytes = if text.is_empty() { b"\n" } else { text.as_bytes() };
         let written = file.write(bytes)?;
         if written == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
@@ -119,14 +120,14 @@ impl Hands for LiveHands {
             None => open(block, OFlags::empty())?,
         };
         let (sender, receiver) = mpsc::channel();
-        // A disk that hangs keeps its reader in the kernel; nobody waits for the thread.
+        // A disk that hangs blocks its reader in the kernel, so the thread is not joined.
         std::thread::spawn(move || {
             let _ = sender.send(read_ends(&file));
         });
         receiver.recv_timeout(READ_TIMEOUT).unwrap_or_else(|_| {
             Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("{block} did not answer a read within {} s", READ_TIMEOUT.as_secs()),
+                format!("{block} did not complete a read within {} s", READ_TIMEOUT.as_secs()),
             ))
         })
     }
@@ -139,17 +140,17 @@ impl Hands for LiveHands {
         std::thread::sleep(time);
     }
 
-    fn save(&mut self, state: &State) -> io::Result<()> {
+    fn save(&mut self, state: &SwitchState) -> io::Result<()> {
         state.save(&self.states)
     }
 
     fn clear(&mut self, interface: &str) -> io::Result<()> {
-        State::clear(&self.states, interface)
+        SwitchState::clear(&self.states, interface)
     }
 }
 
-/// Opens the device node of a disk for reading, and holds it against sysfs: a node that stayed from
-/// another disk must not be taken for it.
+/// Opens the device node of a disk for reading and compares its number with sysfs: a stale node of another
+/// disk must not be used.
 fn open(block: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(format!("/dev/{block}"), flags, Mode::empty())?);
@@ -159,7 +160,10 @@ fn open(block: &str, flags: OFlags) -> io::Result<File> {
     if expected.trim() == number {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::NotFound, format!("/dev/{block} is {number}, and {block} is {expected}")))
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("/dev/{block} has device number {number}, but {block} is {expected}"),
+        ))
     }
 }
 
@@ -175,7 +179,7 @@ fn read_ends(file: &File) -> io::Result<u64> {
     Ok(fnv(hash, &size.to_le_bytes()))
 }
 
-/// FNV-1a: it stands in a file that another build may read, so it must not change.
+/// FNV-1a. The state file holds the value, and another build may read it, so it must not change.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,75 +1,75 @@
-//! Keeps a quirk over a restart: one line in a file of our own below `/etc/modprobe.d`.
+//! Keeps a quirk across restarts: one line in a separate file below `/etc/modprobe.d`.
 //!
-//! `modprobe` takes the last `options` line of a parameter and forgets the others, so all entries
-//! stand in one line, and a line in another file, or a word of the kernel's command line, is a reason to refuse: one of
-//! the two would be lost. What is to be done is asked before the disk is touched, so that a refusal finds it as it was. The initramfs has a copy of these files; rebuilding it is left to the user, who knows his
-//! distribution.
+//! `modprobe` uses the last `options` line of a parameter and ignores the others, so one line holds all
+//! entries. A line in another file, or a word of the kernel's command line, is a reason to refuse, because
+//! one of the two would be lost. The change is planned before the disk is touched, so a refusal leaves the
+//! disk as it was. The initramfs has a copy of these files; the user must rebuild it, because the command
+//! differs between distributions.
 //!
-//! Cannot see: whether `usb-storage` is loaded by the initramfs or later; the boot loader.
+//! Cannot see: whether the initramfs or the running system loads `usb-storage`; the boot loader.
 //!
-//! Source: modprobe.d(5); Linux `Documentation/admin-guide/kernel-parameters.txt`,
-//! `usb-storage.quirks`.
+//! Source: modprobe.d(5); Linux `Documentation/admin-guide/kernel-parameters.txt`, `usb-storage.quirks`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use trueio_device::System;
 use trueio_device::usb::{PERSIST_FILE, quirks};
 
-/// What our file opens with.
-const HEAD: &str = "# Written by `trueio usb switch --persist`; `--unpersist` takes an entry out again.\n";
+/// The first line of the file.
+const HEAD: &str = "# Written by `trueio usb switch --persist`; `--unpersist` removes an entry.\n";
 
-/// What is done to the file.
+/// A change of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Persisted {
-    /// It holds this line now.
+    /// The file now holds this line.
     Written {
         /// The line.
         line: String,
     },
-    /// It held nothing else, and was removed.
+    /// The file held nothing else and was removed.
     Removed,
-    /// It was as wanted before.
+    /// The file needed no change.
     Unchanged,
 }
 
-/// Why a quirk is not kept.
+/// The reason why a quirk cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum PersistError {
     /// Another file, or the kernel's command line, sets the same parameter.
-    #[error("`{path}` sets the quirks of usb-storage, too (`{line}`): modprobe would take only one of the two")]
+    #[error("`{path}` sets the quirks of usb-storage, too (`{line}`): modprobe uses only one of the two lines")]
     Other {
-        /// Which file.
+        /// Path of the file.
         path: String,
         /// Its line, or the word of the command line.
         line: String,
     },
-    /// The driver is part of the kernel, and modprobe is never asked.
+    /// The driver is built into the kernel, so modprobe does not set its parameters.
     #[error(
         "usb-storage is part of this kernel: put `usb-storage.quirks={quirks}` on the kernel's command line instead"
     )]
     BuiltIn {
-        /// What the parameter should be.
+        /// The required value of the parameter.
         quirks: String,
     },
-    /// The string is longer than the kernel takes.
+    /// The string is longer than the kernel accepts.
     #[error(transparent)]
     TooLong(#[from] quirks::TooLong),
     /// The file could not be written.
     #[error("`{}` cannot be written", path.display())]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// What is to be done to the file so that a device has `entry` (`VID:PID:flags`), or none, after a restart. It is asked
-/// before the disk is touched, and done by [`persist`].
+/// Plans the change of the file that gives a device `entry` (`VID:PID:flags`), or none, after a restart. Call
+/// it before the disk is touched; [`persist`] makes the change.
 ///
 /// # Errors
-/// [`PersistError`]: it cannot be done, or would not count.
+/// [`PersistError`]: the change is impossible or would have no effect.
 pub fn plan_persist(
     system: &System,
     vendor: u16,
@@ -78,7 +78,7 @@ pub fn plan_persist(
 ) -> Result<Persisted, PersistError> {
     let before = ours(system);
     let Some(entry) = entry else {
-        // What another line says of this device would count.
+        // Another line that names this device takes effect.
         return match others(system).into_iter().find(|(_, line)| {
             let quirks = quirks_of(line).unwrap_or_default();
             quirks::entry_letters(quirks, vendor, product).is_some()
@@ -100,7 +100,7 @@ pub fn plan_persist(
     Ok(Persisted::Written { line: line(&quirks) })
 }
 
-/// What is to be done to the file so that it has no entry of a device.
+/// Plans the change of the file that removes a device's entry.
 pub fn plan_unpersist(system: &System, vendor: u16, product: u16) -> Persisted {
     let Some(before) = ours(system) else { return Persisted::Unchanged };
     let quirks = quirks::without_entry(&before, vendor, product);
@@ -113,7 +113,7 @@ pub fn plan_unpersist(system: &System, vendor: u16, product: u16) -> Persisted {
     }
 }
 
-/// Does what was planned.
+/// Makes the planned change.
 ///
 /// # Errors
 /// [`PersistError::Io`].
@@ -143,7 +143,8 @@ fn ours(system: &System) -> Option<String> {
     text.lines().find_map(quirks_of).map(str::to_owned)
 }
 
-/// Who else sets the parameter: path and line. modprobe takes the words of the kernel's command line, too (modprobe(8)).
+/// Returns every other line that sets the parameter: path and line number. modprobe also uses the words of the
+/// kernel's command line (modprobe(8)).
 fn others(system: &System) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for folder in ["/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"] {
@@ -171,13 +172,13 @@ fn line(quirks: &str) -> String {
     format!("options usb-storage quirks={quirks}")
 }
 
-/// Whole or not at all.
+/// Writes the file completely or not at all.
 fn write(path: &Path, line: &str) -> io::Result<()> {
-    let beside = path.with_extension("conf.new");
+    let temporary = path.with_extension("conf.new");
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(&beside, format!("{HEAD}{line}\n"))?;
-    std::fs::File::open(&beside)?.sync_all()?;
-    std::fs::rename(&beside, path)
+    std::fs::write(&temporary, format!("{HEAD}{line}\n"))?;
+    std::fs::File::open(&temporary)?.sync_all()?;
+    std::fs::rename(&temporary, path)
 }

@@ -1,13 +1,13 @@
-//! What a switch would do, or why it is not done: a pure function of facts.
+//! Plans a switch, or returns the reasons why it is refused: a pure function of facts.
 //!
-//! Cannot see: whether the disk works on the other transport; that is tried, and undone.
+//! Cannot see: whether the disk works on the other transport. The switch tries it, and undoes it if it fails.
 
 use serde::{Deserialize, Serialize};
 use trueio_device::usb::{Decision, quirks};
 use trueio_device::{HolderKind, Holders, Openers};
-use trueio_model::{UsbAnswer, UsbDisk, UsbTransport};
+use trueio_model::{UsbAnswer, UsbDisk, UsbRuleName as Rule, UsbTransport};
 
-/// The driver of a transport.
+/// Returns the driver of a transport.
 pub(crate) fn driver_of(transport: UsbTransport) -> &'static str {
     match transport {
         UsbTransport::Uas => "uas",
@@ -15,7 +15,7 @@ pub(crate) fn driver_of(transport: UsbTransport) -> &'static str {
     }
 }
 
-/// A block device that goes and must come back.
+/// A block device that is removed and must return.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanBlock {
     /// Its kernel name before the switch; it may get another.
@@ -26,7 +26,7 @@ pub struct PlanBlock {
     pub size_bytes: Option<u64>,
 }
 
-/// A switch that may be done.
+/// A switch that is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The device (`2-1`).
@@ -37,33 +37,33 @@ pub struct Plan {
     pub id: String,
     /// The device's serial number, if it has one.
     pub serial: Option<String>,
-    /// The transport it is on.
+    /// The present transport.
     pub from: UsbTransport,
-    /// The transport it shall be on.
+    /// The requested transport.
     pub to: UsbTransport,
     /// Its block devices.
     pub blocks: Vec<PlanBlock>,
-    /// The quirk string as it was, and as it will be again.
+    /// The quirk string before and after the switch.
     pub quirks_before: String,
     /// The quirk string while the other driver is bound.
     pub quirks_there: String,
-    /// The quirk string while the old driver is bound again, should that be needed.
+    /// The quirk string while the previous driver is bound again, if the switch is undone.
     pub quirks_back: String,
-    /// The entry that is set meanwhile; `None` if the kernel chooses the other driver by itself.
+    /// The entry that is set during the switch; `None` if the kernel chooses the other driver without one.
     pub entry: Option<String>,
-    /// What the user should know before.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl Plan {
-    /// What will be done, one sentence a step.
+    /// Returns the steps, one sentence each.
     pub fn steps(&self) -> Vec<String> {
         let names: Vec<&str> = self.blocks.iter().map(|block| block.name.as_str()).collect();
         let names = names.join(", ");
         let mut steps = Vec::new();
         if !self.blocks.is_empty() {
             steps.push(format!(
-                "claim {names} (O_EXCL), so that nobody can mount it meanwhile, and read both ends of it"
+                "claim {names} (O_EXCL), so that it cannot be mounted meanwhile, and read both its ends"
             ));
             steps.push(format!("flush the cache of {names}"));
         }
@@ -79,10 +79,10 @@ impl Plan {
         }
         steps.push(format!("bind {} to {}", self.interface, driver_of(self.to)));
         if self.quirks_there != self.quirks_before {
-            steps.push("put the quirk string back as it was".to_owned());
+            steps.push("restore the quirk string".to_owned());
         }
         steps.push(
-            "wait for the disk, compare its serial number, size and both ends; if it does not come back, bind the old \
+            "wait for the disk, compare its serial number, size and both ends; if it does not return, bind the previous \
              driver again"
                 .to_owned(),
         );
@@ -90,12 +90,12 @@ impl Plan {
     }
 }
 
-/// Why a switch is not done, and what to do.
+/// The reasons why a switch is refused, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Each reason in a sentence; never empty.
     pub reasons: Vec<String>,
-    /// What to do.
+    /// The remedy.
     pub hint: Option<String>,
 }
 
@@ -107,39 +107,39 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Who uses each of a disk's block devices, in their order.
+/// The holders and openers of each of a disk's block devices, in the same order.
 pub(crate) type Uses = [(Holders, Openers)];
 
 /// Plans the switch of `disk` to `to`.
 ///
 /// # Errors
-/// [`Refusal`] with every reason found, so that they can be dealt with together.
+/// [`Refusal`] with every reason, so that the user can resolve them together.
 pub fn plan(disk: &UsbDisk, to: UsbTransport, decision: &Decision, uses: &Uses) -> Result<Plan, Refusal> {
     let mut reasons = Vec::new();
     let mut hint = None;
     let usb = &disk.usb;
     if usb.transport == to {
-        return Err(Refusal { reasons: vec![format!("{} is on {to} already", usb.interface)], hint: None });
+        return Err(Refusal { reasons: vec![format!("{} is already on {to}", usb.interface)], hint: None });
     }
     if usb.transport == UsbTransport::Other {
         let driver = usb.driver.value.as_deref().unwrap_or("another driver");
-        reasons.push(format!("{} is driven by {driver}, which is not ours to take away", usb.interface));
+        reasons.push(format!("{} is bound to {driver}, which this command does not unbind", usb.interface));
     }
     offered(&mut reasons, disk, to);
     rules_allow(&mut reasons, &mut hint, decision, to);
     drivers_there(&mut reasons, &mut hint, disk, decision, to);
     for (block, (holders, openers)) in disk.blocks.iter().zip(uses) {
         in_use(&mut reasons, &block.name, holders, openers);
-        if let Some(state) = block.state.value.as_deref().filter(|state| *state != "running") {
+        if let Some(state) = block.abnormal_state() {
             reasons.push(format!("{} is {state}: its cache cannot be flushed", block.name));
-            hint.get_or_insert_with(|| "plug the disk in again first".to_owned());
+            hint.get_or_insert_with(|| "unplug the disk and plug it in again first".to_owned());
         }
     }
     if hint.is_none() && !reasons.is_empty() && uses.iter().any(|(h, o)| !h.found.is_empty() || !o.found.is_empty()) {
-        hint = Some("unmount it, or end what uses it, and try again".to_owned());
+        hint = Some("unmount it, or end the program that uses it, and try again".to_owned());
     }
     if usb.id.value.as_deref() == Some("f400:f400") {
-        reasons.push("f400:f400 is the stick that a Synology starts from".to_owned());
+        reasons.push("f400:f400 is the boot stick of a Synology NAS".to_owned());
     }
     match strings(disk, to, decision) {
         Ok((there, back, entry)) if reasons.is_empty() => {
@@ -170,16 +170,14 @@ fn complete(disk: &UsbDisk, to: UsbTransport, decision: &Decision, strings: Stri
     let flags = if to == UsbTransport::Uas { &decision.uas_flags } else { &decision.storage_flags };
     if strings.entry.is_some() && flags.built_in.value.is_none() {
         warnings.push(format!(
-            "the entry may take away flags that the kernel sets for this device: the table could not be read ({})",
+            "the entry may remove flags that the kernel sets for this device, because its table could not be read ({})",
             flags.built_in.source
         ));
     }
-    let barred = ["built_in_table", "asmedia", "hiksemi"];
-    let forbids =
-        |name: &&str| decision.rules.iter().any(|rule| rule.name == **name && rule.answer == UsbAnswer::Forbids);
-    if to == UsbTransport::Uas && barred.iter().any(forbids) {
+    if to == UsbTransport::Uas && decision.forbids(&[Rule::BuiltInTable, Rule::Asmedia, Rule::Hiksemi]) {
         warnings.push(
-            "the kernel bars this device from UAS because such devices lost data or hung; have a backup".to_owned(),
+            "the kernel disables UAS for this device because such devices lost data or hung; make a backup first"
+                .to_owned(),
         );
     }
     let unit = |address: &str| address.rsplit(':').next().unwrap_or_default().to_owned();
@@ -212,30 +210,32 @@ fn offered(reasons: &mut Vec<String>, disk: &UsbDisk, to: UsbTransport) {
     match is_offered {
         Some(true) => {}
         Some(false) => reasons.push(format!("the device does not offer {to}")),
-        None => reasons.push(format!("what the device offers is not known: {}", disk.usb.offers.source)),
+        None => reasons.push(format!("it is unknown what the device offers: {}", disk.usb.offers.source)),
     }
 }
 
-/// Rules that no quirk can change.
+/// The rules that no quirk can change.
+const NOT_BY_FLAG: [Rule; 4] = [Rule::KernelWithoutUas, Rule::Synology, Rule::ScatterGather, Rule::Streams];
+
+/// Refuses a switch that a rule forbids and no quirk can enable.
 fn rules_allow(reasons: &mut Vec<String>, hint: &mut Option<String>, decision: &Decision, to: UsbTransport) {
-    let forbidden = |names: &[&str]| {
-        let rule =
-            decision.rules.iter().find(|rule| rule.answer == UsbAnswer::Forbids && names.contains(&rule.name.as_str()));
+    let forbidden = |names: &[Rule]| {
+        let rule = decision.rules.iter().find(|rule| rule.answer == UsbAnswer::Forbids && names.contains(&rule.name));
         rule.map(|rule| rule.fact.clone())
     };
-    if let Some(fact) = forbidden(&["authorized"]) {
+    if let Some(fact) = forbidden(&[Rule::Authorized]) {
         reasons.push(fact);
     }
     if to != UsbTransport::Uas {
         return;
     }
-    if let Some(fact) = forbidden(&["kernel_without_uas", "synology", "scatter_gather", "streams"]) {
+    if let Some(fact) = forbidden(&NOT_BY_FLAG) {
         reasons.push(format!("no quirk helps: {fact}"));
-        hint.get_or_insert_with(|| "`trueio usb explain` says what would".to_owned());
+        hint.get_or_insert_with(|| "`trueio usb explain` lists possible changes".to_owned());
     }
 }
 
-/// Both drivers: the one to go to, and the one to come back to.
+/// Checks both drivers: the requested one, and the present one for undoing.
 fn drivers_there(
     reasons: &mut Vec<String>,
     hint: &mut Option<String>,
@@ -250,19 +250,19 @@ fn drivers_there(
     };
     if !there(to) {
         let driver = driver_of(to);
-        reasons.push(format!("the driver {driver} is not in the kernel"));
+        reasons.push(format!("the driver {driver} is not loaded"));
         hint.get_or_insert_with(|| format!("`modprobe {driver}` loads it, if it is installed"));
     }
     if !there(disk.usb.transport) {
         let driver = driver_of(disk.usb.transport);
-        reasons.push(format!("there is no way back: the driver {driver} is not in the kernel"));
+        reasons.push(format!("the switch could not be undone: the driver {driver} is not loaded"));
     }
     if decision.quirks.value.is_none() {
-        reasons.push(format!("there is no way to tell the kernel what to choose: {}", decision.quirks.source));
+        reasons.push(format!("the kernel's choice of driver cannot be changed: {}", decision.quirks.source));
     }
 }
 
-/// Who uses a block device, a sentence each.
+/// Returns the users of a block device, one sentence each.
 pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, openers: &Openers) {
     let mut is_claimed = false;
     let mut is_named = false;
@@ -275,7 +275,7 @@ pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, o
             }
             HolderKind::Member { of } => reasons.push(format!("{device} is part of the mounted {of}")),
             HolderKind::Swap => reasons.push(format!("{device} is swap")),
-            HolderKind::Stacked { by } => reasons.push(format!("{by} stands on {device}")),
+            HolderKind::Stacked { by } => reasons.push(format!("{by} is stacked on {device}")),
             HolderKind::Claimed => is_claimed = true,
         }
     }
@@ -284,14 +284,14 @@ pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, o
         reasons.push(format!("{} is open in process {} ({})", opener.device, opener.process, opener.name));
     }
     if is_claimed && !is_named {
-        reasons.push(format!("somebody holds {name} for himself alone (O_EXCL), and it is not seen who"));
+        reasons.push(format!("another program has claimed {name} (O_EXCL), and it cannot be identified"));
     }
 }
 
-/// The entry that keeps a disk on a transport over a restart; `None` if the kernel chooses it by
-/// itself, so that no entry must stand.
+/// Returns the entry that keeps a disk on a transport across restarts; `None` if the kernel chooses it
+/// without one.
 ///
-/// Asked of the rules without the user's entry: what is kept must not rest on what it replaces.
+/// Evaluates the rules without the user's entry, because the kept entry replaces it.
 pub fn entry_to_keep(disk: &UsbDisk, to: UsbTransport, decision: &Decision) -> Option<String> {
     let (vendor, product) = ids(disk)?;
     let built_in = |flags: &trueio_device::usb::FlagsInForce| flags.built_in.value.unwrap_or(0) | flags.thumb;
@@ -308,11 +308,11 @@ fn ids(disk: &UsbDisk) -> Option<(u16, u16)> {
     Some((u16::from_str_radix(vendor, 16).ok()?, u16::from_str_radix(product, 16).ok()?))
 }
 
-/// The quirk strings there and back, and the entry that is set meanwhile.
+/// Returns both quirk strings and the entry that is set during the switch.
 fn strings(disk: &UsbDisk, to: UsbTransport, decision: &Decision) -> Result<(String, String, Option<String>), String> {
     let before = decision.quirks.value.clone().unwrap_or_default();
     let Some((vendor, product)) = ids(disk) else {
-        return Err(format!("vendor and product are not known: {}", disk.usb.id.source));
+        return Err(format!("vendor and product are unknown: {}", disk.usb.id.source));
     };
     let with = |entry: &str| quirks::with_entry(&before, vendor, product, entry).map_err(|error| error.to_string());
     let entry = entry_for(to, decision, vendor, product);
@@ -321,28 +321,25 @@ fn strings(disk: &UsbDisk, to: UsbTransport, decision: &Decision) -> Result<(Str
         UsbTransport::Uas | UsbTransport::Bot => entry_for(disk.usb.transport, decision, vendor, product)
             .as_deref()
             .map_or_else(|| Ok(before.clone()), with)
-            .map_err(|error| format!("there is no way back: {error}"))?,
+            .map_err(|error| format!("the switch could not be undone: {error}"))?,
         _ => before,
     };
     Ok((there, back, entry))
 }
 
-/// The entry that makes the kernel choose a transport; `None` if it does so by itself.
+/// Returns the entry that makes the kernel choose a transport; `None` if it does so without one.
 ///
-/// `usb-storage` leaves every disk alone that `uas` would take, so BOT needs the flag `u` unless a
-/// rule forbids UAS anyhow. UAS needs an entry where a flag forbids it.
+/// `usb-storage` ignores every disk that `uas` supports, so BOT needs the flag `u` unless a rule forbids UAS
+/// already. UAS needs an entry if a flag forbids it.
 fn entry_for(to: UsbTransport, decision: &Decision, vendor: u16, product: u16) -> Option<String> {
-    let forbids = |names: &[&str]| {
-        decision.rules.iter().any(|rule| rule.answer == UsbAnswer::Forbids && names.contains(&rule.name.as_str()))
-    };
     if to == UsbTransport::Uas {
         let is_ignored = match decision.uas_flags.flags {
             Some(flags) => flags & quirks::IGNORE_UAS != 0,
-            None => forbids(&["built_in_table", "asmedia", "hiksemi", "user_quirk"]),
+            None => decision.forbids(&[Rule::BuiltInTable, Rule::Asmedia, Rule::Hiksemi, Rule::UserQuirk]),
         };
         return is_ignored.then(|| quirks::entry_for(vendor, product, decision.uas_flags.flags.unwrap_or(0), false));
     }
-    let is_barred = forbids(&["kernel_without_uas", "synology", "scatter_gather", "streams"])
+    let is_barred = decision.forbids(&NOT_BY_FLAG)
         || decision.storage_flags.flags.is_some_and(|flags| flags & quirks::IGNORE_UAS != 0);
     (!is_barred).then(|| quirks::entry_for(vendor, product, decision.storage_flags.flags.unwrap_or(0), true))
 }

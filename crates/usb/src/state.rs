@@ -1,11 +1,11 @@
-//! Where a switch stands: a small file, written before each step, so that a run that was killed is
-//! finished or undone by the next.
+//! The state of a switch: a small file, written before each step, so that the next run finishes or undoes a
+//! switch that was killed.
 //!
-//! It lies below `/run`, which a restart empties: a restart undoes everything by itself, because
-//! the kernel probes every interface anew with the quirks it was started with.
+//! The file is below `/run`, which a restart empties. A restart undoes a switch by itself, because the kernel
+//! probes every interface again with the quirks that it was booted with.
 //!
-//! Cannot see: a step that was begun and not ended, but for what sysfs shows of it. So nothing is
-//! taken from the file but what sysfs cannot tell: the old quirk string and the disk's identity.
+//! Cannot see: whether a step that was begun also ended, except through sysfs. So only values that sysfs does
+//! not show are read from the file: the previous quirk string and the disk's identity.
 
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -27,25 +27,25 @@ pub enum Step {
     Unbind,
     /// The new driver is bound.
     Bind,
-    /// The quirk string is put back.
+    /// The previous quirk string is restored.
     Restore,
-    /// The disk is waited for and compared.
+    /// The command waits for the disk and compares it.
     Wait,
     /// The old driver is bound again.
     Undo,
-    /// It is done; kept so that the way back is known.
+    /// The switch is complete; the file is kept, so that the previous transport is known.
     Done,
 }
 
 impl Step {
-    /// In words, for "stopped at …".
+    /// Describes the step, for "stopped at …".
     pub fn words(self) -> &'static str {
         match self {
             Self::Quirks => "setting the quirk string",
             Self::Remove => "removing the block devices",
             Self::Unbind => "unbinding the old driver",
             Self::Bind => "binding the new driver",
-            Self::Restore => "putting the quirk string back",
+            Self::Restore => "restoring the quirk string",
             Self::Wait => "waiting for the disk",
             Self::Undo => "binding the old driver again",
             Self::Done => "the end",
@@ -53,71 +53,72 @@ impl Step {
     }
 }
 
-/// Where a switch stands.
+/// The state of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct SwitchState {
     version: u32,
-    /// What is done.
+    /// The plan.
     pub plan: Plan,
     /// The step that was begun last.
     pub step: Step,
-    /// What stands at both ends of each block device, as one number each.
+    /// Checksum of both ends of each block device.
     pub ends: Vec<u64>,
-    /// The switch that was noted of this interface before, if it was done: the way back from it is known again when
-    /// this one is undone.
+    /// The completed switch that was recorded for this interface before. Undoing the present switch restores
+    /// it, so that `--restore` still finds the original transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub earlier: Option<Box<State>>,
+    pub earlier: Option<Box<SwitchState>>,
 }
 
-/// Why a state could not be read.
+/// The reason why a state could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The file could not be read.
     #[error("`{}` cannot be read", path.display())]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// It is not a state that this version understands.
-    #[error("`{}` is not understood; if no switch is under way, remove it", path.display())]
+    /// This version does not recognise the file's content.
+    #[error("`{}` is not a valid state file; if no switch is in progress, remove it", path.display())]
     Malformed {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was wrong.
+        /// The error of the parser.
         #[source]
         source: serde_json::Error,
     },
 }
 
-impl State {
-    pub(crate) fn new(plan: Plan, earlier: Option<State>) -> Self {
-        let is_of_this =
-            |state: &State| state.step == Step::Done && state.plan.id == plan.id && state.plan.serial == plan.serial;
-        // One step back is enough: what was before that one, it said itself.
-        let earlier = earlier.filter(is_of_this).map(|state| Box::new(State { earlier: None, ..state }));
+impl SwitchState {
+    pub(crate) fn new(plan: Plan, earlier: Option<SwitchState>) -> Self {
+        let is_of_this = |state: &SwitchState| {
+            state.step == Step::Done && state.plan.id == plan.id && state.plan.serial == plan.serial
+        };
+        // One earlier switch is enough: that one held the one before it.
+        let earlier = earlier.filter(is_of_this).map(|state| Box::new(SwitchState { earlier: None, ..state }));
         Self { version: VERSION, plan, step: Step::Quirks, ends: Vec::new(), earlier }
     }
 
-    /// Writes it into `folder`, whole or not at all.
+    /// Writes the state into `folder`, completely or not at all.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
         let path = file_of(folder, &self.plan.interface)?;
-        let beside = path.with_extension("new");
+        let temporary = path.with_extension("new");
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        std::fs::write(&beside, text)?;
-        std::fs::rename(beside, path)
+        std::fs::write(&temporary, text)?;
+        std::fs::rename(temporary, path)
     }
 
-    /// Removes the file of an interface; that there is none is no error.
+    /// Removes the file of an interface. A missing file is no error.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be removed.
     pub fn clear(folder: &Path, interface: &str) -> io::Result<()> {
         match std::fs::remove_file(file_of(folder, interface)?) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -126,21 +127,21 @@ impl State {
     }
 }
 
-/// An interface's name is digits and three signs; anything else is no name of a file of ours.
+/// An interface's name has only digits and three signs; any other name is not one of our files.
 fn file_of(folder: &Path, interface: &str) -> io::Result<PathBuf> {
     let is_plain = !interface.is_empty() && interface.bytes().all(|b| b.is_ascii_digit() || b"-.:".contains(&b));
     if is_plain {
         Ok(folder.join(format!("{interface}.json")))
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{interface}` is no interface")))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{interface}` is not the name of an interface")))
     }
 }
 
-/// Every state in `folder`, by interface; empty if there is no such folder.
+/// Returns every state in `folder`, by interface; empty if there is no such folder.
 ///
 /// # Errors
-/// [`StateError`]: a file there is not understood. Then nothing may be switched.
-pub fn pending(folder: &Path) -> Result<Vec<State>, StateError> {
+/// [`StateError`]: a file is not a valid state. Then no disk may be switched.
+pub fn pending(folder: &Path) -> Result<Vec<SwitchState>, StateError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(Vec::new()) };
     let mut states = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -148,14 +149,14 @@ pub fn pending(folder: &Path) -> Result<Vec<State>, StateError> {
             continue;
         }
         let text = std::fs::read_to_string(&path).map_err(|source| StateError::Io { path: path.clone(), source })?;
-        let state: State =
+        let state: SwitchState =
             serde_json::from_str(&text).map_err(|source| StateError::Malformed { path: path.clone(), source })?;
         if state.version != VERSION {
-            let source = serde::de::Error::custom(format!("version {} is not known", state.version));
+            let source = serde::de::Error::custom(format!("unknown version {}", state.version));
             return Err(StateError::Malformed { path, source });
         }
         states.push(state);
     }
-    states.sort_by(|a: &State, b| a.plan.interface.cmp(&b.plan.interface));
+    states.sort_by(|a: &SwitchState, b| a.plan.interface.cmp(&b.plan.interface));
     Ok(states)
 }

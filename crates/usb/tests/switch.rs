@@ -1,5 +1,5 @@
-//! Switching between UAS and BOT on recorded machines, with a kernel that notes what is written:
-//! every step, every refusal, every way to fail, and a kill before every single call.
+//! Switches between UAS and BOT on recorded machines, with a simulated kernel that records writes: every
+//! step, every refusal, every failure, and a kill before every single call.
 
 mod fake;
 #[path = "../../device/tests/tree/module.rs"]
@@ -22,7 +22,7 @@ fn fake(machine: &str, interface: &str) -> Fake {
     Fake::new(tree::recorded(&format!("usb/{machine}")), interface)
 }
 
-/// Plans and does it.
+/// Plans and executes a switch.
 #[track_caller]
 fn switch(fake: &mut Fake, to: UsbTransport) -> Outcome {
     let plan = fake.plan(to).expect("a plan");
@@ -77,17 +77,17 @@ fn there_and_back_again_the_disk_and_the_quirk_string_are_as_before() {
 }
 
 #[test]
-fn a_users_quirk_is_lifted_for_the_moment_and_stays_for_the_next_time() {
+fn a_users_quirk_is_removed_during_the_switch_and_restored_after_it() {
     let mut fake = fake("user-quirk", "2-1:1.0");
     let plan = fake.plan(Uas).expect("a plan");
     assert_eq!((plan.quirks_there.as_str(), plan.quirks_before.as_str()), ("1209:0001:", "1209:0001:u"));
-    assert_eq!(plan.quirks_back, "1209:0001:u", "the way back needs nothing new");
+    assert_eq!(plan.quirks_back, "1209:0001:u", "undoing it needs no new entry");
     assert!(matches!(switch(&mut fake, Uas), Outcome::Switched { .. }));
     assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, "1209:0001:u"));
 }
 
 #[test]
-fn a_device_that_the_kernel_bars_is_forced_by_an_entry_without_flags_and_warned_of() {
+fn a_device_with_uas_disabled_by_the_kernel_is_forced_by_an_entry_without_flags_with_a_warning() {
     let machine = tree::recorded("usb/built-in-rules");
     let folder = machine.folder.path().join("lib/modules/6.1.0-56-amd64/kernel/drivers/usb/storage");
     fs::create_dir_all(&folder).expect("a folder");
@@ -99,7 +99,7 @@ fn a_device_that_the_kernel_bars_is_forced_by_an_entry_without_flags_and_warned_
     let mut fake = Fake::new(machine, "2-1:1.0");
     let plan = fake.plan(Uas).expect("a plan");
     assert_eq!(plan.entry.as_deref(), Some("2537:1068:"));
-    assert!(plan.warnings.iter().any(|warning| warning.contains("have a backup")), "{:?}", plan.warnings);
+    assert!(plan.warnings.iter().any(|warning| warning.contains("make a backup")), "{:?}", plan.warnings);
     assert!(matches!(switch(&mut fake, Uas), Outcome::Switched { .. }));
     // And back: the table's own flag suffices.
     assert_eq!(fake.plan(Bot).expect("a plan").entry, None);
@@ -107,7 +107,7 @@ fn a_device_that_the_kernel_bars_is_forced_by_an_entry_without_flags_and_warned_
 }
 
 #[test]
-fn a_twin_that_is_mounted_is_not_touched() {
+fn a_mounted_disk_of_the_same_model_is_not_touched() {
     let mut fake = fake("twins-in-use", "2-2:1.0");
     let before = fake.listing("/sys/devices/pci0000:00/0000:00:02.0/usb2/2-1");
     assert_switched(&switch(&mut fake, Bot), &["sdb"]);
@@ -116,7 +116,7 @@ fn a_twin_that_is_mounted_is_not_touched() {
 }
 
 #[test]
-fn what_is_mounted_or_swap_is_refused_with_every_reason_and_nothing_is_touched() {
+fn a_mounted_disk_or_swap_is_refused_with_every_reason_and_nothing_is_touched() {
     let fake = fake("twins-in-use", "2-1:1.0");
     let before = fake.listing("/sys");
     let refusal = fake.plan(Bot).expect_err("it is in use");
@@ -128,17 +128,17 @@ fn what_is_mounted_or_swap_is_refused_with_every_reason_and_nothing_is_touched()
 }
 
 #[test]
-fn what_another_device_stands_on_is_refused_by_its_name() {
+fn a_disk_below_another_device_is_refused_with_its_name() {
     let fake = fake("dual", "2-1:1.0");
     fake.set("/sys/devices/virtual/block/dm-0/dev", "253:0\n");
     let sda = fs::canonicalize(fake.system.locate("/sys/block/sda")).expect("sda");
     symlink("/sys/devices/virtual/block/dm-0", sda.join("holders/dm-0")).expect("a link");
     let text = fake.plan(Bot).expect_err("LVM is on it").to_string();
-    assert!(text.contains("dm-0 stands on sda"), "{text}");
+    assert!(text.contains("dm-0 is stacked on sda"), "{text}");
 }
 
 #[test]
-fn an_open_handle_is_refused_with_the_number_and_the_name_of_the_process() {
+fn an_open_disk_is_refused_with_the_id_and_the_name_of_the_process() {
     let fake = fake("dual", "2-1:1.0");
     fake.set("/proc/4711/comm", "smartd\n");
     fs::create_dir_all(fake.system.locate("/proc/4711/fd")).expect("a folder");
@@ -148,29 +148,29 @@ fn an_open_handle_is_refused_with_the_number_and_the_name_of_the_process() {
 }
 
 #[test]
-fn a_driver_that_is_absent_is_refused_there_and_back() {
+fn a_missing_driver_is_refused_in_both_directions() {
     let there = fake("user-quirk", "2-1:1.0");
     for path in ["sys/module/uas", "sys/bus/usb/drivers/uas"] {
         fs::remove_dir_all(there.folder.join(path)).expect("a folder");
     }
     let refusal = there.plan(Uas).expect_err("no uas");
-    assert!(refusal.to_string().contains("the driver uas is not in the kernel"), "{refusal}");
+    assert!(refusal.to_string().contains("the driver uas is not loaded"), "{refusal}");
     assert!(refusal.hint.as_deref().is_some_and(|hint| hint.contains("modprobe uas")), "{refusal:?}");
 
     let back = fake("dual", "2-1:1.0");
     fs::remove_dir_all(back.folder.join("sys/module/usb_storage")).expect("a folder");
     fs::remove_dir_all(back.folder.join("sys/bus/usb/drivers/usb-storage")).expect("a folder");
     let text = back.plan(Bot).expect_err("no usb-storage").to_string();
-    assert!(text.contains("the driver usb-storage is not in the kernel"), "{text}");
-    assert!(text.contains("no way to tell the kernel"), "the quirk string went with it: {text}");
+    assert!(text.contains("the driver usb-storage is not loaded"), "{text}");
+    assert!(text.contains("choice of driver cannot be changed"), "the quirk string is missing, too: {text}");
 }
 
 #[test]
-fn what_the_device_does_not_offer_or_no_quirk_can_change_is_refused() {
+fn a_transport_that_is_not_offered_or_that_no_quirk_enables_is_refused() {
     let text = |machine: &str, interface: &str, to| fake(machine, interface).plan(to).expect_err("refused").to_string();
     assert!(text("four-kinds", "2-2:1.0", Bot).contains("does not offer BOT"));
     assert!(text("four-kinds", "2-3:1.0", Uas).contains("does not offer UAS"));
-    assert!(text("dual", "2-1:1.0", Uas).contains("is on UAS already"));
+    assert!(text("dual", "2-1:1.0", Uas).contains("is already on UAS"));
     let streams = text("no-streams", "2-1:1.0", Uas);
     assert!(streams.contains("no quirk helps") && streams.contains("vhci_hcd"), "{streams}");
     let hung = text("hung", "2-1:1.0", Bot);
@@ -181,7 +181,7 @@ fn what_the_device_does_not_offer_or_no_quirk_can_change_is_refused() {
 fn a_quirk_string_of_127_characters_is_written_and_one_of_128_is_refused() {
     let others: Vec<String> = (0..9).map(|n| format!("152d:{n:04x}:f")).collect();
     let others = others.join(",");
-    // 107 characters; with a comma and our 11 there is room for a tenth of 8.
+    // 107 characters; with a comma and our 11 there is room for a tenth entry of 8.
     let mut fits = fake("dual", "2-1:1.0");
     let full = format!("{others},0bc2:1:");
     fits.set(QUIRKS, &format!("{full}\n"));
@@ -192,13 +192,13 @@ fn a_quirk_string_of_127_characters_is_written_and_one_of_128_is_refused() {
     let too_long = fake("dual", "2-1:1.0");
     too_long.set(QUIRKS, &format!("{others},0bc2:1:t\n"));
     let text = too_long.plan(Bot).expect_err("it does not fit").to_string();
-    assert!(text.contains("128 bytes long") && text.contains("takes 127"), "{text}");
+    assert!(text.contains("128 bytes long") && text.contains("accepts 127"), "{text}");
 }
 
 #[test]
-fn without_a_way_back_it_is_refused() {
-    // Bound to UAS by hand against a quirk `u` of ten letters: the way back to UAS needs the entry
-    // without it, and that is no longer; but the string is full already and the way there is longer.
+fn a_switch_that_cannot_be_undone_is_refused() {
+    // Bound to UAS by hand despite a quirk `u` of ten letters. Undoing the switch needs the entry without
+    // `u`, which is shorter; but the string is full, and the entry for the switch is longer.
     let fake = fake("dual", "2-1:1.0");
     let filler: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
     fake.set(QUIRKS, &format!("{}\n", filler.join(",")));
@@ -207,7 +207,7 @@ fn without_a_way_back_it_is_refused() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_flushed_is_left_where_it_is() {
+fn a_disk_that_cannot_be_flushed_is_not_switched() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { no_flush: true, ..Trouble::default() };
     let before = fake.listing("/sys");
@@ -218,7 +218,7 @@ fn a_disk_that_cannot_be_flushed_is_left_where_it_is() {
 }
 
 #[test]
-fn a_driver_that_does_not_want_the_disk_leads_back_to_the_old_one() {
+fn a_disk_that_the_new_driver_rejects_is_bound_to_the_previous_one() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { refused_by: vec!["usb-storage"], ..Trouble::default() };
     let outcome = switch(&mut fake, Bot);
@@ -231,21 +231,18 @@ fn a_driver_that_does_not_want_the_disk_leads_back_to_the_old_one() {
 }
 
 #[test]
-fn a_disk_that_never_returns_is_given_back_to_its_old_driver() {
+fn a_disk_that_never_returns_is_bound_to_its_previous_driver() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { silent_on: vec!["usb-storage"], ..Trouble::default() };
     let outcome = switch(&mut fake, Bot);
-    assert!(
-        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("did not come back")),
-        "{outcome:?}"
-    );
+    assert!(matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("did not return")), "{outcome:?}");
     assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, ""));
     assert_eq!(fake.disk().expect("the disk").blocks.len(), 1);
 }
 
-/// The disk is there at the fourth look, 100 ms after one another.
+/// The disk appears at the fourth check; checks are 100 ms apart.
 #[test]
-fn a_disk_is_given_the_time_that_was_asked_for_and_no_more() {
+fn a_disk_that_returns_after_the_time_limit_is_undone() {
     for (wait_ms, is_there) in [(300, false), (500, true)] {
         let mut fake = fake("dual", "2-1:1.0");
         fake.wait = Duration::from_millis(wait_ms);
@@ -254,10 +251,10 @@ fn a_disk_is_given_the_time_that_was_asked_for_and_no_more() {
     }
 }
 
-/// Goal: the way back from a switch that was done is still known after a later one was undone.
-/// Method: to BOT; then to UAS, on which it is silent; then the kept note is looked at.
+/// Goal: after a later switch was undone, the transport before an earlier completed switch is still known.
+/// Method: switch to BOT; then to UAS, on which the disk does not respond; then read the kept state.
 #[test]
-fn a_switch_that_is_undone_does_not_forget_the_one_before() {
+fn an_undone_switch_keeps_the_record_of_the_one_before() {
     let mut fake = fake("dual", "2-1:1.0");
     assert_switched(&switch(&mut fake, Bot), &["sda"]);
     fake.trouble = Trouble { silent_on: vec!["uas"], ..Trouble::default() };
@@ -268,26 +265,26 @@ fn a_switch_that_is_undone_does_not_forget_the_one_before() {
 }
 
 #[test]
-fn a_disk_that_reads_differently_is_given_back_to_its_old_driver() {
+fn a_disk_with_different_content_is_bound_to_its_previous_driver() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { other_on: vec!["usb-storage"], ..Trouble::default() };
     let outcome = switch(&mut fake, Bot);
     assert!(
-        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("reads differently")),
+        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("first or last bytes")),
         "{outcome:?}"
     );
     assert_eq!(transport(&fake), Uas);
 }
 
 #[test]
-fn a_disk_that_returns_on_neither_is_said_to_be_lost_and_the_next_run_tries_again() {
+fn a_disk_that_returns_on_neither_driver_is_reported_lost_and_the_next_run_tries_again() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { silent_on: vec!["uas", "usb-storage"], ..Trouble::default() };
     let outcome = switch(&mut fake, Bot);
     assert!(matches!(&outcome, Outcome::Lost { .. }), "{outcome:?}");
-    assert_eq!(fake.quirks(), "", "the quirk string is as it was all the same");
+    assert_eq!(fake.quirks(), "", "the quirk string is restored nevertheless");
     let state = fake.states().pop().expect("it is kept");
-    // It answers again.
+    // It responds again.
     fake.trouble = Trouble::default();
     let system = fake.system.clone();
     let outcome = resume(&system, state, &mut fake, &mut |_| {});
@@ -295,12 +292,11 @@ fn a_disk_that_returns_on_neither_is_said_to_be_lost_and_the_next_run_tries_agai
     assert_eq!((transport(&fake), fake.states().len()), (Uas, 0));
 }
 
-/// Goal: wherever the process is killed, the next run leaves a disk that works and a quirk string
-/// that is as it was.
-/// Method: a kill before the first call, before the second, and so on until one run is not killed;
-/// after each a new run resumes from the file alone.
+/// Goal: wherever the process is killed, the next run leaves a working disk and the original quirk string.
+/// Method: a kill before the first call, before the second, and so on until one run is not killed; after
+/// each, a new run resumes from the file alone.
 #[test]
-fn killed_before_any_call_the_next_run_finishes_or_undoes() {
+fn after_a_kill_before_any_call_the_next_run_finishes_or_undoes_the_switch() {
     for (machine, to, quirks) in [("dual", Bot, "152d:0578:f"), ("user-quirk", Uas, "1209:0001:u")] {
         let mut ended = (0, 0, 0);
         for killed_at in 0.. {
@@ -351,12 +347,12 @@ fn next_run(fake: &mut Fake) -> Outcome {
     resume(&system, state, fake, &mut |_| {})
 }
 
-/// Goal: what its owner mounted after a run was killed is never taken away, whatever else is found of the disk; the note
-/// stays, and when it is unmounted the next run deals with it.
-/// Method: a kill before each call; where the disk is there then, on either driver, it is mounted and its first bytes are
-/// others. The fake fails where a mounted disk is removed or unbound.
+/// Goal: a disk that its owner mounted after a run was killed is never removed, whatever else differs. The
+/// state stays, and the next run after unmounting resolves it. Method: a kill before each call; if the disk
+/// is present then, on either driver, it is mounted and its first bytes change. The fake fails if a mounted
+/// disk is removed or unbound.
 #[test]
-fn a_disk_that_was_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
+fn a_disk_that_was_mounted_after_a_kill_is_not_touched_until_it_is_unmounted() {
     let mut left = 0;
     for killed_at in 0.. {
         let mut fake = fake("dual", "2-1:1.0");
@@ -364,7 +360,7 @@ fn a_disk_that_was_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
         if catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_ok() {
             break;
         }
-        // The kernel goes on without us: one second later the disk is there on what it is bound to.
+        // The kernel continues without us: one second later the disk appears on the bound driver.
         fake.trouble = Trouble { other_on: vec!["usb-storage", "uas"], ..Trouble::default() };
         (0..5).for_each(|_| fake.pause(std::time::Duration::ZERO));
         let is_there = fake.disk().is_some_and(|disk| !disk.blocks.is_empty());
@@ -377,13 +373,13 @@ fn a_disk_that_was_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
         let context = format!("killed before call {killed_at}, on {on}: {outcome:?} {:?}", fake.calls);
         assert_eq!(fake.quirks(), "", "{context}");
         if on == Uas {
-            // It was not taken away yet, so there is nothing to undo.
+            // It was not removed yet, so there is nothing to undo.
             assert!(matches!(outcome, Outcome::RolledBack { .. }), "{context}");
             assert!(fake.states().is_empty(), "{context}");
             continue;
         }
         let Outcome::InUse { reason, users, on: Bot } = &outcome else { panic!("{context}") };
-        assert!(reason.contains("reads differently") && users[0].contains("sda is mounted at /mnt"), "{context}");
+        assert!(reason.contains("first or last bytes") && users[0].contains("sda is mounted at /mnt"), "{context}");
         assert_eq!((transport(&fake), fake.states().len()), (Bot, 1), "{context}");
         left += 1;
         fake.unmount("/mnt");
@@ -394,17 +390,18 @@ fn a_disk_that_was_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
     assert!(left > 0, "no kill left the disk on BOT");
 }
 
-/// Goal: a unit that a desktop mounts while another is waited for is not taken away when the other does not come.
-/// Method: two units, of which the first is mounted as it returns and the second never returns; no kill.
+/// Goal: a unit that a desktop mounts while the command waits for another one is not removed if the other
+/// does not return. Method: two units; the first is mounted as it returns and the second never returns; no
+/// kill.
 #[test]
-fn a_unit_that_is_mounted_at_once_is_left_alone_when_its_neighbour_does_not_return() {
+fn a_unit_that_is_mounted_at_once_is_not_removed_when_another_unit_does_not_return() {
     let mut fake = Fake::with_two_units(tree::recorded("usb/dual"), "2-1:1.0");
     fake.trouble = Trouble { mounted_when_back: Some("sda"), missing: Some("sdb"), ..Trouble::default() };
     let outcome = switch(&mut fake, Bot);
     let Outcome::InUse { reason, users, on: Bot } = &outcome else { panic!("{outcome:?} {:?}", fake.calls) };
     assert!(reason.contains("1 of 2 block devices") && users[0].contains("mounted at /media/stick"), "{outcome:?}");
     assert_eq!((transport(&fake), fake.quirks().as_str(), fake.states().len()), (Bot, "", 1));
-    // Without the mount both go back, the second unit, too.
+    // Without the mount both are undone, including the second unit.
     fake.unmount("/media/stick");
     fake.trouble = Trouble::default();
     let outcome = next_run(&mut fake);
@@ -412,10 +409,10 @@ fn a_unit_that_is_mounted_at_once_is_left_alone_when_its_neighbour_does_not_retu
     assert_eq!(transport(&fake), Uas);
 }
 
-/// A program that has the disk open holds the undo off for a moment only, as udev does with every new disk; one that stays
-/// is named.
+/// A program that has the disk open briefly, as udev does with every new disk, delays the undo. One that
+/// keeps it open is named.
 #[test]
-fn a_disk_that_is_open_is_not_undone_and_the_process_is_named() {
+fn an_open_disk_is_not_undone_and_the_process_is_named() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { other_on: vec!["usb-storage"], ..Trouble::default() };
     fake.set("/proc/4711/comm", "smartd\n");
@@ -432,7 +429,7 @@ fn a_disk_that_is_open_is_not_undone_and_the_process_is_named() {
 }
 
 #[test]
-fn unplugged_before_any_call_it_is_said_and_the_quirk_string_is_as_it_was() {
+fn a_disk_unplugged_before_any_call_is_reported_and_the_quirk_string_is_restored() {
     let mut unplugged = 0;
     for unplugged_at in 0.. {
         let mut fake = fake("dual", "2-1:1.0");
@@ -456,7 +453,7 @@ fn unplugged_before_any_call_it_is_said_and_the_quirk_string_is_as_it_was() {
 }
 
 #[test]
-fn another_disk_in_the_port_is_left_alone_by_the_next_run() {
+fn the_next_run_does_not_touch_another_disk_in_the_port() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { killed_at: Some(6), ..Trouble::default() };
     assert!(catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_err());
@@ -468,11 +465,11 @@ fn another_disk_in_the_port_is_left_alone_by_the_next_run() {
     let system = fake.system.clone();
     let outcome = resume(&system, state, &mut fake, &mut |_| {});
     assert!(matches!(&outcome, Outcome::Unplugged { reason } if reason.contains("another disk")), "{outcome:?}");
-    assert_eq!(fake.calls, ["module/usb_storage/parameters/quirks < "], "only the quirk string is put back");
+    assert_eq!(fake.calls, ["module/usb_storage/parameters/quirks < "], "only the quirk string is restored");
 }
 
 #[test]
-fn a_quirk_string_that_others_change_meanwhile_keeps_their_change() {
+fn changes_of_the_quirk_string_by_others_are_kept() {
     let mut fake = fake("dual", "2-1:1.0");
     fake.trouble = Trouble { killed_at: Some(6), ..Trouble::default() };
     assert!(catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_err());
@@ -486,7 +483,7 @@ fn a_quirk_string_that_others_change_meanwhile_keeps_their_change() {
 }
 
 #[test]
-fn a_note_that_is_not_understood_stops_everything() {
+fn an_invalid_state_file_prevents_every_switch() {
     let fake = fake("dual", "2-1:1.0");
     fake.set("/states/2-1:1.0.json", "{\"version\": 1");
     let error = trueio_usb::pending(&fake.folder.join("states")).expect_err("half a file");
@@ -494,7 +491,7 @@ fn a_note_that_is_not_understood_stops_everything() {
 }
 
 #[test]
-fn a_quirk_is_kept_in_one_line_beside_others_of_ours_and_taken_out_again() {
+fn persistent_quirks_share_one_line_and_can_be_removed() {
     let fake = fake("dual", "2-1:1.0");
     let file = fake.system.locate(trueio_device::usb::PERSIST_FILE);
     let line = |quirks: &str| Persisted::Written { line: format!("options usb-storage quirks={quirks}") };
@@ -516,21 +513,21 @@ fn a_quirk_is_kept_in_one_line_beside_others_of_ours_and_taken_out_again() {
 }
 
 #[test]
-fn a_line_of_somebody_else_for_the_same_parameter_is_a_refusal() {
+fn another_line_for_the_same_parameter_is_refused() {
     let fake = fake("dual", "2-1:1.0");
     fake.set("/etc/modprobe.d/mine.conf", "options usb_storage delay_use=1 quirks=152d:0578:u\n");
     let planned = |entry| plan_persist(&fake.system, 0x1209, 1, entry);
     let error = planned(Some("1209:0001:u")).expect_err("one would be lost");
     assert!(matches!(&error, PersistError::Other { path, .. } if path == "/etc/modprobe.d/mine.conf"), "{error}");
-    // Where no entry must stand, another's line is a refusal only if it names this device.
-    assert_eq!(planned(None).expect("it says nothing of this one"), Persisted::Unchanged);
+    // If no entry is needed, another line is a refusal only if it names this device.
+    assert_eq!(planned(None).expect("it does not name this device"), Persisted::Unchanged);
     fake.set("/etc/modprobe.d/mine.conf", "options usb_storage quirks=1209:0001:u\n");
     planned(None).expect_err("the disk would not be on UAS after a restart");
     fs::remove_file(fake.system.locate("/etc/modprobe.d/mine.conf")).expect("the file");
     fake.set("/proc/cmdline", "quiet usb-storage.quirks=152d:0578:u\n");
-    let error = planned(Some("1209:0001:u")).expect_err("modprobe takes the command line, too");
+    let error = planned(Some("1209:0001:u")).expect_err("modprobe uses the command line, too");
     assert!(matches!(&error, PersistError::Other { path, .. } if path == "/proc/cmdline"), "{error}");
     fake.set("/lib/modules/6.1.0-56-amd64/modules.builtin", "kernel/drivers/usb/storage/usb-storage.ko\n");
-    let error = planned(Some("1209:0001:u")).expect_err("modprobe is never asked");
+    let error = planned(Some("1209:0001:u")).expect_err("modprobe is not used");
     assert!(error.to_string().contains("`usb-storage.quirks=1209:0001:u` on the kernel's command line"), "{error}");
 }

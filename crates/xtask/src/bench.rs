@@ -1,9 +1,9 @@
-//! `cargo xtask bench engine`: what an I/O costs trueio beside what it costs the installed fio.
+//! `cargo xtask bench engine`: the cost of an I/O of trueio compared with that of the installed fio.
 //!
-//! The figure is CPU time an I/O: user and system time of the whole process tree by wait4(2),
-//! minus what the same tool takes for a single I/O, divided by the I/Os that it reports. The sides
-//! of a case run one after another, A B A B, and each turn gives one ratio, so that what slows both
-//! cancels; the median of the ratios is held against the bar, and their range stands beside it.
+//! The figure is CPU time per I/O: user and system time of the whole process tree as returned by wait4(2), less the time
+//! of a run of the same tool with a single I/O, divided by the number of I/Os that it reports. The sides of a case run
+//! alternately, A B A B, and each turn gives one ratio, so disturbances of both sides cancel. The median of the ratios
+//! is compared with the limit, and printed with their range.
 //!
 //! Cannot see: CPU time of kernel threads (a loop device's worker) and of interrupts. Rates of two
 //! tools are comparable only within a turn.
@@ -26,7 +26,7 @@ use table::{Estimate, Reading, Row, Standing};
 use targets::{TargetKind, Targets};
 use tools::{Tool, Tools};
 
-/// How it is done; see the usage.
+/// The options of a benchmark; see the usage.
 #[derive(Debug, PartialEq)]
 struct Options {
     pair_count: usize,
@@ -56,12 +56,12 @@ impl Options {
         Ok(options)
     }
 
-    fn wants(&self, case: &str) -> bool {
+    fn includes(&self, case: &str) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|name| name == case)
     }
 }
 
-/// Measures, prints; `false` if a bar was missed or a case could not be measured.
+/// Measures and prints; returns `false` if a bar was missed or a case could not be measured.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let options = Options::parse(args)?;
     let known = cases::all(1, false, |_| String::new());
@@ -81,11 +81,12 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         uring_limit: std::env::var_os("T_IO_URING").map(PathBuf::from),
     };
     process::install_stop_handler()?;
-    let kinds: Vec<TargetKind> = known.iter().filter(|case| options.wants(case.name)).map(|case| case.target).collect();
+    let kinds: Vec<TargetKind> =
+        known.iter().filter(|case| options.includes(case.name)).map(|case| case.target).collect();
     let targets = Targets::new(&kinds, &workspace::target_dir()?.join("tmp"));
     let path = |kind| targets.path(kind).map(|path| path.display().to_string()).unwrap_or_default();
     let mut cases = cases::all(options.seconds, tools.uring_limit.is_some(), path);
-    cases.retain(|case| options.wants(case.name));
+    cases.retain(|case| options.includes(case.name));
     let (rows, head) = measure(&options, &tools, &targets, &cases)?;
     drop(targets);
 
@@ -113,7 +114,7 @@ fn start_ns(tools: &Tools, tool: Tool) -> Result<[f64; 2]> {
     Ok([median(|cost| cost.user_ns), median(|cost| cost.system_ns)])
 }
 
-/// Runs all turns of all cases: the rows, and a sentence on the circumstances.
+/// Runs all turns of all cases; returns the rows, and a sentence on the circumstances.
 fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) -> Result<(Vec<Row>, String)> {
     let starts = [Tool::Trueio, Tool::Fio].map(|tool| start_ns(tools, tool));
     let [Ok(trueio_start), Ok(fio_start)] = starts else {
@@ -151,7 +152,7 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
                             readings.push(reading);
                         }
                     }
-                    // What the other processor does during a pinned case, it does not do for us.
+                    // During a pinned case, the other processor does no work for us.
                     if case.is_pinned && case.target != TargetKind::Zram {
                         let shares = runs
                             .iter()
@@ -162,7 +163,7 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
                 Err(error) if process::is_stopped() => return Err(error),
                 Err(error) => {
                     eprintln!("{}: {error:#}", case.name);
-                    // One that failed once is not measured: the rest would be a choice.
+                    // A case that failed once is not measured: the remaining turns would be a selection.
                     readings.iter_mut().for_each(|reading| *reading = Err(format!("{error:#}")));
                 }
             }
@@ -191,9 +192,9 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
     Ok((rows.collect(), head))
 }
 
-/// When, on what, with which programs.
+/// Date, machine and programs of a comparison.
 fn circumstances(tools: &Tools) -> String {
-    let said = |program: &std::path::Path, args: &[&str]| {
+    let output_of = |program: &std::path::Path, args: &[&str]| {
         let output = workspace::command(&program.to_string_lossy()).args(args).output().ok();
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
     };
@@ -205,12 +206,12 @@ fn circumstances(tools: &Tools) -> String {
     let clock = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     format!(
         "{}, {} × {}, Linux {}, clock {}, against {}",
-        said("date".as_ref(), &["-u", "+%F"]),
+        output_of("date".as_ref(), &["-u", "+%F"]),
         models.len(),
         models.first().unwrap_or(&"unknown processor"),
-        said("uname".as_ref(), &["-r"]),
+        output_of("uname".as_ref(), &["-r"]),
         clock.unwrap_or_default().trim(),
-        said(&tools.fio, &["--version"]),
+        output_of(&tools.fio, &["--version"]),
     )
 }
 
@@ -223,7 +224,7 @@ mod tests {
         let options = Options::parse(&[]).unwrap();
         assert_eq!((options.pair_count, options.seconds), (7, 2));
         let options = Options::parse(&["--reps", "9", "--cases", "start,null_qd1"]).unwrap();
-        assert_eq!((options.pair_count, options.wants("start"), options.wants("null_qd32")), (9, true, false));
+        assert_eq!((options.pair_count, options.includes("start"), options.includes("null_qd32")), (9, true, false));
         for wrong in [&["--reps"][..], &["--reps", "0"], &["--seconds", "x"], &["--speed", "9"]] {
             assert!(Options::parse(wrong).is_err(), "{wrong:?}");
         }

@@ -5,12 +5,13 @@
 //! test run.
 
 use crate::step::{Counts, Outcome, counted, of};
-use crate::workspace::{self, cargo, command, has_program};
-use crate::{commits, fio_plot, gate, lab, layers, nightly, node, python, setup};
+use crate::workspace::{self, cargo};
+use crate::{commits, deny, dist, fio_plot, fuzz, gate, lab, layers, nightly, node, publish, python, setup};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The extent of the checks.
@@ -55,6 +56,15 @@ struct Report {
 impl Report {
     fn step(&mut self, name: &str, body: impl FnOnce() -> Outcome) {
         self.counted_step(name, || (body(), None));
+    }
+
+    /// Adds the outcome of a step that another thread ran, with the time that it took there.
+    fn joined_step(&mut self, name: &str, thread: JoinHandle<(Outcome, Duration)>) {
+        let panicked = || (Outcome::Failed("xtask panicked".into()), Duration::ZERO);
+        let (outcome, elapsed) = thread.join().unwrap_or_else(|_| panicked());
+        let outcome = outcome.judged(self.is_ci);
+        println!("\n=== {name}\n--- {name}: {outcome}");
+        self.steps.push(Step { name: name.into(), elapsed, outcome, tests: None });
     }
 
     fn counted_step(&mut self, name: &str, body: impl FnOnce() -> (Outcome, Option<Counts>)) {
@@ -115,7 +125,13 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             required = needs_met();
         }
         // The lab has a step of its own.
-        report.counted_step("tests", || tests(&["--exclude", "trueio-lab"], &required));
+        let but_lab = ["--exclude", "trueio-lab"];
+        report.step("build of the tests", || of(cargo().args(["test", "--workspace", "--no-run"]).args(but_lab)));
+        let release = (extent == Extent::All).then(|| std::thread::spawn(release_build));
+        report.counted_step("tests", || tests(&but_lab, &required));
+        if let Some(release) = release {
+            report.joined_step("release build, parallel to the tests", release);
+        }
         if extent == Extent::Test {
             let mut unit_tests = cargo();
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
@@ -164,12 +180,18 @@ pub(crate) fn needs_met() -> Vec<&'static str> {
     setup::needs().into_iter().filter(|(_, why_not)| why_not.is_none()).map(|(name, _)| name).collect()
 }
 
+/// Builds what the lab's machines and the gates run. With idle priority: many tests wait for loads of a second, and the
+/// build takes the processor time that they leave. It has a directory of its own, so cargo does not wait for it.
+fn release_build() -> (Outcome, Duration) {
+    yield_to_others();
+    let begin = Instant::now();
+    let build = ["build", "--quiet", "--release", "--package", "trueio-cli", "--package", "trueio-lab", "--bins"];
+    (of(cargo().args(build)), begin.elapsed())
+}
+
 /// Runs the steps that only [`Extent::All`] has.
 fn whole(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
-    // The lab's machines and the gates run this program.
-    let build = ["build", "--release", "--package", "trueio-cli", "--package", "trueio-lab", "--bins"];
-    report.step("release build", || of(cargo().args(build)));
     // Build the lab's cases first: cargo builds for one caller at a time, so the lab would wait for the steps next to it.
     report.step("build of the lab's cases", || {
         lab::set_up();
@@ -183,17 +205,17 @@ fn whole(report: &mut Report, required: &[&str]) {
         let ended = lab::run(None, is_ci, &mut |line| text += &format!("{line}\n"));
         (ended, text, begin.elapsed())
     });
-    let beside = std::thread::scope(|scope| {
+    let others = std::thread::scope(|scope| {
         let steps = || {
             yield_to_others();
-            beside_the_lab(report, required);
+            steps_next_to_the_lab(report, required);
         };
         scope.spawn(steps).join()
     });
-    if beside.is_err() {
-        report.step("steps beside the lab", || Outcome::Failed("xtask panicked".into()));
+    if others.is_err() {
+        report.step("steps parallel to the lab", || Outcome::Failed("xtask panicked".into()));
     }
-    report.counted_step("lab, beside the steps since its build", || match lab.join() {
+    report.counted_step("lab, parallel to the steps since its build", || match lab.join() {
         Ok(((outcome, counts), text, elapsed)) => {
             println!("{text}it took {} s", elapsed.as_secs());
             (outcome, counts)
@@ -204,11 +226,12 @@ fn whole(report: &mut Report, required: &[&str]) {
     report.step("generated pages", || with_program(&program, generated_pages));
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("gate: instructions", || with_program(&program, gate::instructions));
+    report.step("gate: vector code", || with_program(&program, gate::vector_code));
     report.step("gate: memory", || with_program(&program, gate::memory));
 }
 
 /// Runs the steps that measure nothing.
-fn beside_the_lab(report: &mut Report, required: &[&str]) {
+fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
     report.step("clippy", clippy);
     report.step("documentation", || {
@@ -223,12 +246,43 @@ fn beside_the_lab(report: &mut Report, required: &[&str]) {
     ] {
         report.step(&format!("direct for {target}"), || cross_check(target));
     }
+    for (target, words) in
+        [("aarch64-linux-android", "does not support Android"), ("x86_64-unknown-netbsd", "does not support NetBSD")]
+    {
+        report.step(&format!("direct is refused for {target}"), || publish::is_refused(target, words));
+    }
     report.counted_step("tests of direct under Wine", tests_under_wine);
+    for (name, step) in publish::STEPS {
+        report.counted_step(&format!("package of direct: {name}"), step);
+    }
     report.counted_step("tests of direct under Miri", nightly::miri);
     report.counted_step("tests of direct with AddressSanitizer", || nightly::address_sanitizer(required));
-    report.step("fuzz targets", nightly::fuzz_targets);
+    // All tests of the engine, and those with ThreadSanitizer, take two to three minutes of processor time each: for a release.
+    let is_whole = std::env::var_os("TRUEIO_DIST").is_some();
+    let name =
+        format!("{} with AddressSanitizer", if is_whole { "tests of engine" } else { "conformance suite of engine" });
+    report.counted_step(&name, || nightly::address_sanitizer_of_engine(required, is_whole));
+    if is_whole {
+        report.counted_step("tests of engine under Miri", nightly::miri_of_engine);
+        report.counted_step("tests of engine with ThreadSanitizer", || nightly::thread_sanitizer_of_engine(required));
+    } else {
+        println!(
+            "tests of engine under Miri and with ThreadSanitizer: run with TRUEIO_DIST=1, and by `cargo xtask sanitize`"
+        );
+    }
+    report.step("fuzz targets", fuzz::in_ci);
     report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
     report.counted_step("tests of bindings/python", || python::tests(required));
+    report.step("dependencies", deny::run);
+    report.step("workflows", dist::workflows);
+    // Half an hour of linking for other systems: for a release.
+    if std::env::var_os("TRUEIO_DIST").is_some() {
+        report.step("packages for other systems", || match dist::run_all() {
+            Ok(true) => Outcome::Passed(String::new()),
+            Ok(false) => Outcome::Failed("see above".into()),
+            Err(error) => Outcome::optional(&format!("{error:#}")),
+        });
+    }
 }
 
 /// Gives the calling thread, and the programs that it starts, idle priority.
@@ -281,10 +335,9 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
 /// Runs the Windows tests of `crates/direct` under Wine, which is optional.
 fn tests_under_wine() -> (Outcome, Option<Counts>) {
     let target = "x86_64-pc-windows-gnu";
-    let missing: Vec<&str> =
-        ["wine", "x86_64-w64-mingw32-gcc"].into_iter().filter(|program| !has_program(program)).collect();
-    if !missing.is_empty() {
-        return (Outcome::optional(&format!("no {}", missing.join(", no "))), None);
+    match setup::install(&[("wine", "wine"), ("gcc-mingw-w64-x86-64", "x86_64-w64-mingw32-gcc")]) {
+        Ok(what) => println!("{what}"),
+        Err(why_not) => return (Outcome::optional(&why_not), None),
     }
     let runner = workspace::root().join("crates/direct/tests/wine/run.sh");
     let mut test = cargo();
@@ -314,20 +367,9 @@ fn generated_pages(program: &Path) -> Outcome {
 }
 
 fn cross_check(target: &str) -> Outcome {
-    if !has_program("rustup") {
-        return Outcome::skipped("no rustup, so the target cannot be installed");
-    }
-    // Does nothing if the target is installed.
-    let got = command("rustup").args(["target", "add", target]).stdin(Stdio::null()).output();
-    match got {
-        Ok(output) if output.status.success() => {
-            of(cargo().args(["check", "--package", "trueio-direct", "--target", target]))
-        }
-        Ok(output) => {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            Outcome::skipped(&format!("rustup cannot install the target: {}", stderr.lines().last().unwrap_or("")))
-        }
-        Err(error) => Outcome::skipped(&format!("rustup: {error}")),
+    match setup::add_target(target) {
+        Ok(()) => of(cargo().args(["check", "--package", "trueio-direct", "--target", target])),
+        Err(why_not) => Outcome::skipped(&why_not),
     }
 }
 

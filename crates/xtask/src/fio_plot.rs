@@ -1,10 +1,10 @@
-//! fio-plot, from PyPI, draws what `trueio fio` writes: JSON and logs. A step of `cargo xtask ci`.
+//! Plots the output of `trueio fio` (JSON and logs) with fio-plot from PyPI. A step of `cargo xtask ci`.
 //!
-//! fio-plot is the program by which many people draw fio's results. It reads all JSON files of a folder, their
-//! job options and figures, and logs by their names. It is installed into an environment of its own in the
-//! build directory, which is kept until its version changes.
+//! fio-plot is a common program for plots of fio's results. It reads all JSON files of a folder, their job options and
+//! figures, and logs by their names. It is installed into a separate environment in the build directory, which is kept
+//! until its version changes.
 //!
-//! Cannot see: whether a picture is right. It is there, it is a picture, and fio-plot did not complain.
+//! Limit: the content of a picture is not checked, only that fio-plot succeeds and writes a picture.
 
 use crate::python;
 use crate::step::Outcome;
@@ -14,14 +14,14 @@ use std::process::{Command, Stdio};
 
 /// The version that is installed.
 const VERSION: &str = "1.1.21";
-/// Pictures: name, and how they are asked for.
+/// Pictures: name and arguments.
 const PICTURES: [(&str, &[&str]); 3] = [
     ("depths", &["-l", "-d", "1", "4", "-n", "1"]),
     ("histogram", &["-H", "-d", "4", "-n", "1"]),
     ("logs", &["-g", "-t", "iops", "lat", "bw", "-d", "1", "4", "-n", "1"]),
 ];
 
-/// Runs two jobs with `program` and draws them.
+/// Runs two jobs with `program` and plots them.
 pub(crate) fn run(program: &Path) -> Outcome {
     let Some(python) = python::interpreter() else {
         return Outcome::skipped("no Python of version 3.11 or later that can make environments");
@@ -51,7 +51,7 @@ fn environment(python: &str, build: &Path) -> Result<(), String> {
     std::fs::write(&stamp, VERSION).map_err(|error| format!("{}: {error}", stamp.display()))
 }
 
-/// Writes results and logs as fio-plot looks for them, and draws.
+/// Writes results and logs under the names that fio-plot expects, and plots them.
 fn draw(program: &Path, build: &Path) -> Result<usize, String> {
     let results = build.join("results");
     let _ = std::fs::remove_dir_all(&results);

@@ -8,22 +8,21 @@ use crate::step::{Counts, Outcome, counted_to};
 use crate::workspace::cargo;
 use std::time::{Duration, Instant};
 
-/// A package, and the program by which it is recognised. Kernels and what goes into a machine are
-/// fetched by the lab itself.
+/// A package, and the program by which it is recognised. The lab itself fetches
+/// kernels and the content of machines.
 const PACKAGES: [(&str, &str); 4] =
     [("qemu-system-x86", "qemu-system-x86_64"), ("kmod", "depmod"), ("xz-utils", "xz"), ("binutils", "strip")];
 
-/// Installs what is missing; says what could not be had.
+/// Installs missing packages; prints those that are not available.
 pub(crate) fn set_up() {
     match setup::install(&PACKAGES) {
         Ok(what) => println!("{what}"),
-        // The cases say what they lack.
+        // The cases print what they lack.
         Err(why_not) => println!("{why_not}"),
     }
 }
 
-/// Runs the cases whose name contains `case`; all without one. Where `is_required`, a machine that cannot be had is a
-/// failure. `say` gets what there is to read, line by line; what cargo says goes to standard error.
+/// Runs the cases whose name contains `case`, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
 pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-lab", "--no-fail-fast"]);
@@ -46,11 +45,11 @@ pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&st
     result
 }
 
-/// What the whole lab is meant to take on two processors that do nothing else.
+/// The intended time of the whole lab on two idle processors.
 const BOUND: Duration = Duration::from_secs(600);
 
-/// The time of the whole lab, and the bound. It is said and does not fail: on a machine that others use, too, it takes as
-/// long as they leave it.
+/// Returns the time of the whole lab, and the bound. Exceeding the bound is no failure, because other programs may use the
+/// processors.
 fn took(time: Duration) -> String {
     let (time, bound) = (time.as_secs(), BOUND.as_secs());
     let verdict = if time <= bound { "within its bound" } else { "MORE than its bound" };

@@ -2,8 +2,7 @@
 //!
 //! Three checks, one file each: the table of crates and what each crate may use (`table`), cycles
 //! between the files of a crate (`cycles`, on the module tree that `modules` reads), and the map of
-//! all module files (`map`). `cargo xtask layers --write` rewrites what is generated: the map, and
-//! the list of known cycles when cycles are gone.
+//! all module files (`map`). `cargo xtask layers --write` rewrites the map.
 
 mod cycles;
 mod map;
@@ -19,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Mode {
     /// Compares.
     Check,
-    /// Rewrites the map and shortens the list of known cycles, then compares.
+    /// Rewrites the map, then compares.
     Write,
 }
 
@@ -56,10 +55,9 @@ pub(crate) fn run(mode: Mode) -> Result<bool> {
     if mode == Mode::Write {
         page = map::replaced(&page, &rendered)?;
         std::fs::write(&page_path, &page)?;
-        cycles::shorten_known(&root, &cyclic)?;
     }
     faults.extend(map::compared(&page, &rendered)?);
-    faults.extend(cycles::faults(&cyclic, &cycles::read_known(&root)?));
+    faults.extend(cycles::faults(&cyclic));
 
     for fault in &faults {
         println!("{fault}");

@@ -1,19 +1,22 @@
-//! The developer's one door: `cargo xtask …`.
+//! Checks, gates and benchmarks of the project: `cargo xtask …`.
 //!
-//! What CI types is what a developer types, so there is one program for both. It is kept small (it
-//! is built before anything else can begin) and knows no more of `trueio` than its command line and
-//! the record that it writes.
+//! CI and developers use the same commands, so there is one program for both. It is small, because it is
+//! built before every check, and uses only the command line of `trueio` and the record that it writes.
 
 mod bench;
 mod ci;
 mod commits;
+mod deny;
+mod dist;
 mod fio_plot;
+mod fuzz;
 mod gate;
 mod lab;
 mod layers;
 mod nightly;
 mod node;
 mod process;
+mod publish;
 mod python;
 mod setup;
 mod step;
@@ -32,8 +35,18 @@ cargo xtask lab [CASE]              virtual machines with real kernels and disks
                                     the cases whose name contains CASE
 cargo xtask node                    bindings/node: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test
+cargo xtask dist-bindings           packages of both bindings, with binaries for all systems that can be
+                                    linked here; others are named with the reason (half an hour)
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
-cargo xtask sanitize                crates/direct under Miri and with AddressSanitizer (nightly compiler)
+cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
+                                    crates/engine with ThreadSanitizer, too (nightly compiler)
+cargo xtask fuzz [TARGET] [--hours N]  the fuzz targets from their kept corpora (nightly compiler), each for N
+                                    hours (default: a minute)
+cargo xtask deny                    dependencies against deny.toml: advisories, licences, duplicate versions,
+                                    sources (needs cargo-deny)
+cargo xtask publish [STEP]          crates/direct as a package: features, oldest-compiler, public-api,
+                                    dry-run, c-library (default: all)
+cargo xtask public-api [--write]    its public names against crates/direct/public-api.txt
 cargo xtask layers [--write]        ARCHITECTURE.md against the crates: dependencies, cycles between
                                     modules, the map of modules (--write renders the map anew)
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
@@ -45,10 +58,11 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     environment: FIO=PROGRAM names another fio
 cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
     --reps N, --seconds S, --self PROGRAM as above
-cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio say the same of
+cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio report the same of
                                     the same jobs? (root); options as for `bench engine`
 cargo xtask bench syscall-trace [OPTIONS]  a run plain, with its system calls recorded, and under
-                                    strace, side by side (root); options as above";
+                                    strace, side by side (root); options as above
+cargo xtask bench node [--rounds N] [--markdown FILE]  @trueio/direct-io and @ronomon/direct-io, side by side";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -62,7 +76,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what was asked; `false` if a check failed or a bar was missed.
+/// Runs the command; `false` if a check failed or a limit was missed.
 fn dispatch(args: &[&str]) -> Result<bool> {
     match args {
         ["ci"] => ci::run(ci::Extent::All),
@@ -73,16 +87,40 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["node"] => Ok(ci::print_alone(node::tests(true, &ci::needs_met()))),
         ["python"] => Ok(ci::print_alone(python::tests(&[]))),
         ["sanitize"] => {
-            let is_sound = ci::print_alone(nightly::miri());
-            Ok(ci::print_alone(nightly::address_sanitizer(&[])) && is_sound)
+            let steps: [fn() -> _; 5] = [
+                nightly::miri,
+                nightly::miri_of_engine,
+                || nightly::address_sanitizer(&[]),
+                || nightly::address_sanitizer_of_engine(&[], true),
+                || nightly::thread_sanitizer_of_engine(&[]),
+            ];
+            let passed = steps.map(|step| ci::print_alone(step()));
+            Ok(passed.into_iter().all(|passed| passed))
         }
+        ["fuzz", rest @ ..] => Ok(ci::print_alone((fuzz::from_arguments(rest)?, None))),
+        ["deny"] => Ok(ci::print_alone((deny::run(), None))),
         ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
         ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
+        ["publish"] => {
+            let passed = publish::STEPS.map(|(name, step)| {
+                println!("=== {name}");
+                ci::print_alone(step())
+            });
+            Ok(passed.into_iter().all(|passed| passed))
+        }
+        ["publish", name] => match publish::STEPS.iter().find(|(known, _)| known == name) {
+            Some((_, step)) => Ok(ci::print_alone(step())),
+            None => bail!("`{name}` is not a step: {}", publish::STEPS.map(|(known, _)| known).join(", ")),
+        },
+        ["public-api"] => Ok(ci::print_alone((publish::public_api(false), None))),
+        ["public-api", "--write"] => Ok(ci::print_alone((publish::public_api(true), None))),
         ["layers"] => layers::run(layers::Mode::Check),
         ["layers", "--write"] => layers::run(layers::Mode::Write),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
+        ["bench", "node", rest @ ..] => node::bench(rest),
+        ["dist-bindings"] => dist::run_all(),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -1,24 +1,24 @@
 //! The tests of `bindings/node`, as a step of `cargo xtask ci`.
 //!
-//! The compiled half is built with cargo, what the tests need is fetched with `npm ci` (scripts of
-//! packages are not run), and `node --test` runs them. Each test counts as one.
+//! The compiled half is built with cargo, the dependencies of the tests are fetched with `npm ci` (scripts of packages
+//! are not run), and `node --test` runs the tests. Each test counts as one.
 //!
-//! Cannot do: get a newer Node. The one that is here is used, or the one that apt has (18 or later).
+//! Limit: the installed Node is used, or that of apt (18 or later); no newer one is fetched.
 
 use crate::setup;
 use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds, fetches and runs. `required` are the needs whose lack makes a test fail, not skip.
+/// Builds, fetches and runs the tests. A test that lacks one of the `required` needs fails instead of skipping.
 pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>) {
     match setup::install(&[("nodejs", "node"), ("npm", "npm")]) {
         Ok(what) => println!("{what}"),
         Err(why_not) => return (Outcome::skipped(&why_not), None),
     }
-    let folder = workspace::root().join("bindings/node");
+    let folder = folder();
     for (what, begun) in [("the build", build(&folder)), ("`npm ci`", fetch(&folder.join("test")))] {
         if let Err(why) = begun {
             return (Outcome::Failed(format!("{what}: {why}")), None);
@@ -41,14 +41,33 @@ pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>)
     counted(&mut test)
 }
 
+/// The directory of the binding.
+pub(crate) fn folder() -> PathBuf {
+    workspace::root().join("bindings/node")
+}
+
+/// Measures the binding against upstream's package; returns `false` if a row is slower.
+pub(crate) fn bench(options: &[&str]) -> anyhow::Result<bool> {
+    let folder = folder();
+    let prepare = || {
+        succeeds(command("node").current_dir(&folder).args(["scripts/build.js", "--release"]))?;
+        fetch(&folder.join("test"))
+    };
+    prepare().map_err(anyhow::Error::msg)?;
+    // Paths in options are relative to the caller's directory; this runs in the root of the repository.
+    let mut bench = command("node");
+    bench.arg("bindings/node/scripts/bench.js").args(options).stdin(Stdio::null());
+    Ok(bench.status()?.success())
+}
+
 fn build(folder: &Path) -> Result<(), String> {
     succeeds(command("node").current_dir(folder).arg("scripts/build.js"))
 }
 
-/// Fetches what the lock file names, unless that is what is there.
+/// Fetches the packages of the lock file, unless they are installed.
 fn fetch(folder: &Path) -> Result<(), String> {
     let time = |name: &str| std::fs::metadata(folder.join(name)).and_then(|metadata| metadata.modified());
-    // npm writes the first of these when it is done.
+    // npm writes the first of these at its end.
     if let (Ok(fetched), Ok(locked)) = (time("node_modules/.package-lock.json"), time("package-lock.json"))
         && fetched >= locked
     {

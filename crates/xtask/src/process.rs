@@ -1,12 +1,12 @@
-//! Runs a program and says what it cost.
+//! Runs a program and measures its cost.
 //!
 //! CPU time is wait4(2)'s: exact for the process, all its threads (io-wq and SQPOLL workers are
-//! threads of it) and the children that it waited for. Kernel threads that work for everybody, such
-//! as a loop device's, are not in it; [`Cost::others_cpu_ns`] shows them and the neighbours.
+//! threads of it) and the children that it waited for. Kernel threads that serve all processes, such
+//! as a loop device's, are not in it; [`Cost::others_cpu_ns`] shows them and other programs.
 //!
 //! While the program runs this process sleeps in poll(2). Output goes to memory files, not pipes,
-//! so nobody has to wake up to read it. A program that takes too long is ended with all its group,
-//! and so is one that runs when this process is told to stop.
+//! so no process has to wake up to read it. A program that takes too long is ended with all its group,
+//! and so is one that runs when this process receives a signal to stop.
 //!
 //! Cannot see: a peak of memory below this process's own anonymous pages. A fork carries them into the
 //! child's peak until it calls exec, and the kernel keeps the larger figure (`setmax_mm_hiwater_rss`
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a run of a program cost, and what it said.
+/// The cost of a run of a program, and its output.
 #[derive(Debug, Clone)]
 pub(crate) struct Cost {
     /// From just before the start to the end.
@@ -46,18 +46,18 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// This, or an error with the last lines that the program said, if it did not exit with 0.
+    /// Returns itself, or an error with the last lines of the program's output if it did not exit with 0.
     pub(crate) fn checked(self, what: &str) -> Result<Self> {
         if self.exit_code == Some(0) {
             return Ok(self);
         }
-        let said =
+        let output =
             if self.stderr.trim().is_empty() { String::from_utf8_lossy(&self.stdout).into() } else { self.stderr };
-        let lines: Vec<&str> = said.lines().collect();
-        let said = lines[lines.len().saturating_sub(8)..].join("\n  ");
+        let lines: Vec<&str> = output.lines().collect();
+        let last = lines[lines.len().saturating_sub(8)..].join("\n  ");
         match self.exit_code {
-            Some(code) => bail!("{what} exited with {code}\n  {said}"),
-            None => bail!("{what} was ended by a signal\n  {said}"),
+            Some(code) => bail!("{what} exited with {code}\n  {last}"),
+            None => bail!("{what} was ended by a signal\n  {last}"),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Program<'_> {
     /// Runs it to its end.
     ///
     /// # Errors
-    /// If it cannot be started, takes longer than its limit, or this process is told to stop. That
+    /// If it cannot be started, takes longer than its limit, or this process receives a signal to stop. That
     /// it failed is not an error here: see [`Cost::checked`].
     pub(crate) fn run(self) -> Result<Cost> {
         install_stop_handler()?;
@@ -105,7 +105,7 @@ impl Program<'_> {
         }
         let busy_before = machine_busy_ns();
         let begin = Instant::now();
-        // `Child` does not wait when it is dropped, so wait4 below is the only one who reaps.
+        // `Child` does not wait when it is dropped, so only wait4 below reaps it.
         let pid = self.command.spawn().with_context(|| format!("`{name}` cannot be started"))?.id() as libc::pid_t;
         let was_ended = wait_or_end(pid, begin + self.limit)?;
         let (status, usage) = reap(pid)?;
@@ -130,18 +130,18 @@ impl Program<'_> {
     }
 }
 
-/// Why a program was ended by us.
+/// The reason why a program was killed.
 enum End {
     Late,
     Stopped,
 }
 
-/// Sleeps until the program is over; ends its group if that is too late or we are told to stop.
+/// Sleeps until the program ends; kills its group at the time limit or after a signal to stop.
 fn wait_or_end(pid: libc::pid_t, deadline: Instant) -> Result<Option<End>> {
     // SAFETY: pidfd_open takes a pid and flags and returns a new descriptor or −1. `pid` is our
     // child and not yet reaped, so the number cannot belong to another.
     let descriptor = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32)?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
+    // SAFETY: the descriptor is new and has no other owner.
     let pidfd = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let mut reason = None;
     let mut deadline = deadline;
@@ -168,7 +168,7 @@ fn wait_or_end(pid: libc::pid_t, deadline: Instant) -> Result<Option<End>> {
                 reason = Some(End::Late);
                 libc::SIGTERM
             }
-            // It was asked to end and did not.
+            // It ignored SIGTERM.
             (Some(_), _, true) => libc::SIGKILL,
             _ => continue,
         };
@@ -199,7 +199,7 @@ static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
 static STOP_PIPE: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 
-/// True once this process was told to stop (SIGINT, SIGTERM, SIGHUP).
+/// True after this process received SIGINT, SIGTERM or SIGHUP.
 pub(crate) fn is_stopped() -> bool {
     IS_STOPPED.load(Ordering::Relaxed)
 }
@@ -211,7 +211,7 @@ extern "C" fn stop(_: libc::c_int) {
     unsafe { libc::write(STOP_WRITE.load(Ordering::Relaxed), [1u8].as_ptr().cast(), 1) };
 }
 
-/// From now on a signal that asks this process to end makes [`Program::run`] fail instead, so that
+/// From now on a signal to stop makes [`Program::run`] fail instead of ending this process, so that
 /// the guards of devices and files are dropped on the way out.
 pub(crate) fn install_stop_handler() -> Result<()> {
     if STOP_PIPE.get().is_some() {
@@ -220,7 +220,7 @@ pub(crate) fn install_stop_handler() -> Result<()> {
     let mut ends = [-1; 2];
     // SAFETY: `ends` has room for the two descriptors.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) })?;
-    // SAFETY: both descriptors were just made and nobody else owns them.
+    // SAFETY: both descriptors are new and have no other owner.
     let ends_owned = unsafe { ends.map(|end| OwnedFd::from_raw_fd(end)) };
     STOP_WRITE.store(ends[1], Ordering::Relaxed);
     let [read, write] = ends_owned;
@@ -267,7 +267,7 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 pub(crate) fn memory_file() -> Result<File> {
     // SAFETY: the name is a C string literal; a new descriptor or −1 is returned.
     let descriptor = check(unsafe { libc::memfd_create(c"xtask-output".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made and nobody else owns it.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 

@@ -1,10 +1,10 @@
 //! The tests of `bindings/python`, as a step of `cargo xtask ci`.
 //!
-//! A wheel is built with maturin, installed into a new environment that holds nothing else, where it must
-//! import, and into one with numpy, pytest, hypothesis and mypy, where its tests run. Each test counts as one.
-//! The environments lie in the build directory; that of the tests is kept until its requirements change.
+//! A wheel is built with maturin. It is installed into a new empty environment, where it must import, and into one with
+//! numpy, pytest, hypothesis and mypy, where its tests run. Each test counts as one. The environments are in the build
+//! directory; that of the tests is kept until its requirements change.
 //!
-//! Cannot do: get a newer Python. One that is here is used, from 3.11 on.
+//! Limit: an installed Python is used, 3.11 or later; no newer one is fetched.
 
 use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
@@ -12,21 +12,21 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The target for which the binding is compiled too, if its standard library is here.
+/// A target for which the binding is compiled, too, if its standard library is installed.
 const OTHER_TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// Builds, installs and runs. `required` are the needs whose lack makes a test fail, not skip.
+/// Builds, installs and runs the tests. A test that lacks one of the `required` needs fails instead of skipping.
 pub(crate) fn tests(required: &[&str]) -> (Outcome, Option<Counts>) {
     let Some(python) = interpreter() else {
         return (Outcome::skipped("no Python of version 3.11 or later that can make environments"), None);
     };
     match prepare(python) {
-        Ok(place) => counted(&mut place.pytest(required)),
+        Ok(folders) => counted(&mut folders.pytest(required)),
         Err(why) => (Outcome::Failed(why), None),
     }
 }
 
-/// The first Python that is new enough and has `venv` and `pip`.
+/// Returns the first Python that is new enough and has `venv` and `pip`.
 pub(crate) fn interpreter() -> Option<&'static str> {
     let script = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python3.14", "python3.13", "python3.12", "python3.11"].into_iter().find(|python| {
@@ -36,13 +36,13 @@ pub(crate) fn interpreter() -> Option<&'static str> {
     })
 }
 
-/// Where everything of this step lies.
-struct Place {
+/// The folders of this step: the sources of the binding, and the build directory.
+struct PythonFolders {
     sources: PathBuf,
     build: PathBuf,
 }
 
-impl Place {
+impl PythonFolders {
     /// A program of the environment of the tests.
     fn program(&self, name: &str) -> Command {
         let mut program = command(&self.build.join("venv/bin").join(name).to_string_lossy());
@@ -52,7 +52,7 @@ impl Place {
 
     fn python(&self) -> Command {
         let mut python = self.program("python");
-        // Not seen: packages of the user, and files of this folder, which are not the wheel's.
+        // Isolated from packages of the user, and from files of this folder that are not in the wheel.
         python.args(["-I", "-X"]).arg(format!("pycache_prefix={}", self.build.join("pycache").display())).arg("-m");
         python
     }
@@ -76,33 +76,46 @@ impl Place {
     }
 }
 
-fn prepare(python: &str) -> Result<Place, String> {
+fn prepare(python: &str) -> Result<PythonFolders, String> {
     let build = workspace::target_dir().map_err(|error| format!("{error:#}"))?.join("python");
-    let place = Place { sources: workspace::root().join("bindings/python"), build };
-    let wheels = place.build.join("wheels");
+    let folders = PythonFolders { sources: workspace::root().join("bindings/python"), build };
+    let wheels = folders.build.join("wheels");
     let _ = std::fs::remove_dir_all(&wheels);
-    std::fs::create_dir_all(place.build.join("scratch"))
-        .map_err(|error| format!("{}: {error}", place.build.display()))?;
-    environment(python, &place)?;
-    run("cargo fmt", place.cargo().args(["fmt", "--check"]))?;
-    run("clippy", place.cargo().args(["clippy", "--quiet", "--locked", "--", "-D", "warnings"]))?;
+    std::fs::create_dir_all(folders.build.join("scratch"))
+        .map_err(|error| format!("{}: {error}", folders.build.display()))?;
+    environment(python, &folders)?;
+    run("cargo fmt", folders.cargo().args(["fmt", "--check"]))?;
+    run("clippy", folders.cargo().args(["clippy", "--quiet", "--locked", "--", "-D", "warnings"]))?;
     if target_is_installed(OTHER_TARGET) {
-        run("the check for Windows", place.cargo().args(["check", "--quiet", "--locked", "--target", OTHER_TARGET]))?;
+        run("the check for Windows", folders.cargo().args(["check", "--quiet", "--locked", "--target", OTHER_TARGET]))?;
     }
-    let mut maturin = place.program("maturin");
+    let mut maturin = folders.program("maturin");
     maturin.args(["build", "--quiet", "--locked", "--profile", "dev", "--out"]).arg(&wheels);
-    run("maturin", maturin.env("CARGO_TARGET_DIR", place.build.join("cargo")))?;
+    run("maturin", maturin.env("CARGO_TARGET_DIR", folders.build.join("cargo")))?;
     let wheel = std::fs::read_dir(&wheels)
         .ok()
         .and_then(|mut entries| entries.next()?.ok())
         .map(|entry| entry.path())
         .ok_or("maturin made no wheel")?;
 
-    // An environment with nothing but the wheel: it must need nothing else.
-    let fresh = place.build.join("fresh");
+    // The source package; then both are checked as a registry would. Wheels for other systems: `cargo xtask dist-bindings`.
+    let packages = folders.build.join("packages");
+    let _ = std::fs::remove_dir_all(&packages);
+    let mut build = folders.python();
+    build.args(["build", "--sdist", "--no-isolation", "--outdir"]).arg(&packages);
+    // The build starts `maturin` by its name.
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let programs = std::iter::once(folders.build.join("venv/bin")).chain(std::env::split_paths(&before));
+    build.env("PATH", std::env::join_paths(programs).map_err(|error| error.to_string())?);
+    run("build", &mut build)?;
+    let source = packages.join(format!("trueio-{}.tar.gz", env!("CARGO_PKG_VERSION")));
+    run("twine check", folders.python().args(["twine", "check", "--strict"]).arg(&wheel).arg(&source))?;
+
+    // An environment with only the wheel, which must need nothing else.
+    let fresh = folders.build.join("fresh");
     run("venv", command(python).args(["-m", "venv", "--clear", "--without-pip"]).arg(&fresh))?;
     let install = |environment: &Path| {
-        let mut pip = place.python();
+        let mut pip = folders.python();
         pip.args(["pip", "--quiet", "--python"]).arg(environment.join("bin/python"));
         pip.args(["install", "--no-index", "--no-deps", "--force-reinstall"]).arg(&wheel);
         run("pip", &mut pip)
@@ -110,24 +123,24 @@ fn prepare(python: &str) -> Result<Place, String> {
     install(&fresh)?;
     let script = "from trueio import direct; print('in an empty environment:', direct.probe_directory('.').reason)";
     run("importing the wheel", command(&fresh.join("bin/python").to_string_lossy()).args(["-I", "-c", script]))?;
-    install(&place.build.join("venv"))?;
-    Ok(place)
+    install(&folders.build.join("venv"))?;
+    Ok(folders)
 }
 
-/// The environment of the tests, new if its requirements or its Python changed.
-fn environment(python: &str, place: &Place) -> Result<(), String> {
-    let requirements = place.sources.join("requirements-test.txt");
+/// Creates the environment of the tests, anew if its requirements or its Python changed.
+fn environment(python: &str, folders: &PythonFolders) -> Result<(), String> {
+    let requirements = folders.sources.join("requirements-test.txt");
     let wanted = std::fs::read_to_string(&requirements).map_err(|error| format!("requirements-test.txt: {error}"))?;
     let version = command(python).args(["-c", "import sys; print(sys.version, sys.prefix)"]).output();
     let wanted = wanted + &String::from_utf8_lossy(&version.map_err(|error| error.to_string())?.stdout);
-    let stamp = place.build.join("venv/requirements");
+    let stamp = folders.build.join("venv/requirements");
     if std::fs::read_to_string(&stamp).is_ok_and(|there| there == wanted) {
         return Ok(());
     }
-    run("venv", command(python).args(["-m", "venv", "--clear"]).arg(place.build.join("venv")))?;
+    run("venv", command(python).args(["-m", "venv", "--clear"]).arg(folders.build.join("venv")))?;
     run(
         "pip",
-        place.python().args(["pip", "install", "--quiet", "--disable-pip-version-check", "-r"]).arg(requirements),
+        folders.python().args(["pip", "install", "--quiet", "--disable-pip-version-check", "-r"]).arg(requirements),
     )?;
     std::fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
 }
@@ -145,7 +158,7 @@ fn run(what: &str, command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// Runs a `pytest -q` and counts.
+/// Runs a `pytest -q` and counts its tests.
 fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
     let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
@@ -168,7 +181,7 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
     ended(child, counts)
 }
 
-/// The closing line of `pytest -q`: `2 failed, 97 passed, 1 skipped in 24.06s`.
+/// Parses the closing line of `pytest -q`: `2 failed, 97 passed, 1 skipped in 24.06s`.
 fn sums(line: &str) -> Option<Counts> {
     let (sums, seconds) = line.rsplit_once(" in ")?;
     seconds.split('s').next()?.parse::<f64>().ok()?;

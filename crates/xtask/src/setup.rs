@@ -1,8 +1,7 @@
-//! What the tests need from the machine, and getting it.
+//! The needs of the tests: installs missing packages, and probes what this machine offers.
 //!
-//! Packages are installed through apt, by root, only when missing, and it is said which. What can
-//! then be used is probed, and its names are what `TRUEIO_REQUIRE` lists where a skipped test is a
-//! failure.
+//! Missing packages are installed through apt, as root, and printed. Then the needs that this machine meets are
+//! probed; `TRUEIO_REQUIRE` lists them where a skipped test is a failure.
 
 use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
@@ -11,12 +10,12 @@ use std::process::Stdio;
 const PACKAGES: &[(&str, &str)] =
     &[("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind"), ("strace", "strace")];
 
-/// Installs what the tests use.
+/// Installs the packages that the tests use.
 pub(crate) fn install_packages() -> Result<String, String> {
     install(PACKAGES)
 }
 
-/// Installs what is missing; the error names what is missing still and why.
+/// Installs missing packages; the error names those that are still missing, and the reason.
 pub(crate) fn install(packages: &[(&'static str, &str)]) -> Result<String, String> {
     let missing = || -> Vec<&str> {
         packages.iter().filter(|(_, program)| !has_program(program)).map(|(package, _)| *package).collect()
@@ -36,7 +35,7 @@ pub(crate) fn install(packages: &[(&'static str, &str)]) -> Result<String, Strin
         apt.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
         apt.status().is_ok_and(|status| status.success())
     };
-    // One by one: a package that this system does not have must not keep the others away.
+    // One by one, so that an unavailable package does not prevent the others.
     let install = |package: &str| apt(&["install", "--yes", "--no-install-recommends", package]);
     let failed: Vec<&str> = wanted.iter().copied().filter(|package| !install(package)).collect();
     if !failed.is_empty() && apt(&["update"]) {
@@ -52,7 +51,23 @@ pub(crate) fn install(packages: &[(&'static str, &str)]) -> Result<String, Strin
     }
 }
 
-/// What a test may need, and what keeps it from being had here; `None`: it is here.
+/// Installs the standard library for `target`, unless it is installed; the error is the reason of a failure.
+pub(crate) fn add_target(target: &str) -> Result<(), String> {
+    if !has_program("rustup") {
+        return Err("no rustup, so the target cannot be installed".into());
+    }
+    // Does nothing if the target is installed.
+    match command("rustup").args(["target", "add", target]).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            Err(format!("rustup cannot install the target: {}", stderr.lines().last().unwrap_or("")))
+        }
+        Err(error) => Err(format!("rustup: {error}")),
+    }
+}
+
+/// The needs that a test may have, each with the reason why it is not met here; `None`: it is met.
 pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
     let root = (!is_root()).then(|| "this user is not root".to_owned());
     let loop_device = root.clone().or_else(|| {
@@ -81,7 +96,7 @@ pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
     ]
 }
 
-/// A container may have strace and not let it trace.
+/// Tests whether strace can trace, which a container may forbid.
 fn strace_refusal() -> Option<String> {
     if !has_program("strace") {
         return Some("no strace".into());
@@ -96,23 +111,23 @@ fn kernel_has_filesystem(name: &str) -> bool {
         let list = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
         list.lines().any(|line| line.split_whitespace().last() == Some(name))
     };
-    // It may be a module that nobody has asked for yet.
+    // It may be a module that is not loaded yet.
     has() || {
         let load = command("modprobe").arg(name).stdout(Stdio::null()).stderr(Stdio::null()).status();
         load.is_ok_and(|status| status.success()) && has()
     }
 }
 
-/// Asks the kernel for the smallest ring.
+/// Creates the smallest ring, to test whether the kernel allows it.
 fn io_uring_refusal() -> Option<String> {
-    // struct io_uring_params is 120 bytes, and all zeros ask for nothing special. io_uring_setup(2).
+    // struct io_uring_params is 120 bytes, and zeros mean defaults. io_uring_setup(2).
     let mut params = [0u64; 15];
     // SAFETY: the kernel reads and writes 120 bytes at `params`, which is that long and aligned.
     let descriptor = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
     if descriptor < 0 {
         return Some(format!("io_uring_setup: {}", std::io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor was just made and nobody else owns it.
+    // SAFETY: the descriptor is new and has no other owner.
     unsafe { libc::close(descriptor as i32) };
     None
 }

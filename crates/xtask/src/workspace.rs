@@ -1,4 +1,4 @@
-//! Where things are, and how cargo is called.
+//! Paths of the workspace, and calls of cargo.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// `program`, run in the root of the repository, without the variables that `cargo run` set for us:
-/// a nested cargo would hand them to build scripts, which then think that something changed.
+/// a nested cargo would pass them to build scripts, which would then be run again.
 pub(crate) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root());
@@ -24,7 +24,7 @@ pub(crate) fn command(program: &str) -> Command {
     command
 }
 
-/// cargo, as it called us.
+/// The cargo that started this program.
 pub(crate) fn cargo() -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
 }
@@ -48,7 +48,7 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(PathBuf::from(metadata["target_directory"].as_str().context("`cargo metadata` names no target directory")?))
 }
 
-/// Builds the program in release mode and says where it is.
+/// Builds the program in release mode and returns its path.
 pub(crate) fn build_release() -> Result<PathBuf> {
     let status = cargo().args(["build", "--release", "--package", "trueio-cli"]).status()?;
     if !status.success() {

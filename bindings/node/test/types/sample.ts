@@ -4,7 +4,7 @@
 import * as fs from 'fs';
 import * as directIo from '@trueio/direct-io';
 import { getAlignedBuffer, O_DIRECT, promises, type BlockDevice } from '@trueio/direct-io';
-import { allocate, BufferPool, open, probe, type DirectError, type DirectFile, type Probe } from '@trueio/direct-io/promises';
+import { allocate, BufferPool, createReadStream, createWriteStream, fromFile, open, probe, type DirectError, type DirectFile, type Probe } from '@trueio/direct-io/promises';
 
 const buffer: Buffer = getAlignedBuffer(4096, 512);
 const fd: number = fs.openSync('/dev/null', fs.constants.O_RDWR | O_DIRECT | directIo.O_EXCL);
@@ -40,6 +40,11 @@ async function use(): Promise<void> {
     const { code, part, neededBytes } = error as DirectError;
     if (code === 'ERR_TRUEIO_MISALIGNED') console.log(part === 'address', neededBytes);
   }
+  const { signal } = new AbortController();
+  const parts: number = (await file.readVectoredAt([allocate(512, 512)], 0, { signal })).bytes;
+  const adopted: DirectFile = await fromFile(await fs.promises.open('x'));
+  const copy = createReadStream('x', { policy: 'prefer', start: 1 }).pipe(createWriteStream('y', { create: true, flush: 'data' }));
+  console.log(parts, adopted.path?.length, copy.bytesWritten, adopted.createReadStream({ end: 9 }).readable);
   await promises.syncDirectory('.');
   await file.close();
 
@@ -49,6 +54,10 @@ async function use(): Promise<void> {
   await open('x', { polcy: 'require' });
   // @ts-expect-error: an ArrayBuffer is not a view
   await file.readExactAt(new ArrayBuffer(4096), 0);
+  // @ts-expect-error: a single buffer is no list
+  await file.readVectoredAt(allocate(512, 512), 0);
+  // @ts-expect-error: a stream that reads makes no file
+  createReadStream('x', { create: true });
   // @ts-expect-error: not a level
   await file.flush('everything');
   // @ts-expect-error: made by `open` only

@@ -3,45 +3,41 @@
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::path::PathBuf;
 
-/// What the command is for.
-pub(crate) const ABOUT: &str = "What was measured before: list, show, tag, compare, export";
+/// One-line description of the command.
+pub(crate) const ABOUT: &str = "List, show, tag, compare and export earlier runs";
 
-/// The command's subcommands. Without one it lists.
+/// Adds the subcommands. Without one, the command lists.
 pub(crate) fn arguments(command: Command) -> Command {
-    let id = || Arg::new("id").value_name("ID").required(true).help("An id, or its beginning");
-    let tags = || Arg::new("tags").value_name("TAG").required(true).num_args(1..).help("One or several words");
+    let id = || Arg::new("id").value_name("ID").required(true).help("An ID, or a unique prefix of one");
+    let tags = || Arg::new("tags").value_name("TAG").required(true).num_args(1..).help("One or more words");
     list_flags(command)
         .args_conflicts_with_subcommands(true)
-        .after_help("docs/history.md describes what is kept, and how a device is recognised under another name.")
-        .subcommand(list_flags(Command::new("list")).about("The runs, newest first (as `trueio history` alone)"))
-        .subcommand(
-            Command::new("devices").about("The devices that were measured, and what they are known by").arg(json()),
-        )
+        .after_help("docs/history.md describes what is stored, and how a device is recognised under another name.")
+        .subcommand(list_flags(Command::new("list")).about("Lists the runs, newest first (default)"))
+        .subcommand(Command::new("devices").about("Lists the measured devices and their identifiers").arg(json()))
         .subcommand(
             Command::new("show")
-                .about("A run with its tags, note, device and figures")
+                .about("Shows a run with its tags, note, device and figures")
                 .arg(id())
-                .arg(json().help("Print everything that is kept of it, as JSON that `import` reads")),
+                .arg(json().help("Print everything that is stored of the run, as JSON for `import`")),
         )
-        .subcommand(Command::new("tag").about("Gives a run tags").arg(id()).arg(tags()))
-        .subcommand(Command::new("untag").about("Takes tags from a run").arg(id()).arg(tags()))
+        .subcommand(Command::new("tag").about("Adds tags to a run").arg(id()).arg(tags()))
+        .subcommand(Command::new("untag").about("Removes tags from a run").arg(id()).arg(tags()))
         .subcommand(
             Command::new("note")
-                .about("Replaces a run's note")
+                .about("Sets a run's note")
                 .arg(id())
-                .arg(Arg::new("text").value_name("TEXT").required(true).help("The note; an empty one takes it away")),
+                .arg(Arg::new("text").value_name("TEXT").required(true).help("The note; an empty one removes it")),
         )
         .subcommand(
             Command::new("delete")
-                .about("Forgets runs for good")
-                .arg(Arg::new("ids").value_name("ID").required(true).num_args(1..).help("Ids, or their beginnings")),
+                .about("Deletes runs permanently")
+                .arg(Arg::new("ids").value_name("ID").required(true).num_args(1..).help("IDs, or unique prefixes")),
         )
         .subcommand(
             Command::new("compare")
-                .about(
-                    "Compare a run with the last one before it that did the same on the same device (`trueio compare`)",
-                )
-                .arg(Arg::new("id").value_name("ID").help("An id, or its beginning; without it, the newest run"))
+                .about("Compares a run with the previous one of the same load on the same device (`trueio compare`)")
+                .arg(Arg::new("id").value_name("ID").help("An ID, or a unique prefix [default: the newest run]"))
                 .arg(
                     Arg::new("rest")
                         .value_name("FLAGS")
@@ -57,10 +53,10 @@ pub(crate) fn arguments(command: Command) -> Command {
 
 fn trend() -> Command {
     other_filters(Command::new("trend"))
-        .about("A device's figures over its runs, and where their level changed")
+        .about("Shows a device's figures over its runs, and where their level changed")
         .arg(Arg::new("of").value_name("DEVICE").help(
-            "A path on it, its number, or a part of its model, serial number or UUID; without it, the device of \
-                     the newest run",
+            "A path on it, its number, or a part of its model, serial number or UUID [default: the device of \
+                     the newest run]",
         ))
         .arg(
             Arg::new("metric")
@@ -69,14 +65,14 @@ fn trend() -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(',')
                 .value_parser(["iops", "bandwidth", "p50", "p99", "p99.9", "cpu"])
-                .help("What to follow [default: iops,p99]"),
+                .help("The metrics to show [default: iops,p99]"),
         )
         .arg(json())
         .arg(
             Arg::new("html")
                 .long("html")
                 .value_name("FILE")
-                .help("Write a self-contained page with plots, too")
+                .help("Also write a self-contained page with plots")
                 .value_hint(ValueHint::FilePath)
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -84,7 +80,7 @@ fn trend() -> Command {
 
 fn import() -> Command {
     Command::new("import")
-        .about("Keeps records (JSON files), results of fio (its JSON, 3.x), and what `export` wrote as .jsonl")
+        .about("Imports records (JSON files), results of fio (its JSON, 3.x), and .jsonl files of `export`")
         .arg(
             Arg::new("files")
                 .value_name("FILE")
@@ -94,12 +90,12 @@ fn import() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(Arg::new("tag").long("tag").value_name("TAG").action(ArgAction::Append).help("Give them this tag"))
+        .arg(Arg::new("tag").long("tag").value_name("TAG").action(ArgAction::Append).help("Add this tag to them"))
 }
 
 fn export() -> Command {
     filters(Command::new("export"))
-        .about("Writes figures as a table (CSV, Parquet), or whole runs (JSON lines) that `import` reads")
+        .about("Exports figures as a table (CSV, Parquet), or whole runs as JSON lines for `import`")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
@@ -113,7 +109,7 @@ fn export() -> Command {
                 .long("format")
                 .value_name("FORMAT")
                 .value_parser(["csv", "parquet", "jsonl"])
-                .help("The format, whatever the file's name ends with"),
+                .help("The format, instead of that of the file's name"),
         )
 }
 
@@ -121,28 +117,28 @@ fn json() -> Arg {
     Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text")
 }
 
-/// Which runs, of which device.
+/// Arguments that select runs of a device.
 fn filters(command: Command) -> Command {
     other_filters(
         command.arg(
             Arg::new("device")
                 .long("device")
                 .value_name("DEVICE")
-                .help_heading("Which runs")
-                .help("On this device: a path on it, its number, or a part of its model, serial number or UUID"),
+                .help_heading("Selection")
+                .help("Only on this device: a path on it, its number, or a part of its model, serial number or UUID"),
         ),
     )
 }
 
-/// Which runs.
+/// Arguments that select runs.
 fn other_filters(command: Command) -> Command {
     let flag = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help).help_heading("Which runs")
+        Arg::new(name).long(name).value_name(value).help(help).help_heading("Selection")
     };
     command
-        .arg(flag("tag", "TAG", "With this tag; given twice, with both").action(ArgAction::Append))
-        .arg(flag("kind", "KIND", "Of this kind: baseline, run, fio, …"))
-        .arg(flag("since", "WHEN", "Since a date (UTC), or so long ago: 2026-11-20, 7d, 12h"))
+        .arg(flag("tag", "TAG", "Only with this tag; if repeated, with all of them").action(ArgAction::Append))
+        .arg(flag("kind", "KIND", "Only of this kind: baseline, run, fio, …"))
+        .arg(flag("since", "WHEN", "Only since a date (UTC) or within a duration: 2026-11-20, 7d, 12h"))
 }
 
 fn list_flags(command: Command) -> Command {
@@ -151,7 +147,7 @@ fn list_flags(command: Command) -> Command {
             Arg::new("limit")
                 .long("limit")
                 .value_name("COUNT")
-                .help("How many, newest first")
+                .help("Maximum number of runs, newest first")
                 .default_value("20")
                 .value_parser(value_parser!(usize)),
         )

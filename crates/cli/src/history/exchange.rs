@@ -1,25 +1,24 @@
-//! Runs into the history and out of it: records, results of fio, whole entries, tables.
+//! Imports runs into the history and exports them: records, results of fio, whole entries, tables.
 //!
-//! What comes in is read and checked before anything is kept: of several files, either all can be
-//! read or none is imported. A record of a newer trueio, another version of fio or a damaged file is
-//! refused by name. A run that is there already is left as it is.
+//! All input is read and checked before anything is stored: of several files, either all can be read or none
+//! is imported. A record of a newer trueio, another version of fio or a damaged file is refused by name. A
+//! run that is already stored is not changed.
 
 use super::figures::{of_fio, of_record};
 use super::listing::{PORTABLE_FORMAT, PORTABLE_VERSION, portable};
 use super::{Document, document, filter, get, short, store, table, unreadable, unwritable};
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_job::{FileUse, Role};
 use trueio_model::ForeignRun;
-use trueio_model::RunRecord;
+use trueio_model::{RunRecord, error_chain};
 use trueio_store::{Store, StoreError};
 
-/// A run that was read and may be kept.
+/// A run that was read and can be stored.
 struct Incoming {
     what: What,
     tags: Vec<String>,
@@ -56,20 +55,20 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             store.note(&id, &run.note).map_err(|e| unwritable(&e))?;
         }
         let word = match (&run.what, is_new) {
-            (_, false) => "there already",
+            (_, false) => "already stored",
             (What::Record { .. }, true) => "record",
             (What::Fio(_), true) => "result of fio, without evidence",
         };
         lines.push_str(&format!("{}  {word}  {}\n", short(&id), trueio_report::clean(&path.display().to_string())));
         if let What::Fio(run) = &run.what {
-            run.notes.iter().for_each(|note| eprintln!("note: {}: {note}", path.display()));
+            run.notes.iter().for_each(|note| eprintln!("note: {}: {}", path.display(), trueio_report::clean(note)));
         }
     }
     output::print_all(&lines)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file's text, or standard input's.
+/// Reads a file, or standard input.
 fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let outcome = if path == Path::new("-") {
@@ -77,11 +76,11 @@ fn read(path: &Path) -> Result<String, Failure> {
     } else {
         std::fs::read_to_string(path).map(|read| text = read)
     };
-    outcome.map_err(|e| Failure::refused(chain(&format!("`{}` cannot be read", path.display()), Some(&e))))?;
+    outcome.map_err(|e| Failure::refused(error_chain(&format!("`{}` cannot be read", path.display()), Some(&e))))?;
     Ok(text)
 }
 
-/// Keeps a run: its id, and whether it was not there yet.
+/// Stores a run; returns its ID, and whether it is new.
 fn keep(store: &mut Store, run: &Incoming) -> Result<(String, bool), Failure> {
     let (id, kept) = match &run.what {
         What::Record { record, json } => (record.id.to_ascii_lowercase(), store.insert_text(record, json)),
@@ -94,9 +93,9 @@ fn keep(store: &mut Store, run: &Incoming) -> Result<(String, bool), Failure> {
     }
 }
 
-/// The runs of a text: a record, a result of fio, or entries that `export` wrote, one a line.
+/// Parses the runs of a text: a record, a result of fio, or entries of `export`, one per line.
 fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
-    let text_of = |e: &dyn std::error::Error| chain(&e.to_string(), e.source());
+    let text_of = |e: &dyn std::error::Error| error_chain(&e.to_string(), e.source());
     let plain = |what| vec![Incoming { what, tags: Vec::new(), note: String::new() }];
     let not_a_record = match trueio_report::parse(text) {
         Ok(record) => return Ok(plain(record_of(record, text.trim_start_matches('\u{feff}').trim())?)),
@@ -115,7 +114,7 @@ fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
     }
 }
 
-/// Lines of `export`, or the one entry of `show --json`.
+/// Parses lines of `export`, or the one entry of `show --json`.
 fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
     let mut found = Vec::new();
     for (index, value) in serde_json::Deserializer::from_str(text).into_iter::<Value>().enumerate() {
@@ -137,7 +136,7 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
         }
         let document = value.get("document").ok_or_else(|| at("it has no `document`".to_owned()))?;
         let json = document.as_str().map_or_else(|| document.to_string(), str::to_owned);
-        let text_of = |e: &dyn std::error::Error| at(chain(&e.to_string(), e.source()));
+        let text_of = |e: &dyn std::error::Error| at(error_chain(&e.to_string(), e.source()));
         let what = match field("source") {
             Some("trueio") => record_of(trueio_report::parse(&json).map_err(|e| text_of(&e))?, &json).map_err(at)?,
             Some("fio") => What::Fio(trueio_fio::results::parse(&json).map_err(|e| text_of(&e))?),
@@ -153,7 +152,7 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
     Ok(found)
 }
 
-/// A record, if it has an id that can be asked for.
+/// Parses a record, if its ID can be used on the command line.
 fn record_of(record: RunRecord, json: &str) -> Result<What, String> {
     let is_good = (4..=64).contains(&record.id.len()) && record.id.bytes().all(|b| b.is_ascii_alphanumeric());
     if !is_good {
@@ -171,22 +170,19 @@ pub(super) fn export(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         (None, Some(extension @ ("csv" | "jsonl" | "parquet"))) => extension,
         (None, _) => {
             return Err(Failure::refused(format!(
-                "`{}` does not say in what form to export\n\nhint: name a file that ends with .csv, .parquet or \
-                 .jsonl, or say --format",
+                "`{}` has no known ending, so the format is unknown\n\nhint: name a file that ends with .csv, .parquet or \
+                 .jsonl, or set --format",
                 path.display()
             )));
         }
     };
     let store = store()?;
-    if !is_stdout {
-        let history = FileUse::new(store.path().to_string_lossy(), "the history", Role::Target);
-        output::check_files(&[FileUse::new(path.to_string_lossy(), "the export", Role::Document), history])?;
-    }
+    let reserved = if is_stdout { None } else { Some(output::reserve("the export", path)?) };
     let entries = store.list(&filter(&store, matches)?).map_err(|e| unreadable(&e))?;
     let devices = store.devices().map_err(|e| unreadable(&e))?;
     let mut code = ExitCode::SUCCESS;
     let (mut lines, mut rows) = (String::new(), Vec::new());
-    // Oldest first: a file that grows at its end.
+    // Oldest first, so that new runs come last.
     for entry in entries.iter().rev() {
         let stored = get(&store, &entry.id)?;
         if format == "jsonl" {
@@ -210,11 +206,9 @@ pub(super) fn export(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "parquet" => table::parquet(&rows)?,
         _ => table::csv(&rows)?,
     };
-    if is_stdout {
-        output::print_bytes(&bytes)?;
-    } else {
-        std::fs::write(path, bytes)
-            .map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))?;
+    match reserved {
+        Some(reserved) => output::write(reserved, &bytes)?,
+        None => output::print_bytes(&bytes)?,
     }
     eprintln!("{} run{} exported", entries.len(), if entries.len() == 1 { "" } else { "s" });
     Ok(code)

@@ -1,8 +1,8 @@
-//! The figures of a run, one row an operation, in one form for records of trueio and results of fio.
+//! The figures of a run, one row per operation, in one form for records of trueio and results of fio.
 //!
-//! A record's rows are those of its report, with the same rules: a percentile that the sample does
-//! not support is absent, and the verdict and its reasons are part of the row. A row of fio is fio's
-//! word: level E0, no verdict, and only the percentiles that fio itself gave.
+//! A record's rows are those of its report, with the same rules: a percentile that the sample does not
+//! support is absent, and the verdict and its reasons are part of the row. A row of fio contains fio's
+//! figures: level E0, no verdict, and only the percentiles that fio printed.
 
 use std::fmt::Write as _;
 use trueio_model::{CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
@@ -19,29 +19,29 @@ pub(super) struct Figure {
     pub(super) job: String,
     /// `read`, `write`, `trim`, `sync`, `mixed`.
     pub(super) op: String,
-    /// What was done and how: runs are alike if this is.
+    /// Description of the load: runs with the same load are comparable.
     pub(super) load: String,
     pub(super) io_count: u64,
     pub(super) error_count: Option<u64>,
     pub(super) elapsed_ns: Option<u64>,
     pub(super) bytes_per_s: Option<f64>,
     pub(super) ios_per_s: Option<f64>,
-    /// Which latency: `lat`, `lat from intended start`, `clat`, `slat`.
+    /// Kind of latency: `lat`, `lat from intended start`, `clat`, `slat`.
     pub(super) latency: Option<String>,
     pub(super) latency_ns_p50: Option<u64>,
     pub(super) latency_ns_p99: Option<u64>,
     pub(super) latency_ns_p999: Option<u64>,
     pub(super) latency_ns_max: Option<u64>,
     pub(super) cpu_ns_per_io: Option<f64>,
-    /// `None`: it was not looked at.
+    /// `None`: no evidence was collected.
     pub(super) verdict: Option<Verdict>,
     /// `E0` to `E4`.
     pub(super) level: String,
-    /// Why it is suspect or contradicted; empty if it is neither.
+    /// The reasons of a suspect or contradicted verdict; otherwise empty.
     pub(super) reasons: String,
 }
 
-/// A record's rows.
+/// Returns a record's rows.
 pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
     let rows = trueio_report::summary(record);
     rows.iter()
@@ -75,7 +75,7 @@ pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
         .collect()
 }
 
-/// The sentences of the checks that object.
+/// Returns the sentences of the checks that flag the phase.
 fn reasons(phase: &PhaseRecord) -> String {
     let objects = |outcome| matches!(outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
     let text: Vec<String> = phase
@@ -87,7 +87,7 @@ fn reasons(phase: &PhaseRecord) -> String {
     text.join(" ")
 }
 
-/// The rows of a result of fio.
+/// Returns the rows of a result of fio.
 pub(super) fn of_fio(run: &ForeignRun) -> Vec<Figure> {
     let mut figures = Vec::new();
     for job in &run.jobs {
@@ -129,7 +129,7 @@ fn fio_row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, cpu_ns_per_io: Op
     }
 }
 
-/// What a job of fio did, in fio's own options.
+/// Describes a job of fio by fio's options.
 fn fio_load(run: &ForeignRun, job: &ForeignJob) -> String {
     const NAMES: [&str; 9] =
         ["rw", "bs", "ioengine", "iodepth", "numjobs", "direct", "fsync", "fdatasync", "rate_iops"];
@@ -138,10 +138,10 @@ fn fio_load(run: &ForeignRun, job: &ForeignJob) -> String {
     text.join(" ")
 }
 
-/// A result of fio as text: what it is, and what it is not.
+/// Formats a result of fio as text, with a statement of its limits.
 pub(super) fn fio_text(run: &ForeignRun, entry: &Entry) -> String {
     let mut out = format!(
-        "result of {}  {}  id {}\n\nThis is fio's own word. Nobody watched the kernel or the disk meanwhile, so there \
+        "result of {}  {}  id {}\n\nThese are fio's figures. No counters of the kernel or the disk were read, so there \
          is no\nevidence (level E0) and no verdict.\n\n",
         clean(&run.version),
         entry.started_at,

@@ -1,4 +1,4 @@
-//! Looking into the history: the list, the devices, one run.
+//! Prints the history: the list, the devices, one run.
 
 use super::{Document, document, filter, get, short, store, text, unreadable};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use trueio_model::{IdentityKind, units};
 use trueio_report::clean;
 use trueio_store::{Device, Entry, Source, Stored};
 
-/// Printed in place of a verdict where no evidence was collected.
+/// Printed instead of a verdict if no evidence was collected.
 const NO_EVIDENCE: &str = "no evidence";
 
 /// `trueio history list`.
@@ -31,9 +31,9 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         eprintln!(
             "{}",
             if is_asked || filter.since_unix_s.is_some() {
-                "no run in the history is like that"
+                "no run in the history matches the selection"
             } else {
-                "nothing was measured yet; `trueio baseline` begins"
+                "the history is empty; `trueio baseline` measures this directory's disk"
             }
         );
     }
@@ -61,7 +61,7 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line of the list as JSON.
+/// Formats a line of the list as JSON.
 fn entry_json(entry: &Entry) -> Value {
     json!({
         "id": entry.id, "started_at": entry.started_at, "kind": entry.kind, "target": entry.target,
@@ -118,7 +118,7 @@ pub(super) fn devices(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Devices in a sentence: `#1 Samsung SSD, #2 …`.
+/// Lists devices in a sentence: `#1 Samsung SSD, #2 …`.
 pub(super) fn names(devices: &[Device]) -> String {
     let text: Vec<String> = devices.iter().map(|device| format!("#{} {}", device.id, clean(&device.label))).collect();
     text.join("; ")
@@ -137,11 +137,12 @@ pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let known = store.devices().map_err(|e| unreadable(&e))?;
     let on: Vec<&Device> = known.iter().filter(|device| entry.devices.contains(&device.id)).collect();
     for device in &on {
-        let by = device.keys.first().map_or(String::new(), |(kind, value)| format!(", known by its {kind} {value}"));
+        let by =
+            device.keys.first().map_or(String::new(), |(kind, value)| format!(", recognised by its {kind} {value}"));
         let _ = writeln!(out, "device  #{} {}{}", device.id, clean(&device.label), clean(&by));
     }
     if on.is_empty() && entry.source == Source::Trueio && !entry.target.is_empty() {
-        let _ = writeln!(out, "device  nothing in this record tells its device from others of the same name");
+        let _ = writeln!(out, "device  unknown: this record contains no identifier of its device");
     }
     if !entry.tags.is_empty() {
         let _ = writeln!(out, "tags    {}", clean(&entry.tags.join(", ")));
@@ -162,16 +163,16 @@ pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The version of the form in which a run leaves the history with its tags and note.
+/// The version of the export format.
 pub(super) const PORTABLE_VERSION: u64 = 1;
-/// What that form calls itself.
+/// The name of the export format.
 pub(super) const PORTABLE_FORMAT: &str = "trueio-history-entry";
 
-/// A run with everything that is kept of it, as `import` reads it. The devices are left out: they follow
-/// from the record, and their numbers mean something in this history only.
+/// Formats a run with everything that is stored of it, for `import`. Devices are omitted: they follow from
+/// the record, and their numbers are valid in this history only.
 pub(super) fn portable(stored: &Stored) -> Value {
     let entry = &stored.entry;
-    // fio's text leaves as it is, for its id is made of it; so does what is damaged.
+    // fio's text is exported unchanged, because its ID is derived from it; so is a damaged record.
     let as_text = || Value::from(stored.json.as_str());
     let document = match entry.source {
         Source::Trueio => serde_json::from_str(&stored.json).unwrap_or_else(|_| as_text()),
@@ -183,7 +184,7 @@ pub(super) fn portable(stored: &Stored) -> Value {
     })
 }
 
-/// What identifies a device, in a column of a table.
+/// Formats a device's identifier, for a column of a table.
 pub(super) fn known_by(device: &Device) -> String {
     let of = |kind: IdentityKind| device.keys.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
     IdentityKind::ALL.into_iter().find_map(of).unwrap_or_default()

@@ -1,13 +1,13 @@
-//! The history as a table for other programs: one row an operation of a job of a run.
+//! The history as a table for other programs: one row per operation of a job of a run.
 //!
-//! Columns are defined once, in [`COLUMNS`], for CSV and Parquet. Every row carries its verdict, its
-//! evidence level and the reasons, so that a contradicted figure never leaves without them.
+//! Columns are defined once, in [`COLUMNS`], for CSV and Parquet. Every row contains its verdict, its
+//! evidence level and the reasons, so a contradicted figure is never exported without them.
 
 use super::figures::Figure;
 use crate::failure::Failure;
 use trueio_store::{Device, Entry, Source};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Real,
 }
 
-/// A value; absent where nothing is known.
+/// A value; absent if unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Text(Option<String>),
@@ -23,7 +23,7 @@ pub(super) enum Cell {
     Real(Option<f64>),
 }
 
-/// The columns: name, what it holds.
+/// The columns: name and type.
 pub(super) const COLUMNS: &[(&str, Kind)] = &[
     ("run_id", Kind::Text),
     ("started_at", Kind::Text),
@@ -57,7 +57,7 @@ pub(super) const COLUMNS: &[(&str, Kind)] = &[
     ("reasons", Kind::Text),
 ];
 
-/// A row, in the order of [`COLUMNS`].
+/// Builds a row, in the order of [`COLUMNS`].
 pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Cell> {
     let text = |text: &str| Cell::Text((!text.is_empty()).then(|| text.to_owned()));
     let integer = |n: Option<u64>| Cell::Integer(n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
@@ -102,14 +102,14 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
     ]
 }
 
-/// Rows as CSV (RFC 4180), with a heading. What is not known is an empty field.
+/// Formats rows as CSV (RFC 4180), with a heading. An unknown value is an empty field.
 pub(super) fn csv(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
-    let failed = |error: &dyn std::error::Error| Failure::failed("the CSV could not be made", error);
+    let failed = |error: &dyn std::error::Error| Failure::failed("the CSV could not be created", error);
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS.iter().map(|(name, _)| *name)).map_err(|e| failed(&e))?;
     for row in rows {
         let fields = row.iter().map(|cell| match cell {
-            Cell::Text(text) => text.clone().unwrap_or_default(),
+            Cell::Text(text) => as_text(text.as_deref().unwrap_or_default()),
             Cell::Integer(number) => number.map_or_else(String::new, |n| n.to_string()),
             Cell::Real(number) => number.map_or_else(String::new, |n| n.to_string()),
         });
@@ -118,7 +118,14 @@ pub(super) fn csv(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
     writer.into_inner().map_err(|e| failed(e.error()))
 }
 
-/// Rows as a Parquet file: every column optional, text as UTF-8, integers signed and of 64 bits.
+/// Returns a text as a cell that no spreadsheet evaluates. Names of files, jobs and disks may come from strangers, and a
+/// spreadsheet takes a cell that begins with one of these characters as a formula; an apostrophe before it marks a text.
+fn as_text(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if is_formula { format!("'{text}") } else { text.to_owned() }
+}
+
+/// Formats rows as a Parquet file: every column optional, text as UTF-8, integers signed with 64 bits.
 #[cfg(feature = "parquet")]
 pub(super) fn parquet(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
     use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -170,13 +177,34 @@ pub(super) fn parquet(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
         group.close()?;
         file.into_inner()
     };
-    write().map_err(|e| Failure::failed("the Parquet file could not be made", &e))
+    write().map_err(|e| Failure::failed("the Parquet file could not be created", &e))
 }
 
-/// Why there is none.
+/// Refuses Parquet in a build without it.
 #[cfg(not(feature = "parquet"))]
 pub(super) fn parquet(_rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
     Err(Failure::refused(
         "this trueio was built without Parquet\n\nhint: export as .csv, or build it with `--features parquet`",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a table that is opened in a spreadsheet computes nothing from a name. Figures stay figures.
+    #[test]
+    fn a_cell_that_begins_like_a_formula_is_a_text() {
+        let cell = |text: &str| Cell::Text(Some(text.to_owned()));
+        let formula = "=HYPERLINK(\"http://example.com\";\"a\")";
+        let mut row =
+            vec![cell(formula), cell("-1+1"), cell("@SUM(A1)"), cell("+a"), cell("a=b"), Cell::Real(Some(-1.5))];
+        row.resize(COLUMNS.len(), Cell::Integer(None));
+        let table = String::from_utf8(csv(&[row]).expect("a table")).expect("UTF-8");
+        let row = table.lines().nth(1).expect("a row");
+        assert_eq!(
+            row.trim_end_matches(','),
+            r#""'=HYPERLINK(""http://example.com"";""a"")",'-1+1,'@SUM(A1),'+a,a=b,-1.5"#
+        );
+    }
 }

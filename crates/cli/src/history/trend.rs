@@ -1,14 +1,15 @@
 //! `trueio history trend`: a device's figures over its runs, and where their level changed.
 //!
-//! Runs are alike if job, operation and load are; each such series is searched for changes of level
-//! by `trueio_stats::change_points`, which takes ten runs at least and some twenty to be of use. What was contradicted, not completed or on
-//! several devices at once is left out and counted. Each series is searched at 5 %: of many that did
-//! not change, one in twenty shows a change by chance, and the output states how many were searched.
-//! The 5 % are not divided among them, for with some twenty runs no change could then be shown at all: the
-//! method shuffles blocks of runs, and eight blocks fall in an extreme order once in 35 times.
+//! Runs are alike if job, operation and load are. Each such series is searched for changes of level by
+//! `trueio_stats::change_points`, which needs at least ten runs, and about twenty to be useful. Figures that
+//! are contradicted, and runs that are incomplete or on several devices at once, are excluded and counted.
+//! Each series is searched at 5 %: of many series without a change, one in twenty shows a change by chance,
+//! and the output states how many were searched. The 5 % are not divided among them, because with about
+//! twenty runs no change could then be shown: the method shuffles blocks of runs, and eight blocks fall into
+//! an extreme order once in 35 times.
 //!
-//! Cannot see: slow drifts; changes within the first or last five runs; why a level changed. What else
-//! differs between the runs on both sides of a change is named, and may or may not be the cause.
+//! Cannot see: slow drifts; changes within the first or last five runs; why a level changed. Other
+//! differences between the runs on both sides of a change are named, and may or may not be the cause.
 
 use super::figures::{Figure, of_record};
 use super::{Document, document, filter, find_device, get, short, store, unreadable};
@@ -24,15 +25,15 @@ use trueio_report::{TrendLoad, TrendMetric, TrendPage, clean};
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
 use trueio_store::{Device, Entry, Source, Store};
 
-/// Changes of less than this factor are not looked for.
+/// Minimum factor of a change.
 const RATIO_MIN: f64 = 1.05;
-/// From so many runs on a clear step in their middle is found. With fewer the shuffles rarely tell it
-/// from chance, so that finding none means nothing.
+/// From this many runs on, a clear step in their middle is found. With fewer, the shuffles rarely distinguish
+/// it from chance, so a search without a result means nothing.
 const RUNS_ENOUGH: usize = 20;
-/// The chance of a change that is none, in each series.
+/// The probability of a false change, in each series.
 const P_MAX: f64 = 0.05;
 
-/// What can be followed.
+/// The metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Metric {
     Iops,
@@ -46,7 +47,7 @@ enum Metric {
 impl Metric {
     const ALL: [Metric; 6] = [Metric::Iops, Metric::Bandwidth, Metric::P50, Metric::P99, Metric::P999, Metric::Cpu];
 
-    /// Its name on the command line and in JSON.
+    /// Returns its name on the command line and in JSON.
     fn name(self) -> &'static str {
         match self {
             Metric::Iops => "iops",
@@ -58,7 +59,7 @@ impl Metric {
         }
     }
 
-    /// Its name for people, and the unit of its plot.
+    /// Returns its name in text, and the unit of its plot.
     fn title(self) -> (&'static str, &'static str) {
         match self {
             Metric::Iops => ("IOPS", ""),
@@ -70,7 +71,7 @@ impl Metric {
         }
     }
 
-    /// Its unit in JSON.
+    /// Returns its unit in JSON.
     fn unit(self) -> &'static str {
         match self {
             Metric::Iops => "1/s",
@@ -90,7 +91,7 @@ impl Metric {
         }
     }
 
-    /// A value for people.
+    /// Formats a value in text.
     fn show(self, value: f64) -> String {
         match self {
             Metric::Iops => units::format_count(value.round() as u64),
@@ -99,7 +100,7 @@ impl Metric {
         }
     }
 
-    /// A value in the unit of its plot.
+    /// Converts a value to the unit of its plot.
     fn plotted(self, value: f64) -> f64 {
         match self {
             Metric::Iops => value,
@@ -108,7 +109,7 @@ impl Metric {
         }
     }
 
-    /// Whether a rise is good.
+    /// Returns true if a rise is an improvement.
     fn rises_to_the_better(self) -> bool {
         matches!(self, Metric::Iops | Metric::Bandwidth)
     }
@@ -128,7 +129,7 @@ struct Series {
     points: Vec<Point>,
 }
 
-/// What was left out.
+/// The number of excluded figures and runs.
 #[derive(Default)]
 struct LeftOut {
     unreadable: u64,
@@ -137,20 +138,18 @@ struct LeftOut {
     contradicted: u64,
 }
 
-/// A metric of a series, searched.
+/// A metric of a series, and its changes.
 struct Followed {
     metric: Metric,
-    /// Index into the series' points, and the value; runs without one are left out.
+    /// Index into the series' points, and the value; runs without one are omitted.
     values: Vec<(usize, f64)>,
     changes: Vec<ChangePoint>,
 }
 
-/// The command.
+/// Runs the command.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let html = matches.get_one::<PathBuf>("html");
-    if let Some(path) = html {
-        output::check_file("--html", path)?;
-    }
+    let html = html.map(|path| output::reserve("--html", path)).transpose()?;
     let store = store()?;
     let device = match matches.get_one::<String>("of") {
         Some(name) => find_device(&store, name)?,
@@ -181,33 +180,33 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     } else {
         output::print_all(&trend.text())?;
     }
-    if let Some(path) = html {
-        std::fs::write(path, trueio_report::trend_html(&trend.page()))
-            .map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))?;
+    if let Some(reserved) = html {
+        let path = reserved.path().to_owned();
+        output::write(reserved, trueio_report::trend_html(&trend.page()).as_bytes())?;
         eprintln!("page: {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The device of the newest run that has one.
+/// Returns the device of the newest run that has one.
 fn newest_device(store: &Store) -> Result<Device, Failure> {
     let devices = store.devices().map_err(|e| unreadable(&e))?;
     devices.into_iter().next().ok_or_else(|| {
         Failure::refused(
-            "no run in the history was on a device that can be told from others, so there is no trend\n\nhint: a device \
+            "no run in the history was on a device with an identifier, so there is no trend\n\nhint: a device \
              is recognised by world-wide identifier, serial number or filesystem UUID; docs/history.md",
         )
     })
 }
 
-/// What may differ between runs of one load and matter.
+/// Properties that may differ between runs of one load and affect the figures.
 type Context = Vec<(&'static str, String)>;
 
 fn context_of(record: &RunRecord) -> Context {
     let filesystem = record.targets.iter().filter_map(|t| t.filesystem.as_ref());
     let filesystems: Vec<String> = filesystem.map(|f| format!("{} ({})", f.kind, f.options)).collect();
     let disks = record.targets.iter().flat_map(|t| &t.disks);
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let of_disks =
         |of: &dyn Fn(&trueio_model::DiskFacts) -> String| disks.clone().map(of).collect::<Vec<_>>().join(", ");
     vec![
@@ -222,7 +221,7 @@ fn context_of(record: &RunRecord) -> Context {
     ]
 }
 
-/// The series of a device's runs, oldest first, and the context of each run.
+/// Returns the series of a device's runs, oldest first, and the properties of each run.
 fn gather(store: &Store, entries: &[Entry]) -> Result<(Vec<Series>, Vec<Context>, LeftOut), Failure> {
     let mut series: Vec<Series> = Vec::new();
     let mut contexts = Vec::new();
@@ -284,19 +283,19 @@ struct Trend<'a> {
 }
 
 impl Trend<'_> {
-    /// The run of a value of a series.
+    /// Returns the run of a value of a series.
     fn entry(&self, series: &Series, followed: &Followed, index: usize) -> &Entry {
         &self.entries[series.points[followed.values[index].0].entry]
     }
 
-    /// The sentences about a metric.
+    /// Returns the sentences about a metric.
     fn sentences(&self, series: &Series, followed: &Followed) -> Vec<String> {
         let (name, _) = followed.metric.title();
         let count = followed.values.len();
         let show = |value: f64| followed.metric.show(value);
         let values = || followed.values.iter().map(|(_, value)| *value);
         let Some(last) = values().next_back() else {
-            return vec![format!("{name}: no run has it")];
+            return vec![format!("{name}: in no run")];
         };
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         let runs = format!("{count} run{}", if count == 1 { "" } else { "s" });
@@ -314,7 +313,7 @@ impl Trend<'_> {
         }
         if followed.changes.is_empty() && count < RUNS_ENOUGH {
             sentences.push(format!(
-                "{name}: {runs} are too few to show that its level changed or did not; {RUNS_ENOUGH} are enough"
+                "{name}: {runs} are too few to show a change of level or its absence; {RUNS_ENOUGH} are enough"
             ));
         } else if followed.changes.is_empty() {
             sentences
@@ -345,14 +344,14 @@ impl Trend<'_> {
         sentences
     }
 
-    /// What else is not the same in the runs on both sides of a change.
+    /// Returns the other differences between the runs on both sides of a change.
     fn differences(&self, series: &Series, followed: &Followed, index: usize) -> Vec<String> {
         let context = |index: usize| &self.contexts[series.points[followed.values[index].0].entry];
         let pairs = context(index - 1).iter().zip(context(index));
         pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| format!("{} ({} → {})", a.0, a.1, b.1)).collect()
     }
 
-    /// Sentences about the whole.
+    /// Returns sentences about all series.
     fn head(&self) -> Vec<String> {
         let count = self.entries.len();
         let mut sentences = vec![format!(
@@ -370,7 +369,7 @@ impl Trend<'_> {
         ] {
             if n > 0 {
                 let s = if n == 1 { "" } else { "s" };
-                sentences.push(format!("{} {noun}{s} left out: {why}", units::format_count(n)));
+                sentences.push(format!("{} {noun}{s} excluded: {why}", units::format_count(n)));
             }
         }
         let searched = self.searched_count();
@@ -385,7 +384,7 @@ impl Trend<'_> {
         sentences
     }
 
-    /// How many series were long enough to be searched.
+    /// Returns the number of series that were long enough to be searched.
     fn searched_count(&self) -> usize {
         self.followed.iter().flatten().filter(|one| one.values.len() >= 2 * SEGMENT_MIN).count()
     }
@@ -475,7 +474,7 @@ impl Trend<'_> {
     }
 }
 
-/// A series' name: the job, and the operation if the job's name does not say it.
+/// Returns a series' name: the job, and the operation unless the job's name contains it.
 fn name_of(series: &Series) -> String {
     if series.job.contains(&series.op) { series.job.clone() } else { format!("{} {}", series.job, series.op) }
 }

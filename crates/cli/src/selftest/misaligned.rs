@@ -1,12 +1,12 @@
-//! The lie of the published 0.112 s: direct writes of 128 KiB from a buffer that `malloc` gave.
+//! Stages the false result of the published 0.112 s: direct writes of 128 KiB from a buffer returned by
+//! `malloc`.
 //!
-//! Every `pwrite` returns EINVAL in a few microseconds, the loop ignores the result, and it is
-//! faster than any disk. An engine of trueio makes such calls with `buffer_offset`, but it checks
-//! each result; so the calls are made here by hand; their results are counted as an engine counts them and
-//! judged as every phase is.
+//! Every `pwrite` returns EINVAL in a few microseconds, the loop ignores the result, and it is faster than
+//! any disk. An engine of trueio can make such calls with `buffer_offset`, but it checks each result. So the
+//! calls are made here; their results are counted as an engine counts them, and judged as in every phase.
 
-use super::place::nameless;
 use super::rows::{Finding, Row};
+use super::scratch::nameless;
 use super::stage::Stage;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -23,12 +23,12 @@ use trueio_model::{
     ThreadUsage, units,
 };
 
-pub(super) const NAME: &str = "every call fails and nobody looks: direct writes from a misaligned buffer";
+pub(super) const NAME: &str = "every call fails and the results are ignored: direct writes from a misaligned buffer";
 const BLOCK: usize = 128 << 10;
 const BLOCK_COUNT: u64 = 128;
 const CALL_COUNT: u64 = 4096;
 
-/// What the calls came to.
+/// The results of the calls.
 struct Calls {
     elapsed: Duration,
     write: OpRecord,
@@ -60,10 +60,10 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
 
     let file = File::open(directory)
         .and_then(|folder| nameless(folder, OFlags::DIRECT))
-        .map_err(|e| words("no file without a name", e))?;
+        .map_err(|e| words("cannot create a file without a name", e))?;
     fill(&file).map_err(|e| words("the file could not be filled", e))?;
-    let door = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let watched = FilePlan { path: door, ..job.files[0].clone() };
+    let path_through_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let watched = FilePlan { path: path_through_descriptor, ..job.files[0].clone() };
     let targets = [target];
     let mut watch = Watch::new(&system, &targets, [&watched]);
     watch.baseline(Duration::from_nanos(stage.machine.idle_baseline_ns));
@@ -78,7 +78,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
 
     let seconds = calls.elapsed.as_secs_f64();
     let bytes = CALL_COUNT * BLOCK as u64;
-    let trusting = format!(
+    let unchecked = format!(
         "{} written in {:.3} s: {}, no error",
         units::format_bytes(bytes),
         seconds,
@@ -129,10 +129,10 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         .filter(|check| check.outcome == CheckOutcome::Contradicted)
         .map(|check| Finding::new("contradicted", check.name, check.sentence))
         .collect();
-    Ok(Row::lie(NAME, trusting, findings, &[&["call_results"]]))
+    Ok(Row::false_result(NAME, unchecked, findings, &[&["call_results"]]))
 }
 
-/// Random content, really written: on a file of unwritten space each failure would take longer.
+/// Fills the file with random content: on unwritten space each failure would take longer.
 fn fill(file: &File) -> io::Result<()> {
     let mut block = trueio_direct::AlignedBuffer::new(BLOCK, 4096).map_err(io::Error::other)?;
     let mut content = RandomFill::new(1);
@@ -143,10 +143,10 @@ fn fill(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The loop that ignores results; they are counted here for the record.
+/// A loop that ignores results; they are counted here for the record.
 fn write_blindly(file: &File, path: &str) -> Calls {
     let buffer = vec![0u8; BLOCK + 1024];
-    // 160 bytes past a multiple of 512, as measured of a `malloc` in C.
+    // 160 bytes past a multiple of 512, as measured for a `malloc` in C.
     let shift = (512 + 160 - buffer.as_ptr() as usize % 512) % 512;
     let address = buffer[shift..].as_ptr();
     let mut total = Histogram::new();

@@ -1,17 +1,23 @@
-//! What a staged lie or an honest run came to, and what that means for the whole.
+//! The result of a staged false result or of a correct run, and the totals.
 //!
-//! A lie is caught if every finding that it must meet was made, by name: other checks may object
-//! too, but they do not stand in for the one that is meant for it. An honest run is accused if one
-//! of the checks it is to leave silent objects, or if it fails.
+//! A false result counts as detected if every check that is meant for it reports it, by name; findings of
+//! other checks do not replace them. A correct run is a false positive if one of the checks under test flags
+//! it, or if it fails; if it was flagged only for what a missing processor causes, and the evidence shows that the
+//! processor was missing, it was disturbed.
 
 use serde_json::{Value, json};
+
+/// Checks whose findings show that the tool did not get the processor time it needed.
+const PROCESSOR_CHECKS: &[&str] = &["processor_wait", "clock_and_cpu"];
+/// Checks that rightly flag a correct job if the tool does not get that time: it submits late and keeps its queue short.
+const DISTURBED_CHECKS: &[&str] = &["pace", "achieved_depth"];
 
 /// A finding of trueio about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
     /// `refused while planning`, `run failed`, `contradicted`, `suspect`, `not printed`.
     pub(super) how: &'static str,
-    /// The check or the rule.
+    /// Name of the check or the rule.
     pub(super) by: String,
     /// Its sentence.
     pub(super) sentence: String,
@@ -23,29 +29,44 @@ impl Finding {
     }
 }
 
-/// How a row ended.
+/// The outcome of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// A lie, and it was found by the checks that are meant for it.
-    Caught,
-    /// A lie, and it was not.
+    /// A false result, reported by the checks that are meant for it.
+    Detected,
+    /// A false result that these checks did not report.
     Missed,
-    /// An honest run, and no check objected.
-    Silent,
-    /// An honest run that was accused.
-    Accused,
-    /// It could not be staged on this machine; the row's last words say why.
+    /// A correct run that no check under test flagged.
+    Correct,
+    /// A correct run that was flagged.
+    FalsePositive,
+    /// A correct run whose worker waited for its processor, and that was flagged only for what such waits cause.
+    Disturbed,
+    /// It could not be staged on this machine; the row gives the reason.
     NotStaged,
 }
 
 impl Ending {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Ending::Caught => "caught",
+            Ending::Detected => "detected",
             Ending::Missed => "MISSED",
-            Ending::Silent => "honest",
-            Ending::Accused => "ACCUSED",
+            Ending::Correct => "correct",
+            Ending::FalsePositive => "FALSE POSITIVE",
+            Ending::Disturbed => "disturbed",
             Ending::NotStaged => "not staged",
+        }
+    }
+
+    /// Returns the value of `ending` in JSON; the spelling of earlier versions.
+    fn key(self) -> &'static str {
+        match self {
+            Ending::Detected => "caught",
+            Ending::Missed => "missed",
+            Ending::Correct => "honest",
+            Ending::FalsePositive => "accused",
+            Ending::Disturbed => "disturbed",
+            Ending::NotStaged => "not_staged",
         }
     }
 }
@@ -53,51 +74,58 @@ impl Ending {
 /// One row.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// True for an honest run.
-    pub(super) is_honest: bool,
-    /// The lie, or what was done honestly.
+    /// True for a correct run.
+    pub(super) is_correct: bool,
+    /// Description of the false result or of the correct run.
     pub(super) name: String,
-    /// What a tool that trusts its calls would have reported.
-    pub(super) trusting: String,
-    /// Findings that bear on it.
+    /// The figure that a tool without these checks would report.
+    pub(super) unchecked: String,
+    /// Findings of the checks under test.
     pub(super) findings: Vec<Finding>,
-    /// Other objections, by name.
+    /// Names of other checks with findings.
     pub(super) others: Vec<String>,
-    /// How it ended.
+    /// The outcome.
     pub(super) ending: Ending,
-    /// Why it was not staged.
+    /// The reason why it was not staged.
     pub(super) why_not: String,
 }
 
 impl Row {
-    /// A lie; each of `meant` is a list of names of which one must object.
-    pub(super) fn lie(name: &str, trusting: String, all: Vec<Finding>, meant: &[&[&str]]) -> Self {
+    /// Builds the row of a false result; each of `meant` is a list of names, one of which must have a
+    /// finding.
+    pub(super) fn false_result(name: &str, unchecked: String, all: Vec<Finding>, meant: &[&[&str]]) -> Self {
         let mut findings = Vec::new();
         for names in meant {
             // In the order of the names: the first fits best.
             let found = names.iter().find_map(|name| all.iter().find(|finding| finding.by == *name));
             findings.extend(found.cloned());
         }
-        let ending = if findings.len() == meant.len() { Ending::Caught } else { Ending::Missed };
-        let others = names_beside(&all, &findings);
-        Self { is_honest: false, name: name.to_owned(), trusting, findings, others, ending, why_not: String::new() }
+        let ending = if findings.len() == meant.len() { Ending::Detected } else { Ending::Missed };
+        let others = other_names(&all, &findings);
+        Self { is_correct: false, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
-    /// An honest run of which the checks `silent` must say nothing.
-    pub(super) fn honest(name: &str, trusting: String, all: &[Finding], silent: &[&str]) -> Self {
-        let is_accusation = |finding: &&Finding| finding.how == "run failed" || silent.contains(&finding.by.as_str());
-        let findings: Vec<Finding> = all.iter().filter(is_accusation).cloned().collect();
-        let ending = if findings.is_empty() { Ending::Silent } else { Ending::Accused };
-        let others = names_beside(all, &findings);
-        Self { is_honest: true, name: name.to_owned(), trusting, findings, others, ending, why_not: String::new() }
+    /// Builds the row of a correct run, which the checks `silent` must not flag.
+    pub(super) fn correct(name: &str, unchecked: String, all: &[Finding], silent: &[&str]) -> Self {
+        let is_flag = |finding: &&Finding| finding.how == "run failed" || silent.contains(&finding.by.as_str());
+        let findings: Vec<Finding> = all.iter().filter(is_flag).cloned().collect();
+        let is_disturbed = all.iter().any(|finding| PROCESSOR_CHECKS.contains(&finding.by.as_str()))
+            && findings.iter().all(|finding| DISTURBED_CHECKS.contains(&finding.by.as_str()));
+        let ending = match findings.is_empty() {
+            true => Ending::Correct,
+            false if is_disturbed => Ending::Disturbed,
+            false => Ending::FalsePositive,
+        };
+        let others = other_names(all, &findings);
+        Self { is_correct: true, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
-    /// What could not be staged.
-    pub(super) fn not_staged(is_honest: bool, name: &str, why: &str) -> Self {
+    /// Builds the row of a job that could not be staged.
+    pub(super) fn not_staged(is_correct: bool, name: &str, why: &str) -> Self {
         Self {
-            is_honest,
+            is_correct,
             name: name.to_owned(),
-            trusting: String::new(),
+            unchecked: String::new(),
             findings: Vec::new(),
             others: Vec::new(),
             ending: Ending::NotStaged,
@@ -105,22 +133,22 @@ impl Row {
         }
     }
 
-    /// For people: a heading and what hangs under it.
+    /// Formats the row as text: a heading and indented lines.
     pub(super) fn text(&self, width: usize) -> String {
         const LABEL: usize = 12;
         let mut out = format!("{:10}  {}\n", self.ending.word(), self.name);
-        let mut line = |label: &str, text: &str| wrap(&mut out, &format!("{:LABEL$}{label:8}  ", ""), text, width);
+        let mut line = |label: &str, text: &str| wrap(&mut out, &format!("{:LABEL$}{label:9} ", ""), text, width);
         match self.ending {
             Ending::NotStaged => line("because", &self.why_not),
-            _ => line(if self.is_honest { "figure" } else { "trusting" }, &self.trusting),
+            _ => line(if self.is_correct { "figure" } else { "unchecked" }, &self.unchecked),
         }
         for finding in &self.findings {
             line("trueio", &format!("{} ({}): {}", finding.how, finding.by, finding.sentence));
         }
         match self.ending {
-            Ending::Missed if self.findings.is_empty() => line("trueio", "nothing that bears on it"),
-            Ending::Silent if self.others.is_empty() => line("trueio", "no objection"),
-            Ending::Silent => line("trueio", "no objection by the checks in question"),
+            Ending::Missed if self.findings.is_empty() => line("trueio", "no finding of the checks under test"),
+            Ending::Correct if self.others.is_empty() => line("trueio", "no finding"),
+            Ending::Correct => line("trueio", "no finding of the checks under test"),
             _ => {}
         }
         if !self.others.is_empty() {
@@ -129,7 +157,7 @@ impl Row {
         out
     }
 
-    /// For machines.
+    /// Formats the row as JSON. The keys are those of earlier versions, for scripts that read them.
     pub(super) fn json(&self) -> Value {
         let findings: Vec<Value> = self
             .findings
@@ -138,22 +166,22 @@ impl Row {
             .collect();
         json!({
             "name": self.name,
-            "is_honest": self.is_honest,
-            "trusting": self.trusting,
+            "is_honest": self.is_correct,
+            "trusting": self.unchecked,
             "said": findings,
             "also": self.others,
-            "ending": self.ending.word().to_lowercase().replace(' ', "_"),
+            "ending": self.ending.key(),
             "why_not_staged": self.why_not,
         })
     }
 }
 
-fn names_beside(all: &[Finding], findings: &[Finding]) -> Vec<String> {
-    let beside = all.iter().filter(|one| !findings.contains(one) && one.how != "run failed");
-    beside.map(|one| one.by.clone()).collect()
+fn other_names(all: &[Finding], findings: &[Finding]) -> Vec<String> {
+    let others = all.iter().filter(|one| !findings.contains(one) && one.how != "run failed");
+    others.map(|one| one.by.clone()).collect()
 }
 
-/// Appends `text`, wrapped; later lines begin under the first one's text.
+/// Appends `text`, wrapped; later lines are indented to the column of the first one's text.
 fn wrap(out: &mut String, first: &str, text: &str, width: usize) {
     let hang = first.chars().count();
     out.push_str(first);
@@ -174,16 +202,18 @@ fn wrap(out: &mut String, first: &str, text: &str, width: usize) {
     out.push('\n');
 }
 
-/// All rows together.
+/// The totals of all rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) staged: usize,
-    pub(super) caught: usize,
+    pub(super) detected: usize,
     pub(super) missed: usize,
     pub(super) not_staged: usize,
-    pub(super) honest: usize,
-    pub(super) accused: usize,
-    /// Why lies were not staged, each reason once.
+    pub(super) correct: usize,
+    pub(super) false_positives: usize,
+    /// Correct runs that a busy machine disturbed; not among `correct`.
+    pub(super) disturbed: usize,
+    /// Reasons why false results were not staged, each once.
     pub(super) reasons: Vec<String>,
 }
 
@@ -192,11 +222,14 @@ impl Count {
         let mut count = Self::default();
         for row in rows {
             match row.ending {
-                Ending::Caught => count.caught += 1,
+                Ending::Detected => count.detected += 1,
                 Ending::Missed => count.missed += 1,
-                Ending::Silent => count.honest += 1,
-                Ending::Accused => (count.honest, count.accused) = (count.honest + 1, count.accused + 1),
-                Ending::NotStaged if row.is_honest => {}
+                Ending::Correct => count.correct += 1,
+                Ending::Disturbed => count.disturbed += 1,
+                Ending::FalsePositive => {
+                    (count.correct, count.false_positives) = (count.correct + 1, count.false_positives + 1)
+                }
+                Ending::NotStaged if row.is_correct => {}
                 Ending::NotStaged => {
                     count.not_staged += 1;
                     if !count.reasons.contains(&row.why_not) {
@@ -205,27 +238,31 @@ impl Count {
                 }
             }
         }
-        count.staged = count.caught + count.missed;
+        count.staged = count.detected + count.missed;
         count
     }
 
-    /// True if trueio did what it promises: no lie passed, and no honest run was accused.
+    /// Returns true if no false result was missed and no correct run was flagged.
     pub(super) fn is_good(&self) -> bool {
-        self.missed == 0 && self.accused == 0
+        self.missed == 0 && self.false_positives == 0
     }
 
     pub(super) fn text(&self) -> String {
         let why = if self.reasons.is_empty() { String::new() } else { format!(" ({})", self.reasons.join("; ")) };
+        let disturbed = match self.disturbed {
+            0 => String::new(),
+            count => format!(", {count} more disturbed by other programs on the processors"),
+        };
         format!(
-            "{} lies staged, {} caught, {} missed, {} could not be staged here{why}\n{} honest runs, {} accused\n",
-            self.staged, self.caught, self.missed, self.not_staged, self.honest, self.accused
+            "{} false results staged, {} detected, {} missed, {} could not be staged here{why}\n{} correct runs, {} false positives{disturbed}\n",
+            self.staged, self.detected, self.missed, self.not_staged, self.correct, self.false_positives
         )
     }
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "staged": self.staged, "caught": self.caught, "missed": self.missed, "not_staged": self.not_staged,
-            "honest": self.honest, "accused": self.accused,
+            "staged": self.staged, "caught": self.detected, "missed": self.missed, "not_staged": self.not_staged,
+            "honest": self.correct, "accused": self.false_positives, "disturbed": self.disturbed,
         })
     }
 }
@@ -234,59 +271,75 @@ impl Count {
 mod tests {
     use super::*;
 
-    fn said(by: &str) -> Finding {
+    fn flag(by: &str) -> Finding {
         Finding::new("suspect", by, "A sentence.")
     }
 
-    fn lie(objections: &[&str]) -> Row {
-        let all = objections.iter().map(|by| said(by)).collect();
-        Row::lie("a hole", "1 IOPS".to_owned(), all, &[&["holes", "page_cache"]])
+    fn false_result(names: &[&str]) -> Row {
+        let all = names.iter().map(|by| flag(by)).collect();
+        Row::false_result("a hole", "1 IOPS".to_owned(), all, &[&["holes", "page_cache"]])
     }
 
-    fn honest(objections: &[&str]) -> Row {
-        let all: Vec<Finding> = objections.iter().map(|by| said(by)).collect();
-        Row::honest("a read", "1 IOPS".to_owned(), &all, &["holes"])
+    fn correct(names: &[&str]) -> Row {
+        let all: Vec<Finding> = names.iter().map(|by| flag(by)).collect();
+        Row::correct("a read", "1 IOPS".to_owned(), &all, &["holes"])
     }
 
     #[test]
-    fn a_lie_is_caught_only_by_a_check_that_is_meant_for_it() {
-        assert_eq!(lie(&["holes"]).ending, Ending::Caught);
-        assert_eq!(lie(&["foreign_io", "page_cache"]).ending, Ending::Caught);
-        assert_eq!(lie(&["foreign_io"]).ending, Ending::Missed);
-        assert_eq!(lie(&[]).ending, Ending::Missed);
+    fn a_false_result_is_detected_only_by_a_check_that_is_meant_for_it() {
+        assert_eq!(false_result(&["holes"]).ending, Ending::Detected);
+        assert_eq!(false_result(&["foreign_io", "page_cache"]).ending, Ending::Detected);
+        assert_eq!(false_result(&["foreign_io"]).ending, Ending::Missed);
+        assert_eq!(false_result(&[]).ending, Ending::Missed);
         let both: &[&[&str]] = &[&["direct_impossible"], &["direct_granted"]];
-        let half = Row::lie("tmpfs", String::new(), vec![said("direct_granted")], both);
-        assert_eq!(half.ending, Ending::Missed, "every finding that is meant must be made");
+        let half = Row::false_result("tmpfs", String::new(), vec![flag("direct_granted")], both);
+        assert_eq!(half.ending, Ending::Missed, "every meant finding is required");
     }
 
     #[test]
-    fn an_honest_run_is_accused_by_the_checks_in_question_and_by_failing() {
-        assert_eq!(honest(&[]).ending, Ending::Silent);
-        assert_eq!(honest(&["foreign_io"]).ending, Ending::Silent);
-        assert_eq!(honest(&["foreign_io", "holes"]).ending, Ending::Accused);
+    fn a_correct_run_is_a_false_positive_if_a_check_under_test_flags_it_or_it_fails() {
+        assert_eq!(correct(&[]).ending, Ending::Correct);
+        assert_eq!(correct(&["foreign_io"]).ending, Ending::Correct);
+        assert_eq!(correct(&["foreign_io", "holes"]).ending, Ending::FalsePositive);
         let failed = Finding::new("run failed", "outcome", "EIO");
-        assert_eq!(Row::honest("a read", String::new(), &[failed], &[]).ending, Ending::Accused);
+        assert_eq!(Row::correct("a read", String::new(), &[failed], &[]).ending, Ending::FalsePositive);
     }
 
     #[test]
-    fn one_missed_lie_or_one_accused_run_spoils_the_whole() {
+    fn a_correct_run_without_processor_time_is_disturbed_and_not_a_false_positive() {
+        let of = |names: &[&str]| {
+            let all: Vec<Finding> = names.iter().map(|by| flag(by)).collect();
+            Row::correct("a rate", "50 IOPS".to_owned(), &all, &["pace", "holes"])
+        };
+        assert_eq!(of(&["pace", "processor_wait"]).ending, Ending::Disturbed);
+        assert_eq!(of(&["pace", "clock_and_cpu"]).ending, Ending::Disturbed);
+        assert_eq!(of(&["pace"]).ending, Ending::FalsePositive, "nothing shows that the processor was missing");
+        assert_eq!(of(&["holes", "processor_wait"]).ending, Ending::FalsePositive, "no wait makes a hole");
+        assert_eq!(of(&["processor_wait"]).ending, Ending::Correct);
+        let count = Count::of(&[of(&["pace", "processor_wait"]), of(&[])]);
+        assert!(count.is_good() && (count.correct, count.disturbed) == (1, 1));
+        assert!(count.text().contains("1 correct runs, 0 false positives, 1 more disturbed"), "{}", count.text());
+    }
+
+    #[test]
+    fn one_missed_false_result_or_one_false_positive_fails_the_selftest() {
         let not_staged = || Row::not_staged(false, "tmpfs", "mounting needs root");
-        let good = Count::of(&[lie(&["holes"]), honest(&[]), not_staged(), not_staged()]);
+        let good = Count::of(&[false_result(&["holes"]), correct(&[]), not_staged(), not_staged()]);
         assert!(good.is_good(), "what could not be staged was not missed");
         assert_eq!(
             good.text(),
-            "1 lies staged, 1 caught, 0 missed, 2 could not be staged here (mounting needs root)\n1 honest runs, 0 accused\n"
+            "1 false results staged, 1 detected, 0 missed, 2 could not be staged here (mounting needs root)\n1 correct runs, 0 false positives\n"
         );
-        assert!(!Count::of(&[lie(&["holes"]), lie(&[])]).is_good());
-        assert!(!Count::of(&[lie(&["holes"]), honest(&["holes"])]).is_good());
+        assert!(!Count::of(&[false_result(&["holes"]), false_result(&[])]).is_good());
+        assert!(!Count::of(&[false_result(&["holes"]), correct(&["holes"])]).is_good());
     }
 
     #[test]
     fn a_row_stays_within_its_width() {
-        let text = lie(&["foreign_io", "holes"]).text(40);
+        let text = false_result(&["foreign_io", "holes"]).text(40);
         assert_eq!(
             text,
-            "caught      a hole\n            trusting  1 IOPS\n            trueio    suspect (holes): A\n                      sentence.\n                      also: foreign_io\n"
+            "detected    a hole\n            unchecked 1 IOPS\n            trueio    suspect (holes): A\n                      sentence.\n                      also: foreign_io\n"
         );
     }
 }

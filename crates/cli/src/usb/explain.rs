@@ -1,4 +1,4 @@
-//! `trueio usb explain`: the kernel's decision rule by rule, trouble, and what can be changed.
+//! `trueio usb explain`: the kernel's decision rule by rule, errors, and possible changes.
 
 use crate::failure::Failure;
 use crate::output;
@@ -7,14 +7,14 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_device::System;
 use trueio_device::usb::{explain, unauthorized_disks, usb_report};
-use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport};
+use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport, UsbTroubleKind};
 use trueio_report::wrap;
 
 /// `trueio usb explain`.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = super::system(matches)?;
     let report = usb_report(&system);
-    // Not authorized, a device has no interface and is not among the disks; it is explained all the same.
+    // A device that is not authorized has no interface and is not among the disks; it is explained as well.
     let barred = unauthorized_disks(&system, &report);
     let disks: Vec<&UsbDisk> = match matches.get_one::<String>("disk") {
         Some(name) => match barred.iter().find(|disk| is_named(&system, disk, name)) {
@@ -42,7 +42,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             wrap(&mut text, "    ", 4, sentence, width);
         }
     }
-    // Sentences that are on no page above, where all disks are printed.
+    // Sentences that are not printed above, if all disks are printed.
     let is_on_a_page = |sentence: &&String| {
         barred.iter().any(|disk| sentence.starts_with(&format!("the disk in {} ", disk.usb.device)))
     };
@@ -57,8 +57,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The disk that is meant: a path (`/dev/sda`, `/dev/sda1`, `/dev/disk/by-id/…`), a kernel name, an
-/// interface (`2-1:1.0`), a device (`2-1`), or a serial number that only one has.
+/// Finds a disk: by path (`/dev/sda`, `/dev/sda1`, `/dev/disk/by-id/…`), kernel name, interface (`2-1:1.0`),
+/// device (`2-1`), or unique serial number.
 pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Result<&'a UsbDisk, Failure> {
     let found: Vec<&UsbDisk> = report.disks.iter().filter(|disk| is_named(system, disk, name)).collect();
     match found.as_slice() {
@@ -74,12 +74,12 @@ pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Re
                 .collect();
             let unseen = unseen.concat();
             Err(Failure::refused(format!(
-                "`{name}` is no USB disk: {there}{unseen}\n\nhint: `trueio usb list` shows them, and how it looked"
+                "`{name}` is not a USB disk: {there}{unseen}\n\nhint: `trueio usb list` lists them and its sources"
             )))
         }
         several => {
             let all: Vec<String> = several.iter().map(|disk| called(disk)).collect();
-            Err(Failure::refused(format!("`{name}` names several disks: {}", all.join("; "))))
+            Err(Failure::refused(format!("`{name}` matches several disks: {}", all.join("; "))))
         }
     }
 }
@@ -99,7 +99,7 @@ fn is_named(system: &System, disk: &UsbDisk, name: &str) -> bool {
         })
 }
 
-/// `sda at 2-1:1.0, serial SIM1`.
+/// Formats `sda at 2-1:1.0, serial SIM1`.
 fn called(disk: &UsbDisk) -> String {
     let names: Vec<&str> = disk.blocks.iter().map(|block| block.name.as_str()).collect();
     let names = if names.is_empty() { "no block device".to_owned() } else { names.join(", ") };
@@ -111,7 +111,7 @@ fn page(text: &mut String, explanation: &UsbExplanation, width: usize) {
     let usb = &explanation.disk.usb;
     let name = [usb.manufacturer.value.as_deref(), usb.product.value.as_deref()];
     let name: Vec<&str> = name.into_iter().flatten().collect();
-    let id = usb.id.value.as_deref().unwrap_or("id not known");
+    let id = usb.id.value.as_deref().unwrap_or("id unknown");
     wrap(text, "", 0, &format!("{} ({id}) {}", called(&explanation.disk), name.join(" ")), width);
     wrap(text, "  ", 2, &explanation.conclusion, width);
     text.push_str("\n  the kernel's rules\n");
@@ -122,7 +122,7 @@ fn page(text: &mut String, explanation: &UsbExplanation, width: usize) {
             UsbAnswer::NotSeen => "not seen",
             UsbAnswer::DoesNotApply => "-",
         };
-        let mark = if explanation.decided_by.as_deref() == Some(&rule.name) { "  << this decided" } else { "" };
+        let mark = if explanation.decided_by == Some(rule.name) { "  << decisive rule" } else { "" };
         let first = format!("    {answer:8}  {:18}  ", rule.name);
         wrap(text, &first, first.len(), &format!("{}{mark} [{}]", rule.fact, rule.source), width);
     }
@@ -139,16 +139,16 @@ fn page(text: &mut String, explanation: &UsbExplanation, width: usize) {
         .iter()
         .map(|trouble| {
             let last = trouble.last_s.map_or_else(String::new, |at| format!(", the last {at:.1} s after boot"));
-            format!("{} x {}{last}: {}", trouble.count, words(&trouble.kind), trouble.example)
+            format!("{} x {}{last}: {}", trouble.count, words(trouble.kind), trouble.example)
         })
         .collect();
-    list(text, "trouble, from the kernel's log", &troubles);
-    list(text, "known of this disk", &explanation.notes);
-    list(text, "what BOT hides", &explanation.hidden);
+    list(text, "errors, from the kernel's log", &troubles);
+    list(text, "known problems of this disk", &explanation.notes);
+    list(text, "facts hidden by BOT", &explanation.hidden);
     for (at, way) in explanation.ways.iter().enumerate() {
-        text.push_str(if at == 0 { "\n  what can be changed\n" } else { "" });
+        text.push_str(if at == 0 { "\n  possible changes\n" } else { "" });
         wrap(text, "    - ", 6, &way.what, width);
-        for (head, lines) in [("now", &way.commands), ("to keep it", &way.persist), ("to undo it", &way.undo)] {
+        for (head, lines) in [("now", &way.commands), ("permanently", &way.persist), ("to undo it", &way.undo)] {
             for line in lines {
                 wrap(text, &format!("      {head:12}"), 18, line, width);
             }
@@ -160,18 +160,17 @@ fn page(text: &mut String, explanation: &UsbExplanation, width: usize) {
     list(text, "not seen", &explanation.unseen);
 }
 
-fn words(kind: &str) -> &'static str {
+fn words(kind: UsbTroubleKind) -> &'static str {
     match kind {
-        "abort" => "command aborted",
-        "reset" => "device reset by the driver's error handling",
-        "bus_reset" => "device reset on the bus",
-        "offlined" => "given up",
-        "io_error" => "I/O error",
-        "flush_failed" => "flush failed: data in the disk's cache may be lost",
-        "timeout" => "timeout",
-        "disconnect" => "disconnected",
-        "link_error" => "error while the device was asked for its descriptors",
-        "slow_link" => "link slower than the device can do",
-        _ => "other",
+        UsbTroubleKind::Abort => "command aborted",
+        UsbTroubleKind::Reset => "device reset by the driver's error handling",
+        UsbTroubleKind::BusReset => "device reset on the bus",
+        UsbTroubleKind::Offlined => "given up",
+        UsbTroubleKind::IoError => "I/O error",
+        UsbTroubleKind::FlushFailed => "flush failed: data in the disk's cache may be lost",
+        UsbTroubleKind::Timeout => "timeout",
+        UsbTroubleKind::Disconnect => "disconnected",
+        UsbTroubleKind::LinkError => "error while the device's descriptors were read",
+        UsbTroubleKind::SlowLink => "link slower than the device supports",
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             wrap(&mut text, "switch     ", 11, sentence, width);
         }
         for sentence in &report.looked {
-            wrap(&mut text, "looked at  ", 11, sentence, width);
+            wrap(&mut text, "sources    ", 11, sentence, width);
         }
         for sentence in &report.unseen {
             wrap(&mut text, "not seen   ", 11, sentence, width);
@@ -53,7 +53,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// As `lsusb -t` draws it: a root hub a bus, below it what hangs in its ports.
+/// Formats the tree as `lsusb -t` does: a root hub per bus, below it the devices in its ports.
 fn tree(text: &mut String, report: &UsbReport) {
     // Writing to a String cannot fail.
     for node in &report.tree {
@@ -78,10 +78,10 @@ fn tree(text: &mut String, report: &UsbReport) {
     }
 }
 
-/// How many hubs are above.
+/// Returns the number of hubs above.
 fn depth(report: &UsbReport, parent: &str) -> usize {
     let above = report.tree.iter().find(|node| node.name == parent).and_then(|node| node.parent.as_deref());
-    // A name has fewer ports than a chain can loop; a recorded tree cannot make us go round.
+    // A name has fewer ports than a chain can loop, so a recorded tree cannot cause an endless loop.
     above.filter(|above| above.len() < parent.len()).map_or(1, |above| 1 + depth(report, above))
 }
 
@@ -105,7 +105,7 @@ fn interface_words(interface: &UsbInterface, port_count: u32) -> If {
         Some("09") => "Hub".to_owned(),
         Some("03") => "Human Interface Device".to_owned(),
         Some(other) => format!("class {}", clean(other)),
-        None => "class not known".to_owned(),
+        None => "class unknown".to_owned(),
     };
     let ports = if port_count > 0 { format!("/{port_count}p") } else { String::new() };
     let driver = match &interface.driver {
@@ -117,7 +117,7 @@ fn interface_words(interface: &UsbInterface, port_count: u32) -> If {
 
 const HEAD: [&str; 8] = ["disk", "port", "id", "runs on", "depth", "link/port", "offers", "size"];
 
-/// One line a disk, what it calls itself below.
+/// Formats one line per disk, with its names below.
 fn table(text: &mut String, disks: &[UsbDisk], width: usize) {
     if disks.is_empty() {
         text.push_str("There is no USB disk.\n");
@@ -166,7 +166,7 @@ fn row(usb: &UsbFacts, block: Option<&UsbBlock>) -> [String; 8] {
     ]
 }
 
-/// What a disk calls itself, and where it is mounted.
+/// Describes the names of a disk, and where it is mounted.
 fn details(usb: &UsbFacts, block: Option<&UsbBlock>) -> String {
     let name = [usb.manufacturer.value.as_deref(), usb.product.value.as_deref()];
     let name: Vec<&str> = name.into_iter().flatten().collect();
@@ -177,7 +177,7 @@ fn details(usb: &UsbFacts, block: Option<&UsbBlock>) -> String {
     });
     if let Some(block) = block {
         parts.extend(block.model.value.as_ref().map(|model| format!("model {model}")));
-        if let Some(state) = block.state.value.as_deref().filter(|state| *state != "running") {
+        if let Some(state) = block.abnormal_state() {
             parts.push(format!("state {state}"));
         }
         parts.push(match block.mounts.as_slice() {
@@ -188,9 +188,9 @@ fn details(usb: &UsbFacts, block: Option<&UsbBlock>) -> String {
     parts.join("; ")
 }
 
-/// `BOT + UAS, 32 streams`.
+/// Formats `BOT + UAS, 32 streams`.
 pub(super) fn offers(offers: &Fact<Vec<UsbAlternate>>) -> String {
-    let Some(all) = &offers.value else { return "not known".to_owned() };
+    let Some(all) = &offers.value else { return "unknown".to_owned() };
     let name = |alternate: &UsbAlternate| match alternate {
         a if a.is_uas() && a.stream_count > 0 => format!("UAS, {} streams", a.stream_count),
         a if a.is_uas() => "UAS".to_owned(),
@@ -202,7 +202,7 @@ pub(super) fn offers(offers: &Fact<Vec<UsbAlternate>>) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(" + ") }
 }
 
-/// `5000M`, as `lsusb -t` writes it.
+/// Formats `5000M`, as `lsusb -t` does.
 pub(super) fn speed(speed: &Fact<f64>) -> String {
     speed.value.map_or_else(|| "?".to_owned(), |speed| format!("{speed}M"))
 }

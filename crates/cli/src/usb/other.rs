@@ -9,7 +9,7 @@ use trueio_device::usb::{
 
 type Parser = fn(&str) -> Vec<ForeignDisk>;
 
-/// The question and the reader of its answer, on a system that is not Linux.
+/// Returns the command to run on a system other than Linux, and the parser of its output.
 pub(super) fn asked(os: &str) -> Option<(&'static [&'static str], Parser)> {
     match os {
         "macos" => Some((&MACOS_COMMAND, parse_macos)),
@@ -19,7 +19,7 @@ pub(super) fn asked(os: &str) -> Option<(&'static [&'static str], Parser)> {
     }
 }
 
-/// Asks, and prints one line a disk.
+/// Runs the command, and prints one line per disk.
 pub(super) fn list((command, parse): (&[&str], Parser), as_json: bool) -> Result<ExitCode, Failure> {
     let asked = command.join(" ");
     let answer = Command::new(command[0])
@@ -62,7 +62,7 @@ fn shown(disks: &[ForeignDisk], asked: &str, as_json: bool) -> String {
     if disks.is_empty() {
         text.push_str("There is no USB disk.\n");
     }
-    text.push_str(&format!("asked      {asked}\n"));
+    text.push_str(&format!("command    {asked}\n"));
     text
 }
 
@@ -71,14 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_disk_is_a_line_with_its_transport_and_the_question_stands_below() {
-        let (_, parse) = asked("freebsd").expect("it is known how to ask");
+    fn each_disk_is_a_line_with_its_transport_and_the_command_is_below() {
+        let (_, parse) = asked("freebsd").expect("a known system");
         let text = include_str!("../../../device/tests/usb/other-systems/freebsd-dmesg.txt");
         let shown = shown(&parse(text), "dmesg", false);
         assert_eq!(
             shown,
-            "da1       -          BOT (umass)  vendor 0x0d7d USB DISK 2.0; serial 0123456789AB\nasked      dmesg\n"
+            "da1       -          BOT (umass)  vendor 0x0d7d USB DISK 2.0; serial 0123456789AB\ncommand    dmesg\n"
         );
-        assert!(asked("linux").is_none(), "Linux is asked through sysfs");
+        assert!(asked("linux").is_none(), "Linux uses sysfs");
     }
 }

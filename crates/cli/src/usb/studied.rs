@@ -1,12 +1,12 @@
-//! The transports of a study's disks: one disk that is switched as the rows need it, or two, each on a transport of its
-//! own.
+//! The transports of a study's disks: one disk that is switched as the rows need it, or two disks, one on
+//! each transport.
 //!
-//! It is switched by what `trueio usb switch` does, with its plan, its refusals, its notes in `/run`, and its way back.
-//! What sysfs shows decides what a disk is on: it is looked at before every sample, and after every switch. A disk is
-//! known by its place, its numbers and its serial number, never by its name, which a switch may change.
+//! The disk is switched in the same way as by `trueio usb switch`, with its plan, refusals, state files in
+//! `/run`, and undo. A disk's transport is read from sysfs, before every sample and after every switch. A
+//! disk is identified by its port, IDs and serial number, never by its name, which a switch may change.
 //!
-//! When this is dropped, a disk that was switched is brought back: after the last row, an interrupt, an error, a panic.
-//! Cannot do: bring it back after SIGKILL or a second Ctrl-C; then `trueio usb switch --restore DISK` does.
+//! When this is dropped, a switched disk is returned to its transport: after the last row, an interrupt, an
+//! error, a panic. Limits: not after SIGKILL or a second Ctrl-C; then use `trueio usb switch --restore DISK`.
 
 use super::explain::find;
 use super::switch;
@@ -19,14 +19,14 @@ use trueio_model::{UsbBlock, UsbDisk, UsbTransport};
 use trueio_study::{Brought, Target};
 use trueio_usb::{Outcome, WAIT};
 
-/// The need that is dealt with here.
+/// The need that is resolved here.
 const NEED: &str = "transport";
 
-/// The disks of a study, and where they were when it began.
+/// The disks of a study, and their transports when it began.
 pub(crate) struct Transports {
     system: System,
     disks: Vec<Studied>,
-    /// Transports to which it was tried in vain, and why: it is not tried again for every row.
+    /// Transports on which a switch failed, and why: it is not tried again for every row.
     in_vain: Vec<(UsbTransport, String)>,
     /// The lock against other switches. `None`: nothing is switched.
     alone: Option<File>,
@@ -34,7 +34,7 @@ pub(crate) struct Transports {
 
 /// A disk as it was when the study began.
 struct Studied {
-    /// Interface, numbers, serial number: what it is known by.
+    /// Interface, IDs, serial number: its identity.
     interface: String,
     id: Option<String>,
     serial: Option<String>,
@@ -45,12 +45,12 @@ struct Studied {
 }
 
 impl Transports {
-    /// Looks at the disks that `targets` name, and plans what `needs` ask for. One target is switched, if any row needs
-    /// that; two must be on a transport each.
+    /// Reads the disks that `targets` name, and plans the switches that `needs` require. One target is
+    /// switched, if any row needs that; two must be on different transports.
     ///
     /// # Errors
-    /// It is no whole USB disk; it cannot be switched, with every reason; two disks are on the same transport. Nothing
-    /// was touched, but for a switch of an earlier run that was finished or undone.
+    /// A target is no whole USB disk; it cannot be switched, with every reason; two disks are on the same
+    /// transport. Nothing was touched, except that a switch of an earlier run was finished or undone.
     pub(crate) fn new(targets: &[Target], needs: &BTreeSet<(String, String)>) -> Result<Self, Failure> {
         if let Some(refusal) = switch::refused_by_system(std::env::consts::OS) {
             return Err(refusal);
@@ -70,7 +70,7 @@ impl Transports {
                         let found: Vec<String> =
                             all.iter().map(|disk| format!("{} is on {}", disk.path(), disk.began_on)).collect();
                         return Err(Failure::refused(format!(
-                            "of two disks exactly one must be on {to}\n  because: {}\n\nhint: `trueio usb switch DISK {}` \
+                            "exactly one of two disks must be on {to}\n  because: {}\n\nhint: `trueio usb switch DISK {}` \
                              moves one; two disks are never switched by a study",
                             found.join(", "),
                             to.name().to_lowercase()
@@ -88,7 +88,7 @@ impl Transports {
         let Some(to) = wanted.iter().find(|to| **to != one.began_on) else { return Ok(()) };
         if !rustix::process::geteuid().is_root() {
             return Err(Failure::refused(format!(
-                "`{}` is on {}, and a row needs {to}\n  because: drivers can be bound and unbound by root only\n\nhint: as \
+                "`{}` is on {}, and a row needs {to}\n  because: only root can bind and unbind drivers\n\nhint: as \
                  root, or `--only transport={}`, or two disks, one on each",
                 one.path(),
                 one.began_on,
@@ -97,7 +97,7 @@ impl Transports {
         }
         self.alone = Some(switch::alone()?);
         switch::finish_interrupted(&self.system, WAIT)?;
-        // What was finished may have been a switch of this very disk.
+        // The finished switch may have been one of this disk.
         self.disks[0] = studied(&self.system, &self.disks[0].target)?;
         let one = &self.disks[0];
         let Some(to) = wanted.iter().find(|to| **to != one.began_on) else { return Ok(()) };
@@ -106,7 +106,7 @@ impl Transports {
         Ok(())
     }
 
-    /// Whether `target` is the disk that a row needs, and on the transport that it needs.
+    /// Returns true if `target` is the disk that a row needs, on the transport that it needs.
     pub(crate) fn holds(&self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
         let Some(to) = needs.get(NEED).map(|name| named(name)) else { return Ok(None) };
         let Some(disk) = self.disks.iter().find(|disk| self.is_at(disk, target)) else { return Ok(None) };
@@ -114,7 +114,7 @@ impl Transports {
         Ok((usb.usb.transport == to).then(|| self.brought(None, &usb, &block)))
     }
 
-    /// Brings the disk to the transport that a row needs, or finds the one that is on it, and looks.
+    /// Moves the disk to the transport that a row needs, or finds the disk that is on it, and verifies it.
     pub(crate) fn bring(&mut self, needs: &BTreeMap<String, String>) -> Result<Brought, String> {
         let to = needs.get(NEED).map(|name| named(name)).ok_or("no transport is needed")?;
         if let [one] = &self.disks[..] {
@@ -122,9 +122,9 @@ impl Transports {
                 return Err(format!("{to} was tried before: {why}"));
             }
             if self.alone.is_none() {
-                // No row needed a switch when it was looked at, so none was planned and nothing is locked.
+                // No row needed a switch when the study began, so none was planned and nothing is locked.
                 let (usb, block) = self.seen(one)?;
-                return Err(format!("{} went to {} meanwhile, and {to} is needed", block.name, usb.usb.transport));
+                return Err(format!("{} changed to {} meanwhile, but {to} is needed", block.name, usb.usb.transport));
             }
             if let Err(why) = self.switch(one, to) {
                 self.in_vain.push((to, why.clone()));
@@ -139,10 +139,10 @@ impl Transports {
             }
             found.push(format!("{} is on {}", block.name, usb.usb.transport));
         }
-        Err(format!("a disk on {to} is needed, and {}", found.join(", ")))
+        Err(format!("a disk on {to} is needed, but {}", found.join(", ")))
     }
 
-    /// Moves a disk, unless it is there.
+    /// Moves a disk, unless it is on the transport already.
     fn switch(&self, disk: &Studied, to: UsbTransport) -> Result<(), String> {
         let text = |failure: Failure| failure.into_text();
         let look = switch::look(&self.system, &disk.interface, to).map_err(text)?;
@@ -151,7 +151,7 @@ impl Transports {
             return Ok(());
         }
         let plan = look.plan.map_err(|refusal| switch::refused(disk.path(), &refusal).into_text())?;
-        // A study switches often: the steps are printed only if it failed.
+        // A study switches often: the steps are printed only if a switch fails.
         let mut steps = Vec::new();
         let outcome =
             switch::carry_out(&self.system, &plan, WAIT, &mut |step| steps.push(step.to_owned())).map_err(text)?;
@@ -162,10 +162,10 @@ impl Transports {
         Err(switch::ended(&disk.interface, to, &outcome))
     }
 
-    /// Brings a disk back to the transport on which it was when the study began.
+    /// Returns a disk to the transport on which it was when the study began.
     ///
     /// # Errors
-    /// Where it is, and why it could not be brought back.
+    /// The present transport, and the reason why it could not be returned.
     pub(crate) fn restore(&mut self) -> Result<(), String> {
         let [one] = &self.disks[..] else { return Ok(()) };
         if self.alone.is_none() || one.began_on == UsbTransport::None {
@@ -176,19 +176,16 @@ impl Transports {
             return Ok(());
         }
         self.switch(one, one.began_on).map_err(|why| {
-            format!(
-                "it could not be brought back to {}: {why}; `trueio usb switch --restore` tries again",
-                one.began_on
-            )
+            format!("it could not be returned to {}: {why}; `trueio usb switch --restore` tries again", one.began_on)
         })?;
         let (_, block) = self.seen(one)?;
         if renamed(&one.target, &block.name) != one.target && !self.is_at(one, &one.target) {
-            switch::say(&format!("`{}` is called /dev/{} now", one.path(), block.name));
+            switch::say(&format!("`{}` is /dev/{} now", one.path(), block.name));
         }
         Ok(())
     }
 
-    /// A disk and its logical unit, as sysfs shows them now.
+    /// Returns a disk and its logical unit, as sysfs shows them now.
     fn seen(&self, disk: &Studied) -> Result<(UsbDisk, UsbBlock), String> {
         let usb = usb_disk(&self.system, &disk.interface)
             .ok_or_else(|| format!("`{}` is gone from {}", disk.path(), disk.interface))?;
@@ -198,7 +195,7 @@ impl Transports {
         Ok((usb, block))
     }
 
-    /// Whether a target's path leads to the disk as it is called now.
+    /// Returns true if a target's path leads to the disk under its present name.
     fn is_at(&self, disk: &Studied, target: &Target) -> bool {
         let Target::Existing { path, .. } = target else { return false };
         let real = std::fs::canonicalize(path).unwrap_or_default();
@@ -244,7 +241,7 @@ impl Studied {
         }
     }
 
-    /// The numbers and the serial number are those of the beginning.
+    /// Checks that IDs and serial number are those of the beginning.
     fn is_this(&self, disk: &UsbDisk) -> Result<(), String> {
         if disk.usb.id.value == self.id && disk.usb.serial.value == self.serial {
             return Ok(());
@@ -253,7 +250,7 @@ impl Studied {
     }
 }
 
-/// The disk that a target names.
+/// Returns the disk that a target names.
 fn studied(system: &System, target: &Target) -> Result<Studied, Failure> {
     let Target::Existing { path, .. } = target else {
         return Err(Failure::refused(
@@ -268,7 +265,7 @@ fn studied(system: &System, target: &Target) -> Result<Studied, Failure> {
     let Some(block) = disk.blocks.iter().find(is_it) else {
         let all: Vec<String> = disk.blocks.iter().map(|block| format!("/dev/{}", block.name)).collect();
         return Err(Failure::refused(format!(
-            "`{path}` is not a whole disk\n  because: what is switched is the disk, with all its partitions\n\nhint: {}",
+            "`{path}` is not a whole disk\n  because: a switch moves the disk with all its partitions\n\nhint: {}",
             all.join(" or ")
         )));
     };
@@ -290,7 +287,7 @@ fn named(name: &str) -> UsbTransport {
     if name == "uas" { UsbTransport::Uas } else { UsbTransport::Bot }
 }
 
-/// A target under the name that its disk has now.
+/// Returns a target under the present name of its disk.
 fn renamed(target: &Target, block: &str) -> Target {
     match target.clone() {
         Target::Existing { overwrite, signatures, .. } => {

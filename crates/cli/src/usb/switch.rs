@@ -1,6 +1,6 @@
-//! `trueio usb switch`: the plan, the refusals, and what became of it.
+//! `trueio usb switch`: the plan, the refusals, and the outcome.
 //!
-//! `trueio-usb` does the work; this file reads who uses the disk and prints the steps.
+//! `trueio-usb` does the work; this file reads the users of the disk and prints the steps.
 
 use super::explain::find;
 use crate::failure::Failure;
@@ -19,56 +19,56 @@ use trueio_model::{UsbDisk, UsbReport, UsbTransport, units};
 use trueio_report::wrap;
 use trueio_run::watch_signals;
 use trueio_usb::{
-    LiveHands, Outcome, Persisted, Plan, Refusal, State, Step, entry_to_keep, execute, pending, persist, plan,
+    LiveHands, Outcome, Persisted, Plan, Refusal, Step, SwitchState, entry_to_keep, execute, pending, persist, plan,
     plan_persist, plan_unpersist, resume,
 };
 
-/// Where it is noted how far a switch is. A restart empties it, and undoes every switch.
+/// The folder of the state files. A restart empties it, and undoes every switch.
 const STATES: &str = "/run/trueio/usb-switch";
 
 /// The command line of `trueio usb switch`.
 pub(super) fn arguments() -> Command {
     super::recorded(Command::new("switch"))
-        .about("Move a disk to UAS or BOT, safely, and back")
+        .about("Moves a disk safely to UAS or BOT, and back")
         .long_about(
-            "Moves a disk to UAS or BOT while the machine runs. The plan is shown first. It is refused while anything \
-             on the disk is mounted, swap, stacked on or open, and where there is no way back. The disk's cache is \
-             flushed; only this disk's interface is touched; a disk that does not come back is given back to the driver \
-             it had. A switch that was interrupted is finished or undone by the next one, whatever that is for.",
+            "Moves a disk to UAS or BOT while the machine runs. The plan is printed first. It is refused while anything \
+             on the disk is mounted, swap, stacked on or open, and if the switch could not be undone. The disk's cache is \
+             flushed; only this disk's interface is touched; a disk that does not return is bound to its previous driver. \
+             The next switch, of any disk, finishes or undoes an interrupted one.",
         )
         .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number"))
         .arg(
             Arg::new("transport")
                 .value_name("TRANSPORT")
-                .help("Where to")
+                .help("The transport")
                 .value_parser(PossibleValuesParser::new(["uas", "bot"])),
         )
-        .arg(super::switch("dry-run", "Show the plan, and do nothing"))
-        .arg(super::switch("persist", "Keep it over a restart, too: a line in /etc/modprobe.d/trueio-usb.conf"))
+        .arg(super::switch("dry-run", "Print the plan and exit"))
+        .arg(super::switch("persist", "Keep it across restarts: a line in /etc/modprobe.d/trueio-usb.conf"))
         .arg(
-            super::switch("unpersist", "Take this model's entry out of that file; switches only if a transport is named")
+            super::switch("unpersist", "Remove this model's entry from that file; switches only if a transport is named")
                 .conflicts_with("persist"),
         )
         .arg(
-            super::switch("restore", "Finish or undo what was interrupted; with a disk, put it back where it was before")
+            super::switch("restore", "Finish or undo an interrupted switch; with a disk, return it to its previous transport")
                 .conflicts_with_all(["persist", "unpersist", "transport"]),
         )
         .arg(
             Arg::new("wait")
                 .long("wait")
                 .value_name("TIME")
-                .help("How long the disk may take to come back, 1s to 10m; a cold hard disk may need a minute")
+                .help("Time limit for the disk to return, 1s to 10m; a cold hard disk may need a minute")
                 .default_value("30s"),
         )
 }
 
-/// How long a disk may take to come back.
+/// Parses the time limit for the disk to return.
 fn wait(matches: &ArgMatches) -> Result<Duration, Failure> {
     let text = matches.get_one::<String>("wait").expect("it has a default");
     let ns = units::parse_duration_ns(text).map_err(|e| Failure::refused(format!("--wait `{text}`: {e}")))?;
     let time = Duration::from_nanos(ns);
     if time < Duration::from_secs(1) || time > Duration::from_secs(600) {
-        return Err(Failure::refused(format!("--wait `{text}`: from 1s to 10m is expected")));
+        return Err(Failure::refused(format!("--wait `{text}`: a time from 1s to 10m is expected")));
     }
     Ok(time)
 }
@@ -96,7 +96,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if is_dry {
         let (Some(name), Some(to)) = (name, transport) else {
-            return Err(Failure::refused("--dry-run shows the plan of a disk and a transport"));
+            return Err(Failure::refused("--dry-run needs a disk and a transport"));
         };
         let look = look(&system, name, to)?;
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
@@ -110,12 +110,10 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::refused(
-            "drivers can be bound and unbound by root only\n\nhint: --dry-run shows the plan",
-        ));
+        return Err(Failure::refused("only root can bind and unbind drivers\n\nhint: --dry-run prints the plan"));
     }
     let _alone = alone()?;
-    // Ctrl-C must not stop between two steps; the flag is not looked at.
+    // Ctrl-C must not stop between two steps, so the flag is not read.
     watch_signals();
     let worst = finish_interrupted(&system, wait)?;
     if restores {
@@ -135,21 +133,21 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(worst.max(code)))
 }
 
-/// What is asked of the file that counts after a restart.
+/// Plans the change of the file that applies after a restart.
 #[derive(Clone, Copy, Default)]
 struct Keep {
     keeps: bool,
     drops: bool,
 }
 
-/// Why nothing can be switched on a system, by the name that Rust gives it; `None` on Linux.
+/// Returns the reason why a system cannot switch, by Rust's name of the system; `None` on Linux.
 pub(super) fn refused_by_system(os: &str) -> Option<Failure> {
     let why = trueio_device::usb::switch_refusal(os);
     let text = format!("a disk's USB transport cannot be switched here\n  because: {why}");
     (os != "linux").then(|| Failure::refused(text))
 }
 
-/// A disk, what the kernel's rules make of it, and the plan or the refusal.
+/// A disk, the decision of the kernel's rules about it, and the plan or the refusal.
 pub(super) struct Look {
     pub(super) disk: UsbDisk,
     decision: Decision,
@@ -199,35 +197,26 @@ fn shown(plan: &Plan) -> String {
     text
 }
 
-/// One switch at a time: two would put each other's quirk string back.
+/// Locks out other switches.
 pub(super) fn alone() -> Result<File, Failure> {
-    let open = || {
-        std::fs::create_dir_all(STATES)?;
-        let file = File::create(Path::new(STATES).join("lock"))?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        Ok::<File, std::io::Error>(file)
-    };
-    open().map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => Failure::refused("another `trueio usb switch` is at work"),
+    super::lock::take(Path::new(STATES)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::refused("another `trueio usb switch` is running"),
         _ => Failure::failed(format!("`{STATES}` cannot be used"), &error),
     })
 }
 
-/// Switches that are not at their end: what the next run will do about each. Needs no privileges.
+/// Lists unfinished switches and what the next run will do about each. Needs no privileges.
 pub(super) fn unfinished() -> Vec<String> {
     let states = match pending(Path::new(STATES)) {
         Ok(states) => states,
         Err(error) => return vec![trueio_model::error_line(&error)],
     };
-    let is_at_work = File::open(Path::new(STATES).join("lock")).is_ok_and(|file| {
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)
-            == Err(rustix::io::Errno::WOULDBLOCK)
-    });
-    let sentence = |state: State| {
+    let is_at_work = super::lock::is_taken(Path::new(STATES));
+    let sentence = |state: SwitchState| {
         let Plan { interface, from, to, .. } = &state.plan;
         let step = state.step.words();
         if is_at_work {
-            format!("{interface}: a switch from {from} to {to} is under way, at {step}")
+            format!("{interface}: a switch from {from} to {to} is in progress, at {step}")
         } else {
             format!(
                 "{interface}: a switch from {from} to {to} was interrupted at {step}; `trueio usb switch --restore` finishes \
@@ -242,11 +231,12 @@ pub(super) fn say(sentence: &str) {
     eprintln!("{}", trueio_report::clean(sentence));
 }
 
-fn states() -> Result<Vec<State>, Failure> {
+fn states() -> Result<Vec<SwitchState>, Failure> {
     pending(Path::new(STATES)).map_err(|error| Failure::refused_by(&error, None))
 }
 
-/// Finishes or undoes what an earlier run left; 1 if a disk is lost, or in use and so left as it is.
+/// Finishes or undoes switches of earlier runs; returns 1 if a disk is lost, or in use and therefore not
+/// touched.
 pub(super) fn finish_interrupted(system: &System, wait: Duration) -> Result<u8, Failure> {
     let mut worst = 0;
     for state in states()?.into_iter().filter(|state| state.step != Step::Done) {
@@ -254,28 +244,28 @@ pub(super) fn finish_interrupted(system: &System, wait: Duration) -> Result<u8, 
         let to = state.plan.to;
         let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES), wait), &mut say);
         worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. } | Outcome::InUse { .. })));
-        // To stderr: stdout belongs to what was asked for now, which may be a record.
+        // To stderr: stdout belongs to the present command's output, which may be a record.
         say(&ended(&interface, to, &outcome));
     }
     Ok(worst)
 }
 
-/// Puts a disk back on the transport that it was on before `trueio` switched it.
+/// Returns a disk to the transport before `trueio` switched it.
 fn put_back(system: &System, name: &str, wait: Duration) -> Result<u8, Failure> {
     let report = usb_report(system);
     let disk = find(system, &report, name)?.clone();
     let interface = &disk.usb.interface;
     let state = states()?.into_iter().find(|state| state.plan.interface == *interface && state.step == Step::Done);
-    let is_it = |state: &State| {
+    let is_it = |state: &SwitchState| {
         state.plan.serial == disk.usb.serial.value && disk.usb.id.value.as_ref() == Some(&state.plan.id)
     };
     match state.filter(is_it) {
         None => {
-            say(&format!("{interface} was not switched by trueio since the last restart: nothing to put back"));
+            say(&format!("{interface} was not switched by trueio since the last restart: nothing to restore"));
             Ok(0)
         }
         Some(state) if disk.usb.transport == state.plan.from || state.plan.from == UsbTransport::None => {
-            say(&format!("{interface} is on {} as before", disk.usb.transport));
+            say(&format!("{interface} is on {}, its previous transport", disk.usb.transport));
             forget(interface);
             Ok(0)
         }
@@ -290,21 +280,22 @@ fn put_back(system: &System, name: &str, wait: Duration) -> Result<u8, Failure> 
 }
 
 fn forget(interface: &str) {
-    if let Err(error) = State::clear(Path::new(STATES), interface) {
-        say(&format!("the note of this switch could not be removed: {error}"));
+    if let Err(error) = SwitchState::clear(Path::new(STATES), interface) {
+        say(&format!("the recorded state of this switch could not be removed: {error}"));
     }
 }
 
 fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Duration) -> Result<u8, Failure> {
     let look = look(system, name, to)?;
-    // Asked before the disk is touched: a refusal finds everything as it was. And the disk may have another name afterwards.
+    // Checked before the disk is touched, so that a refusal changes nothing; also, the disk may have another
+    // name afterwards.
     let planned = match (keep.keeps, keep.drops) {
         (true, _) => Some(kept(system, &look, to)?),
         (_, true) => Some(dropped(system, &look)),
         _ => None,
     };
     if look.disk.usb.transport == to {
-        say(&format!("{} is on {to} already", look.disk.usb.interface));
+        say(&format!("{} is already on {to}", look.disk.usb.interface));
     } else {
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
         eprint!("{}", shown(plan));
@@ -319,13 +310,15 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
     }
     match planned {
         Some(planned) => write_down(system, &planned)?,
-        None => say("until it is plugged in again or the machine restarts; --persist keeps it"),
+        None => {
+            say("this lasts until the disk is plugged in again or the machine restarts; --persist makes it permanent")
+        }
     }
     Ok(0)
 }
 
-/// Carries out a plan; `say` gets each step before it is taken. The note of an earlier switch is removed once the disk
-/// is back where it was before that.
+/// Carries out a plan; calls `say` before each step. The state of an earlier switch is removed once the disk
+/// is on its original transport.
 pub(super) fn carry_out(
     system: &System,
     plan: &Plan,
@@ -341,7 +334,7 @@ pub(super) fn carry_out(
     Ok(outcome)
 }
 
-/// Prints how it ended: 0 on the requested transport, else 1.
+/// Prints the outcome; returns 0 if the disk is on the requested transport, else 1.
 fn print_outcome(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
     let text = format!("{}\n", trueio_report::clean(&ended(interface, to, outcome)));
     if matches!(outcome, Outcome::Switched { .. }) {
@@ -353,23 +346,23 @@ fn print_outcome(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
     }
 }
 
-/// How it ended, in words.
+/// Describes the outcome.
 pub(super) fn ended(interface: &str, to: UsbTransport, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Switched { blocks } => format!("{interface} is on {to}: {}", blocks.join(", ")),
         Outcome::NotStarted { reason } => format!("{interface} was not touched: {reason}"),
         Outcome::RolledBack { reason, blocks } => {
             let names = if blocks.is_empty() { "without a driver".to_owned() } else { blocks.join(", ") };
-            format!("{interface} is not on {to}: {reason}. It is where it was before: {names}")
+            format!("{interface} is not on {to}: {reason}. It is on its previous transport: {names}")
         }
         Outcome::Unplugged { reason } => reason.clone(),
         Outcome::InUse { reason, users, on } => format!(
-            "{interface} should be given back to the driver that it had ({reason}), but somebody uses it now: {}. It was left \
-             alone, on {on}. When nobody uses it any more, `trueio usb switch --restore` finishes or undoes the switch",
+            "{interface} should be bound to its previous driver ({reason}), but it is in use now: {}. It was not changed, \
+             on {on}. When it is free, `trueio usb switch --restore` finishes or undoes the switch",
             users.join("; ")
         ),
         Outcome::Lost { reason, back } => format!(
-            "{interface} is on no transport: {reason}; and it could not be put back: {back}. Unplug the disk and plug it in \
+            "{interface} is on no transport: {reason}; and it could not be restored: {back}. Unplug the disk and plug it in \
              again; `trueio usb switch --restore` tries once more"
         ),
     }
@@ -378,36 +371,35 @@ pub(super) fn ended(interface: &str, to: UsbTransport, outcome: &Outcome) -> Str
 fn ids(disk: &UsbDisk) -> Result<(u16, u16), Failure> {
     let id = disk.usb.id.value.as_deref().and_then(|id| id.split_once(':'));
     id.and_then(|(v, p)| Some((u16::from_str_radix(v, 16).ok()?, u16::from_str_radix(p, 16).ok()?)))
-        .ok_or_else(|| Failure::refused(format!("vendor and product are not known: {}", disk.usb.id.source)))
+        .ok_or_else(|| Failure::refused(format!("vendor and product are unknown: {}", disk.usb.id.source)))
 }
 
-/// What keeps the transport over a restart: an entry, or that there is none which would change it.
+/// Plans what keeps the transport across restarts: an entry, or the removal of a contrary one.
 fn kept(system: &System, look: &Look, to: UsbTransport) -> Result<Persisted, Failure> {
     let (vendor, product) = ids(&look.disk)?;
     let entry = entry_to_keep(&look.disk, to, &look.decision);
     plan_persist(system, vendor, product, entry.as_deref()).map_err(|error| Failure::refused_by(&error, None))
 }
 
-/// What takes the entry of a disk's model out of the file.
+/// Plans the removal of the entry of a disk's model.
 fn dropped(system: &System, look: &Look) -> Persisted {
-    // Without numbers it can have no entry.
+    // Without IDs it can have no entry.
     ids(&look.disk).map_or(Persisted::Unchanged, |(vendor, product)| plan_unpersist(system, vendor, product))
 }
 
 fn write_down(system: &System, planned: &Persisted) -> Result<(), Failure> {
-    persist(system, planned)
-        .map_err(|error| Failure::failed("the file that counts after a restart is as it was", &error))?;
+    persist(system, planned).map_err(|error| Failure::failed("the file in /etc/modprobe.d was not changed", &error))?;
     say(&in_file(planned, "is"));
     Ok(())
 }
 
-/// What is done to the file, in a sentence; `be` is `is` or `will be`.
+/// Describes the change of the file; `be` is `is` or `will be`.
 fn in_file(planned: &Persisted, be: &str) -> String {
     match planned {
         Persisted::Unchanged => format!("{PERSIST_FILE} needs no change"),
         Persisted::Removed => format!("{PERSIST_FILE} {be} removed; {REBUILD}"),
         Persisted::Written { line } => format!(
-            "the line of {PERSIST_FILE} {be} `{line}`: it counts for every disk of this model when usb-storage is loaded next; \
+            "the line of {PERSIST_FILE} {be} `{line}`: it applies to every disk of this model when usb-storage is loaded next; \
              {REBUILD}"
         ),
     }
@@ -420,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_system_refuses_with_its_reason() {
+    fn other_systems_refuse_with_their_reason() {
         let text = |os| refused_by_system(os).expect("a refusal").into_text();
         assert_eq!(
             text("freebsd"),

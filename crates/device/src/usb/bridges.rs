@@ -1,16 +1,15 @@
-//! What is known of particular bridges (the chip between USB and the disk), beyond the kernel's own
-//! tables.
+//! Known problems of particular bridges (the chip between USB and the disk), beyond the kernel's own tables.
 //!
-//! A list of experience: it ages, it says what others met, and it never decides anything. The
-//! kernel's tables do, and they are read from the installed modules.
+//! The list quotes public reports and becomes outdated; no decision depends on it. Decisions use the kernel's tables,
+//! which are read from the installed modules.
 //!
 //! Source: Linux `drivers/usb/storage/unusual_uas.h` and `uas-detect.h`; the issues that the notes
 //! name.
 
-/// One bridge, or a maker's whole range.
+/// One bridge, or all bridges of a vendor.
 struct Bridge {
     vendor: u16,
-    /// `None`: all of the vendor's.
+    /// `None`: all products of the vendor.
     product: Option<u16>,
     note: &'static str,
 }
@@ -55,7 +54,7 @@ const BRIDGES: [Bridge; 13] = [
     },
 ];
 
-/// What is known of a device, one sentence each.
+/// Returns the known problems of a device, one sentence each.
 pub(super) fn notes(vendor: u16, product: u16) -> Vec<&'static str> {
     BRIDGES
         .iter()

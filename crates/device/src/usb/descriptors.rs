@@ -1,10 +1,10 @@
-//! What a USB device says of itself: the binary `descriptors` and `bos_descriptors` of sysfs.
+//! Parses the descriptors of a USB device: the binary files `descriptors` and `bos_descriptors` of sysfs.
 //!
-//! sysfs shows only the alternate setting in use; these bytes hold all of them. They come from the
-//! device unchecked, so every length is distrusted: a descriptor that is shorter than its header,
-//! longer than what is left, or that would not move on, is an error that says where.
+//! The other files of sysfs show only the alternate setting in use; these contain all of them. The kernel passes the
+//! device's bytes on unchecked, so every length is checked here: a descriptor that is shorter than its header, longer
+//! than the remaining bytes, or of length 0 is an error with its offset.
 //!
-//! Cannot see: whether the device does what it says.
+//! Cannot see: whether the device behaves as its descriptors claim.
 //!
 //! Source: USB 2.0 chapter 9.6, USB 3.2 chapter 9.6 (endpoint companion, BOS), USB Attached SCSI
 //! 6.1 (pipe usage). How the kernel reads them: Linux `drivers/usb/core/config.c`,
@@ -21,10 +21,10 @@ const DEVICE_CAPABILITY: u8 = 16;
 const PIPE_USAGE: u8 = 0x24;
 const ENDPOINT_COMPANION: u8 = 0x30;
 
-/// More streams than xHCI has; the kernel, too, takes 16 for anything above it.
+/// More streams than xHCI has; the kernel also treats greater values as 16.
 const STREAMS_LOG2_MAX: u8 = 16;
 
-/// Why descriptors were not understood.
+/// Why descriptors cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorError {
     /// The bytes end inside a descriptor.
@@ -32,13 +32,13 @@ pub enum DescriptorError {
     Truncated {
         /// Offset of the descriptor, in bytes.
         at: usize,
-        /// The length it gives.
+        /// The length in its header.
         length: usize,
-        /// What is left.
+        /// The remaining bytes.
         left: usize,
     },
-    /// It is shorter than its kind can be; a length of 0 or 1 would never end.
-    #[error("the descriptor at byte {at} gives a length of {length}, too short for its type {kind:#04x}")]
+    /// The descriptor is shorter than its type requires.
+    #[error("the descriptor at byte {at} has a length of {length}, too short for its type {kind:#04x}")]
     Short {
         /// Offset of the descriptor, in bytes.
         at: usize,
@@ -47,14 +47,14 @@ pub enum DescriptorError {
         /// Its type.
         kind: u8,
     },
-    /// Something else stands where this should be.
-    #[error("a {expected} descriptor was expected at byte {at}, and type {found:#04x} is there")]
+    /// A descriptor of another type was expected.
+    #[error("a {expected} descriptor was expected at byte {at}, but type {found:#04x} was found")]
     Unexpected {
         /// Offset of the descriptor, in bytes.
         at: usize,
-        /// What should be there.
+        /// The expected type.
         expected: &'static str,
-        /// What is.
+        /// The type found.
         found: u8,
     },
 }
@@ -75,7 +75,7 @@ pub struct Setting {
 pub struct Configuration {
     /// The value that selects it.
     pub value: u8,
-    /// `bMaxPower` as it stands: units of 2 mA, of 8 mA at SuperSpeed.
+    /// `bMaxPower` unconverted: in units of 2 mA, at SuperSpeed of 8 mA.
     pub max_power: u8,
     /// Its settings, in the device's order.
     pub settings: Vec<Setting>,
@@ -89,7 +89,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// The alternate settings of a mass-storage interface, in the configuration of that value.
+    /// Returns the alternate settings of a mass-storage interface in the configuration with this value.
     pub fn storage_settings(&self, configuration: Option<u8>, interface: u8) -> Vec<UsbAlternate> {
         self.configuration(configuration)
             .into_iter()
@@ -99,7 +99,7 @@ impl Descriptors {
             .collect()
     }
 
-    /// The configuration of that value; the first if the value is not known.
+    /// Returns the configuration with this value; the first if the value is unknown.
     pub fn configuration(&self, value: Option<u8>) -> Option<&Configuration> {
         match value {
             Some(value) => self.configurations.iter().find(|found| found.value == value),
@@ -108,11 +108,11 @@ impl Descriptors {
     }
 }
 
-/// Walks over descriptors; each step is checked.
+/// Iterates over descriptors and checks each length.
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Offset of `bytes` in the whole, for messages.
+    /// Offset of `bytes` in the file, for messages.
     base: usize,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         Self { bytes, at: 0, base }
     }
 
-    /// The next descriptor; `None` at the end.
+    /// Returns the next descriptor; `None` at the end.
     fn next(&mut self) -> Result<Option<Descriptor<'a>>, DescriptorError> {
         let rest = &self.bytes[self.at..];
         let at = self.base + self.at;
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The least length of a kind of descriptor: what is read of it here.
+/// Returns the minimum length of a descriptor type: the bytes that this parser reads.
 fn least(kind: u8) -> usize {
     match kind {
         DEVICE => 18,
@@ -160,11 +160,12 @@ fn least(kind: u8) -> usize {
     }
 }
 
-/// Reads the `descriptors` of sysfs: the device's, then each configuration with all it holds.
+/// Parses the file `descriptors` of sysfs: the device's descriptor, then each configuration with its interfaces and
+/// endpoints.
 ///
 /// # Errors
-/// The first length that cannot be. What stands before it is not given: a device that lies about
-/// its lengths may lie about the rest.
+/// The first invalid length. Descriptors before it are not returned either: a device with one wrong length may have
+/// other wrong values.
 pub fn parse_descriptors(bytes: &[u8]) -> Result<Descriptors, DescriptorError> {
     let mut walk = Walk::new(bytes, 0);
     match walk.next()? {
@@ -208,7 +209,7 @@ fn settings(bytes: &[u8], base: usize) -> Result<Vec<Setting>, DescriptorError> 
             }
             ENDPOINT => endpoint = Endpoint { is_open: true, ..Endpoint::default() },
             ENDPOINT_COMPANION if endpoint.is_open => endpoint.streams_log2 = found.bytes[3] & 0x1f,
-            // The kernel looks at the first of an endpoint only, and takes the last endpoint of a kind.
+            // The kernel reads only the first pipe usage of an endpoint, and uses the last endpoint of each usage.
             PIPE_USAGE if endpoint.is_open && !endpoint.has_usage => {
                 endpoint.has_usage = true;
                 let Some(setting) = settings.last_mut() else { continue };
@@ -236,7 +237,7 @@ struct Endpoint {
     streams_log2: u8,
 }
 
-/// Reads `bos_descriptors`: can the device do SuperSpeed.
+/// Parses `bos_descriptors`; returns whether the device supports SuperSpeed.
 ///
 /// # Errors
 /// As [`parse_descriptors`].
@@ -266,7 +267,7 @@ mod tests {
 
     const DEVICE_BYTES: [u8; 18] = [18, 1, 0, 3, 0, 0, 0, 9, 0x09, 0x12, 1, 0, 0, 1, 1, 2, 3, 1];
 
-    /// A disk that offers both, at SuperSpeed with 32 streams: reference of the simulated disk.
+    /// A disk that offers both transports, at SuperSpeed with 32 streams: the reference of the simulated disk.
     fn dual() -> Vec<u8> {
         let mut inner = vec![9, 4, 0, 0, 2, 8, 6, 0x50, 0];
         for address in [0x81, 0x02] {
@@ -381,7 +382,7 @@ mod tests {
             }
             bytes.truncate(length);
             if let Ok(found) = parse_descriptors(&bytes) {
-                // What is given is never more than the bytes can hold.
+                // The result never exceeds what the bytes can contain.
                 let count: usize = found.configurations.iter().map(|c| c.settings.len()).sum();
                 prop_assert!(count <= bytes.len() / 9);
             }

@@ -1,7 +1,6 @@
-//! Every USB disk of the machine, from sysfs.
+//! Lists the USB disks of the machine, from sysfs.
 //!
-//! A disk is an interface of class 8 (mass storage). One that no driver is bound to has no block
-//! device and is listed all the same: that is what its owner wants to know.
+//! A disk is an interface of class 8 (mass storage). A disk without a driver has no block device but is listed too.
 //!
 //! Cannot see: a disk that the kernel did not configure (no interface appears in sysfs); mounts in
 //! other mount namespaces; which of two disks with the same serial number is which, except by port.
@@ -11,18 +10,19 @@
 //! hexadecimal).
 
 use super::descriptors::{parse_can_superspeed, parse_descriptors};
-use crate::disk::device_number_at;
 use crate::mounts::mounts;
-use crate::stack::devices_of;
+use crate::numbers::{device_number_at, devices_of};
 use crate::system::{System, why_not};
 use std::collections::BTreeMap;
-use trueio_model::{Fact, UsbAlternate, UsbBlock, UsbDisk, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbTransport};
+use trueio_model::{
+    Fact, ScsiState, UsbAlternate, UsbBlock, UsbDisk, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbTransport,
+};
 
 pub(super) const DEVICES: &str = "/sys/bus/usb/devices";
-/// Links are this fast or faster from USB 3 on, in Mbit/s.
+/// The minimum speed of a USB 3 link, in Mbit/s.
 pub(super) const SUPERSPEED_MBIT_PER_S: f64 = 5000.0;
 
-/// Every USB disk, the tree they hang in, and how it was looked.
+/// Reads every USB disk and the tree of devices; lists the directories read.
 pub fn usb_report(system: &System) -> UsbReport {
     let names = system.list(DEVICES);
     let tree = tree(system, &names);
@@ -47,20 +47,20 @@ pub fn usb_report(system: &System) -> UsbReport {
     }
     for disk in &disks {
         if disk.usb.offers.value.is_none() {
-            unseen.push(format!("what {} offers: {}", disk.usb.interface, disk.usb.offers.source));
+            unseen.push(format!("the alternate settings of {}: {}", disk.usb.interface, disk.usb.offers.source));
         }
     }
     for node in tree.iter().filter(|node| node.parent.is_some() && node.interfaces.is_empty()) {
         unseen.extend(hidden(system, node));
     }
     if mounts(system).is_err() {
-        unseen.push("what is mounted: /proc/self/mountinfo cannot be read".to_owned());
+        unseen.push("mount points: /proc/self/mountinfo cannot be read".to_owned());
     }
     UsbReport { disks, tree, looked, unseen, switches: Vec::new() }
 }
 
-/// Disks that are not authorized: such a device has no interface, so it is not among a report's disks. They are given as they
-/// would be, with the interface that they would have.
+/// Returns the disks that are not authorized. Such a device has no interface, so it is not among the disks of a report.
+/// It is returned with the interface that it would have.
 pub fn unauthorized_disks(system: &System, report: &UsbReport) -> Vec<UsbDisk> {
     let nodes = report.tree.iter().filter(|node| node.parent.is_some() && node.interfaces.is_empty());
     nodes.filter_map(|node| unauthorized(system, &node.name)).collect()
@@ -72,7 +72,7 @@ fn unauthorized(system: &System, device: &str) -> Option<UsbDisk> {
     }
     let path = format!("{DEVICES}/{device}/descriptors");
     let found = parse_descriptors(&system.read_bytes(&path).ok()?).ok()?;
-    // The kernel would take the first configuration.
+    // The kernel would choose the first configuration.
     let configuration = found.configuration(None)?;
     let number = configuration.settings.iter().find(|setting| setting.class == 8)?.interface;
     let interface = format!("{device}:{}.{number}", configuration.value);
@@ -81,8 +81,7 @@ fn unauthorized(system: &System, device: &str) -> Option<UsbDisk> {
     Some(UsbDisk { usb, blocks: Vec::new() })
 }
 
-/// A device that offers mass storage and shows no interface, with the reason: it is listed nowhere
-/// else.
+/// Describes a device that offers mass storage but has no interface, with the reason. It is listed nowhere else.
 fn hidden(system: &System, node: &UsbNode) -> Option<String> {
     let bytes = system.read_bytes(&format!("{DEVICES}/{}/descriptors", node.name)).ok()?;
     let found = parse_descriptors(&bytes).ok()?;
@@ -105,8 +104,7 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// The mass-storage interface of that name (`2-1:1.0`) with everything behind it. `None` if there is
-/// no such interface.
+/// Reads the mass-storage interface with this name (`2-1:1.0`) and its block devices; `None` if it does not exist.
 pub fn usb_disk(system: &System, interface: &str) -> Option<UsbDisk> {
     let directory = format!("{DEVICES}/{interface}");
     let device = interface.split_once(':')?.0.to_owned();
@@ -118,7 +116,7 @@ pub fn usb_disk(system: &System, interface: &str) -> Option<UsbDisk> {
     Some(UsbDisk { usb, blocks })
 }
 
-/// How a block device (`sda`) is attached, if it is a USB disk: from the path of its device.
+/// Returns how a block device (`sda`) is attached, if it is a USB disk: from the path of its device.
 pub fn usb_facts_of_block(system: &System, name: &str) -> Option<UsbFacts> {
     let real = system.resolve(&format!("/sys/block/{name}")).ok()?;
     // …/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sdb: the last interface before the host.
@@ -128,12 +126,12 @@ pub fn usb_facts_of_block(system: &System, name: &str) -> Option<UsbFacts> {
     usb_disk(system, interface).map(|disk| disk.usb)
 }
 
-/// `host6`, and nothing that only begins with it.
+/// Returns whether a name is `host` followed by a number.
 fn is_host(name: &str) -> bool {
     name.strip_prefix("host").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `2-1:1.0`: a device, a configuration, an interface.
+/// Returns whether a name has the form `2-1:1.0`: device, configuration, interface.
 fn is_interface(name: &str) -> bool {
     name.split_once(':').is_some_and(|(device, rest)| device.contains('-') && rest.contains('.'))
 }
@@ -181,13 +179,13 @@ fn facts(system: &System, device: &str, interface: &str, blocks: &[UsbBlock]) ->
     }
 }
 
-/// The last part of a `driver` link.
+/// Returns the last component of a `driver` link.
 pub(super) fn driver(system: &System, directory: &str) -> Fact<String> {
     let link = format!("{directory}/driver");
     match std::fs::read_link(system.locate(&link)) {
         Ok(target) => match target.file_name().and_then(|name| name.to_str()) {
             Some(name) => Fact::known(name.to_owned(), link),
-            None => Fact::unknown(format!("{link} leads nowhere")),
+            None => Fact::unknown(format!("{link} has no target")),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Fact::unknown(format!("no driver is bound: {link} does not exist"))
@@ -196,7 +194,7 @@ pub(super) fn driver(system: &System, directory: &str) -> Fact<String> {
     }
 }
 
-/// The alternate settings of the interface, in the configuration that is in use.
+/// Returns the alternate settings of the interface in the current configuration.
 fn offers(system: &System, device: &str, number_path: &str) -> Fact<Vec<UsbAlternate>> {
     let path = format!("{DEVICES}/{device}/descriptors");
     let number = system.fact(number_path, |text| u8::from_str_radix(text, 16).ok());
@@ -206,13 +204,13 @@ fn offers(system: &System, device: &str, number_path: &str) -> Fact<Vec<UsbAlter
         Err(error) => Fact::unknown(why_not(&path, &error)),
         Ok(bytes) => match parse_descriptors(&bytes) {
             Ok(found) => Fact::known(found.storage_settings(configuration, number), path),
-            Err(error) => Fact::unknown(format!("{path} is not understood: {error}")),
+            Err(error) => Fact::unknown(format!("{path} cannot be parsed: {error}")),
         },
     }
 }
 
-/// The best the port can do. A USB 3 port is two ports to the kernel, one at each hub of a pair;
-/// `peer` leads from one to the other.
+/// Returns the highest speed of the port. The kernel represents a USB 3 port as two ports, one at each hub of a pair;
+/// the link `peer` leads from one to the other.
 fn port_speed(system: &System, device: &str, link: &Fact<f64>) -> Fact<f64> {
     let Some(parent) = parent_of(device) else { return Fact::unknown("a root hub has no port") };
     let own_path = format!("{DEVICES}/{parent}/speed");
@@ -226,13 +224,13 @@ fn port_speed(system: &System, device: &str, link: &Fact<f64>) -> Fact<f64> {
     match (own.value, peer) {
         (Some(own), Some(peer)) if peer > own => Fact::known(peer, peer_link),
         (Some(own), _) => Fact::known(own, own_path),
-        // What the link does, the port can.
+        // The port supports at least the speed of the link.
         (None, Some(peer)) => Fact::known(link.value.map_or(peer, |link| link.max(peer)), peer_link),
         (None, None) => Fact::unknown(own.source),
     }
 }
 
-/// `1-4.2` is in a port of `1-4`, which is in one of `usb1`.
+/// Returns the hub of a device: `1-4.2` is plugged into `1-4`, which is plugged into `usb1`.
 fn parent_of(device: &str) -> Option<String> {
     if let Some((parent, _)) = device.rsplit_once('.') {
         return Some(parent.to_owned());
@@ -248,14 +246,14 @@ fn can_superspeed(system: &System, device: &str, link: &Fact<f64>) -> Fact<bool>
     match system.read_bytes(&path) {
         Ok(bytes) => match parse_can_superspeed(&bytes) {
             Ok(can) => Fact::known(can, path),
-            Err(error) => Fact::unknown(format!("{path} is not understood: {error}")),
+            Err(error) => Fact::unknown(format!("{path} cannot be parsed: {error}")),
         },
         Err(error) => {
             let version_path = format!("{DEVICES}/{device}/version");
             match system.read(&version_path).ok().and_then(|text| text.parse::<f64>().ok()) {
-                // Below 2.01 a device has no capabilities to tell of (USB 3.2, 9.6.2).
+                // A device below USB 2.01 has no capability descriptors (USB 3.2, 9.6.2).
                 Some(version) if version < 2.01 => Fact::known(false, version_path),
-                _ => Fact::unknown(format!("{} (kernels before 6.9 do not give it)", why_not(&path, &error))),
+                _ => Fact::unknown(format!("{} (kernels before 6.9 do not provide it)", why_not(&path, &error))),
             }
         }
     }
@@ -306,7 +304,7 @@ fn block(
         model: Fact { value: (!words.is_empty()).then_some(words), source: model.source },
         size_bytes: Fact { value: sectors.value.map(|n| n * 512), source: sectors.source },
         queue_depth: system.number(&format!("{unit}/queue_depth")),
-        state: system.text(&format!("{unit}/state")),
+        state: system.fact(&format!("{unit}/state"), ScsiState::parse),
         done_count: hexadecimal("iodone_cnt"),
         error_count: hexadecimal("ioerr_cnt"),
         timeout_count: hexadecimal("iotmo_cnt"),
@@ -314,7 +312,7 @@ fn block(
     }
 }
 
-/// Mount points by the device they stand on.
+/// Returns the mount points by device number.
 fn mounted(system: &System) -> BTreeMap<(u32, u32), Vec<String>> {
     let mut all: BTreeMap<(u32, u32), Vec<String>> = BTreeMap::new();
     for mount in mounts(system).unwrap_or_default() {
@@ -329,7 +327,7 @@ fn mounted(system: &System) -> BTreeMap<(u32, u32), Vec<String>> {
     all
 }
 
-/// All devices, each hub followed by what is plugged into it.
+/// Returns all devices, each hub followed by the devices plugged into it.
 fn tree(system: &System, names: &[String]) -> Vec<UsbNode> {
     let mut nodes: Vec<UsbNode> = names
         .iter()
@@ -364,7 +362,7 @@ fn tree(system: &System, names: &[String]) -> Vec<UsbNode> {
     nodes
 }
 
-/// The driver of the host controller whose root hub that is: of the device above it.
+/// Returns the driver of the host controller of a root hub: of its parent device.
 pub(super) fn controller(system: &System, root_hub: &str) -> Fact<String> {
     match system.resolve(&format!("{DEVICES}/{root_hub}")) {
         Ok(real) => driver(system, real.rsplit_once('/').map_or("", |(parent, _)| parent)),
@@ -372,13 +370,13 @@ pub(super) fn controller(system: &System, root_hub: &str) -> Fact<String> {
     }
 }
 
-/// `2-1:1.0` is of `2-1`; `2-0:1.0` is of the root hub `usb2`.
+/// Returns whether an interface belongs to a device: `2-1:1.0` to `2-1`, `2-0:1.0` to the root hub `usb2`.
 fn is_interface_of(interface: &str, device: &str) -> bool {
     let Some((owner, _)) = interface.split_once(':') else { return false };
     owner == device || (owner.strip_suffix("-0").is_some_and(|bus| device == format!("usb{bus}")))
 }
 
-/// Bus, then ports from the root outwards: numbers, so that port 10 comes after port 9.
+/// Returns the sort key of a device: bus, then ports from the root outwards, as numbers, so that port 10 follows port 9.
 fn order(name: &str) -> Vec<u32> {
     let path = name.strip_prefix("usb").unwrap_or(name);
     path.split(['-', '.']).map(|part| part.parse().unwrap_or(u32::MAX)).collect()

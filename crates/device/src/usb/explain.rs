@@ -1,8 +1,8 @@
-//! Why a USB disk runs on the transport it runs on, what that costs, and what can be changed.
+//! Explains why a USB disk runs on its present transport, what that costs, and what can be changed.
 //!
-//! The decision is [`super::decide`]'s; here it becomes sentences and commands. Advice is given for
-//! this disk alone, with its undo. Keeping the module `uas` from loading is never advised:
-//! `usb-storage` leaves the disk to it all the same, and the disk is then gone.
+//! Turns the result of [`super::decide`] into sentences and commands. Advice concerns this disk only and includes the
+//! undo. Blacklisting the module `uas` is never advised: `usb-storage` still leaves the disk to it, and the disk is then
+//! without a driver.
 //!
 //! Cannot see: whether a change is worth it; `trueio study usb-transport` measures that.
 
@@ -13,9 +13,9 @@ use super::kernel_log::{kernel_log, troubles};
 use super::quirks;
 use crate::disk::disk_facts;
 use crate::system::System;
-use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport, UsbTransport, UsbWay};
+use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport, UsbRuleName as Rule, UsbTransport, UsbWay};
 
-/// Where a quirk is kept over a restart.
+/// The file that keeps a quirk over a restart.
 pub const PERSIST_FILE: &str = "/etc/modprobe.d/trueio-usb.conf";
 
 /// Explains one disk of a report.
@@ -32,7 +32,7 @@ pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplan
     UsbExplanation {
         disk: disk.clone(),
         expected: decision.expected,
-        decided_by: decision.decided_by.clone(),
+        decided_by: decision.decided_by,
         conclusion: conclusion(disk, &decision),
         troubles: log.as_deref().map(|log| troubles(log, disk)).unwrap_or_default(),
         notes: notes(disk, &decision),
@@ -43,7 +43,7 @@ pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplan
     }
 }
 
-/// How people call the disk: its block devices, or its interface.
+/// Returns the names of the disk's block devices, or of its interface if there are none.
 fn name(disk: &UsbDisk) -> String {
     let names: Vec<&str> = disk.blocks.iter().map(|block| block.name.as_str()).collect();
     if names.is_empty() { disk.usb.interface.clone() } else { names.join(", ") }
@@ -60,11 +60,11 @@ fn runs(transport: UsbTransport) -> String {
 fn conclusion(disk: &UsbDisk, decision: &Decision) -> String {
     let name = name(disk);
     let found = disk.usb.transport;
-    let rule = |name: &String| decision.rules.iter().find(|rule| rule.name == *name).map(|rule| rule.fact.clone());
-    let because = decision.decided_by.as_ref().and_then(rule);
+    let rule = |name: Rule| decision.rules.iter().find(|rule| rule.name == name).map(|rule| rule.fact.clone());
+    let because = decision.decided_by.and_then(rule);
     let Some(expected) = decision.expected else {
         let missing = because.unwrap_or_else(|| "a fact".to_owned());
-        return format!("{name} {}; why cannot be told, because this is not known: {missing}.", runs(found));
+        return format!("{name} {}; the reason cannot be determined without this fact: {missing}.", runs(found));
     };
     if expected == found {
         return match because {
@@ -77,8 +77,9 @@ fn conclusion(disk: &UsbDisk, decision: &Decision) -> String {
         None => what(expected).to_owned(),
     };
     format!(
-        "{name} {}, but the kernel's rules lead to {should}. The rules are asked when the interface is probed: a quirk \
-         was changed since, or somebody bound the driver by hand. Plugging it in again makes the rules count.",
+        "{name} {}, but the kernel's rules lead to {should}. The kernel evaluates the rules when it probes the \
+         interface: since then a quirk was changed, or the driver was bound by hand. Unplug the disk and plug it in \
+         again to apply the rules.",
         runs(found)
     )
 }
@@ -115,12 +116,12 @@ fn notes(disk: &UsbDisk, decision: &Decision) -> Vec<String> {
         match usb.can_superspeed.value {
             Some(true) => notes.push(format!("a USB 3 disk on a link of {link} Mbit/s: {where_to}")),
             None if usb.speaks_as_superspeed() => notes.push(format!(
-                "on a link of {link} Mbit/s it says USB {} of itself, as USB 3 disks do, and most likely is one (this kernel \
-                 does not give the capabilities that would prove it): {where_to}",
+                "on a link of {link} Mbit/s it reports USB {}, as USB 3 disks do, so it probably is one (this kernel does \
+                 not provide the capability descriptors that would prove it): {where_to}",
                 usb.usb_version.value.as_deref().unwrap_or_default()
             )),
             None => notes.push(format!(
-                "a link of {link} Mbit/s, and whether it is a USB 3 disk is not known on this kernel: if it is, {where_to}"
+                "a link of {link} Mbit/s; this kernel does not show whether it is a USB 3 disk: if it is, {where_to}"
             )),
             Some(false) => {}
         }
@@ -130,7 +131,7 @@ fn notes(disk: &UsbDisk, decision: &Decision) -> Vec<String> {
         _ => decision.storage_flags.flags,
     };
     for meaning in quirks::meanings(flags.unwrap_or(0) & !quirks::IGNORE_UAS) {
-        notes.push(format!("the driver takes care of a weakness of this device: {meaning}"));
+        notes.push(format!("the driver works around a defect of this device: {meaning}"));
     }
     for block in &disk.blocks {
         let value = |fact: &trueio_model::Fact<u64>| fact.value.unwrap_or(0);
@@ -142,14 +143,14 @@ fn notes(disk: &UsbDisk, decision: &Decision) -> Vec<String> {
                 value(&block.done_count)
             ));
         }
-        if let Some(state) = block.state.value.as_deref().filter(|state| *state != "running") {
+        if let Some(state) = block.abnormal_state() {
             notes.push(format!("{} is {state}: the kernel gave it up; plug it in again", block.name));
         }
     }
     notes
 }
 
-/// What BOT hides. On BOT Linux does not read the pages that would tell.
+/// Returns the facts that BOT hides or falsifies: on BOT, Linux does not read the SCSI pages that contain them.
 fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
     if disk.usb.transport != UsbTransport::Bot {
         return Vec::new();
@@ -159,13 +160,13 @@ fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
         let Some(facts) = disk_facts(system, &block.name) else { continue };
         let name = &block.name;
         if facts.is_rotational.value == Some(true) {
-            hidden.push(format!("{name} is called rotational; on BOT every disk is, an SSD, too"));
+            hidden.push(format!("{name} is marked as rotational; on BOT the kernel marks every disk so, even an SSD"));
         }
         if facts.physical_sector_bytes.value == facts.logical_sector_bytes.value
             && let Some(bytes) = facts.physical_sector_bytes.value
         {
             hidden.push(format!(
-                "{name} is said to have physical sectors of {bytes} bytes; on BOT larger ones are not asked for"
+                "{name} is listed with physical sectors of {bytes} bytes; on BOT the kernel does not read their size"
             ));
         }
         if facts.serial.value.is_none() {
@@ -175,7 +176,7 @@ fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
             };
             hidden.push(format!("{name} shows no serial number of the disk itself; {own}"));
         }
-        hidden.push(format!("{name} takes one command at a time: no native command queueing"));
+        hidden.push(format!("{name} executes one command at a time: no native command queueing"));
     }
     hidden
 }
@@ -183,17 +184,16 @@ fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
 fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
     let mut ways = Vec::new();
     let usb = &disk.usb;
-    let forbids = |name: &str| decision.rules.iter().any(|rule| rule.name == name && rule.answer == UsbAnswer::Forbids);
-    if forbids("authorized") {
+    if decision.forbids(&[Rule::Authorized]) {
         let barred = unauthorized_names(system, disk).unwrap_or_default();
         let set = |value: u8| barred.iter().map(move |name| format!("echo {value} > {DEVICES}/{name}/authorized"));
         let mut commands: Vec<String> = set(1).collect();
         if barred.contains(&usb.interface) {
-            // The kernel does not ask its drivers by itself then (Documentation/usb/authorization.rst).
+            // Authorizing an interface does not make the kernel probe it (Documentation/usb/authorization.rst).
             commands.push(format!("echo {} > /sys/bus/usb/drivers_probe", usb.interface));
         }
         ways.push(UsbWay {
-            what: "Authorize it; the kernel then asks its rules".to_owned(),
+            what: "Authorize it; the kernel then evaluates its rules".to_owned(),
             commands,
             quirk: None,
             persist: Vec::new(),
@@ -201,11 +201,10 @@ fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
         });
         return ways;
     }
-    if forbids("module") {
+    if decision.forbids(&[Rule::Module]) {
         let mut commands = Vec::new();
-        let barred = decision.rules.iter().any(|rule| rule.name == "module" && rule.fact.contains("modprobe is told"));
-        if barred {
-            commands.push("take the lines out of modprobe's configuration that keep uas from loading".to_owned());
+        if !decision.barred_by.is_empty() {
+            commands.push("remove the lines from modprobe's configuration that keep uas from loading".to_owned());
         }
         if decision.uas.file.is_some() {
             commands.push("modprobe uas".to_owned());
@@ -215,7 +214,7 @@ fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
             );
         }
         ways.push(UsbWay {
-            what: "Load uas: it takes the disk at once".to_owned(),
+            what: "Load uas: it binds to the disk at once".to_owned(),
             commands,
             quirk: None,
             persist: Vec::new(),
@@ -233,7 +232,7 @@ fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
     ways
 }
 
-/// The commands to keep a quirk entry over a restart, and to drop it again.
+/// Returns the commands that keep a quirk entry over a restart, and those that remove it.
 fn persisted(entry: &str) -> (Vec<String>, Vec<String>) {
     let keep = vec![
         format!(
@@ -247,7 +246,7 @@ fn persisted(entry: &str) -> (Vec<String>, Vec<String>) {
     (keep, drop)
 }
 
-/// Target of `trueio usb switch`.
+/// Returns the argument of `trueio usb switch`.
 fn target(disk: &UsbDisk) -> &str {
     disk.blocks.first().map_or(&disk.usb.interface, |block| &block.name)
 }
@@ -269,7 +268,7 @@ fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
     };
     Some(UsbWay {
         what: format!(
-            "Use BOT, if UAS makes trouble on this disk: slower with many requests, and more robust{caution}"
+            "Use BOT, if UAS causes trouble on this disk: slower with many requests, but more robust{caution}"
         ),
         commands: vec![format!("trueio usb switch {target} bot")],
         quirk: Some(entry),
@@ -282,14 +281,14 @@ fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
     if disk.usb.offers_uas() != Some(true) {
         return None;
     }
-    let decided = decision.decided_by.as_deref();
-    if matches!(decided, Some("streams" | "scatter_gather" | "kernel_without_uas" | "synology")) {
+    let decided = decision.decided_by;
+    if matches!(decided, Some(Rule::Streams | Rule::ScatterGather | Rule::KernelWithoutUas | Rule::Synology)) {
         return Some(UsbWay {
             what: match decided {
-                Some("streams" | "scatter_gather") => {
-                    "Plug the disk into a port of another host controller: this one cannot do UAS at this speed"
+                Some(Rule::Streams | Rule::ScatterGather) => {
+                    "Plug the disk into a port of another host controller: this one does not support UAS at this speed"
                 }
-                Some("synology") => "Ask DSM for UAS: its switch decides before any quirk is looked at",
+                Some(Rule::Synology) => "Enable UAS in DSM: its switch decides before any quirk is read",
                 _ => "Use a kernel that was built with CONFIG_USB_UAS",
             }
             .to_owned(),
@@ -305,7 +304,7 @@ fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
     let in_force = decision.uas_flags.flags;
     let old = decision.quirks.value.clone().unwrap_or_default();
     match decided {
-        Some("user_quirk") => {
+        Some(Rule::UserQuirk) => {
             let entry = quirks::entry_letters(&old, vendor, product).unwrap_or_default();
             let without = quirks::letters(quirks::flags(&entry) & !quirks::IGNORE_UAS);
             let (new, quirk) = if without.is_empty() {
@@ -314,29 +313,29 @@ fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
                 let entry = format!("{vendor:04x}:{product:04x}:{without}");
                 (quirks::with_entry(&old, vendor, product, &entry).ok(), Some(entry))
             };
-            // Where the new string would be too long there is none to write.
+            // `None` if the new string would be too long.
             let by_hand =
-                new.map(|new| format!("echo '{new}' > {QUIRKS}, which counts for disks plugged in from now on"));
+                new.map(|new| format!("echo '{new}' > {QUIRKS}, which applies to disks plugged in from now on"));
             Some(UsbWay {
-                what: "Use UAS again: take the flag u out of the quirk string".to_owned(),
+                what: "Use UAS again: remove the flag u from the quirk string".to_owned(),
                 commands: commands.into_iter().chain(by_hand).collect(),
                 quirk,
                 persist: vec![
-                    "take the entry out of where it is set: a line `options usb-storage quirks=…` in /etc/modprobe.d, or \
+                    "remove the entry where it is set: a line `options usb-storage quirks=…` in /etc/modprobe.d, or \
                      `usb-storage.quirks=…` on the kernel's command line"
                         .to_owned(),
                 ],
                 undo: vec![format!("trueio usb switch {target} bot"), format!("echo '{old}' > {QUIRKS}")],
             })
         }
-        Some("built_in_table" | "asmedia" | "hiksemi") => {
+        Some(Rule::BuiltInTable | Rule::Asmedia | Rule::Hiksemi) => {
             let entry = quirks::entry_for(vendor, product, in_force.unwrap_or(0), false);
             let (persist, mut undo) = persisted(&entry);
             undo.insert(0, format!("trueio usb switch {target} bot"));
             Some(UsbWay {
                 what:
-                    "Force UAS against the kernel's own rule. It is there because such a device lost data or hung on \
-                       UAS: back up first, and watch `trueio usb explain` for resets"
+                    "Force UAS against the kernel's own rule. The rule exists because such a device lost data or hung \
+                       on UAS: back up first, and watch `trueio usb explain` for resets"
                         .to_owned(),
                 commands,
                 quirk: Some(entry),
@@ -345,7 +344,7 @@ fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
             })
         }
         _ => Some(UsbWay {
-            what: "Use UAS: no rule forbids it, so plugging the disk in again does, too".to_owned(),
+            what: "Use UAS: no rule forbids it, so plugging the disk in again has the same effect".to_owned(),
             commands,
             quirk: None,
             persist: Vec::new(),

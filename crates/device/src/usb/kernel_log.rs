@@ -1,12 +1,11 @@
-//! The kernel's log: what it said of a USB disk, and how often it had to help one up.
+//! Reads the kernel's log about a USB disk and counts its resets, timeouts and errors.
 //!
-//! Read from `/dev/kmsg` (which needs CAP_SYSLOG where `kernel.dmesg_restrict` is 1), or from a text
-//! as `dmesg` prints it. Lines are counted that name the device by its port (`usb 2-1:`), and those
-//! that name its SCSI address or block device after it was last plugged in, because these names are
-//! given again to other disks.
+//! The source is `/dev/kmsg` (which needs CAP_SYSLOG if `kernel.dmesg_restrict` is 1), or a text as `dmesg` prints it.
+//! Counts lines that name the device by its port (`usb 2-1:`), and lines that name its SCSI address or block device
+//! after it was last plugged in, because the kernel reuses these names for other disks.
 //!
-//! Cannot see: what the ring buffer has lost; what happened before the last boot; which of two
-//! devices was in the port, where both were.
+//! Cannot see: lines that were overwritten in the ring buffer; lines of earlier boots; which of two devices was in the
+//! port, if both were.
 //!
 //! Source: Linux `Documentation/ABI/testing/dev-kmsg`; the messages of `drivers/usb/core/hub.c`,
 //! `drivers/usb/storage/uas.c`, `drivers/scsi/scsi_error.c`, `block/blk-core.c`.
@@ -14,7 +13,7 @@
 use crate::system::System;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use trueio_model::{UsbDisk, UsbTrouble};
+use trueio_model::{UsbDisk, UsbTrouble, UsbTroubleKind as Kind};
 
 /// More records than any ring buffer holds.
 const RECORD_COUNT_MAX: usize = 1_000_000;
@@ -24,11 +23,11 @@ const RECORD_COUNT_MAX: usize = 1_000_000;
 pub struct LogLine {
     /// Seconds since boot.
     pub at_s: Option<f64>,
-    /// What the kernel wrote.
+    /// The message.
     pub text: String,
 }
 
-/// The kernel's log, oldest line first.
+/// Reads the kernel's log, oldest line first.
 ///
 /// # Errors
 /// Why it cannot be read, in a sentence.
@@ -42,13 +41,13 @@ pub fn kernel_log(system: &System) -> Result<Vec<LogLine>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open("/dev/kmsg", flags, Mode::empty()).map_err(why)?;
     let mut lines = Vec::new();
-    // A record fits 8 KiB (`CONSOLE_EXT_LOG_MAX`); a read gives one.
+    // Each read returns one record of at most 8 KiB (`CONSOLE_EXT_LOG_MAX`).
     let mut buffer = [0; 8192];
     while lines.len() < RECORD_COUNT_MAX {
         match rustix::io::read(&file, &mut buffer) {
             Ok(0) | Err(Errno::AGAIN) => break,
             Ok(length) => lines.extend(parse_line(&String::from_utf8_lossy(&buffer[..length]))),
-            // Overwritten while we read: the next read goes on with the oldest that is left.
+            // The record was overwritten: the next read returns the oldest one that remains.
             Err(Errno::PIPE | Errno::INTR) => {}
             Err(error) => return Err(why(error)),
         }
@@ -63,13 +62,13 @@ fn why(error: Errno) -> String {
     }
 }
 
-/// Reads a log as `/dev/kmsg` or `dmesg` gives it.
+/// Parses a log in the format of `/dev/kmsg` or `dmesg`.
 pub fn parse_log(text: &str) -> Vec<LogLine> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// `6,339,5140900,-;text`, or `[    5.140900] text`, or text. Lines that begin with a space are the
-/// previous record's dictionary.
+/// Parses `6,339,5140900,-;text`, or `[    5.140900] text`, or text. Lines that begin with a space are the
+/// previous record's dictionary; they are skipped.
 fn parse_line(line: &str) -> Option<LogLine> {
     let line = line.lines().next()?;
     if line.starts_with(' ') || line.is_empty() {
@@ -91,50 +90,46 @@ fn parse_line(line: &str) -> Option<LogLine> {
     Some(LogLine { at_s, text: text.trim().to_owned() })
 }
 
-/// What a line tells of.
+/// A text that identifies the kind of a line.
 struct Pattern {
-    kind: &'static str,
+    kind: Kind,
     text: &'static str,
 }
 
-/// In the order in which they are asked; the first that a line holds names it.
+/// The first pattern that a line contains gives its kind.
 const PATTERNS: [Pattern; 14] = [
-    Pattern { kind: "abort", text: "uas_eh_abort_handler" },
-    Pattern { kind: "reset", text: "uas_eh_device_reset_handler start" },
-    Pattern { kind: "bus_reset", text: " USB device number" },
-    Pattern { kind: "offlined", text: "Device offlined" },
-    Pattern { kind: "io_error", text: "I/O error, dev " },
-    Pattern { kind: "io_error", text: "rejecting I/O to offline device" },
-    Pattern { kind: "flush_failed", text: "Synchronize Cache(10) failed" },
-    Pattern { kind: "flush_failed", text: "Synchronize Cache(16) failed" },
-    Pattern { kind: "timeout", text: "timing out command" },
-    Pattern { kind: "timeout", text: "timed out" },
-    Pattern { kind: "disconnect", text: "USB disconnect" },
-    Pattern { kind: "link_error", text: "device descriptor read" },
-    Pattern { kind: "link_error", text: "device not accepting address" },
-    Pattern { kind: "slow_link", text: "not running at top speed" },
+    Pattern { kind: Kind::Abort, text: "uas_eh_abort_handler" },
+    Pattern { kind: Kind::Reset, text: "uas_eh_device_reset_handler start" },
+    Pattern { kind: Kind::BusReset, text: " USB device number" },
+    Pattern { kind: Kind::Offlined, text: "Device offlined" },
+    Pattern { kind: Kind::IoError, text: "I/O error, dev " },
+    Pattern { kind: Kind::IoError, text: "rejecting I/O to offline device" },
+    Pattern { kind: Kind::FlushFailed, text: "Synchronize Cache(10) failed" },
+    Pattern { kind: Kind::FlushFailed, text: "Synchronize Cache(16) failed" },
+    Pattern { kind: Kind::Timeout, text: "timing out command" },
+    Pattern { kind: Kind::Timeout, text: "timed out" },
+    Pattern { kind: Kind::Disconnect, text: "USB disconnect" },
+    Pattern { kind: Kind::LinkError, text: "device descriptor read" },
+    Pattern { kind: Kind::LinkError, text: "device not accepting address" },
+    Pattern { kind: Kind::SlowLink, text: "not running at top speed" },
 ];
 
-fn kind_of(text: &str) -> Option<&'static str> {
+fn kind_of(text: &str) -> Option<Kind> {
     let kind = PATTERNS.iter().find(|pattern| text.contains(pattern.text)).map(|pattern| pattern.kind)?;
-    // "new SuperSpeed USB device number 2" is a disk that was plugged in.
-    if kind == "bus_reset" && !text.contains(": reset ") { None } else { Some(kind) }
+    // "new SuperSpeed USB device number 2" reports a disk that was plugged in.
+    if kind == Kind::BusReset && !text.contains(": reset ") { None } else { Some(kind) }
 }
 
-/// What the log tells of trouble with a disk, kind by kind.
+/// Counts the log's lines about trouble with a disk, by kind.
 pub fn troubles(log: &[LogLine], disk: &UsbDisk) -> Vec<UsbTrouble> {
     let mut found: Vec<UsbTrouble> = Vec::new();
     for line in lines_of(log, disk) {
         let Some(kind) = kind_of(&line.text) else { continue };
-        let place = match found.iter().position(|trouble| trouble.kind == kind) {
-            Some(place) => place,
-            None => {
-                let empty = UsbTrouble { kind: kind.to_owned(), count: 0, last_s: None, example: String::new() };
-                found.push(empty);
-                found.len() - 1
-            }
-        };
-        let trouble = &mut found[place];
+        let index = found.iter().position(|trouble| trouble.kind == kind).unwrap_or_else(|| {
+            found.push(UsbTrouble { kind, count: 0, last_s: None, example: String::new() });
+            found.len() - 1
+        });
+        let trouble = &mut found[index];
         trouble.count += 1;
         trouble.last_s = line.at_s.or(trouble.last_s);
         trouble.example.clone_from(&line.text);
@@ -142,7 +137,7 @@ pub fn troubles(log: &[LogLine], disk: &UsbDisk) -> Vec<UsbTrouble> {
     found
 }
 
-/// The lines about a disk, oldest first.
+/// Returns the lines about a disk, oldest first.
 pub(super) fn lines_of<'a>(log: &'a [LogLine], disk: &UsbDisk) -> Vec<&'a LogLine> {
     let port = format!("usb {}: ", disk.usb.device);
     let plugged = format!("usb {}: New USB device found", disk.usb.device);
@@ -169,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_kmsg_and_as_dmesg_write_them() {
+    fn the_formats_of_kmsg_and_dmesg_give_the_same_lines() {
         let kmsg = "6,339,5140900,-;usb 2-1: reset SuperSpeed USB device number 2\n SUBSYSTEM=usb\n DEVICE=c189:129\n";
         let dmesg = "[    5.140900] usb 2-1: reset SuperSpeed USB device number 2\n";
         assert_eq!(parse_log(kmsg), parse_log(dmesg));
@@ -179,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_plugged_in_is_no_reset() {
+    fn a_disk_that_is_plugged_in_is_not_counted_as_a_reset() {
         assert_eq!(kind_of("usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd"), None);
-        assert_eq!(kind_of("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd"), Some("bus_reset"));
+        assert_eq!(kind_of("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd"), Some(Kind::BusReset));
     }
 }

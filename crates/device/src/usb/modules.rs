@@ -1,10 +1,9 @@
-//! The two drivers of USB disks on this machine: are they there, and what do their own tables say.
+//! Finds the two drivers of USB disks on this machine and reads their device tables.
 //!
-//! Each driver has a table of devices that need special care, the flag "do not use UAS" among it.
-//! It is read out of the installed module: an ELF file, maybe compressed, in which `modpost`'s
-//! symbol `__mod_usb__…_device_table` (`__mod_device_table__…usb__…` since Linux 6.14) names an
-//! array of `struct usb_device_id`. So the rules are those of the kernel that runs, not of a list
-//! that ages.
+//! Each driver has a table of devices that need special flags, among them "do not use UAS". The table is read from the
+//! installed module: an ELF file, possibly compressed, in which `modpost`'s symbol `__mod_usb__…_device_table`
+//! (`__mod_device_table__…usb__…` since Linux 6.14) names an array of `struct usb_device_id`. So the rules are those of
+//! the running kernel, not of a list that becomes outdated.
 //!
 //! Cannot see: the table of a driver that is built into the kernel; a module that was replaced on
 //! disk after it was loaded; identifiers that were added by hand (`new_id`).
@@ -18,13 +17,13 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use std::io::Read;
 use trueio_model::Fact;
 
-/// No module of these is near this size, uncompressed, in bytes.
+/// A limit on the uncompressed size of a module, in bytes; both modules are far smaller.
 const MODULE_BYTES_MAX: u64 = 64 << 20;
 
 /// One entry of a driver's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableEntry {
-    /// Which of the fields must match: `USB_DEVICE_ID_MATCH_…`.
+    /// The fields that must match: `USB_DEVICE_ID_MATCH_…`.
     match_flags: u16,
     vendor: u16,
     product: u16,
@@ -37,7 +36,7 @@ pub struct TableEntry {
     pub flags: u64,
 }
 
-/// What the kernel compares with a table's entries.
+/// The properties that the kernel compares with a table's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MatchedDevice {
     /// Vendor.
@@ -66,13 +65,13 @@ impl TableEntry {
             agrees &= !asks(0x10 << at) || self.device_class[at] == device.device_class[at];
             agrees &= !asks(0x80 << at) || self.interface_class[at] == device.interface_class[at];
         }
-        // A vendor's own class says nothing unless the vendor is asked for, too.
+        // A vendor-specific class matches only if the entry also names the vendor.
         let is_own_class = device.device_class[0] == 0xff && !asks(1) && self.match_flags & 0x0380 != 0;
         agrees && !is_own_class && (!asks(0x400) || self.interface_number == device.interface_number)
     }
 }
 
-/// The flags of the first entry that matches; 0 where none does.
+/// Returns the flags of the first matching entry; 0 if none matches.
 pub fn built_in_flags(table: &[TableEntry], device: &MatchedDevice) -> u64 {
     table.iter().find(|entry| entry.matches(device)).map_or(0, |entry| entry.flags)
 }
@@ -80,21 +79,21 @@ pub fn built_in_flags(table: &[TableEntry], device: &MatchedDevice) -> u64 {
 /// Why a driver's table could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// It is not an ELF file that is understood.
-    #[error("it is no kernel module that is understood: {0}")]
+    /// The file is not a supported ELF file.
+    #[error("it is not a kernel module in a known format: {0}")]
     NotElf(String),
-    /// The decompressor refused it.
+    /// Decompression failed.
     #[error("it could not be decompressed: {0}")]
     Compressed(String),
-    /// There is no table in it.
-    #[error("it holds no table of USB devices")]
+    /// The module has no table.
+    #[error("it contains no table of USB devices")]
     NoTable,
 }
 
-/// Reads the table out of a module's file, compressed or not.
+/// Reads the table of a module's file, compressed or not.
 ///
 /// # Errors
-/// [`TableError`]. A table whose end is missing is an error, not a shorter table.
+/// [`TableError`]. A truncated table is an error.
 pub fn parse_table(file: &[u8]) -> Result<Vec<TableEntry>, TableError> {
     let bytes = decompressed(file)?;
     let no_elf = |error: object::Error| TableError::NotElf(error.to_string());
@@ -105,7 +104,7 @@ pub fn parse_table(file: &[u8]) -> Result<Vec<TableEntry>, TableError> {
     }
 }
 
-/// By what the file begins with.
+/// Decompresses a file; the magic number at its start gives the format.
 fn decompressed(file: &[u8]) -> Result<Vec<u8>, TableError> {
     let mut bytes = Vec::new();
     let result = match file {
@@ -157,7 +156,7 @@ fn table_of<'a>(elf: &impl Object<'a>) -> Result<Vec<TableEntry>, TableError> {
                 flags: if is_little { info.rev().fold(0, shift) } else { info.fold(0, shift) },
             }
         })
-        // The array ends with an entry that asks for nothing.
+        // The array ends with an entry that matches on no field.
         .take_while(|entry| entry.match_flags != 0 || entry.flags != 0);
     Ok(table.collect())
 }
@@ -167,20 +166,20 @@ fn table_of<'a>(elf: &impl Object<'a>) -> Result<Vec<TableEntry>, TableError> {
 pub struct Driver {
     /// The driver's name (`usb-storage`).
     pub name: &'static str,
-    /// Is it in the kernel now.
+    /// Whether it is in the kernel now.
     pub is_loaded: bool,
-    /// Is it part of the kernel's image.
+    /// Whether it is part of the kernel's image.
     pub is_built_in: bool,
     /// The module's file, if one is installed.
     pub file: Option<String>,
-    /// Where it was looked for.
+    /// The directory that was searched.
     pub source: String,
-    /// What it says of devices.
+    /// Its device table.
     pub table: Fact<Vec<TableEntry>>,
 }
 
 impl Driver {
-    /// Looks for a driver: loaded, built in, installed.
+    /// Finds a driver: loaded, built in or installed.
     pub fn find(system: &System, name: &'static str) -> Self {
         let underscored = name.replace('-', "_");
         let is_loaded = system.exists(&format!("/sys/module/{underscored}"))
@@ -215,7 +214,7 @@ impl Driver {
     }
 }
 
-/// Was the kernel built with UAS (`CONFIG_USB_UAS`): `y`, `m` or `n`.
+/// Returns whether the kernel was built with UAS (`CONFIG_USB_UAS`): `y`, `m` or `n`.
 pub(super) fn config_uas(system: &System) -> Fact<char> {
     let release = system.read("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut tried = Vec::new();
@@ -232,14 +231,14 @@ pub(super) fn config_uas(system: &System) -> Fact<char> {
             let set = line.strip_prefix("CONFIG_USB_UAS=").and_then(|value| value.chars().next());
             set.or_else(|| (line.trim() == "# CONFIG_USB_UAS is not set").then_some('n'))
         });
-        // A kernel without USB storage names the option nowhere.
+        // The configuration of a kernel without USB storage does not contain the option.
         return Fact::known(value.unwrap_or('n'), path);
     }
     Fact::unknown(format!("none of {} can be read", tried.join(", ")))
 }
 
-/// Where modprobe is told not to load `uas`: files with line numbers, and the kernel's command line.
-pub(super) fn uas_is_barred(system: &System) -> Vec<String> {
+/// Returns what keeps modprobe from loading `uas`: files with line numbers, and options of the kernel's command line.
+pub(super) fn files_that_bar_uas(system: &System) -> Vec<String> {
     let mut found = Vec::new();
     for folder in ["/etc/modprobe.d", "/run/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"] {
         for name in system.list(folder).into_iter().filter(|name| name.ends_with(".conf")) {
@@ -314,7 +313,7 @@ mod tests {
         assert!(matches!(parse_table(&[0xfd, b'7', b'z', b'X', b'Z', 0, 1]), Err(TableError::Compressed(_))));
         assert!(matches!(parse_table(b"text"), Err(TableError::NotElf(_))));
         assert_eq!(parse_table(&module(&ENTRIES, "another_symbol", true)), Err(TableError::NoTable));
-        // Cut off anywhere, it is an error and never a panic.
+        // A file truncated at any byte is an error, never a panic.
         for length in 0..plain.len() {
             assert!(parse_table(&plain[..length]).is_err(), "{length}");
         }

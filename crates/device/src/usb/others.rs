@@ -1,15 +1,15 @@
-//! Other systems: which transport they say a USB disk is on, from what their own tools print.
+//! The transport of a USB disk on other systems, from the output of their own tools.
 //!
-//! | system | asked | says UAS | says BOT |
+//! | system | command | UAS | BOT |
 //! |---|---|---|---|
 //! | macOS | `ioreg -r -c IOUSBHostDevice -l -w 0` | a node of class `IOUSBMassStorageUASDriver` above the medium | `IOUSBMassStorageDriver`, or `IOUSBMassStorageInterfaceNub` alone |
 //! | Windows | `Get-CimInstance Win32_PnPEntity …`, as CSV: [`WINDOWS_COMMAND`] | service `UASPStor` | service `USBSTOR` |
 //! | FreeBSD | `dmesg` | never: there is no driver | `umass0: SCSI over Bulk-Only` |
 //!
-//! Cannot see: anything but the transport in use and the names, and on FreeBSD what the message
-//! buffer has lost. None of these systems lets it be chosen ([`switch_refusal`]). The parsers were
-//! held to published output (FreeBSD), to published names and paths in the documented frame (Windows) and to the documented
-//! form (macOS), not to a machine of ours: `tests/usb/other-systems/README.md`.
+//! Cannot see: anything but the transport in use and the names; on FreeBSD, lines that the message buffer has
+//! overwritten. None of these systems lets the user choose the transport ([`switch_refusal`]). The parsers are tested
+//! with published output (FreeBSD), with published names and paths in the documented format (Windows) and with the
+//! documented format (macOS), not on a machine of ours: `tests/usb/other-systems/README.md`.
 //!
 //! Source: `ioreg(8)`; Microsoft, "USB device class drivers included in Windows" (`Uaspstor.sys`,
 //! `Usbstor.sys`); umass(4).
@@ -17,9 +17,9 @@
 use std::collections::BTreeMap;
 use trueio_model::UsbTransport;
 
-/// What is asked on macOS.
+/// The command on macOS.
 pub const MACOS_COMMAND: [&str; 7] = ["ioreg", "-r", "-c", "IOUSBHostDevice", "-l", "-w", "0"];
-/// What is asked on Windows: entities that one of the two drivers serves, as CSV.
+/// The command on Windows: lists the entities of the two drivers as CSV.
 pub const WINDOWS_COMMAND: [&str; 4] = [
     "powershell",
     "-NoProfile",
@@ -27,27 +27,27 @@ pub const WINDOWS_COMMAND: [&str; 4] = [
     "Get-CimInstance Win32_PnPEntity -Filter \"Service='UASPStor' OR Service='USBSTOR'\" | \
      Select-Object Service,Name,PNPDeviceID | ConvertTo-Csv -NoTypeInformation",
 ];
-/// What is asked on FreeBSD.
+/// The command on FreeBSD.
 pub const FREEBSD_COMMAND: [&str; 1] = ["dmesg"];
 
-/// A USB disk as another system tells of it.
+/// A USB disk as another system reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignDisk {
-    /// The system's name of the disk (`disk4`, `da0`); `None` where it does not say.
+    /// The system's name of the disk (`disk4`, `da0`); `None` if unknown.
     pub disk: Option<String>,
-    /// `vendor:product`, hexadecimal, if it is said.
+    /// `vendor:product`, hexadecimal; `None` if unknown.
     pub id: Option<String>,
-    /// What the device calls itself.
+    /// The product name that the device reports.
     pub name: Option<String>,
-    /// Its serial number, if it is said.
+    /// The serial number; `None` if unknown.
     pub serial: Option<String>,
     /// The transport in use.
     pub transport: UsbTransport,
-    /// The driver that says so.
+    /// The driver, which determines the transport.
     pub driver: String,
 }
 
-/// Why the transport cannot be switched on a system, by the name that Rust gives it.
+/// Returns why the transport cannot be switched on a system (a value of [`std::env::consts::OS`]).
 pub fn switch_refusal(os: &str) -> &'static str {
     match os {
         "macos" => "macOS chooses IOUSBMassStorageUASDriver for every disk that offers UAS, and has no setting for it",
@@ -56,16 +56,15 @@ pub fn switch_refusal(os: &str) -> &'static str {
              can be chosen in the Device Manager only"
         }
         "freebsd" => "FreeBSD has no UAS driver: umass(4) drives every USB disk with BOT",
-        _ => "it is not known how this system chooses",
+        _ => "how this system chooses the transport is unknown",
     }
 }
 
-/// Reads what `ioreg` prints: a tree of nodes by indent, each with properties.
+/// Parses the output of `ioreg`: a tree of nodes by indentation, each with properties.
 ///
-/// Only a node's own class counts: the root node lists every class there is, with how often it is in
-/// use, and is full of drivers that drive nothing.
+/// Only a node's own class is compared: the root node lists every class with its use count, including unused drivers.
 pub fn parse_macos(text: &str) -> Vec<ForeignDisk> {
-    /// A node that is open: its depth and what was learnt at it.
+    /// A node whose children are being read: its depth and its properties.
     struct Node {
         depth: usize,
         class: String,
@@ -92,7 +91,7 @@ pub fn parse_macos(text: &str) -> Vec<ForeignDisk> {
             } else {
                 continue;
             };
-            // A partition lies below its disk: only the whole disk is listed.
+            // A partition is a child of its disk; only the whole disk is listed.
             let is_whole = value.strip_prefix("disk").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
             let device = open.iter().rev().find(|node| node.properties.contains_key("idVendor"));
             let of = |key: &str| device.and_then(|node| node.properties.get(key)).cloned();
@@ -123,7 +122,7 @@ fn property(line: &str) -> Option<(String, String)> {
     Some((key.to_owned(), value.to_owned()))
 }
 
-/// Reads what [`WINDOWS_COMMAND`] prints.
+/// Parses the output of [`WINDOWS_COMMAND`].
 pub fn parse_windows(text: &str) -> Vec<ForeignDisk> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(head) = lines.next().map(csv) else { return Vec::new() };
@@ -141,8 +140,8 @@ pub fn parse_windows(text: &str) -> Vec<ForeignDisk> {
             } else {
                 return None;
             };
-            // USB\VID_152D&PID_0578\0123456789: an instance that Windows made up holds `&`. To the serial number of a
-            // UAS disk it puts a prefix of its own.
+            // USB\VID_152D&PID_0578\0123456789. An instance that Windows generated contains `&`. Windows adds a prefix
+            // to the serial number of a UAS disk.
             let mut parts = cells.get(path)?.split('\\').skip(1);
             let ids = parts.next()?.to_ascii_uppercase();
             let after = |key: &str| Some(ids.split(key).nth(1)?.get(..4)?.to_ascii_lowercase());
@@ -160,7 +159,7 @@ pub fn parse_windows(text: &str) -> Vec<ForeignDisk> {
         .collect()
 }
 
-/// The cells of one line; quotes are doubled inside quotes.
+/// Splits a CSV line into cells; inside quotes, a quote is doubled.
 fn csv(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut is_quoted = false;
@@ -179,9 +178,9 @@ fn csv(line: &str) -> Vec<String> {
     cells
 }
 
-/// Reads FreeBSD's message buffer. A disk that was attached again is listed once, as it is now.
+/// Parses FreeBSD's message buffer. A disk that was attached again is listed once, in its present state.
 pub fn parse_freebsd(text: &str) -> Vec<ForeignDisk> {
-    /// What is known of `umassN`.
+    /// The properties of `umassN`.
     #[derive(Default)]
     struct Bridge {
         name: Option<String>,
@@ -230,7 +229,7 @@ pub fn parse_freebsd(text: &str) -> Vec<ForeignDisk> {
 mod tests {
     use super::*;
 
-    /// A disk in two words and its transport.
+    /// Returns a disk's names and its transport.
     fn brief(disks: &[ForeignDisk]) -> Vec<(Option<&str>, Option<&str>, UsbTransport)> {
         disks.iter().map(|disk| (disk.disk.as_deref(), disk.id.as_deref(), disk.transport)).collect()
     }
@@ -257,7 +256,7 @@ mod tests {
         assert_eq!(brief(&disks), found);
         assert_eq!(disks[0].serial.as_deref(), Some("0123456789ABCDEF"), "without the prefix of Windows");
         assert_eq!(disks[1].serial.as_deref(), Some("0123456789AB"));
-        assert_eq!(disks[2].serial, None, "an instance that Windows made up is no serial number");
+        assert_eq!(disks[2].serial, None, "an instance that Windows generated is not a serial number");
         assert_eq!(disks[2].name.as_deref(), Some("USB Mass Storage Device, \"stick\""));
     }
 
@@ -267,7 +266,7 @@ mod tests {
         assert_eq!(brief(&disks), [(Some("da1"), None, UsbTransport::Bot)]);
         assert_eq!(disks[0].name.as_deref(), Some("vendor 0x0d7d USB DISK 2.0"));
         assert_eq!(disks[0].serial.as_deref(), Some("0123456789AB"));
-        // Two disks behind one bridge, which gives its interface's name instead of its own.
+        // Two disks of one bridge, which reports its interface's name instead of its own.
         let disks = parse_freebsd(include_str!("../../tests/usb/other-systems/freebsd-two-disks.txt"));
         use UsbTransport::Bot;
         assert_eq!(brief(&disks), [(Some("da1"), None, Bot), (Some("da2"), None, Bot)]);
@@ -303,7 +302,7 @@ mod tests {
             ),
             ("windows", "another driver can be chosen in the Device Manager only"),
             ("freebsd", "FreeBSD has no UAS driver: umass(4) drives every USB disk with BOT"),
-            ("plan9", "it is not known how this system chooses"),
+            ("plan9", "how this system chooses the transport is unknown"),
         ] {
             assert!(switch_refusal(os).contains(words), "{os}: {}", switch_refusal(os));
         }

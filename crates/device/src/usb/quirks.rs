@@ -1,15 +1,14 @@
-//! The kernel's quirk strings: `VID:PID:flags,…`, as `usb-storage.quirks=` takes them.
+//! The kernel's quirk strings: `VID:PID:flags,…`, the format of `usb-storage.quirks=`.
 //!
-//! The first entry of a device wins, and it *replaces* all flags that have a letter: what the
-//! kernel's own table says of the device is gone, except the flags without a letter. So an entry
-//! that is meant to change one flag must repeat the others ([`entry_for`]).
+//! The first entry of a device applies, and it *replaces* all flags that have a letter: of the kernel's own table, only
+//! the flags without a letter remain. So an entry that changes one flag must repeat the others ([`entry_for`]).
 //!
-//! Cannot see: flags that a driver sets by itself after the entry was read.
+//! Cannot see: flags that a driver sets itself after it has read the entry.
 //!
 //! Source: Linux `drivers/usb/storage/usb.c`, `usb_stor_adjust_quirks`; `include/linux/usb_usual.h`;
 //! `Documentation/admin-guide/kernel-parameters.txt`, `usb-storage.quirks`.
 
-/// The longest quirk string that the module parameter takes, in bytes.
+/// The longest quirk string that the module parameter accepts, in bytes.
 pub const QUIRKS_BYTES_MAX: usize = 127;
 
 /// The device advertises UAS and must not be driven with it.
@@ -18,7 +17,7 @@ pub const IGNORE_UAS: u64 = 0x0080_0000;
 pub const NO_ATA_1X: u64 = 0x0200_0000;
 /// Forced-unit-access writes are broken. It has no letter, so no entry removes it.
 pub const BROKEN_FUA: u64 = 0x0100_0000;
-/// Requests are kept to 240 sectors.
+/// Requests are limited to 240 sectors.
 pub const MAX_SECTORS_240: u64 = 0x0800_0000;
 
 /// A flag that has a letter.
@@ -28,23 +27,23 @@ struct Letter {
     meaning: &'static str,
 }
 
-/// Every letter, in the alphabet's order.
+/// Every letter, in alphabetical order.
 const LETTERS: [Letter; 22] = [
     Letter { letter: 'a', bit: 0x0000_8000, meaning: "reads more than 18 bytes of sense" },
     Letter { letter: 'b', bit: 0x0002_0000, meaning: "reads no more than 18 bytes of sense" },
-    Letter { letter: 'c', bit: 0x0000_0010, meaning: "the last sector is one less than the device says" },
+    Letter { letter: 'c', bit: 0x0000_0010, meaning: "the last sector is one less than the device reports" },
     Letter { letter: 'd', bit: 0x0004_0000, meaning: "no READ DISC INFO" },
     Letter { letter: 'e', bit: 0x0008_0000, meaning: "no READ CAPACITY(16)" },
     Letter { letter: 'f', bit: 0x0400_0000, meaning: "no REPORT SUPPORTED OPERATION CODES" },
     Letter { letter: 'g', bit: MAX_SECTORS_240, meaning: "at most 240 sectors a request" },
-    Letter { letter: 'h', bit: 0x0000_1000, meaning: "the last sector may be one less than the device says" },
+    Letter { letter: 'h', bit: 0x0000_1000, meaning: "the last sector may be one less than the device reports" },
     Letter { letter: 'i', bit: 0x0000_0800, meaning: "the device is not driven at all" },
     Letter { letter: 'j', bit: 0x1000_0000, meaning: "no REPORT LUNS" },
     Letter { letter: 'k', bit: 0x4000_0000, meaning: "no WRITE SAME" },
     Letter { letter: 'l', bit: 0x0000_0080, meaning: "the medium cannot be locked" },
     Letter { letter: 'm', bit: 0x0000_0400, meaning: "at most 64 sectors a request" },
     Letter { letter: 'n', bit: 0x0010_0000, meaning: "the first READ(10) is repeated" },
-    Letter { letter: 'o', bit: 0x0001_0000, meaning: "the capacity is what the device says" },
+    Letter { letter: 'o', bit: 0x0001_0000, meaning: "the reported capacity is correct" },
     Letter { letter: 'p', bit: 0x0020_0000, meaning: "the device has a write cache" },
     Letter { letter: 'r', bit: 0x0000_0020, meaning: "the residue that the device reports is ignored" },
     Letter { letter: 's', bit: 0x0000_0001, meaning: "one logical unit only" },
@@ -63,12 +62,12 @@ pub fn mask() -> u64 {
     LETTERS.iter().fold(0, |mask, letter| mask | letter.bit)
 }
 
-/// The letters of flags, in the alphabet's order.
+/// Returns the letters of flags, in alphabetical order.
 pub fn letters(flags: u64) -> String {
     LETTERS.iter().filter(|letter| flags & letter.bit != 0).map(|letter| letter.letter).collect()
 }
 
-/// The flags of letters; letters that mean nothing are skipped, as the kernel does.
+/// Returns the flags of letters; unknown letters are skipped, as in the kernel.
 pub fn flags(letters: &str) -> u64 {
     letters.chars().fold(0, |flags, c| {
         let c = c.to_ascii_lowercase();
@@ -76,17 +75,17 @@ pub fn flags(letters: &str) -> u64 {
     })
 }
 
-/// What flags mean, one clause each.
+/// Returns the meanings of flags, one clause each.
 pub fn meanings(flags: u64) -> Vec<&'static str> {
     let lettered = LETTERS.iter().filter(|letter| flags & letter.bit != 0).map(|letter| letter.meaning);
     let others = UNLETTERED.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, meaning)| *meaning);
     lettered.chain(others).collect()
 }
 
-/// The letters of the entry that the kernel would use for a device; `None` if there is no entry.
+/// Returns the letters of the entry that the kernel would use for a device; `None` if there is no entry.
 ///
-/// It is read as the kernel reads it: numbers are hexadecimal without padding, an entry that is
-/// not understood is skipped up to its comma, letters that mean nothing are skipped.
+/// Parses as the kernel does: numbers are hexadecimal without padding, an invalid entry is skipped up to its comma,
+/// unknown letters are skipped.
 pub fn entry_letters(quirks: &str, vendor: u16, product: u16) -> Option<String> {
     quirks.split(',').find_map(|entry| {
         let (found, letters) = parse_entry(entry)?;
@@ -100,11 +99,11 @@ fn parse_entry(entry: &str) -> Option<((u64, u64), &str)> {
     Some(((hexadecimal(vendor)?, hexadecimal(product)?), letters))
 }
 
-/// `simple_strtoul(…, 16)`: an optional `0x`, digits, nothing else here.
+/// Parses like `simple_strtoul(…, 16)`: an optional `0x`, then digits only.
 fn hexadecimal(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let is_plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
-    // An empty number is 0 to the kernel.
+    // The kernel reads an empty number as 0.
     if digits.is_empty() {
         Some(0)
     } else if is_plain {
@@ -114,8 +113,8 @@ fn hexadecimal(text: &str) -> Option<u64> {
     }
 }
 
-/// What a driver makes of a device: its own flags, with those that have a letter replaced by the
-/// entry's, if there is one.
+/// Returns the flags in effect: the driver's own, with those that have a letter replaced by the entry's, if there is
+/// one.
 pub fn applied(built_in: u64, entry: Option<&str>) -> u64 {
     match entry {
         Some(letters) => (built_in & !mask()) | flags(letters),
@@ -123,8 +122,7 @@ pub fn applied(built_in: u64, entry: Option<&str>) -> u64 {
     }
 }
 
-/// The entry that changes nothing of a device but whether UAS is used: the flags in force, `u`
-/// added or taken away.
+/// Returns the entry that only changes whether UAS is used: the flags in effect with `u` added or removed.
 pub fn entry_for(vendor: u16, product: u16, in_force: u64, ignore_uas: bool) -> String {
     let wanted = if ignore_uas { in_force | IGNORE_UAS } else { in_force & !IGNORE_UAS };
     format!("{vendor:04x}:{product:04x}:{}", letters(wanted))
@@ -132,7 +130,7 @@ pub fn entry_for(vendor: u16, product: u16, in_force: u64, ignore_uas: bool) -> 
 
 /// Why a quirk string cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the quirk string would be {length} bytes long, and the kernel takes {QUIRKS_BYTES_MAX}: `{text}`")]
+#[error("the quirk string would be {length} bytes long, and the kernel accepts {QUIRKS_BYTES_MAX}: `{text}`")]
 pub struct TooLong {
     /// Its length, in bytes.
     pub length: usize,
@@ -140,17 +138,17 @@ pub struct TooLong {
     pub text: String,
 }
 
-/// The string with `entry` as the first of its device; entries of others stay as they are.
+/// Returns the string with `entry` as the first of its device; entries of other devices are unchanged.
 ///
 /// # Errors
-/// It would be longer than the kernel takes. Nothing of others is dropped to make room.
+/// The string would be longer than the kernel accepts. No other entry is dropped to make room.
 pub fn with_entry(quirks: &str, vendor: u16, product: u16, entry: &str) -> Result<String, TooLong> {
     let others = without_entry(quirks, vendor, product);
     let text = if others.is_empty() { entry.to_owned() } else { format!("{entry},{others}") };
     if text.len() > QUIRKS_BYTES_MAX { Err(TooLong { length: text.len(), text }) } else { Ok(text) }
 }
 
-/// The string without the entries of a device.
+/// Returns the string without the entries of a device.
 pub fn without_entry(quirks: &str, vendor: u16, product: u16) -> String {
     let is_other =
         |entry: &&str| parse_entry(entry).is_none_or(|(found, _)| found != (u64::from(vendor), u64::from(product)));
@@ -194,15 +192,15 @@ mod tests {
     fn letters_and_flags_are_the_same_in_both_directions() {
         let all: String = LETTERS.iter().map(|letter| letter.letter).collect();
         assert_eq!(letters(flags(&all)), all);
-        assert_eq!(letters(flags("UT")), "tu", "the kernel does not mind capitals");
-        assert_eq!(flags("vxz"), 0, "letters that mean nothing");
+        assert_eq!(letters(flags("UT")), "tu", "the kernel ignores case");
+        assert_eq!(flags("vxz"), 0, "unknown letters");
         assert_eq!(mask().count_ones() as usize, LETTERS.len(), "no bit twice");
     }
 
     #[test]
     fn a_string_of_127_bytes_is_written_and_one_of_128_is_not() {
         let entry = "1209:0001:u";
-        // Nine entries of 11 bytes with commas: 107; the tenth has 8 letters or 9.
+        // Nine entries of 11 bytes with commas: 107 bytes; the tenth has 8 or 9 letters.
         let nine: Vec<String> = (0..9).map(|n| format!("152d:{n:04x}:f")).collect();
         let fits = format!("{},0bc2:ab24", nine[..9].join(","));
         assert_eq!(fits.len(), 117);

@@ -1,25 +1,24 @@
-//! What macOS and FreeBSD do alike: opening with `O_EXLOCK`, disks that are character devices.
+//! Calls that are the same on macOS and FreeBSD: opening with `O_EXLOCK`, disks that are character devices.
 //!
-//! Not run by the project's own tests: these systems are type-checked and linked only. Each call
-//! names the manual page it rests on.
+//! Never run by the project's tests: the code is type-checked and linked only. Each call cites its manual page.
 
 use super::unix;
-use crate::open::{OpenError, OpenOptions, SyncMode};
+use crate::types::{DeviceError, DeviceFacts, OpenError, OpenOptions, SyncMode};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Opens `path` as `options` say, with `extra` flags, and finds out its kind. A file that was made
-/// here is removed again by [`give_up`] only.
+/// Opens `path` with `options` and `extra` flags, and returns its kind. Only [`give_up`] removes a file that was
+/// created here.
 ///
-/// `O_EXLOCK` is an advisory lock, taken in the same step. `O_NONBLOCK` makes it fail instead of
-/// wait, and is taken off again. Source: open(2) of both systems.
+/// `O_EXLOCK` takes an advisory lock in the same step. `O_NONBLOCK` makes it fail instead of wait, and is removed
+/// afterwards. Source: open(2) of both systems.
 pub(crate) fn open(path: &Path, options: &OpenOptions, extra: OFlags) -> Result<(File, FileType), OpenError> {
     let io_error = |errno: Errno| OpenError::Io { path: path.to_owned(), source: errno.into() };
     if !options.create_new {
-        // Asked before opening, because opening a pipe waits for its other end.
+        // Checked before opening, because opening a pipe waits for its other end.
         refuse_unfit(path, FileType::from_raw_mode(rustix::fs::stat(path).map_err(io_error)?.st_mode))?;
     }
     let mut flags = base_flags(options) | extra;
@@ -51,7 +50,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions, extra: OFlags) -> Result<
     }
 }
 
-/// Removes the file if it was made here, and passes the error on.
+/// Removes the file if it was created here, and returns the error.
 pub(crate) fn give_up(path: &Path, options: &OpenOptions, file: &File, error: OpenError) -> OpenError {
     if options.create_new {
         unix::remove_made(path, file);
@@ -59,7 +58,7 @@ pub(crate) fn give_up(path: &Path, options: &OpenOptions, file: &File, error: Op
     error
 }
 
-/// What a file that holds no data at offsets is. Character devices may be disks here.
+/// Returns the kind of a file without data at offsets. Character devices may be disks on these systems.
 pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
     if kind == FileType::CharacterDevice { None } else { unix::unfit_kind(kind) }
 }
@@ -85,12 +84,12 @@ fn base_flags(options: &OpenOptions) -> OFlags {
     access | OFlags::from_bits_retain(sync as _) | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
-/// The file at `path`, open for reading, or for writing if reading is not permitted, and its kind.
+/// Opens the file at `path` for reading, or for writing without read permission; also returns its kind.
 pub(crate) fn open_to_ask(path: &Path) -> Result<(File, FileType), Errno> {
     let kind = FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode);
     let flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     if unfit_kind(kind).is_some() {
-        // Not opened at all; the caller refuses it by its kind.
+        // Not opened: the caller refuses it by its kind.
         return Ok((File::from(rustix::fs::open("/dev/null", flags, Mode::empty())?), kind));
     }
     let fd = match rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty()) {
@@ -100,16 +99,16 @@ pub(crate) fn open_to_ask(path: &Path) -> Result<(File, FileType), Errno> {
     Ok((File::from(fd), kind))
 }
 
-/// Returns the length of a file or the capacity of a disk, in bytes.
-pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
+/// Returns the length of a file, or the capacity that `disk` reports for a disk, in bytes.
+pub(crate) fn size_bytes(file: &File, disk: fn(&File) -> Result<DeviceFacts, DeviceError>) -> io::Result<u64> {
     let metadata = file.metadata()?;
     if metadata.is_file() {
         return Ok(metadata.len());
     }
-    crate::device_facts(file).map(|facts| facts.size_bytes).map_err(io::Error::other)
+    disk(file).map(|facts| facts.size_bytes).map_err(io::Error::other)
 }
 
-/// The name of the filesystem that the file lies on ("apfs", "zfs"). Source: fstatfs(2).
+/// Returns the name of the filesystem of the file ("apfs", "zfs"). Source: fstatfs(2).
 pub(crate) fn filesystem_name(file: &File) -> io::Result<String> {
     let statfs = rustix::fs::fstatfs(file)?;
     let bytes: Vec<u8> = statfs.f_fstypename.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();

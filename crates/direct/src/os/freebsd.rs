@@ -1,24 +1,21 @@
-//! FreeBSD: `O_DIRECT` on files is a wish, and disks have no cache.
+//! FreeBSD: `O_DIRECT` on files is a hint, and disks have no cache.
 //!
 //! open(2): the system "will attempt to avoid caching the data", and where it cannot, "minimize the
-//! impact". UFS lets the buffer go after use; OpenZFS before 2.3 ignores the flag, from 2.3 on it is
-//! direct. Nobody can be asked, so the best that is granted on a file is [`Granted::NotKept`], and
-//! [`Policy::Require`] refuses it. Disks (`/dev/ada0`, character devices since FreeBSD 4) transfer
-//! straight to and from the caller's memory: [`Granted::Direct`].
+//! impact". UFS releases the buffer after use; OpenZFS ignores the flag before 2.3, and is direct from 2.3 on. No call
+//! reports which applies, so a file is granted at most [`Granted::NotKept`], which [`Policy::Require`] refuses. Disks
+//! (`/dev/ada0`, character devices since FreeBSD 4) transfer directly to and from the caller's memory:
+//! [`Granted::Direct`].
 //!
-//! Not run by the project's own tests, only type-checked and linked.
+//! Never run by the project's tests, only type-checked and linked.
 //!
 //! Source: open(2), fsync(2), posix_fallocate(2), posix_fadvise(2), mincore(2), `<sys/disk.h>`.
 
 use super::{bsd, unix};
 use crate::alignment::{Alignment, AlignmentSource};
-use crate::cache::Residency;
-use crate::device::{DeviceError, DeviceFacts, tidy_serial};
-use crate::flush::{FlushLevel, Flushed};
-use crate::lock::{LockError, LockMode};
-use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, settle};
-use crate::probe::{Answer, Probe, ProbeError, Support};
-use crate::special::Special;
+use crate::types::{
+    Answer, DeviceError, DeviceFacts, DirectFile, FlushLevel, Flushed, Granted, LockError, LockMode, OpenError,
+    OpenOptions, Policy, Probe, ProbeError, Residency, Special, Support, settle, tidy_serial,
+};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, NoArg, Opcode, ioctl, opcode};
@@ -28,7 +25,6 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
-pub(crate) use bsd::size_bytes;
 pub(crate) use unix::{read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at};
 
 // Source: `<sys/disk.h>`; DISK_IDENT_SIZE is 256.
@@ -42,7 +38,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
     let direct = OFlags::from_bits_retain(libc::O_DIRECT as _);
     let extra = if options.policy == Policy::Off { OFlags::empty() } else { direct };
     let (file, kind, refusal) = match bsd::open(path, options, extra) {
-        // open(2) knows no refusal of O_DIRECT; should one come, the plain attempt decides.
+        // open(2) documents no refusal of O_DIRECT; after one, the attempt without the flag decides.
         Err(OpenError::Io { source, .. })
             if options.policy != Policy::Off && source.raw_os_error() == Some(libc::EINVAL) =>
         {
@@ -57,11 +53,15 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
             return Err(OpenError::NotAFile { path: path.to_owned(), kind: "character device" });
         }
         if options.policy == Policy::Off && kind != FileType::CharacterDevice {
-            return Ok((Granted::Buffered, Alignment::not_needed(), "the page cache was asked for".to_owned()));
+            return Ok((
+                Granted::Buffered,
+                Alignment::not_needed(),
+                "the policy is off, so the file uses the page cache".to_owned(),
+            ));
         }
         let outlook = outlook(&file, kind, refusal);
         let best = if kind == FileType::CharacterDevice { Granted::Direct } else { Granted::NotKept };
-        // A disk has no cache to be asked for.
+        // A disk has no cache, so every policy grants direct I/O.
         let policy = if best == Granted::Direct { Policy::Require } else { options.policy };
         let granted = settle(path, policy, &outlook.support, best, refusal.map(io::Error::from))?;
         Ok((granted, outlook.alignment, outlook.reason))
@@ -96,8 +96,9 @@ fn outlook(file: &File, kind: FileType, refusal: Option<Errno>) -> Outlook {
         };
     }
     let filesystem = bsd::filesystem_name(file).unwrap_or_else(|_| "the filesystem".to_owned());
-    let reason = format!("{filesystem} takes O_DIRECT as a wish not to keep pages, and FreeBSD has no way to ask more");
-    // OpenZFS 2.3 wants whole pages of memory for it, UFS whole sectors; 4,096 is both.
+    let reason =
+        format!("{filesystem} takes O_DIRECT as a hint not to keep pages, and FreeBSD does not report its effect");
+    // OpenZFS 2.3 requires whole pages of memory, UFS whole sectors; 4,096 satisfies both.
     let alignment = Alignment::uniform(crate::ASSUMED_ALIGNMENT_BYTES, AlignmentSource::Assumed);
     Outlook { support: Support::Unknown { reason: reason.clone() }, reason, alignment }
 }
@@ -110,7 +111,7 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     }
 }
 
-/// There are no files without a name here; [`crate::probe_directory`] makes one with a name.
+/// FreeBSD has no files without a name; [`crate::probe_directory`] then creates one with a name.
 pub(crate) fn unnamed_file(_folder: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -144,9 +145,9 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     })
 }
 
-/// On a disk, writes have reached the device when they return and `DIOCGFLUSH` empties its cache. On
-/// ZFS `fsync` commits the intent log and flushes the devices. UFS hands the data to the device and
-/// sends it no flush, so a barrier and a device flush cannot be promised there.
+/// On a disk, writes have reached the device when they return, and `DIOCGFLUSH` flushes its cache. On ZFS `fsync`
+/// commits the intent log and flushes the devices. UFS writes the data to the device without a flush, so it supports
+/// neither a barrier nor a device flush.
 ///
 /// Source: fsync(2), fdatasync(2), `<sys/disk.h>`; OpenZFS `zil_commit`.
 pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
@@ -172,7 +173,7 @@ pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
         }
         FlushLevel::Barrier | FlushLevel::Device => Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this filesystem sends the device no flush; open the disk itself, or use ZFS",
+            "this filesystem does not flush the device; open the disk, or use ZFS",
         )),
     }
 }
@@ -185,8 +186,8 @@ pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> i
     Err(io::Error::new(io::ErrorKind::Unsupported, "FreeBSD has no flags for a single read"))
 }
 
-/// posix_fallocate(2) returns its error instead of setting `errno`; ZFS answers EINVAL or
-/// EOPNOTSUPP, and it cannot reserve.
+/// posix_fallocate(2) returns its error instead of setting `errno`. ZFS cannot reserve space, and returns EINVAL or
+/// EOPNOTSUPP.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let offset = i64::try_from(offset).map_err(io::Error::other)?;
     let len = i64::try_from(len).map_err(io::Error::other)?;
@@ -200,19 +201,27 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
     }
 }
 
-/// `mincore` counts pages that are mapped, not pages that are cached, unless the system is told
-/// otherwise; a new mapping would always show none. Source: mincore(2), `vm.mincore_mapped`.
-/// An open file does not report whether it bypasses the cache.
-pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
-    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
-    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
+/// Takes over an open file: `F_GETFL` reports `O_DIRECT`. Source: fcntl(2).
+pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
+    let flags = rustix::fs::fcntl_getfl(&file).map_err(|errno| ProbeError::Io { path: None, source: errno.into() })?;
+    let probe = probe_file(&file)?;
+    let (granted, alignment, reason) = match probe.support {
+        Support::Direct => (Granted::Direct, probe.alignment, probe.reason),
+        _ if flags.contains(OFlags::from_bits_retain(libc::O_DIRECT as _)) => {
+            (Granted::NotKept, probe.alignment, probe.reason)
+        }
+        _ => (Granted::Buffered, Alignment::not_needed(), "the file was opened without O_DIRECT".to_owned()),
+    };
+    Ok(DirectFile { file, granted, alignment, reason })
 }
 
+/// By default `mincore` counts mapped pages instead of cached ones, and a new mapping has none. Source: mincore(2),
+/// `vm.mincore_mapped`.
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
     unix::has_pages(file)?;
     let mut mapped_only: libc::c_int = 1;
     let mut length = size_of::<libc::c_int>();
-    // SAFETY: the buffer is one `int`, and `length` says so.
+    // SAFETY: the buffer is one `int`, and `length` is its size.
     let code = unsafe {
         libc::sysctlbyname(
             c"vm.mincore_mapped".as_ptr(),
@@ -225,7 +234,7 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     if code == 0 && mapped_only != 0 {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "mincore counts mapped pages only; `sysctl vm.mincore_mapped=0` lets it count cached ones",
+            "mincore counts mapped pages only; with `sysctl vm.mincore_mapped=0` it counts cached ones",
         ));
     }
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
@@ -276,7 +285,7 @@ pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
     Ok(DeviceFacts {
         size_bytes: u64::try_from(size).unwrap_or(0),
         logical_sector_bytes: sector_bytes(file).map_err(failed("DIOCGSECTORSIZE"))?,
-        // The stripe is the physical sector of a disk, and the chunk of a RAID; 0 is "not known".
+        // The stripe is the physical sector of a disk, and the chunk of a RAID; 0 means unknown.
         physical_sector_bytes: stripe.and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 0),
         minimum_io_bytes: None,
         optimal_io_bytes: None,
@@ -289,6 +298,11 @@ pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
 pub(crate) fn lock_range(_file: &File, _mode: Option<LockMode>, _offset: u64, _len: u64) -> Result<(), LockError> {
     // fcntl(2) offers F_SETLK only, which belongs to the process and is lost with any descriptor.
     Err(LockError::Unsupported("FreeBSD has no range locks that belong to the open file; lock the whole file"))
+}
+
+/// Returns the length of a file or the capacity of a disk, in bytes.
+pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
+    bsd::size_bytes(file, device_facts)
 }
 
 pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {

@@ -1,18 +1,18 @@
-//! Linux: `O_DIRECT`, and `statx` to learn what became of it.
+//! Linux: `O_DIRECT`, and `statx` to learn its effect.
 //!
-//! Since Linux 6.1 a filesystem can say whether a file takes direct I/O and at which alignment
-//! (`STATX_DIOALIGN`). The answer has three forms, and the difference is the point of this file:
+//! Since Linux 6.1 a filesystem can report whether a file supports direct I/O and at which alignment
+//! (`STATX_DIOALIGN`). The answer has three forms:
 //!
 //! | answer              | meaning                                                              |
 //! |---------------------|----------------------------------------------------------------------|
 //! | bit set, numbers    | direct I/O, at these alignments                                      |
 //! | bit set, zeros      | no direct I/O: `open` accepts the flag, transfers use the page cache |
-//! | bit not set         | nobody says: an older kernel, or a filesystem that does not report   |
+//! | bit not set         | unknown: an older kernel, or a filesystem that does not report it    |
 //!
-//! For the last form the type of the filesystem decides where it is known to buffer (btrfs, tmpfs,
-//! OpenZFS before 2.3, ext4 mounted with `data=journal`); otherwise it stays unknown.
+//! In the last form the answer comes from the type of the filesystem where that is known to buffer (btrfs, tmpfs,
+//! OpenZFS before 2.3, ext4 mounted with `data=journal`); otherwise it is unknown.
 //!
-//! Cannot see: a FUSE daemon, a network server, a hypervisor.
+//! Limits: what a FUSE daemon, a network server or a hypervisor does is not visible.
 //!
 //! Source: statx(2), open(2) NOTES on `O_DIRECT`; behaviour of the filesystems named was measured
 //! on Linux 6.18 (tests/filesystems.rs).
@@ -22,12 +22,10 @@ mod filesystem;
 
 use super::unix;
 use crate::alignment::{Alignment, AlignmentSource};
-use crate::cache::Residency;
-use crate::flush::{FlushLevel, Flushed};
-use crate::lock::{LockError, LockMode};
-use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode, settle};
-use crate::probe::{Answer, AtomicWrite, Probe, ProbeError, Support};
-use crate::special::Special;
+use crate::types::{
+    Answer, AtomicWrite, DirectFile, FlushLevel, Flushed, Granted, LockError, LockMode, OpenError, OpenOptions, Policy,
+    Probe, ProbeError, Residency, Special, Support, SyncMode, settle,
+};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -63,7 +61,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
     if options.create_new {
         return create(path, options);
     }
-    // Asked before opening, because opening a pipe waits for its other end and opening a tape winds it.
+    // Checked before opening, because opening a pipe waits for its other end and opening a tape winds it.
     let kind = FileType::from_raw_mode(rustix::fs::stat(path).map_err(|errno| io_error(errno.into()))?.st_mode);
     if let Some(kind) = unix::unfit_kind(kind) {
         return Err(OpenError::NotAFile { path: path.to_owned(), kind });
@@ -79,15 +77,15 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
     finish(path, options, opened)
 }
 
-/// A new file is made without the flag, and opened again with it. In one step, a filesystem that
-/// refuses the flag fails with `EINVAL` after having made the file, and leaves it behind.
+/// Creates a file without the flag, and opens it again with the flag. In one step, a filesystem that refuses the flag
+/// creates the file, fails with `EINVAL`, and leaves the file.
 fn create(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
     let io_error = |errno: Errno| OpenError::Io { path: path.to_owned(), source: errno.into() };
     let base = base_flags(options);
     let made = rustix::fs::open(path, base | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(options.mode))
         .map_err(io_error)?;
     let opened = with_direct(&made, base, options.policy).map_err(io_error).and_then(|direct| {
-        // The one that is not handed on is closed with `made`, or here.
+        // The unused descriptor is closed with `made`, or here.
         let (file, refusal) = match direct {
             WithDirect::Reopened(file) => (file, None),
             WithDirect::Same(refusal) => (
@@ -134,22 +132,22 @@ fn open_existing(path: &Path, flags: OFlags, policy: Policy) -> Result<Opened, E
     }
     match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
         Ok(fd) => Ok(Opened { file: fd.into(), refusal: None }),
-        // EINVAL is how a filesystem refuses the flag (open(2)), EOPNOTSUPP how one might. If they
-        // meant something else, the plain attempt fails with it too.
+        // A filesystem refuses the flag with EINVAL (open(2)); EOPNOTSUPP would be possible. With any other cause
+        // the attempt without the flag fails, too.
         Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => plain(Some(errno)),
         Err(errno) => Err(errno),
     }
 }
 
-/// What became of a file that was made without the flag.
+/// A file that was created without the flag, after the attempt to add it.
 enum WithDirect {
-    /// Opened once more, with the flag.
+    /// Opened again with the flag.
     Reopened(File),
-    /// To be used as it is: with the flag, or without it and with the refusal.
+    /// The same file: with the flag set, or without it and with the refusal.
     Same(Option<Errno>),
 }
 
-/// Gives the flag to the open file `made`, if the policy wants it.
+/// Adds the flag to the open file `made`, unless the policy is off.
 fn with_direct(made: &OwnedFd, flags: OFlags, policy: Policy) -> Result<WithDirect, Errno> {
     if policy == Policy::Off {
         return Ok(WithDirect::Same(None));
@@ -157,7 +155,7 @@ fn with_direct(made: &OwnedFd, flags: OFlags, policy: Policy) -> Result<WithDire
     match rustix::fs::open(descriptor_path(made), flags | OFlags::DIRECT, Mode::empty()) {
         Ok(fd) => return Ok(WithDirect::Reopened(fd.into())),
         Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => return Ok(WithDirect::Same(Some(errno))),
-        // No /proc, or a mode that forbids what its maker may do once: set the flag on what we hold.
+        // No /proc, or a mode that forbids a second open: set the flag on the open file.
         Err(_) => {}
     }
     match rustix::fs::fcntl_setfl(made, flags | OFlags::DIRECT) {
@@ -177,7 +175,7 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
     let io_error = |source: io::Error| OpenError::Io { path: path.to_owned(), source };
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).map_err(|errno| io_error(errno.into()))?.st_mode);
     if let Some(kind) = unix::unfit_kind(kind) {
-        // Replaced between the first look and the opening.
+        // Replaced between the first check and the open.
         return Err(OpenError::NotAFile { path: path.to_owned(), kind });
     }
     if options.exclusive && kind == FileType::RegularFile {
@@ -192,7 +190,7 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
             file,
             granted: Granted::Buffered,
             alignment: Alignment::not_needed(),
-            reason: "the page cache was asked for".to_owned(),
+            reason: "the policy is off, so the file uses the page cache".to_owned(),
         });
     }
     let outlook = outlook(&file, kind, refusal.map_or(Flag::Accepted, Flag::Refused));
@@ -203,7 +201,7 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
 }
 
 // ---------------------------------------------------------------------------------------------
-// What can be had
+// Probing
 
 pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     let failed = |errno: Errno| ProbeError::Io { path: None, source: errno.into() };
@@ -212,8 +210,8 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
         return Err(ProbeError::NotAFile { path: None, kind });
     }
     let flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-    // Never for writing: when a disk that was open for writing is closed, udev looks at it anew. Where
-    // reading is not permitted, a descriptor that can only be asked (O_PATH) still answers statx.
+    // Never for writing: udev probes a disk again when a descriptor with write access is closed. Without read
+    // permission, statx still works on an O_PATH descriptor.
     let fd = match rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty()) {
         Err(Errno::ACCESS | Errno::PERM) => rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()),
         other => other,
@@ -232,8 +230,8 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     if let Some(kind) = unix::unfit_kind(kind) {
         return Err(ProbeError::NotAFile { path: None, kind });
     }
-    // Opened once more, with the flag: setting it on the file that was given would change the file
-    // for everybody who shares it. For reading only, as in `probe`.
+    // Opened again with the flag: setting it on the given file would change it for every user of the descriptor.
+    // For reading only, as in `probe`.
     let again = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let flag = match rustix::fs::open(descriptor_path(file), again, Mode::empty()) {
         Ok(_) => Flag::Accepted,
@@ -254,7 +252,7 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     })
 }
 
-/// Takes over an open file: `F_GETFL` tells whether it has `O_DIRECT`, the probe what that is worth.
+/// Takes an open file: `F_GETFL` returns whether it has `O_DIRECT`, a probe the effect of that.
 pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     let flags = rustix::fs::fcntl_getfl(&file).map_err(|errno| ProbeError::Io { path: None, source: errno.into() })?;
     let probe = probe_file(&file)?;
@@ -271,27 +269,27 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     Ok(DirectFile { file, granted, alignment, reason })
 }
 
-/// What came of opening the file with `O_DIRECT`.
+/// Result of opening the file with `O_DIRECT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flag {
     Accepted,
     Refused(Errno),
-    /// It could not be opened at all.
+    /// The file could not be opened.
     NotAsked(Errno),
 }
 
-/// Everything found about a file before any policy is applied.
+/// What a file offers, before the policy is applied.
 struct Outlook {
-    /// For a file that is also written.
+    /// For reads and writes.
     whole: Found,
-    /// For a file that is only read.
+    /// For a file opened only for reading.
     reading: Found,
     atomic_write: Option<AtomicWrite>,
     atomic_write_answer: Answer,
     filesystem: String,
 }
 
-/// What one direction of transfers gets.
+/// What one direction of transfers offers.
 #[derive(Clone)]
 struct Found {
     support: Support,
@@ -299,7 +297,7 @@ struct Found {
     alignment: Alignment,
 }
 
-/// What `statx` says about direct I/O.
+/// The answer of `statx` about direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DioAnswer {
     /// Direct, at these alignments in bytes.
@@ -318,10 +316,10 @@ fn dio_answer(statx: &Statx) -> DioAnswer {
     if memory == 0 || write_offset == 0 {
         return DioAnswer::Zero;
     }
-    let told_apart = statx.stx_mask & STATX_DIO_READ_ALIGN.bits() != 0;
+    let reads_differ = statx.stx_mask & STATX_DIO_READ_ALIGN.bits() != 0;
     let read_offset = match statx.stx_dio_read_offset_align {
-        // statx(2): zero here means that reads are under the same limit as writes.
-        bytes if told_apart && bytes != 0 => bytes,
+        // statx(2): zero means that reads have the same limit as writes.
+        bytes if reads_differ && bytes != 0 => bytes,
         _ => write_offset,
     };
     DioAnswer::Aligned { memory, write_offset, read_offset }
@@ -357,7 +355,7 @@ fn outlook(file: &File, kind: FileType, flag: Flag) -> Outlook {
     Outlook { whole, reading, atomic_write, atomic_write_answer, filesystem: filesystem.name }
 }
 
-/// Reads of btrfs are direct in whole blocks: only writes go through the page cache for the sake of checksums.
+/// Reads of btrfs are direct in whole blocks; only writes use the page cache, because of checksums.
 fn btrfs_reads(file: &File) -> Found {
     let alignment = btrfs_block(file).unwrap_or_else(Alignment::unknown);
     let reason = "btrfs reads past the page cache in whole blocks, except compressed data".to_owned();
@@ -385,32 +383,32 @@ fn classify(file: &File, kind: FileType, filesystem: &Filesystem, answer: DioAns
                 read_offset_bytes: Some(read_offset),
                 source: AlignmentSource::Statx,
             };
-            found(Support::Direct, &format!("statx says that {name} takes direct I/O here"), alignment)
+            found(Support::Direct, &format!("statx reports direct I/O on {name}"), alignment)
         }
         DioAnswer::Zero => buffered(format!(
-            "statx says that {name} takes no direct I/O here (alignments of zero), though it accepts O_DIRECT"
+            "statx reports no direct I/O on {name} (alignments of zero), although it accepts O_DIRECT"
         )),
         DioAnswer::Missing => {
             if let Some(why) = filesystem.buffers(file) {
                 return buffered(why);
             }
-            let (alignment, told) = alignment_without_statx(file, kind, filesystem);
+            let (alignment, origin) = alignment_without_statx(file, kind, filesystem);
             if alignment.source == AlignmentSource::XfsDioInfo {
-                return found(Support::Direct, "XFS takes direct I/O (XFS_IOC_DIOINFO)", alignment);
+                return found(Support::Direct, "XFS supports direct I/O (XFS_IOC_DIOINFO)", alignment);
             }
             if kind == FileType::BlockDevice {
-                // Block devices have taken O_DIRECT since Linux 2.4.10 and have no way to ignore it.
-                return found(Support::Direct, "a block device takes direct I/O in units of its sector", alignment);
+                // Block devices support O_DIRECT since Linux 2.4.10 and cannot ignore it.
+                return found(Support::Direct, "a block device supports direct I/O in units of its sector", alignment);
             }
             if filesystem.magic == Some(BTRFS_MAGIC) {
-                let reason = "btrfs takes direct I/O in whole blocks on files without checksums";
+                let reason = "btrfs supports direct I/O in whole blocks on files without checksums";
                 return found(Support::Direct, reason, alignment);
             }
             let taken = match flag {
                 Flag::NotAsked(errno) => format!("could not be opened with O_DIRECT (errno {})", errno.raw_os_error()),
                 Flag::Accepted | Flag::Refused(_) => "accepts O_DIRECT".to_owned(),
             };
-            let reason = format!("{name} {taken}, and statx does not say what becomes of it; {told}");
+            let reason = format!("{name} {taken}, and statx does not report the effect; {origin}");
             found(Support::Unknown { reason: reason.clone() }, &reason, alignment)
         }
     }
@@ -442,7 +440,7 @@ fn alignment_without_statx(file: &File, kind: FileType, filesystem: &Filesystem)
                 read_offset_bytes: Some(transfer_min),
                 source: AlignmentSource::XfsDioInfo,
             };
-            return (alignment, "XFS does");
+            return (alignment, "XFS reports the alignment");
         }
     }
     let sector = if kind == FileType::BlockDevice {
@@ -462,36 +460,40 @@ fn alignment_without_statx(file: &File, kind: FileType, filesystem: &Filesystem)
     {
         return (alignment, "the alignment is that of the filesystem's block");
     }
-    (Alignment::unknown(), "nothing below it tells an alignment either")
+    (Alignment::unknown(), "the device reports no alignment either")
 }
 
-/// btrfs spreads over several devices and belongs to none; a transfer that is no multiple of its block is buffered.
+/// btrfs may use several devices, so their sectors do not apply; a transfer that is not a multiple of its block is buffered.
 fn btrfs_block(file: &File) -> Option<Alignment> {
     let bytes = u32::try_from(rustix::fs::fstatfs(file).ok()?.f_bsize).ok()?;
     bytes.is_power_of_two().then(|| Alignment::uniform(bytes, AlignmentSource::FilesystemBlock))
 }
 
-/// An attribute of the request queue of the disk with this number, or of the disk it is part of.
+/// Reads an attribute of the request queue of a disk, or of the disk that a partition is on.
 fn queue_attribute(device: u64, name: &str) -> Option<String> {
     let root = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    // A partition has no queue; its folder lies in that of its disk.
+    // A partition has no queue; its directory is in that of its disk.
     [format!("{root}/queue/{name}"), format!("{root}/../queue/{name}")]
         .iter()
         .find_map(|path| std::fs::read_to_string(path).ok())
         .map(|text| text.trim().to_owned())
 }
 
-/// Whether `RWF_DONTCACHE` is known to kernel and filesystem, asked with a read beyond the end of
-/// the file: flags are checked before the size, and nothing is transferred.
+/// Aligned memory for a read of a file that may be direct.
+#[repr(align(4096))]
+struct Block([u8; 4096]);
+
+/// Returns whether kernel and filesystem support `RWF_DONTCACHE`. It reads beyond the end of the file: the kernel checks
+/// the flags before the size, and transfers nothing.
 fn uncached_buffered(file: &File) -> Answer {
     let Ok(flags) = rustix::fs::fcntl_getfl(file) else { return Answer::Unknown };
     if flags.contains(OFlags::WRONLY) {
         return Answer::Unknown;
     }
-    // The largest offset that leaves room for the read, and is aligned in case the file is direct.
+    // Near the largest offset, and aligned in case the file is direct.
     let offset = (i64::MAX as u64) - (1 << 20) + 1;
-    let Ok(mut buffer) = crate::AlignedBuffer::new(4096, 4096) else { return Answer::Unknown };
-    let mut parts = [io::IoSliceMut::new(&mut buffer)];
+    let mut block = Block([0; 4096]);
+    let mut parts = [io::IoSliceMut::new(&mut block.0)];
     match rustix::io::preadv2(file, &mut parts, offset, RWF_DONTCACHE) {
         Ok(0) => Answer::Yes,
         Err(Errno::OPNOTSUPP) => Answer::No,
@@ -503,9 +505,9 @@ fn uncached_buffered(file: &File) -> Answer {
 // Flush, space, cache
 
 pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
-    // Both calls wait for the data and send the device a flush request, unless the filesystem is
-    // mounted with `nobarrier` (fsync(2)). There is no weaker call with a barrier's promise:
-    // sync_file_range(2) writes out, and promises nothing.
+    // Both calls wait for the data and send the device a flush request, unless the filesystem is mounted with
+    // `nobarrier` (fsync(2)). No weaker call has the promise of a barrier: sync_file_range(2) starts writeback and
+    // promises nothing.
     if level <= FlushLevel::Data {
         rustix::fs::fdatasync(file)?;
         Ok(Flushed { level: FlushLevel::Data, device_cache_flushed: true, call: "fdatasync" })
@@ -529,7 +531,7 @@ pub(crate) fn read_uncached(file: &File, buffer: &mut [u8], offset: u64) -> io::
 }
 
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    // Not posix_fallocate: where the filesystem cannot reserve, the C library writes zeros instead.
+    // Not posix_fallocate: where the filesystem cannot reserve space, the C library writes zeros.
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
 }
 
@@ -563,7 +565,7 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     let page = unix::page_size_bytes();
     let (start, end) = unix::page_range(offset, len, size_bytes, page);
     let file_pages = (end - start).div_ceil(page);
-    // The kernel takes a length of zero as "to the end", which is not what an empty range means.
+    // The kernel takes a length of zero as "to the end", but here the range is empty.
     if let Some(number) = SYS_CACHESTAT.filter(|_| file_pages > 0) {
         let range = CachestatRange { offset: start, length: end - start };
         let mut counted = Cachestat::default();
@@ -585,8 +587,8 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
         match error.raw_os_error() {
             // Before Linux 6.5, and on hugetlbfs.
             Some(libc::ENOSYS | libc::EOPNOTSUPP) => {}
-            // A filter of system calls (containers), or a file that is neither ours nor writable. Of
-            // such a file mincore says "all resident" to tell nothing: Linux `mm/mincore.c`.
+            // A filter of system calls (containers), or a file that is neither ours nor writable. For such a file
+            // mincore reports all pages as resident, to reveal nothing: Linux `mm/mincore.c`.
             Some(libc::EPERM) if may_be_counted(file) => {}
             _ => return Err(error),
         }
@@ -597,7 +599,7 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     unix::residency_by_mincore(file, offset, len, size_bytes)
 }
 
-/// Whether the kernel tells us the residency of this file: it is ours, or open for writing.
+/// Returns whether the kernel reveals the residency of this file: it is ours, or open for writing.
 fn may_be_counted(file: &File) -> bool {
     let is_ours = rustix::fs::fstat(file).is_ok_and(|stat| {
         let user = rustix::process::geteuid();
@@ -615,13 +617,13 @@ pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, NonZeroU64::new(len), rustix::fs::Advice::DontNeed)?)
 }
 
-/// Asks for huge pages in `length` bytes from `start` on, which nobody has touched: each is one page fault and one
-/// piece for the disk, where 4 KiB pages are 512. Refused or ignored it costs nothing, so nobody is told.
+/// Requests huge pages for `length` untouched bytes from `start` on. A huge page is one page fault and one segment of a
+/// request, instead of 512 with pages of 4 KiB. If the kernel refuses, the memory works as before, so errors are ignored.
 ///
 /// Source: madvise(2), `MADV_HUGEPAGE`.
 pub(crate) fn prefer_huge_pages(start: NonNull<u8>, length: usize) {
     let page = unix::page_size_bytes() as usize;
-    // The pages that lie in it as a whole.
+    // Only whole pages.
     let first = start.as_ptr().addr().next_multiple_of(page);
     let skipped = first - start.as_ptr().addr();
     let Some(whole) = length.checked_sub(skipped).map(|rest| rest / page * page).filter(|whole| *whole > 0) else {
@@ -650,9 +652,9 @@ pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
 mod tests {
     use super::*;
 
-    use crate::test_support::{folder, loop_of, on_loop, skip};
+    use trueio_testkit::{folder, loop_of, on_loop, skip};
 
-    /// What is said of a file in `folder` where statx is silent, as on a kernel before 6.1.
+    /// Classifies a file in `folder` without an answer of statx, as on a kernel before 6.1.
     fn without_statx(folder: &Path) -> Found {
         let file = File::create_new(folder.join("silent")).unwrap();
         let filesystem = Filesystem::of(&file, FileType::RegularFile);
@@ -673,7 +675,7 @@ mod tests {
     }
 
     #[test]
-    fn journalled_data_without_statx_is_found_in_the_mount_options() {
+    fn data_journal_without_statx_is_found_in_the_mount_options() {
         match on_loop("ext4", 64 << 20, 512, "data=journal") {
             Ok(mount) => {
                 let Found { support, reason, .. } = without_statx(&mount.path);
@@ -684,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn xfs_without_statx_answers_by_itself() {
+    fn xfs_without_statx_answers_through_its_own_ioctl() {
         match on_loop("xfs", 512 << 20, 4096, "") {
             Ok(mount) => {
                 let Found { support, reason, alignment } = without_statx(&mount.path);
@@ -711,7 +713,7 @@ mod tests {
         }
     }
 
-    /// Goal: the count of older kernels is the same count.
+    /// Goal: `mincore` and `cachestat` agree.
     /// Method: every other page of a file is read after eviction, without read-ahead; both count half.
     #[test]
     fn mincore_counts_what_cachestat_counts() {
@@ -747,17 +749,17 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_answer_of_statx_is_unknown_even_beside_numbers() {
+    fn a_missing_answer_of_statx_is_unknown_whatever_its_numbers() {
         assert_eq!(dio_answer(&statx_of(StatxFlags::empty(), 512, 512, 512)), DioAnswer::Missing);
     }
 
     #[test]
-    fn an_answer_of_zeros_is_no() {
+    fn alignments_of_zero_mean_no_direct_io() {
         assert_eq!(dio_answer(&statx_of(StatxFlags::DIOALIGN, 0, 0, 0)), DioAnswer::Zero);
     }
 
     #[test]
-    fn reads_have_their_own_offset_only_if_statx_says_so() {
+    fn reads_have_their_own_alignment_only_if_statx_reports_one() {
         let both = StatxFlags::DIOALIGN | STATX_DIO_READ_ALIGN;
         let aligned = |read_offset| DioAnswer::Aligned { memory: 512, write_offset: 4096, read_offset };
         assert_eq!(dio_answer(&statx_of(both, 512, 4096, 512)), aligned(512));
@@ -766,7 +768,7 @@ mod tests {
     }
 
     #[test]
-    fn atomic_limits_are_unknown_absent_or_given() {
+    fn atomic_limits_are_unknown_zero_or_reported() {
         let mut statx = statx_of(StatxFlags::empty(), 0, 0, 0);
         assert_eq!(atomic_answer(&statx), (Answer::Unknown, None));
         statx.stx_mask = STATX_WRITE_ATOMIC.bits();

@@ -1,24 +1,20 @@
-//! macOS: there is no `O_DIRECT`. `F_NOCACHE` asks the kernel not to keep new pages.
+//! macOS has no `O_DIRECT`. `F_NOCACHE` requests that the kernel keep no new pages.
 //!
-//! Pages that were cached earlier are still served, and small or misaligned transfers may pass
-//! through the cache, so the best that is granted on a file is [`Granted::NotKept`], and
-//! [`Policy::Require`] refuses it. Raw disks (`/dev/rdiskN`, character devices) have no cache at all:
-//! [`Granted::Direct`].
+//! Pages that were cached earlier are still used, and small or misaligned transfers may use the cache. So a file is
+//! granted at most [`Granted::NotKept`], which [`Policy::Require`] refuses. Raw disks (`/dev/rdiskN`, character devices)
+//! have no cache: [`Granted::Direct`].
 //!
-//! Not run by the project's own tests, only type-checked and linked.
+//! Never run by the project's tests, only type-checked and linked.
 //!
 //! Source: fcntl(2) (`F_NOCACHE`, `F_FULLFSYNC`, `F_BARRIERFSYNC`, `F_PREALLOCATE`), fsync(2),
 //! `<sys/disk.h>`.
 
 use super::{bsd, unix};
 use crate::alignment::{Alignment, AlignmentSource};
-use crate::cache::Residency;
-use crate::device::{DeviceError, DeviceFacts};
-use crate::flush::{FlushLevel, Flushed};
-use crate::lock::LockError;
-use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, settle};
-use crate::probe::{Answer, Probe, ProbeError, Support};
-use crate::special::Special;
+use crate::types::{
+    Answer, DeviceError, DeviceFacts, DirectFile, FlushLevel, Flushed, Granted, LockError, OpenError, OpenOptions,
+    Policy, Probe, ProbeError, Residency, Special, Support, settle,
+};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
@@ -28,7 +24,6 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
-pub(crate) use bsd::size_bytes;
 pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
 
 // Source: `<sys/disk.h>`.
@@ -44,7 +39,11 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
             return Err(OpenError::NotAFile { path: path.to_owned(), kind: "character device" });
         }
         if options.policy == Policy::Off && kind != FileType::CharacterDevice {
-            return Ok((Granted::Buffered, Alignment::not_needed(), "the page cache was asked for".to_owned()));
+            return Ok((
+                Granted::Buffered,
+                Alignment::not_needed(),
+                "the policy is off, so the file uses the page cache".to_owned(),
+            ));
         }
         let refusal = match kind {
             FileType::CharacterDevice => None,
@@ -52,7 +51,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
         };
         let outlook = outlook(&file, kind, refusal);
         let best = if kind == FileType::CharacterDevice { Granted::Direct } else { Granted::NotKept };
-        // A raw disk has no cache to be asked for.
+        // A raw disk has no cache, so every policy grants direct I/O.
         let policy = if best == Granted::Direct { Policy::Require } else { options.policy };
         let granted = settle(path, policy, &outlook.support, best, refusal.map(io::Error::from))?;
         Ok((granted, outlook.alignment, outlook.reason))
@@ -86,8 +85,8 @@ fn outlook(file: &File, kind: FileType, refusal: Option<Errno>) -> Outlook {
             alignment: Alignment::not_needed(),
         };
     }
-    let reason = "macOS has no direct I/O on files; F_NOCACHE keeps new pages out of the cache, and serves those \
-                  cached earlier"
+    let reason = "macOS has no direct I/O on files; with F_NOCACHE new pages are not kept, and pages that were cached \
+                  earlier are still used"
         .to_owned();
     Outlook { support: Support::Unknown { reason: reason.clone() }, reason, alignment: Alignment::not_needed() }
 }
@@ -100,7 +99,7 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     }
 }
 
-/// There are no files without a name here; [`crate::probe_directory`] makes one with a name.
+/// macOS has no files without a name; [`crate::probe_directory`] then creates one with a name.
 pub(crate) fn unnamed_file(_folder: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -134,11 +133,11 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     })
 }
 
-/// | level      | call             | promise, from fsync(2) and fcntl(2)                                |
-/// |------------|------------------|--------------------------------------------------------------------|
-/// | Barrier    | `F_BARRIERFSYNC` | `fsync`, and the drive keeps the order; not when it is done        |
-/// | Data, File | `fsync`          | given to the drive, which may keep it in its cache and reorder it  |
-/// | Device     | `F_FULLFSYNC`    | and the drive has emptied its cache                                |
+/// | level      | call             | promise, from fsync(2) and fcntl(2)                                   |
+/// |------------|------------------|-----------------------------------------------------------------------|
+/// | Barrier    | `F_BARRIERFSYNC` | as `fsync`, and the drive writes earlier data before later data       |
+/// | Data, File | `fsync`          | sent to the drive, which may keep the data in its cache and reorder it |
+/// | Device     | `F_FULLFSYNC`    | the drive has flushed its cache, too                                  |
 pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
     match level {
         FlushLevel::Barrier => {
@@ -147,7 +146,7 @@ pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
             if code == 0 {
                 return Ok(Flushed { level, device_cache_flushed: false, call: "F_BARRIERFSYNC" });
             }
-            // Filesystems without a barrier have the stronger call, or fail in it.
+            // Filesystems without a barrier support the stronger call, or fail.
             rustix::fs::fcntl_fullfsync(file)?;
             Ok(Flushed { level: FlushLevel::Device, device_cache_flushed: true, call: "F_FULLFSYNC" })
         }
@@ -156,20 +155,20 @@ pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
             Ok(Flushed { level: FlushLevel::File, device_cache_flushed: false, call: "fsync" })
         }
         FlushLevel::Device => {
-            // Not fsync where this fails: that would be a weaker promise under the same name.
+            // No fallback to fsync, whose promise is weaker.
             rustix::fs::fcntl_fullfsync(file)?;
             Ok(Flushed { level, device_cache_flushed: true, call: "F_FULLFSYNC" })
         }
     }
 }
 
-/// Reads into the first buffer that has room; the caller goes on with the next. `preadv` exists since macOS 11 only.
+/// Reads into the first buffer that is not empty; the caller continues with the next. `preadv` exists since macOS 11 only.
 pub(crate) fn read_vectored_at(file: &File, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
     let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
     read_at(file, buffer, offset)
 }
 
-/// Writes the first buffer that holds something; the caller goes on with the next.
+/// Writes the first buffer that is not empty; the caller continues with the next.
 pub(crate) fn write_vectored_at(file: &File, buffers: &[io::IoSlice<'_>], offset: u64) -> io::Result<usize> {
     let Some(buffer) = buffers.iter().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
     write_at(file, buffer, offset)
@@ -183,8 +182,8 @@ pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> i
     Err(io::Error::new(io::ErrorKind::Unsupported, "macOS has no flags for a single read"))
 }
 
-/// Reserves from the end of what the file occupies; holes before it cannot be filled. The space is
-/// asked for in one piece, then in any. Source: fcntl(2), `F_PREALLOCATE`.
+/// Reserves space after the blocks that the file occupies; holes before them cannot be filled. The first request is for
+/// contiguous space, the second for any. Source: fcntl(2), `F_PREALLOCATE`.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let stat = rustix::fs::fstat(file)?;
     let end = offset + len;
@@ -215,10 +214,17 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
     Ok(())
 }
 
-/// An open file does not report whether it bypasses the cache.
-pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
-    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
-    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
+/// Takes over an open file. `F_NOCACHE` can be set and not read back, so that a regular file counts as buffered.
+pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
+    let probe = probe_file(&file)?;
+    let (granted, alignment, reason) = match probe.support {
+        Support::Direct => (Granted::Direct, probe.alignment, probe.reason),
+        _ => {
+            let reason = "macOS does not report whether F_NOCACHE is set on an open file";
+            (Granted::Buffered, Alignment::not_needed(), reason.to_owned())
+        }
+    };
+    Ok(DirectFile { file, granted, alignment, reason })
 }
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
@@ -226,15 +232,15 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
 
-/// macOS gives huge pages by a flag of its own allocator calls only.
+/// macOS provides huge pages only through a flag of its own allocation calls.
 pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
     Ok(rustix::fs::fcntl_nocache(file, nocache)?)
 }
 
-/// There is no `posix_fadvise`. A shared mapping is told that its contents are stale, which drops
-/// clean pages. Source: msync(2), `MS_INVALIDATE`; vmtouch does the same.
+/// macOS has no `posix_fadvise`. `MS_INVALIDATE` on a shared mapping drops its clean pages. Source: msync(2); vmtouch
+/// does the same.
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let page = unix::page_size_bytes();
     let (start, end) = unix::page_range(offset, len, file.metadata()?.len(), page);
@@ -290,10 +296,15 @@ pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
         minimum_io_bytes: None,
         optimal_io_bytes: None,
         is_rotational: is_solid_state.map(|number| number == 0),
-        // Only IOKit knows it, and this crate links no framework.
+        // Only IOKit reports it, and this crate links no framework.
         serial: None,
         serial_source: None,
     })
+}
+
+/// Returns the length of a file or the capacity of a disk, in bytes.
+pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
+    bsd::size_bytes(file, device_facts)
 }
 
 pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {

@@ -1,17 +1,17 @@
-//! What Linux, macOS and FreeBSD do alike.
+//! Calls that are the same on Linux, macOS and FreeBSD.
 
-use crate::cache::Residency;
-use crate::lock::{LockError, LockMode};
-use rustix::fs::{FileType, FlockOperation};
+use crate::types::{LockError, LockMode, Residency};
+use rustix::fs::{FileType, FlockOperation, SeekFrom};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsFd;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// What kind of thing a file that holds no data at offsets is; [`None`] for regular files and
-/// block devices.
+/// Returns the kind of a file without data at offsets; [`None`] for regular files and block devices.
 pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile | FileType::BlockDevice => None,
@@ -24,13 +24,44 @@ pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// Removes the file that was made at `path` for `made`, because opening it failed. If somebody has
-/// put another file in its place meanwhile, that one stays.
+/// Removes the file `made` at `path` after opening it failed, unless another file has taken its place.
 pub(crate) fn remove_made(path: &Path, made: impl AsFd) {
     let identity = rustix::fs::fstat(made).map(|stat| (stat.st_dev, stat.st_ino));
     let now = rustix::fs::lstat(path).map(|stat| (stat.st_dev, stat.st_ino));
     if identity.is_ok() && identity == now {
         let _ = rustix::fs::unlink(path);
+    }
+}
+
+/// Whether `path` leads to the file or disk that is open as `file`.
+pub(crate) fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
+    let (open, named) = match (rustix::fs::fstat(file)?, rustix::fs::stat(path)) {
+        (open, Ok(named)) => (open, named),
+        (_, Err(Errno::NOENT)) => return Ok(false),
+        (_, Err(errno)) => return Err(errno.into()),
+    };
+    let is_device = |mode| matches!(FileType::from_raw_mode(mode), FileType::BlockDevice | FileType::CharacterDevice);
+    // Two names of a device may be two inodes.
+    if is_device(open.st_mode) && is_device(named.st_mode) {
+        return Ok(open.st_rdev == named.st_rdev);
+    }
+    Ok((open.st_dev, open.st_ino) == (named.st_dev, named.st_ino))
+}
+
+/// Returns the first data of a file within `range`; an empty range at its end if there is only a hole. A filesystem
+/// that does not report holes has none. Moves the file's position. Source: lseek(2).
+pub(crate) fn next_data(file: &File, range: Range<u64>) -> io::Result<Range<u64>> {
+    let start = match rustix::fs::seek(file, SeekFrom::Data(range.start)) {
+        Ok(start) => start.min(range.end),
+        Err(Errno::NXIO) => return Ok(range.end..range.end),
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(range),
+        Err(errno) => return Err(errno.into()),
+    };
+    match rustix::fs::seek(file, SeekFrom::Hole(start)) {
+        Ok(end) => Ok(start..end.min(range.end).max(start)),
+        // The file was cut meanwhile.
+        Err(Errno::NXIO) => Ok(start..range.end),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -70,7 +101,7 @@ pub(crate) fn unlock(file: &File) -> Result<(), LockError> {
     rustix::fs::flock(file, FlockOperation::Unlock).map_err(|errno| LockError::from_system(errno.into()))
 }
 
-/// Refuses what has no pages to count. A pipe or a folder would else be told as a file of no pages.
+/// Refuses pipes and directories, which would otherwise be reported as files of zero pages.
 pub(crate) fn has_pages(file: &File) -> io::Result<()> {
     let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
     match unfit_kind(kind) {
@@ -84,8 +115,7 @@ pub(crate) fn has_pages(file: &File) -> io::Result<()> {
     }
 }
 
-/// Bytes are mapped for `mincore` in pieces of this size: 1 GiB, 262,144 pages of 4 KiB, for which
-/// the answer takes 256 KiB.
+/// Size of one mapping for `mincore`: 1 GiB, which is 262,144 pages of 4 KiB. The answer takes 256 KiB.
 const WINDOW_BYTES: u64 = 1 << 30;
 
 /// Counts resident pages through `mincore`. `size_bytes` is the size of the file or disk.
@@ -133,22 +163,22 @@ pub(crate) fn residency_by_mincore(file: &File, offset: u64, len: u64, size_byte
     })
 }
 
-/// The range in bytes, widened to a whole page at its start and cut at the end of the file. Both
-/// numbers are the same if nothing of the file is in it.
+/// Returns the range in bytes, widened to a whole page at its start and cut at the end of the file. Start and end are
+/// equal if the range contains nothing of the file.
 pub(crate) fn page_range(offset: u64, len: u64, size_bytes: u64, page: u64) -> (u64, u64) {
     let start = crate::round_down(offset, page);
     let end = if len == 0 { size_bytes } else { offset.saturating_add(len).min(size_bytes) };
     (start, if offset < size_bytes { end } else { start })
 }
 
-/// The size of a page, in bytes.
+/// Returns the size of a page, in bytes.
 pub(crate) fn page_size_bytes() -> u64 {
     // SAFETY: `sysconf` only reads.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(size).ok().filter(|size| size.is_power_of_two()).expect("every system has a page size")
 }
 
-/// A lock of the kind that belongs to the open file; `None` gives it up.
+/// Sets an open-file-description lock; `None` releases it.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 pub(crate) fn lock_range(file: &File, mode: Option<LockMode>, offset: u64, len: u64) -> Result<(), LockError> {
     let too_far =

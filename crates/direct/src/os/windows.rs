@@ -1,45 +1,46 @@
-//! Windows: `FILE_FLAG_NO_BUFFERING`, which the file system enforces by sectors.
+//! Windows: `FILE_FLAG_NO_BUFFERING`, which the file system enforces in units of sectors.
 //!
-//! Offset and length are multiples of the logical sector, the address is aligned to the device's
-//! requirement; else a transfer fails with `ERROR_INVALID_PARAMETER` (87). Who tells the sector is
-//! asked in this order: `FileStorageInfo`, `IOCTL_STORAGE_QUERY_PROPERTY`, `GetDiskFreeSpaceW`; then
-//! 4,096 is assumed.
+//! Offset and length must be multiples of the logical sector, and the address aligned to the requirement of the device;
+//! otherwise a transfer fails with `ERROR_INVALID_PARAMETER` (87). The sector comes from the first of these that
+//! answers: `FileStorageInfo`, `IOCTL_STORAGE_QUERY_PROPERTY`, `GetDiskFreeSpaceW`. Without an answer, 4,096 is assumed.
 //!
 //! Wine accepts the flag and ignores it, so under Wine files are [`Support::SilentlyBuffered`].
 //!
-//! Run under Wine 8.0 only, never on Windows itself. Wine lacks `FileStorageInfo`,
-//! `FileAllocationInfo` and the storage queries on files, so those were never seen to answer.
+//! Run under Wine 8.0 only, never on Windows itself. Wine lacks `FileStorageInfo`, `FileAllocationInfo` and the storage
+//! queries on files, so these were never tested with an answer.
 //!
 //! Source: Microsoft, "File Buffering", "CreateFileW", "FILE_STORAGE_INFO", "LockFileEx",
 //! "FlushFileBuffers", "FSCTL_LOCK_VOLUME".
 
 use crate::alignment::{Alignment, AlignmentSource};
-use crate::cache::Residency;
-use crate::device::{DeviceError, DeviceFacts, tidy_serial};
-use crate::flush::{FlushLevel, Flushed};
-use crate::lock::{LockError, LockMode};
-use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode, settle};
-use crate::probe::{Answer, Probe, ProbeError, Support};
-use crate::special::Special;
+use crate::types::{
+    Answer, DeviceError, DeviceFacts, DirectFile, FlushLevel, Flushed, Granted, LockError, LockMode, OpenError,
+    OpenOptions, Policy, Probe, ProbeError, Residency, Special, Support, SyncMode, settle, tidy_serial,
+};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::path::Path;
 use std::ptr::NonNull;
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_MODE_INFORMATION, FILE_NO_INTERMEDIATE_BUFFERING, FileModeInformation, NtQueryInformationFile,
+};
 use windows_sys::Win32::Foundation::{
     ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, ERROR_NOT_SUPPORTED,
     ERROR_SHARING_VIOLATION, GENERIC_READ, HANDLE, INVALID_HANDLE_VALUE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_ALIGNMENT_INFO, FILE_ALLOCATION_INFO, FILE_END_OF_FILE_INFO, FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH,
-    FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STANDARD_INFO,
-    FILE_STORAGE_INFO, FILE_TYPE_DISK, FileAlignmentInfo, FileAllocationInfo, FileEndOfFileInfo, FileStandardInfo,
-    FileStorageInfo, GetDiskFreeSpaceW, GetFileInformationByHandleEx, GetFileType, GetFinalPathNameByHandleW,
+    BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_ALLOCATION_INFO, FILE_END_OF_FILE_INFO,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH, FILE_INFO_BY_HANDLE_CLASS,
+    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STANDARD_INFO, FILE_STORAGE_INFO, FILE_TYPE_DISK,
+    FileAlignmentInfo, FileAllocationInfo, FileEndOfFileInfo, FileStandardInfo, FileStorageInfo, GetDiskFreeSpaceW,
+    GetFileInformationByHandle, GetFileInformationByHandleEx, GetFileType, GetFinalPathNameByHandleW,
     GetVolumeInformationW, GetVolumePathNameW, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
     ReOpenFile, SetFileInformationByHandle, UnlockFileEx,
 };
-use windows_sys::Win32::System::IO::{DeviceIoControl, OVERLAPPED};
+use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK, OVERLAPPED};
 use windows_sys::Win32::System::Ioctl::{
     DEVICE_SEEK_PENALTY_DESCRIPTOR, FSCTL_LOCK_VOLUME, FSCTL_UNLOCK_VOLUME, GET_LENGTH_INFORMATION,
     IOCTL_DISK_GET_LENGTH_INFO, IOCTL_STORAGE_QUERY_PROPERTY, PropertyStandardQuery,
@@ -60,7 +61,7 @@ fn is_error(error: &io::Error, number: u32) -> bool {
 // Opening
 
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
-    // A folder cannot be opened as a file; CreateFileW would say "access denied".
+    // A directory cannot be opened as a file; CreateFileW would return "access denied".
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) && !options.create_new {
         return Err(OpenError::NotAFile { path: path.to_owned(), kind: "directory" });
     }
@@ -94,7 +95,11 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
             return Err(OpenError::NotAFile { path: path.to_owned(), kind: "pipe or character device" });
         }
         if options.policy == Policy::Off {
-            return Ok((Granted::Buffered, Alignment::not_needed(), "the page cache was asked for".to_owned()));
+            return Ok((
+                Granted::Buffered,
+                Alignment::not_needed(),
+                "the policy is off, so the file uses the page cache".to_owned(),
+            ));
         }
         let (support, reason) = support(&file, refusal.as_ref());
         let granted = settle(path, options.policy, &support, Granted::Direct, refusal)?;
@@ -106,8 +111,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
         Err(error) => {
             drop(file);
             if options.create_new {
-                // Made here a moment ago. Windows offers no look at what the name means now and its
-                // removal in one step.
+                // Created above. Windows has no call that checks the file of a name and removes it in one step.
                 let _ = std::fs::remove_file(path);
             }
             Err(error)
@@ -119,7 +123,7 @@ fn is_refusal(error: &io::Error) -> bool {
     [ERROR_INVALID_PARAMETER, ERROR_NOT_SUPPORTED, ERROR_INVALID_FUNCTION].iter().any(|number| is_error(error, *number))
 }
 
-/// Whether this is Wine. Its `ntdll` says so on purpose.
+/// Returns whether this is Wine, by a function that only its `ntdll` exports.
 /// Source: Wine, `dlls/ntdll/ntdll.spec`, `wine_get_version`.
 fn is_wine() -> bool {
     let name: Vec<u16> = "ntdll.dll\0".encode_utf16().collect();
@@ -144,7 +148,7 @@ fn support(file: &File, refusal: Option<&io::Error>) -> (Support, String) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What can be had
+// Probing
 
 pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
@@ -154,7 +158,7 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     probe_file(&file)
 }
 
-/// There are no files without a name here; [`crate::probe_directory`] makes one with a name.
+/// Windows has no files without a name; [`crate::probe_directory`] then creates one with a name.
 pub(crate) fn unnamed_file(_folder: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -168,7 +172,7 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         return Err(ProbeError::NotAFile { path: None, kind: "directory" });
     }
     let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
-    // SAFETY: an open handle; a new one is given back, owned by nobody yet.
+    // SAFETY: an open handle; the returned one has no owner yet.
     let reopened = unsafe { ReOpenFile(handle(file), GENERIC_READ, share, FILE_FLAG_NO_BUFFERING) };
     let (support, reason) = if reopened == INVALID_HANDLE_VALUE {
         let error = io::Error::last_os_error();
@@ -177,11 +181,11 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         } else if is_wine() {
             support(file, None)
         } else {
-            let reason = format!("the file could not be opened once more to ask ({error})");
+            let reason = format!("the file could not be opened again to probe it ({error})");
             (Support::Unknown { reason: reason.clone() }, reason)
         }
     } else {
-        // SAFETY: the handle given back above, closed on drop.
+        // SAFETY: the handle returned above, closed on drop.
         drop(unsafe { File::from_raw_handle(reopened) });
         support(file, None)
     };
@@ -202,7 +206,7 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     })
 }
 
-/// One structure of `GetFileInformationByHandleEx`, if this file answers.
+/// Returns one structure of `GetFileInformationByHandleEx`, if the file answers.
 ///
 /// # Safety
 /// `T` is the structure that `class` fills, and zeros are valid for it.
@@ -210,7 +214,7 @@ unsafe fn file_information<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS) -> 
     // SAFETY: the caller promises that zeros are valid.
     let mut information: T = unsafe { std::mem::zeroed() };
     let size = u32::try_from(size_of::<T>()).ok()?;
-    // SAFETY: the buffer is one `T`, and `size` says so.
+    // SAFETY: the buffer is one `T`, and `size` is its size.
     let answered = unsafe { GetFileInformationByHandleEx(handle(file), class, (&raw mut information).cast(), size) };
     (answered != 0).then_some(information)
 }
@@ -220,7 +224,7 @@ fn standard_info(file: &File) -> Option<FILE_STANDARD_INFO> {
     unsafe { file_information(file, FileStandardInfo) }
 }
 
-/// One structure of `IOCTL_STORAGE_QUERY_PROPERTY`, if this disk answers.
+/// Returns one structure of `IOCTL_STORAGE_QUERY_PROPERTY`, if the disk answers.
 ///
 /// # Safety
 /// `T` is the structure that `property` fills, and zeros are valid for it.
@@ -234,7 +238,7 @@ unsafe fn storage_property<T>(file: &File, property: STORAGE_PROPERTY_ID) -> Opt
     filled.is_ok_and(|bytes| bytes >= size_of::<T>()).then_some(answer)
 }
 
-/// `DeviceIoControl` with whole structures. Returns the number of bytes answered.
+/// Calls `DeviceIoControl` with whole structures. Returns the number of bytes of the answer.
 ///
 /// # Safety
 /// `I` and `O` are the structures that `code` takes and fills.
@@ -259,33 +263,33 @@ unsafe fn control<I, O>(file: &File, code: u32, input: Option<&I>, output: Optio
     if code == 0 { Err(io::Error::last_os_error()) } else { Ok(answered as usize) }
 }
 
-/// The demands of a file or disk, from the first who answers.
+/// Returns the alignment of a file or disk, from the first source that answers.
 fn alignment(file: &File) -> Alignment {
     // `AlignmentRequirement` is a mask: 0x1ff stands for 512 bytes. Source: "FILE_ALIGNMENT_INFO".
     // SAFETY: the class and the structure belong together.
     let requirement = unsafe { file_information::<FILE_ALIGNMENT_INFO>(file, FileAlignmentInfo) }
         .and_then(|info| info.AlignmentRequirement.checked_add(1))
         .filter(|bytes| bytes.is_power_of_two());
-    // "File Buffering" asks for sector-aligned memory, whatever the device would take.
+    // "File Buffering" requires sector-aligned memory, whatever the device accepts.
     let from = |sector: u32, source| Alignment {
         memory_bytes: Some(sector.max(requirement.unwrap_or(1))),
         write_offset_bytes: Some(sector),
         read_offset_bytes: Some(sector),
         source,
     };
-    // SAFETY: each class and property stands with its structure.
+    // SAFETY: each class and property has its structure.
     let (storage, access) = unsafe {
         (
             file_information::<FILE_STORAGE_INFO>(file, FileStorageInfo),
             storage_property::<STORAGE_ACCESS_ALIGNMENT_DESCRIPTOR>(file, StorageAccessAlignmentProperty),
         )
     };
-    let told = storage
+    let reported = storage
         .map(|info| info.LogicalBytesPerSector)
         .into_iter()
         .chain(access.map(|info| info.BytesPerLogicalSector))
         .find(|bytes| bytes.is_power_of_two());
-    if let Some(sector) = told {
+    if let Some(sector) = reported {
         return from(sector, AlignmentSource::StorageQuery);
     }
     match volume_sector_bytes(file) {
@@ -294,7 +298,7 @@ fn alignment(file: &File) -> Alignment {
     }
 }
 
-/// The root of the volume that the file lies on, ended by a zero; [`None`] for disks.
+/// Returns the root of the volume of the file, ended by a zero; [`None`] for disks.
 fn volume_root(file: &File) -> Option<Vec<u16>> {
     // Paths are at most 32,767 characters long: "Maximum Path Length Limitation".
     let mut path = vec![0u16; 32_768];
@@ -322,7 +326,7 @@ fn volume_sector_bytes(file: &File) -> Option<u32> {
 fn filesystem_name(file: &File) -> String {
     let Some(root) = volume_root(file) else { return "the disk".to_owned() };
     let mut name = [0u16; 64];
-    // SAFETY: `root` is ended by a zero; `name` has the length given; the rest is not asked for.
+    // SAFETY: `root` is ended by a zero; `name` has the length given; null pointers skip the rest.
     let answered = unsafe {
         GetVolumeInformationW(
             root.as_ptr(),
@@ -353,14 +357,14 @@ pub(crate) fn write_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<us
     file.seek_write(buffer, offset)
 }
 
-/// Reads into the first buffer that has room; the caller goes on with the next. `ReadFileScatter` takes
-/// buffers of one page each and asynchronous handles only.
+/// Reads into the first buffer that is not empty; the caller continues with the next. `ReadFileScatter` accepts only
+/// buffers of one page each and asynchronous handles.
 pub(crate) fn read_vectored_at(file: &File, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
     let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
     read_at(file, buffer, offset)
 }
 
-/// Writes the first buffer that holds something; the caller goes on with the next.
+/// Writes the first buffer that is not empty; the caller continues with the next.
 pub(crate) fn write_vectored_at(file: &File, buffers: &[io::IoSlice<'_>], offset: u64) -> io::Result<usize> {
     let Some(buffer) = buffers.iter().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
     write_at(file, buffer, offset)
@@ -382,8 +386,8 @@ pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> i
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no flags for a single read"))
 }
 
-/// One call for every level: it writes out data and metadata and tells the device to empty its cache.
-/// Source: "FlushFileBuffers". It needs a handle with write access.
+/// All levels use one call: it writes data and metadata and flushes the cache of the device. It needs a handle with
+/// write access. Source: "FlushFileBuffers".
 pub(crate) fn flush(file: &File, _level: FlushLevel) -> io::Result<Flushed> {
     file.sync_all()?;
     Ok(Flushed { level: FlushLevel::Device, device_cache_flushed: true, call: "FlushFileBuffers" })
@@ -396,7 +400,7 @@ pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
     ))
 }
 
-/// Allocation is only ever enlarged: `FileAllocationInfo` below the end of the file would cut it.
+/// Never shrinks the allocation: `FileAllocationInfo` below the end of the file would cut the file.
 /// Source: "FILE_ALLOCATION_INFO".
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let end = i64::try_from(offset + len).map_err(io::Error::other)?;
@@ -412,22 +416,78 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
 
 fn set<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS, information: &T) -> io::Result<()> {
     let size = u32::try_from(size_of::<T>()).map_err(io::Error::other)?;
-    // SAFETY: the buffer is one `T`, and `size` says so; both callers pass the class's structure.
+    // SAFETY: the buffer is one `T`, and `size` is its size; both callers pass the class's structure.
     let done = unsafe { SetFileInformationByHandle(handle(file), class, std::ptr::from_ref(information).cast(), size) };
     if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// An open file does not report whether it bypasses the cache.
-pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
-    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
-    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
+/// Takes over an open file: its mode has a bit for `FILE_FLAG_NO_BUFFERING`. Source: "FILE_MODE_INFORMATION".
+pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
+    let probe = probe_file(&file)?;
+    let is_unbuffered = is_unbuffered(&file).map_err(|source| ProbeError::Io { path: None, source })?;
+    let buffered = |reason| (Granted::Buffered, Alignment::not_needed(), reason);
+    let (granted, alignment, reason) = match probe.support {
+        _ if !is_unbuffered => buffered("the file was opened without FILE_FLAG_NO_BUFFERING".to_owned()),
+        Support::Direct => (Granted::Direct, probe.alignment, probe.reason),
+        Support::Unknown { reason } => (Granted::Unconfirmed, probe.alignment, reason),
+        Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
+    };
+    Ok(DirectFile { file, granted, alignment, reason })
+}
+
+fn is_unbuffered(file: &File) -> io::Result<bool> {
+    let mut mode = FILE_MODE_INFORMATION::default();
+    let mut status = IO_STATUS_BLOCK::default();
+    // SAFETY: an open handle; the class and the structure belong together, and both outlive the call.
+    let code = unsafe {
+        NtQueryInformationFile(
+            handle(file),
+            &raw mut status,
+            (&raw mut mode).cast(),
+            size_of::<FILE_MODE_INFORMATION>() as u32,
+            FileModeInformation,
+        )
+    };
+    if code < 0 {
+        return Err(io::Error::other(format!("NtQueryInformationFile failed with status {code:#x}")));
+    }
+    Ok(mode.Mode & FILE_NO_INTERMEDIATE_BUFFERING != 0)
+}
+
+/// Removes the file that was made at `path`.
+pub(crate) fn remove_made(path: &Path, _made: &File) {
+    // Files are opened with permission to delete them; the name goes when the last handle is closed.
+    let _ = std::fs::remove_file(path);
+}
+
+/// Whether `path` leads to the file that is open as `file`. Source: "BY_HANDLE_FILE_INFORMATION".
+pub(crate) fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
+    let identity = |file: &File| {
+        let mut information = BY_HANDLE_FILE_INFORMATION::default();
+        // SAFETY: an open handle; the structure outlives the call.
+        let answered = unsafe { GetFileInformationByHandle(handle(file), &raw mut information) };
+        let BY_HANDLE_FILE_INFORMATION { dwVolumeSerialNumber, nFileIndexHigh, nFileIndexLow, .. } = information;
+        (answered != 0).then_some((dwVolumeSerialNumber, nFileIndexHigh, nFileIndexLow))
+    };
+    // No access is requested, so that a file that is open elsewhere can be compared.
+    let named = std::fs::OpenOptions::new().access_mode(0).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path);
+    match named {
+        Ok(named) => Ok(identity(file).is_some_and(|open| identity(&named) == Some(open))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// All of a file counts as data.
+pub(crate) fn next_data(_file: &File, range: Range<u64>) -> io::Result<Range<u64>> {
+    Ok(range)
 }
 
 pub(crate) fn residency(_file: &File, _offset: u64, _len: u64) -> io::Result<Residency> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows does not tell which pages of a file are cached"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows does not report which pages of a file are cached"))
 }
 
-/// Windows gives large pages to who holds a privilege only.
+/// Windows provides large pages only to processes with a privilege.
 pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
@@ -447,13 +507,13 @@ pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
     // SAFETY: IOCTL_DISK_GET_LENGTH_INFO takes nothing and fills one GET_LENGTH_INFORMATION.
     unsafe { control::<(), _>(file, IOCTL_DISK_GET_LENGTH_INFO, None, Some(&mut length)) }.map_err(|source| {
         match standard_info(file) {
-            // Only files and folders answer this question.
+            // Only files and directories answer this query.
             Some(info) if info.Directory => DeviceError::NotADevice { kind: "directory" },
             Some(_) => DeviceError::NotADevice { kind: "regular file" },
             None => DeviceError::Io { call: "IOCTL_DISK_GET_LENGTH_INFO", source },
         }
     })?;
-    // SAFETY: each property stands with its structure.
+    // SAFETY: each property has its structure.
     let (access, penalty) = unsafe {
         (
             storage_property::<STORAGE_ACCESS_ALIGNMENT_DESCRIPTOR>(file, StorageAccessAlignmentProperty),
@@ -477,8 +537,8 @@ pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
     })
 }
 
-/// The serial number stands somewhere behind the descriptor, ended by a zero; the descriptor says
-/// where, counted from its own start, and 0 means "none".
+/// Returns the serial number, a text that follows the descriptor and ends with a zero. The descriptor contains its
+/// offset from its own start; 0 means none.
 fn serial(file: &File) -> Option<String> {
     #[repr(C)]
     struct Page {
@@ -492,7 +552,7 @@ fn serial(file: &File) -> Option<String> {
     };
     // SAFETY: integers, booleans and bytes, for which zeros are valid.
     let mut page: Page = unsafe { std::mem::zeroed() };
-    // SAFETY: the property fills a STORAGE_DEVICE_DESCRIPTOR and what stands behind it.
+    // SAFETY: the property fills a STORAGE_DEVICE_DESCRIPTOR and the text after it.
     let filled = unsafe { control(file, IOCTL_STORAGE_QUERY_PROPERTY, Some(&query), Some(&mut page)) }.ok()?;
     let offset = page.descriptor.SerialNumberOffset as usize;
     // SAFETY: `page` is initialised in every byte (zeroed, then filled), and is not changed meanwhile.
@@ -514,7 +574,7 @@ pub(crate) fn unlock(file: &File) -> Result<(), LockError> {
 }
 
 pub(crate) fn lock_range(file: &File, mode: Option<LockMode>, offset: u64, len: u64) -> Result<(), LockError> {
-    // To the end, however far the file grows: as far as a range can go.
+    // To the largest offset, which includes later growth.
     let len = if len == 0 { u64::MAX - offset } else { len };
     let (low, high) = (len as u32, (len >> 32) as u32);
     let mut overlapped = OVERLAPPED::default();

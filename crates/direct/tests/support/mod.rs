@@ -2,14 +2,29 @@
 // Each test program uses a part of it.
 #![allow(dead_code, unused_imports, unreachable_pub, missing_docs)]
 
-pub use trueio_testkit::{Loop, Mount, folder, skip, tool};
+pub use trueio_testkit::{Loop, Mount, folder, loop_of, on_loop, skip, tool};
 
-/// A loop device over a new sparse file.
-pub fn loop_of(size_bytes: u64, sector_bytes: u32) -> Result<Loop, String> {
-    Loop::create(size_bytes, &["--sector-size", &sector_bytes.to_string()])
+use proptest::prelude::*;
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// Lengths and offsets within two bytes of a multiple of 512, below `sectors` sectors.
+pub fn around_sectors(sectors: usize) -> impl Strategy<Value = usize> {
+    (0..sectors, -2..=2i64).prop_map(|(sectors, more)| (sectors as i64 * 512 + more).max(0) as usize)
 }
 
-/// A new filesystem on a new loop device.
-pub fn on_loop(kind: &str, size_bytes: u64, sector_bytes: u32, options: &str) -> Result<Mount, String> {
-    Mount::on(kind, loop_of(size_bytes, sector_bytes)?, options)
+/// Calls `check` with the root of a new filesystem of each kind: ext4, XFS and btrfs on loop devices with sectors of 512
+/// and of 4096 bytes, and tmpfs. Kinds that this machine lacks are skipped with their reason.
+pub fn on_each_filesystem(check: impl Fn(&Path)) {
+    let on = |mount: Result<Mount, String>, need: &str| match mount {
+        Ok(mount) => check(&mount.path),
+        Err(reason) => skip(need, &reason),
+    };
+    for sector in [512, 4096] {
+        on(on_loop("ext4", 64 * MIB, sector, ""), "loop");
+        on(on_loop("xfs", 512 * MIB, sector, ""), "xfs");
+        on(on_loop("btrfs", 256 * MIB, sector, ""), "btrfs");
+    }
+    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount");
 }

@@ -1,6 +1,6 @@
 //! Any bytes as calls of the library on one file, held against a plain `Vec<u8>`.
 //!
-//! The first byte says how the file is opened; then each operation takes what it needs, until the bytes end. What
+//! The first byte selects how the file is opened; then each operation takes what it needs, until the bytes end. What
 //! must hold for all of them: no panic; a misaligned transfer is refused by name and changes nothing; an
 //! aligned one gives the model's bytes; a number beyond every file is an error; and in the end the file holds
 //! what the model holds.
@@ -59,7 +59,7 @@ impl Source<'_> {
     }
 }
 
-/// Does what `input` says with a new file in `folder`. Returns how many operations it did.
+/// Runs the operations of `input` on a new file in `folder`. Returns their number.
 ///
 /// # Panics
 /// If anything is not as the model has it.
@@ -125,7 +125,7 @@ pub fn run(input: &[u8], folder: &Path) -> usize {
             _ => beyond_every_file(&file, buffer, source.number() | 1 << 63),
         }
         if operation % 10 == 7 {
-            // Whether a reservation lengthens the file is known by asking, as it may be unsupported.
+            // A reservation may be unsupported, so the file's length is read.
             model.resize(file.file().metadata().unwrap().len() as usize, 0);
         }
         assert_eq!(file.file().metadata().unwrap().len(), model.len() as u64, "after operation {operation}");
@@ -138,7 +138,7 @@ pub fn run(input: &[u8], folder: &Path) -> usize {
     operations
 }
 
-/// Bytes that differ by operation and by place.
+/// Fills a buffer with bytes that differ by operation and by index.
 fn fill(buffer: &mut [u8], operation: usize) {
     buffer.iter_mut().enumerate().for_each(|(index, byte)| *byte = (index % 251) as u8 ^ operation as u8);
 }
@@ -210,7 +210,7 @@ fn read(file: &DirectFile, model: &[u8], buffer: &mut [u8], offset: u64) {
     assert!(buffer[..done] == *known, "a read differs from the model");
 }
 
-/// Calls that change nothing that the model knows.
+/// Calls that do not change the model.
 fn other_calls(file: &DirectFile, source: &mut Source<'_>) {
     let level = [FlushLevel::Barrier, FlushLevel::Data, FlushLevel::File, FlushLevel::Device];
     match source.byte() % 3 {

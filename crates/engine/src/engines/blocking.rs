@@ -14,7 +14,7 @@
 //!
 //! `sync` and `vsync` call `lseek` only where the file's position is not the I/O's offset already, so
 //! sequential I/O has one call and random I/O two, as fio's have. A position belongs to an open file
-//! and is shared by all who hold it: these two open each file once more for themselves.
+//! and is shared by all its descriptors: these two engines open each file again.
 //!
 //! fio's `vsync` joins neighbouring I/Os of a deeper queue into one call; ours makes one call for
 //! each, and a plan with a deeper queue is refused.
@@ -48,7 +48,7 @@ pub trait Call: Sized + std::fmt::Debug {
     /// What the call needs to remember.
     ///
     /// # Errors
-    /// If the kernel refuses what the call needs beside the files.
+    /// If the kernel refuses what the call needs in addition to the files.
     fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError>;
 
     /// Reads (`READ`) or writes `length` bytes at `offset` of file number `file`, whose descriptor is `fd`; what
@@ -127,7 +127,7 @@ impl<C: Call> Engine for BlockingEngine<C> {
     const BLOCKS: bool = true;
 
     #[inline(always)]
-    fn queue(&mut self, _slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, _slot: u32, request: &Request, buffer: *mut u8) {
         self.request = *request;
         self.buffer = buffer;
     }

@@ -2,10 +2,10 @@
 //!
 //! The kernel answers a page that it cannot have with SIGBUS, which ends the process, and with it
 //! the record of everything measured until then. While a thread copies, the page in question is
-//! replaced by an empty one of our own, the copy goes on, and the caller is told what was lost.
-//! A SIGBUS anywhere else goes to whoever had the signal before.
+//! replaced by an empty one of our own, the copy continues, and the caller gets the range that was lost.
+//! A SIGBUS anywhere else goes to the handler that was installed before.
 //!
-//! Cannot see: why the page could not be had. The caller asks the file's length.
+//! Cannot see: why the page could not be had. The caller reads the file's length.
 //!
 //! Source: mmap(2), "SIGBUS"; signal-safety(7). mmap is not on that page's list and is a plain system
 //! call; Wayland's `wl_shm_buffer_begin_access` guards foreign memory in the same way.
@@ -32,7 +32,7 @@ thread_local! {
 
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Who had the signal before us.
+/// The previous handler of the signal.
 struct Before(libc::sigaction);
 
 // SAFETY: the structure is numbers and addresses of code, written once and then only read.
@@ -62,7 +62,7 @@ pub(super) fn watch() {
 }
 
 unsafe extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands over a filled structure for a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes a filled structure for a handler with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
     let is_ours = COPYING.try_with(|copying| {
         if !(copying.begin.get()..copying.end.get()).contains(&address) {
@@ -70,7 +70,7 @@ unsafe extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_
         }
         let page_bytes = PAGE_BYTES.load(Ordering::Relaxed);
         let page = address & !(page_bytes - 1);
-        // SAFETY: the page lies in the range that this thread said it copies, a mapping of the engine's.
+        // SAFETY: the page lies in the range that this thread registered for its copy, a mapping of the engine's.
         let replaced = unsafe {
             libc::mmap(
                 page as *mut libc::c_void,

@@ -2,7 +2,7 @@
 //!
 //! The ring is made for one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`, `NO_SQARRAY`), with files,
 //! buffers and the ring's own descriptor registered; each is given up alone, with a note in the
-//! record, where the kernel or a limit refuses it. `SQPOLL` and `IOPOLL` only if asked for.
+//! record, where the kernel or a limit refuses it. `SQPOLL` and `IOPOLL` only if set.
 //!
 //! `submit` is one `io_uring_enter` that also collects what has completed meanwhile (with deferred
 //! task work the kernel only publishes completions inside an enter). `reap` looks at the ring and
@@ -29,18 +29,18 @@ const UNREGISTER_RING_FDS: u32 = 21;
 const ENTRIES_MAX: u32 = 32_768;
 
 /// How often in a row an `io_uring_enter` may take nothing, with nothing to be collected, before the
-/// engine gives up: the kernel has no memory for a request, and may have some a moment later.
+/// engine gives up: the kernel has no memory for a request, and may have some later.
 const REFUSALS_MAX: u32 = 10_000;
 
 // An entry's `user_data` holds the slot in bits 0 to 23. The result of a trim is 0 and not its length,
-// so that stands beside the slot: bit 63 says so, bit 62 that it is an error number, bits 24 to 55
+// so that stands next to the slot: bit 63 marks it, bit 62 that it is an error number, bits 24 to 55
 // hold it.
 const DATA_HAS_RESULT: u64 = 1 << 63;
 const DATA_IS_ERROR: u64 = 1 << 62;
 const DATA_RESULT_SHIFT: u32 = 24;
 const DATA_SLOT_MASK: u64 = (1 << DATA_RESULT_SHIFT) - 1;
 
-/// The `user_data` of an I/O whose result, if the kernel says 0, is `result`.
+/// The `user_data` of an I/O whose result is `result` if the kernel returns 0.
 fn data_with_result(slot: u32, result: i64) -> u64 {
     let error = if result < 0 { DATA_IS_ERROR } else { 0 };
     DATA_HAS_RESULT | error | (result.unsigned_abs() << DATA_RESULT_SHIFT) | u64::from(slot)
@@ -67,7 +67,7 @@ pub struct IoUringEngine {
     has_fixed_files: bool,
     /// What every entry of a transfer carries: that its file is registered, that it waits for those before it.
     entry_flags: squeue::Flags,
-    handover: Handover,
+    transfers: Transfers,
     has_sqpoll: bool,
     read_flags: i32,
     write_flags: i32,
@@ -76,32 +76,32 @@ pub struct IoUringEngine {
     enter_flags: u32,
     noted: u32,
     /// Trims of block devices noted: `BLKDISCARD` has no entry of its own before Linux 6.12, and a hole
-    /// punched in a device writes zeros instead. `submit` makes the call, as the latency says.
+    /// punched in a device writes zeros instead. `submit` makes the call, and the latency contains it.
     discards: Vec<(u32, Request)>,
     notes: Vec<String>,
 }
 
-/// How transfers are handed over.
-enum Handover {
+/// How transfers are submitted.
+enum Transfers {
     /// From registered buffers: `READ_FIXED`, `WRITE_FIXED`.
     Fixed,
     /// By address: `READ`, `WRITE`.
     Plain,
-    /// In a way that was asked for: rare, and behind the one look that the others need anyway.
-    Asked(Box<Asked>),
+    /// With options that a job sets: rare, and after the one check that the others need anyway.
+    Custom(Box<Custom>),
 }
 
-/// What is asked of single transfers.
-struct Asked {
+/// Options of single transfers.
+struct Custom {
     /// From registered buffers.
     has_fixed_buffers: bool,
     /// One piece for each slot, if transfers are `READV` and `WRITEV`; it stays until the slot's next I/O.
     pieces: Option<Box<[libc::iovec]>>,
     /// Every so manyth is handed to the kernel's own threads; 0: none.
     async_every: u32,
-    /// How many were handed over since the last such one.
+    /// Transfers submitted since the last such one.
     since_async: u32,
-    /// Who gives single I/Os priorities, if that is asked for.
+    /// Chooses priorities of single I/Os, if the job sets them.
     chooser: Option<Box<Chooser>>,
 }
 
@@ -218,8 +218,8 @@ impl IoUringEngine {
         if setup.uring.registered_buffers && length > 0 {
             let region = [libc::iovec { iov_base: address.cast(), iov_len: length }];
             // SAFETY: the region belongs to the worker's pool, which is freed after the ring was closed
-            // with nothing in flight, or never. (A closed ring may keep the pages pinned for a moment
-            // longer; without an I/O nobody writes to them.)
+            // with nothing in flight, or never. (A closed ring may keep the pages pinned for a short time
+            // longer; without an I/O no code writes to them.)
             match unsafe { submitter.register_buffers(&region) } {
                 Ok(()) => has_fixed_buffers = true,
                 Err(error) => {
@@ -244,7 +244,7 @@ impl IoUringEngine {
             files: setup.files.to_vec(),
             descriptors,
             has_fixed_files,
-            handover: Handover::of(setup, has_fixed_buffers),
+            transfers: Transfers::of(setup, has_fixed_buffers),
             has_sqpoll: setup.uring.sqpoll,
             read_flags: rwf(setup.flags, OpKind::Read),
             write_flags: rwf(setup.flags, OpKind::Write),
@@ -300,7 +300,7 @@ impl Engine for IoUringEngine {
     const BLOCKS: bool = false;
 
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         let mut data = u64::from(slot);
         let entry = match request.op {
             OpKind::Read => self.transfer::<true>(slot, request, buffer),
@@ -376,8 +376,8 @@ impl Engine for IoUringEngine {
     }
 
     fn share_of(&self, slot: u32) -> u8 {
-        match &self.handover {
-            Handover::Asked(asked) => asked.chooser.as_ref().map_or(0, |chooser| chooser.share_of(slot)),
+        match &self.transfers {
+            Transfers::Custom(custom) => custom.chooser.as_ref().map_or(0, |chooser| chooser.share_of(slot)),
             _ => 0,
         }
     }
@@ -391,15 +391,15 @@ impl Engine for IoUringEngine {
     }
 }
 
-impl Handover {
+impl Transfers {
     fn of(setup: &EngineSetup<'_>, has_fixed_buffers: bool) -> Self {
         let vectored = setup.uring.vectored && !has_fixed_buffers;
-        let chooser = Chooser::new(setup.priorities, setup.depth);
+        let chooser = Chooser::new(setup.priorities, setup.seed, setup.depth);
         if !vectored && setup.uring.async_every == 0 && chooser.is_none() {
             return if has_fixed_buffers { Self::Fixed } else { Self::Plain };
         }
         let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-        Self::Asked(Box::new(Asked {
+        Self::Custom(Box::new(Custom {
             has_fixed_buffers,
             pieces: vectored.then(|| vec![none; setup.depth as usize].into()),
             async_every: setup.uring.async_every,
@@ -409,15 +409,16 @@ impl Handover {
     }
 }
 
-impl Asked {
-    /// The entry of a read (`READ`) or a write of `piece`; `at` is the offset and the RWF flags.
+impl Custom {
+    /// The entry of a read (`READ`) or a write of `piece`; `flags` are RWF flags.
     #[cold]
     fn transfer<const READ: bool>(
         &mut self,
         slot: u32,
         fd: types::Fd,
         piece: libc::iovec,
-        (offset, flags): (u64, i32),
+        offset: u64,
+        flags: i32,
         mut entry_flags: squeue::Flags,
     ) -> squeue::Entry {
         use opcode::{Read, ReadFixed, Readv, Write, WriteFixed, Writev};
@@ -507,24 +508,24 @@ impl IoUringEngine {
     fn transfer<const READ: bool>(&mut self, slot: u32, request: &Request, buffer: *mut u8) -> squeue::Entry {
         let (length, offset) = (request.length, request.offset);
         let flags = if READ { self.read_flags } else { self.write_flags };
-        // A registered file is named by its index, and the entry's flags say so.
+        // A registered file is named by its index, with a flag of the entry.
         let fd = types::Fd(if self.has_fixed_files {
             i32::from(request.file)
         } else {
             self.descriptors[usize::from(request.file)]
         });
-        let entry = match (READ, &mut self.handover) {
-            (true, Handover::Fixed) => {
+        let entry = match (READ, &mut self.transfers) {
+            (true, Transfers::Fixed) => {
                 opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
             }
-            (true, Handover::Plain) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
-            (false, Handover::Fixed) => {
+            (true, Transfers::Plain) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (false, Transfers::Fixed) => {
                 opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
             }
-            (false, Handover::Plain) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
-            (_, Handover::Asked(asked)) => {
+            (false, Transfers::Plain) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (_, Transfers::Custom(custom)) => {
                 let piece = libc::iovec { iov_base: buffer.cast(), iov_len: length as usize };
-                return asked.transfer::<READ>(slot, fd, piece, (offset, flags), self.entry_flags);
+                return custom.transfer::<READ>(slot, fd, piece, offset, flags, self.entry_flags);
             }
         };
         entry.flags(self.entry_flags)
@@ -566,7 +567,7 @@ mod tests {
     fn entries_are_of_the_kind_and_have_the_flag_that_was_asked_for() {
         use io_uring::opcode::{Read, Readv, Write, Writev};
         let mut buffer = vec![0u8; 4096];
-        let mut asked = |vectored, async_every| {
+        let mut custom = |vectored, async_every| {
             let setup = EngineSetup {
                 files: &[],
                 depth: 4,
@@ -574,16 +575,17 @@ mod tests {
                 flags: WriteFlags::default(),
                 uring: UringOptions { vectored, async_every, ..UringOptions::default() },
                 writes: true,
-                priorities: (&[], 0),
+                priorities: &[],
+                seed: 0,
                 advice: Advice::None,
             };
-            let Handover::Asked(mut asked) = Handover::of(&setup, false) else { panic!("nothing was asked") };
+            let Transfers::Custom(mut custom) = Transfers::of(&setup, false) else { panic!("no option is set") };
             let piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: 512 };
             let none = squeue::Flags::empty();
             let entries: Vec<String> = (0..6)
                 .map(|i| match i % 2 {
-                    0 => asked.transfer::<true>(i % 4, types::Fd(1), piece, (0, 0), none),
-                    _ => asked.transfer::<false>(i % 4, types::Fd(1), piece, (0, 0), none),
+                    0 => custom.transfer::<true>(i % 4, types::Fd(1), piece, 0, 0, none),
+                    _ => custom.transfer::<false>(i % 4, types::Fd(1), piece, 0, 0, none),
                 })
                 .map(|entry| format!("{entry:?}"))
                 .collect();
@@ -594,9 +596,9 @@ mod tests {
             let text = &entries[at];
             text.contains(&format!("op_code: {code},")) && text.contains(&format!("flags: {flags},"))
         };
-        let pieces = asked(true, 0);
+        let pieces = custom(true, 0);
         assert!(has(&pieces, 0, Readv::CODE, false) && has(&pieces, 1, Writev::CODE, false), "{pieces:?}");
-        let some = asked(false, 3);
+        let some = custom(false, 3);
         for (at, code) in [Read::CODE, Write::CODE].into_iter().cycle().take(6).enumerate() {
             assert!(has(&some, at, code, at % 3 == 2), "{at}: {some:?}");
         }
@@ -626,7 +628,8 @@ mod tests {
                     ..Default::default()
                 },
                 writes: false,
-                priorities: (&[], 0),
+                priorities: &[],
+                seed: 0,
                 advice: Advice::None,
             };
             let engine = IoUringEngine::new(&setup).unwrap();
@@ -650,7 +653,8 @@ mod tests {
                 ..Default::default()
             },
             writes: false,
-            priorities: (&[], 0),
+            priorities: &[],
+            seed: 0,
             advice: Advice::None,
         };
         let error = IoUringEngine::new(&setup).unwrap_err();

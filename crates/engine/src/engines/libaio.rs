@@ -54,13 +54,13 @@ pub struct LibaioEngine {
     files: Vec<TargetFile>,
     read_flags: i32,
     write_flags: i32,
-    /// Who gives single I/Os priorities, if that is asked for.
+    /// Chooses priorities of single I/Os, if the job sets them.
     chooser: Option<Box<Chooser>>,
     /// One a slot; the kernel copies it at `io_submit`, but its address must not move between.
     iocbs: Box<[Iocb]>,
     /// Addresses of the noted ones.
     noted: Vec<*const Iocb>,
-    /// Trims noted. There is no asynchronous one: `submit` carries them out, as their latency says.
+    /// Trims noted. There is no asynchronous one: `submit` carries them out, and their latency contains that.
     trims: Vec<(u32, Request)>,
     /// Completions that are ours to report: rejected requests and trims.
     own: VecDeque<Completion>,
@@ -86,7 +86,7 @@ fn setup_context(depth: u32) -> io::Result<u64> {
 /// Does the kernel know the calls, and are contexts left. No context is made for it: giving one back
 /// waits for a grace period of the kernel, some 30 ms.
 pub(super) fn probe() -> (bool, String) {
-    // SAFETY: a plain call; 0 names no context, so a kernel that knows the call answers EINVAL.
+    // SAFETY: a plain call; 0 names no context, so a kernel that has the call returns EINVAL.
     unsafe { libc::syscall(libc::SYS_io_destroy, 0) };
     let error = io::Error::last_os_error();
     if error.raw_os_error() != Some(libc::EINVAL) {
@@ -118,7 +118,7 @@ impl LibaioEngine {
             files: setup.files.to_vec(),
             read_flags: rwf(setup.flags, OpKind::Read),
             write_flags: rwf(setup.flags, OpKind::Write),
-            chooser: Chooser::new(setup.priorities, setup.depth),
+            chooser: Chooser::new(setup.priorities, setup.seed, setup.depth),
             iocbs: vec![Iocb::default(); depth].into(),
             noted: Vec::with_capacity(depth),
             trims: Vec::with_capacity(depth),
@@ -134,7 +134,7 @@ impl Engine for LibaioEngine {
     const BLOCKS: bool = false;
 
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         let target = &self.files[usize::from(request.file)];
         let (opcode, rw_flags) = match request.op {
             OpKind::Read => (IOCB_CMD_PREAD, self.read_flags),
@@ -184,7 +184,7 @@ impl Engine for LibaioEngine {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The ring is full for the moment: completions make room, and we collect them.
+                // The ring is full: reaping completions makes room.
                 Some(libc::EAGAIN) if self.in_flight > 0 => {
                     let n = self.events_into_own(1)?;
                     self.in_flight -= n;

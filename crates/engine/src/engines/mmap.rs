@@ -5,7 +5,7 @@
 //!
 //! An I/O error under a mapping arrives as SIGBUS, and so does a file that shrinks under the run:
 //! [`bus_error`] turns both into results, EIO or a short transfer. Pages that were lost once stay
-//! lost, for empty ones stand in their place.
+//! lost, because they are replaced by empty ones.
 //!
 //! Cannot see: which error it was.
 
@@ -23,7 +23,7 @@ struct Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nobody keeps a reference into it.
+        // SAFETY: the range was mapped by `new` and no reference into it is left.
         unsafe { libc::munmap(self.address.cast(), self.length) };
     }
 }
@@ -51,7 +51,7 @@ impl MmapEngine {
         let mut mappings = Vec::new();
         for target in setup.files {
             let length = target.end_bytes as usize;
-            // A copy behind the file's end would be a SIGBUS, not an error.
+            // A copy beyond the file's end would be a SIGBUS, not an error.
             let metadata = target.file.metadata();
             if let Ok(file) = metadata
                 && file.is_file()
@@ -111,7 +111,7 @@ impl Engine for MmapEngine {
     const NEEDS_ORDERED_CLOCK: bool = true;
 
     #[inline(always)]
-    fn queue(&mut self, _slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, _slot: u32, request: &Request, buffer: *mut u8) {
         self.request = *request;
         self.buffer = buffer;
     }

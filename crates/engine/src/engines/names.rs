@@ -13,7 +13,7 @@
 //! Each worker has a directory of its own, which must not exist before; it and all names in it are removed when the
 //! engine is dropped. An I/O at offset `i` is about name number `i`; it moves no data, and counts as one byte.
 //!
-//! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every so many.
+//! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every Nth operation.
 //!
 //! Source: openat(2), statx(2), stat(2), unlinkat(2), mkdirat(2); fio(1).
 
@@ -24,6 +24,7 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use trueio_model::{EngineKind, JobPlan, StatCall};
 
@@ -111,11 +112,18 @@ struct Names {
 
 impl Drop for Names {
     fn drop(&mut self) {
-        // What cannot be removed stays; the run has ended, and the directory's name says whose it is.
+        // What cannot be removed stays; the run has ended, and the directory's name contains the job's name.
         for index in 0..self.count {
             let _ = remove(&self.directory, Name::of(index).text(), self.is_directory);
         }
-        let _ = std::fs::remove_dir(&self.path);
+        // A directory that got its name meanwhile stays.
+        let is_ours = || {
+            let (named, open) = (std::fs::symlink_metadata(&self.path)?, self.directory.metadata()?);
+            Ok::<bool, io::Error>((named.dev(), named.ino()) == (open.dev(), open.ino()))
+        };
+        if is_ours().is_ok_and(|is_ours| is_ours) {
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -199,7 +207,7 @@ impl<N: NameCall> Engine for NamesEngine<N> {
     const KIND: EngineKind = N::KIND;
     const BLOCKS: bool = true;
 
-    fn queue(&mut self, _slot: u32, request: &Request, _buffer: *mut u8) {
+    unsafe fn queue(&mut self, _slot: u32, request: &Request, _buffer: *mut u8) {
         self.request = *request;
     }
 

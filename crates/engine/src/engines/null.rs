@@ -1,13 +1,13 @@
 //! `null`: every I/O completes at once and whole. What is measured is the tool.
 //!
-//! Sits behind the same trait and loop as the others, so its cost is theirs without the kernel's
+//! Uses the same trait and loop as the others, so its cost is theirs without the kernel's
 //! part. It reads and writes no buffer.
 
 use super::{Completion, Engine, EngineError, EngineSetup};
 use crate::request::Request;
 use trueio_model::EngineKind;
 
-/// Completes everything at once. `BLOCKS`: one slot, and no moment of hand-over.
+/// Completes everything at once. `BLOCKS`: one slot, and no separate submission.
 #[derive(Debug)]
 pub struct NullEngine<const BLOCKS: bool> {
     done: Box<[Completion]>,
@@ -16,7 +16,7 @@ pub struct NullEngine<const BLOCKS: bool> {
 }
 
 impl<const BLOCKS: bool> NullEngine<BLOCKS> {
-    /// An engine with as many slots as the setup says.
+    /// Returns an engine with the setup's number of slots.
     pub fn new(setup: &EngineSetup<'_>) -> Self {
         Self { done: vec![Completion::NONE; setup.depth as usize].into(), noted: 0, submitted: 0 }
     }
@@ -27,7 +27,7 @@ impl<const BLOCKS: bool> Engine for NullEngine<BLOCKS> {
     const BLOCKS: bool = BLOCKS;
 
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: &Request, _buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, _buffer: *mut u8) {
         self.done[self.noted] = Completion { slot, result: i64::from(request.length) };
         self.noted += 1;
     }

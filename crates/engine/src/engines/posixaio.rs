@@ -3,7 +3,7 @@
 //! POSIX asynchronous I/O is not the kernel's on Linux: glibc gives each request to a thread that calls `pread` or
 //! `pwrite`. So does this engine, with threads of its own, one for each I/O in flight up to [`THREADS_MAX`]. glibc
 //! works through the requests of one file one at a time; here they run at the same time, and the engine's note in
-//! the record says so.
+//! the record has a note about it.
 //!
 //! A request costs two changes of thread. That is the engine, not a flaw of the measurement.
 //!
@@ -26,7 +26,7 @@ const THREADS_MAX: u32 = 64;
 /// Their stacks: they call the kernel and nothing else.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A request on its way to a thread.
+/// A request for a thread.
 #[derive(Debug, Clone, Copy)]
 struct Task {
     slot: u32,
@@ -54,7 +54,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, TaskQueue> {
-        self.state.lock().expect("nobody panics while holding the queue")
+        self.state.lock().expect("no thread panics while holding the queue")
     }
 }
 
@@ -77,7 +77,7 @@ impl Drop for PosixaioEngine {
         state.waiting.clear();
         drop(state);
         self.shared.has_task.notify_all();
-        // What is being carried out ends first: nobody writes to a buffer after this.
+        // Running requests end first: no thread writes to a buffer after this.
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -96,13 +96,13 @@ fn serve(shared: &Shared, files: &[RawFd], trim_calls: &[TrimCall]) {
                 if state.is_closing {
                     return;
                 }
-                state = shared.has_task.wait(state).expect("nobody panics while holding the queue");
+                state = shared.has_task.wait(state).expect("no thread panics while holding the queue");
             }
         };
         let Request { offset, length, file, op, .. } = task.request;
         let fd = files[usize::from(file)];
         // SAFETY: `queue`'s caller promises `length` valid bytes at `buffer` until the completion is reaped, and
-        // the completion is told only afterwards.
+        // the completion is reported only afterwards.
         let moved = unsafe {
             match op {
                 OpKind::Read => libc::pread(fd, task.buffer.cast(), length as usize, offset as i64),
@@ -161,7 +161,7 @@ impl Engine for PosixaioEngine {
     const KIND: EngineKind = EngineKind::Posixaio;
     const BLOCKS: bool = false;
 
-    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         self.noted.push(Task { slot, request: *request, buffer });
     }
 
@@ -187,7 +187,8 @@ impl Engine for PosixaioEngine {
             }
             // A signal does not end this wait: the worker's request to stop is looked at often enough.
             let wait = left.unwrap_or(Duration::from_millis(100));
-            let waited = self.shared.has_done.wait_timeout(state, wait).expect("nobody panics while holding the queue");
+            let waited =
+                self.shared.has_done.wait_timeout(state, wait).expect("no thread panics while holding the queue");
             state = waited.0;
             if waited.1.timed_out() && until.is_none() {
                 break;

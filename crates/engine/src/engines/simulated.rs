@@ -1,7 +1,7 @@
 //! `simulated`: a modelled disk in virtual time.
 //!
 //! `channels` I/Os are served at the same time, each in `service_ns`; nothing is served during a
-//! stall, I/Os take longer from named moments on, and named I/Os fail. There is no real I/O and no real time, so that pacing, ramps,
+//! stall, I/Os take longer from given times on, and named I/Os fail. There is no real I/O and no real time, so that pacing, ramps,
 //! deadlines and interrupts can be tested to the nanosecond, in milliseconds.
 
 use super::{Completion, Engine, EngineError, EngineSetup};
@@ -18,10 +18,20 @@ pub struct SimulatedEngine {
     clock: VirtualClock,
     /// When each channel is free again.
     channels: BinaryHeap<Reverse<u64>>,
-    /// (completion time, order, slot, result), earliest first.
-    in_flight: BinaryHeap<Reverse<(u64, u64, u32, i64)>>,
+    /// Earliest first.
+    in_flight: BinaryHeap<Reverse<InFlight>>,
     noted: Vec<(u32, u32)>,
     issued: u64,
+}
+
+/// An I/O in flight. The order of the fields is the order of completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    done: u64,
+    /// Number of I/Os that were submitted before.
+    number: u64,
+    slot: u32,
+    result: i64,
 }
 
 impl SimulatedEngine {
@@ -67,7 +77,7 @@ impl Engine for SimulatedEngine {
     const KIND: EngineKind = EngineKind::Simulated;
     const BLOCKS: bool = false;
 
-    fn queue(&mut self, slot: u32, request: &Request, _buffer: *mut u8) {
+    unsafe fn queue(&mut self, slot: u32, request: &Request, _buffer: *mut u8) {
         self.noted.push((slot, request.length));
     }
 
@@ -79,7 +89,7 @@ impl Engine for SimulatedEngine {
             self.channels.push(Reverse(done));
             let fails = self.device.failing_ios.contains(&self.issued);
             let result = if fails { -i64::from(libc::EIO) } else { i64::from(length) };
-            self.in_flight.push(Reverse((done, self.issued, slot, result)));
+            self.in_flight.push(Reverse(InFlight { done, number: self.issued, slot, result }));
             self.issued += 1;
         }
         self.noted.clear();
@@ -90,7 +100,7 @@ impl Engine for SimulatedEngine {
         let limit = timeout_ns.map_or(u64::MAX, |ns| self.clock.now().saturating_add(ns));
         let mut count = 0;
         while count < out.len()
-            && let Some(&Reverse((done, _, slot, result))) = self.in_flight.peek()
+            && let Some(&Reverse(InFlight { done, slot, result, .. })) = self.in_flight.peek()
         {
             if done > self.clock.now() {
                 if count >= min {

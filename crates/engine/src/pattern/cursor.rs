@@ -6,9 +6,8 @@ use super::permutation::Permutation;
 use super::sizes::{Sizes, op_index};
 use super::steps::{Region, Stepper};
 use crate::request::REQUEST_BLOCK;
-use crate::seed::mix64;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::{Distribution, FilePlan, JobPlan, OpKind, OpMix, Order, Steps};
+use trueio_model::{Distribution, FilePlan, JobPlan, OpKind, OpMix, Order, Steps, mix64};
 
 /// Where the next I/O of a file goes.
 #[derive(Debug)]
@@ -92,9 +91,9 @@ impl FileCursor {
     ) -> (u64, u64, bool) {
         let region = Region { end: self.region_bytes, unit };
         let (offset, length) = match &mut self.order {
-            OffsetOrder::Sampled { sampler, .. } => self.stepper.next(steps, region, (op, wanted), Some(sampler), rng),
-            OffsetOrder::Sequential { .. } => self.stepper.next(steps, region, (op, wanted), None, rng),
-            OffsetOrder::Once { .. } | OffsetOrder::Cover(_) => unreachable!("the plan keeps no map beside steps"),
+            OffsetOrder::Sampled { sampler, .. } => self.stepper.next(steps, region, op, wanted, Some(sampler), rng),
+            OffsetOrder::Sequential { .. } => self.stepper.next(steps, region, op, wanted, None, rng),
+            OffsetOrder::Once { .. } | OffsetOrder::Cover(_) => unreachable!("the plan has no map together with steps"),
         };
         self.pass += length;
         let is_over = self.pass >= self.pass_bytes;

@@ -2,35 +2,35 @@
 //!
 //! Zipf and Pareto name blocks by popularity; a permutation scatters the popular ones over the
 //! region, since a real hot set is not the beginning of the disk. Normal and zoned speak of places,
-//! so nothing is scattered there. Files are drawn in their order: the one behind a popular one is the next popular.
+//! so nothing is scattered there. Files are drawn in their order: the one after a popular one is the next popular.
 //!
 //! Source: Zipf by rejection-inversion (Hörmann, Derflinger 1996; the `rand_distr` crate); Pareto
 //! is the self-similar distribution of Gray et al., "Quickly Generating Billion-Record Synthetic
 //! Databases" (1994): block = count · u^(ln h / ln (1 − h)).
 
 use super::permutation::Permutation;
-use crate::seed::mix64;
 use rand::RngExt;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::Distribution;
+use trueio_model::{Distribution, mix64};
 
 /// Draws block numbers below a count.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a file, made once; a box would cost a jump an I/O")]
 pub(crate) enum BlockSampler {
-    Uniform {
-        count: u64,
-    },
-    Ranked {
-        ranks: Ranks,
-        scatter: Scatter,
-    },
+    Uniform { count: u64 },
+    Ranked { ranks: Ranks, scatter: Scatter },
     Normal(Normal),
-    /// (cumulative share of the I/O, first block, blocks).
-    Zoned {
-        zones: Vec<(f64, u64, u64)>,
-    },
+    Zoned { zones: Vec<ZoneShare> },
+}
+
+/// A zone of a region and its share of the I/Os.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ZoneShare {
+    /// Shares of this zone and of those before it together, from 0 to 1.
+    share_until: f64,
+    block_first: u64,
+    block_count: u64,
 }
 
 /// Draws ranks below a count, of which 0 is the most popular.
@@ -104,7 +104,7 @@ pub(crate) enum FileSampler {
 }
 
 impl FileSampler {
-    /// Without a centre the seed says which file is the most popular.
+    /// Without a centre the seed selects the most popular file.
     pub(crate) fn new(distribution: &Distribution, file_count: usize, seed: u64) -> Self {
         let places = file_count as u64 * PLACES_PER_FILE;
         // As in fio the end of the range is its beginning.
@@ -195,7 +195,8 @@ impl BlockSampler {
                         first_percent += size_percent;
                         let end = ((count as f64 * first_percent / 100.0) as u64).min(count);
                         let first = first.min(count - 1);
-                        (share, first, end.saturating_sub(first).max(1))
+                        let block_count = end.saturating_sub(first).max(1);
+                        ZoneShare { share_until: share, block_first: first, block_count }
                     })
                     .collect();
                 BlockSampler::Zoned { zones }
@@ -209,7 +210,8 @@ impl BlockSampler {
                         let first = (end_bytes / unit).min(count - 1);
                         end_bytes = end_bytes.saturating_add(bytes);
                         // Less than a block is one.
-                        (share, first, (end_bytes / unit).min(count).saturating_sub(first).max(1))
+                        let block_count = (end_bytes / unit).min(count).saturating_sub(first).max(1);
+                        ZoneShare { share_until: share, block_first: first, block_count }
                     })
                     .collect();
                 BlockSampler::Zoned { zones }
@@ -226,8 +228,8 @@ impl BlockSampler {
             BlockSampler::Zoned { zones } => {
                 let u: f64 = rng.random();
                 // The last zone takes what rounding leaves over.
-                let zone = zones.iter().find(|z| u < z.0).unwrap_or_else(|| &zones[zones.len() - 1]);
-                zone.1 + below(rng, zone.2)
+                let zone = zones.iter().find(|zone| u < zone.share_until).unwrap_or_else(|| &zones[zones.len() - 1]);
+                zone.block_first + below(rng, zone.block_count)
             }
         }
     }
@@ -306,10 +308,10 @@ mod tests {
         assert!((within as f64 / 100_000.0 - 0.683).abs() < 0.01, "{within}");
     }
     #[test]
-    fn zones_of_bytes_get_their_shares_and_nothing_lies_behind_the_last_one() {
+    fn zones_of_bytes_get_their_shares_and_no_offset_lies_beyond_the_last_one() {
         let (block, draws) = (4096, 100_000);
         let near = |hits: u64, share: f64| {
-            // Five deviations of so many draws.
+            // Five standard deviations of that number of draws.
             let slack = 5.0 * (share * (1.0 - share) * draws as f64).sqrt();
             assert!((hits as f64 - share * draws as f64).abs() <= slack, "{hits} of {draws} are not {share}");
         };
@@ -331,7 +333,7 @@ mod tests {
         assert!(tiny[0] > 90_000 && tiny[1..].iter().all(|hits| *hits > 0), "{tiny:?}");
     }
 
-    /// Shares of `count` files in so many draws.
+    /// Shares of `count` files in a number of draws.
     fn file_shares(distribution: &Distribution, count: usize, seed: u64, draws: u64) -> Vec<f64> {
         let sampler = FileSampler::new(distribution, count, seed);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);

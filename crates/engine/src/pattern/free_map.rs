@@ -1,4 +1,4 @@
-//! Which units of a region a pass has not taken yet, where blocks of several sizes are laid beside each other.
+//! Which units of a region a pass has not taken yet, where blocks of several sizes are placed next to each other.
 //!
 //! A bit a unit, and above it a bit for every full word, and so on: the next free unit is found in a few steps however
 //! full the map is. 1 TiB in units of 4 KiB is 32 MiB and an eighth of a MiB more.
@@ -35,7 +35,7 @@ impl FreeMap {
         map
     }
 
-    /// Bits behind the last one count as taken, so that a last word can be full.
+    /// Bits after the last one count as taken, so that a last word can be full.
     fn close_ends(&mut self) {
         let mut bits = self.count;
         for level in &mut self.levels {
@@ -60,7 +60,7 @@ impl FreeMap {
         self.left
     }
 
-    /// The first free one from `from` on; behind the last, from 0 on. `None` if none is free.
+    /// Returns the first free unit from `from` on; after the last one the search goes on at 0. `None` if none is free.
     pub(super) fn next_free(&self, from: u64) -> Option<u64> {
         self.free_from(from).or_else(|| self.free_from(0))
     }
@@ -80,7 +80,7 @@ impl FreeMap {
         None
     }
 
-    /// Takes `first`, which is free, and as many of those behind it as are free, up to `most`; says how many.
+    /// Takes `first`, which is free, and the free units after it, up to `most`; returns how many.
     pub(super) fn take_run(&mut self, first: u64, most: u64) -> u64 {
         let end = (first + most).min(self.count);
         let mut at = first;

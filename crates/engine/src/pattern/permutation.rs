@@ -7,15 +7,15 @@
 //! folds the upper half onto the lower by xor-shift, which carries them down again; both are
 //! bijections of k-bit numbers, so their composition is one. Each round has keys of its own. Six rounds, and
 //! sixteen for fewer than 4096 blocks, where few bits make weak keys likely: with four, one seed in two hundred
-//! had a step between neighbours that came back 50 times among 256 blocks (a fair shuffle: 8 times).
+//! had a step between neighbours that occurred 50 times among 256 blocks (a fair shuffle: 8 times).
 //!
 //! Not cryptography: good enough that neighbours in the order are no neighbours on the disk, that no stride
-//! shows, and that no step comes back more often than in a fair shuffle (tests hold it against all three).
+//! shows, and that no step occurs more often than in a fair shuffle (tests hold it against all three).
 //!
 //! Source: the construction is the usual one of small-domain hash bijections (Wang, "Integer Hash
 //! Functions"; Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 
-use crate::seed::mix64;
+use trueio_model::mix64;
 
 /// Rounds of the bijection of many blocks, and of few.
 const ROUNDS: usize = 6;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     /// Goal: a region of few blocks is in random order too, whatever the seed.
-    /// Method: how often the commonest step comes back, from one to the next and to the one after that, in
+    /// Method: how often the commonest step occurs, from one to the next and to the one after that, in
     /// 1000 orders of each size, stays within what 1500 fair shuffles of that size showed (7 to 10), and one more.
     #[test]
     fn no_step_comes_back_more_often_than_in_a_fair_shuffle() {

@@ -1,4 +1,4 @@
-//! Several files in rounds: one whose pass is over waits until those of all the others are, and only so many are in use
+//! Several files in rounds: one whose pass is over waits until those of all the others are, and a limited number is in use
 //! at a time (`openfiles`).
 //!
 //! Without rounds, files of unlike lengths would be read or written unlike often: the short ones again while the long
@@ -122,7 +122,7 @@ mod tests {
                     assert!(in_use <= most, "{in_use} of {most} {is_random}");
                 }
             }
-            assert_eq!(all[..91] != all[91..182], is_random, "drawn anew in each round");
+            assert_eq!(all[..91] != all[91..182], is_random, "drawn again in each round");
         }
     }
 }

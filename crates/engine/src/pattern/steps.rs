@@ -36,7 +36,8 @@ impl Stepper {
         &mut self,
         steps: &Steps,
         region: Region,
-        (op, wanted): (OpKind, u64),
+        op: OpKind,
+        wanted: u64,
         sampler: Option<&mut BlockSampler>,
         rng: &mut Xoshiro256PlusPlus,
     ) -> (u64, u64) {
@@ -46,7 +47,7 @@ impl Stepper {
                 if self.zone_done >= zones.zone_bytes {
                     self.zone_done = 0;
                     self.zone_begin += zones.range_bytes + zones.skip_bytes;
-                    // The next zone has no place: the first again.
+                    // The next zone does not fit: the first again.
                     if self.zone_begin + zones.range_bytes.min(wanted.max(region.unit)) > region.end {
                         self.zone_begin = 0;
                     }
@@ -58,7 +59,7 @@ impl Stepper {
         let wanted = wanted.min(length);
         let index = op_index(op);
         let offset = match sampler {
-            Some(sampler) => self.random(steps, Region { end: length, ..region }, (index, wanted), sampler, rng),
+            Some(sampler) => self.random(steps, Region { end: length, ..region }, index, wanted, sampler, rng),
             None => self.sequential(steps, length, index, wanted),
         };
         self.last[index] = Some((offset, offset + wanted));
@@ -66,7 +67,7 @@ impl Stepper {
         (begin + offset, wanted)
     }
 
-    /// True if the place of the last I/O of this operation was drawn, and did not follow from the one before.
+    /// Returns true if the offset of the last I/O of this operation was drawn, and did not follow from the one before.
     pub(super) fn has_drawn(&self, op: OpKind) -> bool {
         self.since_random[op_index(op)] == 1
     }
@@ -75,7 +76,8 @@ impl Stepper {
         &mut self,
         steps: &Steps,
         region: Region,
-        (index, wanted): (usize, u64),
+        index: usize,
+        wanted: u64,
         sampler: &mut BlockSampler,
         rng: &mut Xoshiro256PlusPlus,
     ) -> u64 {
@@ -97,14 +99,14 @@ impl Stepper {
             }
         }
         self.since_random[index] = 1;
-        // As many places as the block fits into.
-        let places = (region.end - wanted) / unit + 1;
-        let place = match sampler {
-            BlockSampler::Uniform { .. } => below(rng, places),
+        // The number of offsets at which the block fits.
+        let offsets = (region.end - wanted) / unit + 1;
+        let index = match sampler {
+            BlockSampler::Uniform { .. } => below(rng, offsets),
             // It counts units of the region, of which reads or writes may have larger ones.
-            sampler => sampler.sample(rng) * region.unit / unit % places,
+            sampler => sampler.sample(rng) * region.unit / unit % offsets,
         };
-        place * unit
+        index * unit
     }
 
     fn sequential(&self, steps: &Steps, length: u64, index: usize, wanted: u64) -> u64 {

@@ -8,7 +8,7 @@ use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, WriteSteps
 
 const UNIT: u64 = 512;
 
-/// One file of `blocks` times 512 bytes behind `offset`, uniform, each block once, without a limit.
+/// One file of `blocks` times 512 bytes from `offset` on, uniform, each block once, without a limit.
 fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -> JobPlan {
     let file = |size_bytes| FilePlan {
         path: String::new(),
@@ -44,7 +44,7 @@ fn with_files(mut plan: JobPlan, count: usize, selection: FileSelection) -> JobP
     plan
 }
 
-/// Requests until the generator says that it is done, at most `most`.
+/// Returns requests until the generator is done, at most `most`.
 /// A step, with what most tests read of it as fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Taken {
@@ -666,9 +666,9 @@ fn files_are_made_again_between_two_passes_over_all_of_them() {
 }
 
 /// Goal: a file that was made again is written from its beginning on, whatever the others are up to.
-/// Method: files of different lengths, in every way to choose among them; no write in order begins behind what is there.
+/// Method: files of different lengths, in every way to choose among them; no sequential write begins after the end of the file.
 #[test]
-fn no_file_that_was_made_again_goes_on_behind_a_hole() {
+fn no_file_that_was_created_again_continues_after_a_hole() {
     let write = OpMix::Only(OpKind::Write);
     let sizes = [BlockSizes::Fixed(UNIT), BlockSizes::Range { min_bytes: UNIT, max_bytes: 4 * UNIT }];
     let drawn = FileSelection::Drawn { distribution: Distribution::Pareto { h: 0.4, center: None } };
@@ -691,7 +691,7 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
                 }
                 let offset = request.offset - plan.files[0].offset_bytes;
                 let length = &mut lengths[usize::from(request.file)];
-                assert!(offset <= *length, "{name}: {offset} behind {length}");
+                assert!(offset <= *length, "{name}: {offset} beyond {length}");
                 *length = (offset + u64::from(request.length)).max(*length);
             }
             assert!(remade >= 3, "{name}: {remade}");
@@ -780,17 +780,17 @@ fn random_trims_and_writes_come_once_a_block() {
 
 /// As fio 3.33 goes over files with skips, one after another.
 #[test]
-fn a_file_with_skips_is_over_where_the_next_block_would_begin_in_it_and_end_behind_it() {
+fn a_pass_with_skips_ends_where_the_next_block_would_begin_in_the_file_and_end_beyond_it() {
     let mut plan =
         with_files(plan(0, 0, READ, Order::Sequential, BlockSizes::Fixed(UNIT)), 2, FileSelection::Sequential);
-    // Blocks at 0, 2, 4 and 6, and at half a block behind them none fits.
+    // Blocks at 0, 2, 4 and 6, and half a block after them none fits.
     plan.files.iter_mut().for_each(|file| file.size_bytes = 8 * UNIT + UNIT / 2);
     plan.pattern.steps.skip_bytes = UNIT as i64;
     plan.limits.io_bytes = 8 * UNIT;
     assert_eq!(plan.pattern.steps.skipping_ios(8 * UNIT + UNIT / 2, UNIT), Some(4));
     let places: Vec<_> = take(&plan, 0, 100).iter().map(|request| (request.file, request.offset / UNIT)).collect();
     assert_eq!(places, [0, 1].map(|file| [0, 2, 4, 6].map(|block| (file, block))).concat());
-    // It ends with a block; the next one begins behind it, and so at its beginning.
+    // It ends with a block; the next one begins beyond it, and so at its beginning.
     assert_eq!(plan.pattern.steps.skipping_ios(9 * UNIT, UNIT), Some(5));
     assert_eq!(plan.pattern.steps.skipping_ios(8 * UNIT, UNIT), None);
 }

@@ -46,7 +46,7 @@ impl Stage for FlowMember<'_> {
     }
 
     fn admit(&mut self, _request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {
-        // A worker that queues for a file lock goes on until it had the lock: others stand behind it, and if it waited
+        // A worker that queues for a file lock goes on until it had the lock: others queue after it, and if it waited
         // for them, none would go on.
         let is_held = !view.state.queue.awaits_lock && self.share.as_ref().is_some_and(Share::is_ahead);
         Ok(match self.plan.sleep_ns {

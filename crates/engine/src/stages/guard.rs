@@ -16,14 +16,22 @@ use trueio_model::{Guard, OpKind, units};
 pub(crate) struct Watch {
     guard: Guard,
     from_ns: u64,
-    /// I/Os and bytes of reads, and of writes and trims.
-    counts: [(u64, u64); 2],
+    /// Of reads, and of writes and trims.
+    counts: [Counts; 2],
+}
+
+/// I/Os and their bytes, or rates of them per second.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    ios: u64,
+    bytes: u64,
 }
 
 impl Watch {
     pub(crate) fn stage<'a>(context: &WorkerContext<'_>) -> Option<Box<dyn Stage + 'a>> {
         let guard = context.plan.guard;
-        (!guard.is_none()).then(|| Box::new(Self { guard, from_ns: 0, counts: [(0, 0); 2] }) as Box<dyn Stage>)
+        (!guard.is_none())
+            .then(|| Box::new(Self { guard, from_ns: 0, counts: [Counts::default(); 2] }) as Box<dyn Stage>)
     }
 
     /// Checks the interval that ends at `now_ns` of the measured part, before it is drained; returns why the job is
@@ -45,17 +53,21 @@ impl Watch {
         }
         let of = |ops: &[OpKind]| {
             let counted = ops.iter().filter_map(|op| recorder.ops[slot_of(*op)].as_ref());
-            counted.fold((0, 0), |(ios, bytes), op| (ios + op.io_count, bytes + op.byte_count))
+            counted.fold(Counts::default(), |sum, op| Counts {
+                ios: sum.ios + op.io_count,
+                bytes: sum.bytes + op.byte_count,
+            })
         };
         let counts = [of(&[OpKind::Read]), of(&[OpKind::Write, OpKind::Trim])];
         let before = std::mem::replace(self, Self { guard, from_ns: now_ns, counts }).counts;
-        let [reads, writes] = [0, 1].map(|i| (counts[i].0 - before[i].0, counts[i].1 - before[i].1));
-        let all = (reads.0 + writes.0, reads.1 + writes.1);
-        let least = (guard.bytes_per_s_min, guard.ios_per_s_min);
+        let [reads, writes] =
+            [0, 1].map(|i| Counts { ios: counts[i].ios - before[i].ios, bytes: counts[i].bytes - before[i].bytes });
+        let all = Counts { ios: reads.ios + writes.ios, bytes: reads.bytes + writes.bytes };
+        let least = Counts { ios: guard.ios_per_s_min, bytes: guard.bytes_per_s_min };
         match guard.of_writes {
             None => too_slow("", all, least, span_ns),
-            Some(of_writes) => too_slow(" of reads", reads, least, span_ns)
-                .or_else(|| too_slow(" of writes", writes, of_writes, span_ns)),
+            Some((bytes, ios)) => too_slow(" of reads", reads, least, span_ns)
+                .or_else(|| too_slow(" of writes", writes, Counts { ios, bytes }, span_ns)),
         }
     }
 }
@@ -69,12 +81,13 @@ impl Stage for Watch {
     }
 }
 
-/// A sentence if so many I/Os and bytes in a span are less than the least bytes and I/Os a second.
-fn too_slow(what: &str, (ios, bytes): (u64, u64), least: (u64, u64), span_ns: u64) -> Option<String> {
+/// Returns a sentence if the rate of `done` in a span is below `least`, which is per second.
+fn too_slow(what: &str, done: Counts, least: Counts, span_ns: u64) -> Option<String> {
     let per_s = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(span_ns);
-    let (ios, bytes) = (per_s(ios), per_s(bytes));
-    if ios < u128::from(least.1) {
-        return Some(format!("{ios} I/Os a second{what}, and `rate_iops_min` is {}", least.1));
+    let (ios, bytes) = (per_s(done.ios), per_s(done.bytes));
+    if ios < u128::from(least.ios) {
+        return Some(format!("{ios} I/Os a second{what}, and `rate_iops_min` is {}", least.ios));
     }
-    (bytes < u128::from(least.0)).then(|| format!("{bytes} bytes a second{what}, and `rate_min` is {}", least.0))
+    (bytes < u128::from(least.bytes))
+        .then(|| format!("{bytes} bytes a second{what}, and `rate_min` is {}", least.bytes))
 }

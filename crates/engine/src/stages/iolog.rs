@@ -1,4 +1,4 @@
-//! Logs each step that is issued (`write_iolog`), and shows what happens to each I/O where that is asked for.
+//! Logs each step that is issued (`write_iolog`), and shows what happens to each I/O if the job sets that.
 
 use super::logs::report_wait;
 use super::{Done, Hooks, Stage, SyncDone};

@@ -1,4 +1,4 @@
-//! Issues I/Os at a rate (`rate`, `rate_iops`): each when the arrival schedule says.
+//! Issues I/Os at a rate (`rate`, `rate_iops`): each when the arrival schedule makes it due.
 //!
 //! Latency counts from the intended start as well (no coordinated omission), and how late an I/O was submitted although
 //! a slot was free is recorded.
@@ -15,7 +15,7 @@ use crate::view::View;
 #[derive(Debug)]
 pub(crate) struct Pace {
     schedule: ArrivalSchedule,
-    /// When the next I/O is due, once the schedule was asked for it.
+    /// When the next I/O is due, once the schedule was read.
     due: Option<u64>,
     backlog_count: u64,
 }

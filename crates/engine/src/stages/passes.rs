@@ -11,12 +11,13 @@ use super::Stage;
 use crate::context::WorkerContext;
 use crate::engines::advise;
 use crate::target::TargetFile;
+use crate::unlink::unlink_same;
 use crate::view::View;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use trueio_model::{Advice, FilePlan};
 
@@ -68,18 +69,14 @@ fn remake_all(view: &mut View<'_, '_>) {
     }
 }
 
-/// Puts a new file behind the descriptors of one that is removed.
+/// Lets the descriptors of a removed file refer to a new one.
 fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, advice: Advice) -> io::Result<()> {
     let path = Path::new(&plan.path);
     if plan.remove_after {
         // It has no name, and others hold it: its space is free only if it is empty.
         target.file.set_len(0)?;
     } else {
-        let (named, open) = (std::fs::symlink_metadata(path)?, target.file.metadata()?);
-        if (named.dev(), named.ino()) != (open.dev(), open.ino()) {
-            return Err(io::Error::other("its name leads to another file by now, which is left alone"));
-        }
-        std::fs::remove_file(path)?;
+        unlink_same(path, &target.file)?;
     }
     let kept = OFlags::DIRECT | OFlags::SYNC | OFlags::DSYNC;
     let flags = rustix::fs::fcntl_getfl(&*target.file)? & kept;
@@ -87,7 +84,7 @@ fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, advi
     options.read(true).write(true).custom_flags(flags.bits() as i32);
     let new = options.clone().create_new(true).mode(0o600).open(path)?;
     if plan.remove_after {
-        std::fs::remove_file(path)?;
+        unlink_same(path, &new)?;
     }
     if let Some(again) = again {
         let new = options.open(format!("/proc/self/fd/{}", new.as_raw_fd()))?;

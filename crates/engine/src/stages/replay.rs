@@ -10,7 +10,7 @@ use crate::view::View;
 /// The times of a log.
 #[derive(Debug)]
 pub(crate) struct LogTimes {
-    /// When the next step is due, once the log was asked for it.
+    /// When the next step is due, once the log was read.
     due: Option<u64>,
     backlog_count: u64,
 }

@@ -1,17 +1,17 @@
-//! Samples of single I/Os, for whoever traces the disk's requests at the same time.
+//! Samples single I/Os, to be matched with requests of the disk that are traced at the same time.
 //!
-//! Whoever traces counts windows in an atomic number: 0 while nothing is traced, else the number of
+//! The tracer counts windows in an atomic number: 0 while nothing is traced, else the number of
 //! the window that is open. A worker looks at it every [`POLL_NS`] (where it looks for the end of a row
 //! anyway, so an I/O costs nothing more while no window is open), and in an open window keeps the first
-//! [`PER_WINDOW`] I/Os that began in it, with the moments of `CLOCK_MONOTONIC`, which the kernel's trace
+//! [`PER_WINDOW`] I/Os that began in it, with timestamps of `CLOCK_MONOTONIC`, which the kernel's trace
 //! can use as well.
 //!
-//! The factor by which a counter's ticks become nanoseconds is good for latencies, not for moments: 25 parts in a
+//! The factor by which a counter's ticks become nanoseconds is good enough for latencies, not for timestamps: 25 parts in a
 //! million are 7 µs at the end of a window, and ten times that where the processor was taken away while the factor was
 //! measured; the request of an honest I/O would then lie outside of it. So both clocks are read together when a window
-//! opens and again with each I/O that is kept, and the moments between the two are interpolated.
+//! opens and again with each I/O that is kept, and the timestamps between the two are interpolated.
 //!
-//! Cannot see: I/Os that begin before a window or end after it, however long they take; I/Os behind which the two
+//! Cannot see: I/Os that begin before a window or end after it, however long they take; I/Os after which the two
 //! clocks could not be read within [`READ_WITHIN_NS`]. The room for samples is made before the loop runs; when it is
 //! full, nothing more is kept.
 
@@ -29,8 +29,8 @@ use trueio_model::SampledIo;
 const POLL_NS: u64 = 2_000_000;
 /// I/Os kept of a window.
 const PER_WINDOW: usize = 128;
-/// The kernel's clock is read between two readings of the worker's that lie no farther apart, so that a moment is wrong
-/// by half of it at most. Whoever compares moments allows for twice the error (`CLOCKS_DIFFER_NS` of the evidence).
+/// The kernel's clock is read between two readings of the worker's that lie no farther apart, so that a timestamp is wrong
+/// by half of it at most. A comparison of timestamps allows for twice the error (`CLOCKS_DIFFER_NS` of the evidence).
 const READ_WITHIN_NS: u64 = 2_000;
 /// How often that is tried: an interrupt may come between.
 const READ_TRIES: usize = 8;
@@ -80,7 +80,7 @@ impl<'a> Samples<'a> {
     /// Looks whether a window was opened or closed.
     fn poll(&mut self, now: u64, clock: &dyn Clock) {
         self.next_poll = now + self.poll_ticks;
-        // Pairs with the release of whoever opens the window after tracing began.
+        // Pairs with the release that opens the window after tracing began.
         let number = self.window.load(Acquire);
         if number == self.open {
             return;
@@ -89,11 +89,11 @@ impl<'a> Samples<'a> {
         self.left = 0;
         // Where the clocks could not be read together, the next look tries again.
         if number > 0
-            && let Some(moment) = simultaneous(clock)
+            && let Some(pair) = simultaneous(clock)
         {
             self.open = number;
             self.left = PER_WINDOW.min(KEPT - self.kept.len());
-            (self.opened, self.opened_ns) = moment;
+            (self.opened, self.opened_ns) = pair;
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a> Samples<'a> {
         self.left -= 1;
         let Some((now, now_ns)) = simultaneous(clock) else { return };
         let (ticks, ns) = (now - self.opened, now_ns.saturating_sub(self.opened_ns));
-        let moment = |at: u64| {
+        let monotonic = |at: u64| {
             let since = u128::from(at - self.opened) * u128::from(ns);
             self.opened_ns + since.checked_div(u128::from(ticks)).map_or(0, |since| since as u64)
         };
@@ -115,8 +115,8 @@ impl<'a> Samples<'a> {
             file: request.file,
             offset: request.offset,
             length: request.length,
-            issued_ns: moment(issued),
-            done_ns: moment(done),
+            issued_ns: monotonic(issued),
+            done_ns: monotonic(done),
         });
     }
 
@@ -164,7 +164,7 @@ impl Stage for Samples<'_> {
     }
 }
 
-/// The worker's clock and the kernel's at one moment; `None` if something always came between.
+/// Reads the worker's clock and the kernel's at the same time; `None` if every attempt was interrupted.
 fn simultaneous(clock: &dyn Clock) -> Option<(u64, u64)> {
     if clock.is_kernels() {
         let now = clock.now();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_cannot_be_told_is_not_kept() {
+    fn a_sample_without_a_known_timestamp_is_not_kept() {
         /// Every reading takes longer than is allowed.
         struct Interrupted;
 

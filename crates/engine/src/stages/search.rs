@@ -84,7 +84,7 @@ impl Search {
         (self.io_count, self.late_count, self.deepest) = (0, 0, 0);
     }
 
-    /// So many are in flight.
+    /// I/Os in flight.
     pub(crate) fn saw(&mut self, in_flight: usize) {
         self.deepest = self.deepest.max(in_flight as u32);
     }
@@ -122,13 +122,13 @@ impl Search {
             let target = units::format_duration_ns(self.plan.target_ns);
             return Err(format!(
                 "an I/O took longer than the `latency_target` of {target} although it was the only one in flight, and \
-                 every I/O is to keep it; `latency_percentile` says how many must"
+                 every I/O is to keep it; `latency_percentile` sets how many must"
             ));
         }
         match is_met {
             true => {
                 self.deepest_kept = self.deepest;
-                // What missed it earlier says nothing now.
+                // Depths that missed it earlier no longer count.
                 if self.missed <= self.depth {
                     self.missed = 0;
                 }
@@ -139,7 +139,7 @@ impl Search {
         match (self.is_found, is_met) {
             (_, true) => self.kept = self.depth,
             (false, false) => self.possible = self.depth - 1,
-            // The device is slower than it was: what was kept before says nothing now.
+            // The device is slower than it was: depths that kept it before no longer count.
             (true, false) => (self.kept, self.possible, self.is_found) = (0, self.depth - 1, false),
         }
         if self.is_found {
@@ -274,7 +274,7 @@ mod tests {
                 let took = if i == 0 || late && i == 1 { 11 } else { 10 };
                 search.count(window * 100, window * 100 + took);
             }
-            // What was issued before the window is nobody's.
+            // I/Os issued before the window do not count.
             if let Some(before) = (window * 100).checked_sub(1) {
                 search.count(before, before + 99);
             }
@@ -304,10 +304,10 @@ mod tests {
         );
     }
 
-    /// Goal: that a depth misses the target is said of one that has missed it.
+    /// Goal: only a depth that was tried is reported to miss the target.
     /// Method: 3 keeps it and 4 does not; then the device is faster, and the climb ends at 6 before a deeper queue is tried.
     #[test]
-    fn a_depth_that_was_not_tried_is_not_said_to_miss_the_target() {
+    fn a_depth_that_was_not_tried_is_not_reported_to_miss_the_target() {
         let (slow, _) = search(16, true, |_| 3, 9);
         assert!(slow.sentence().contains("a queue depth of 3 keeps it, and 4 does not"), "{}", slow.sentence());
         let (fast, depths) = search(16, true, |window| if window < 10 { 3 } else { 16 }, 12);

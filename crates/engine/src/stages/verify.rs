@@ -17,7 +17,7 @@ use crate::context::WorkerContext;
 use crate::engines::EngineError;
 use crate::recorder::{FAILURES_MAX, WorkerReport};
 use crate::request::{Request, Step};
-use crate::verify::{self, BlockSeal};
+use crate::verify::{self, BlockSeal, Difference};
 use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
@@ -103,10 +103,10 @@ impl<'a> Verifier<'a> {
         if self.plan.synced_only { self.synced.min(taken) } else { taken }
     }
 
-    /// Returns what is saved of a job that took so many steps.
+    /// Returns the state to save of a job that took `taken` steps.
     fn state(&self, job: &JobPlan, worker: u32, taken: u64) -> saved::VerifyState {
         let synced = self.plan.synced_only.then(|| self.compared(taken));
-        saved::VerifyState::new(job, worker, (taken, synced), self.run)
+        saved::VerifyState::new(job, worker, taken, synced, self.run)
     }
 
     /// Returns true if the block of write `sequence` was trimmed, and its content is undefined since.
@@ -151,13 +151,7 @@ impl<'a> Verifier<'a> {
     }
 
     #[cold]
-    fn note_difference(
-        &mut self,
-        request: &Request,
-        difference: (String, String),
-        block: &[u8],
-        view: &mut View<'_, '_>,
-    ) {
+    fn note_difference(&mut self, request: &Request, difference: Difference, block: &[u8], view: &mut View<'_, '_>) {
         self.failure_count += 1;
         let path = view.state.context.path(request.file);
         if self.failures.len() < FAILURES_MAX {
@@ -224,7 +218,7 @@ impl Stage for Verifier<'_> {
         self.backlog.note_write(request, sequence);
         if let Some(written) = &mut self.written {
             let map = &self.zones[usize::from(request.file)];
-            if let Err(error) = written.remember(map, (request.file, request.offset), sequence) {
+            if let Err(error) = written.remember(map, request.file, request.offset, sequence) {
                 let sentence = format!("remembering the last write to each block of a zone: {error}");
                 view.state.outcome.fail(sentence);
             }
@@ -285,12 +279,13 @@ impl Stage for Verifier<'_> {
 }
 
 /// Checks that a trimmed block holds nothing.
-fn zeros(block: &[u8]) -> Result<(), (String, String)> {
+fn zeros(block: &[u8]) -> Result<(), Difference> {
     match block.iter().position(|&byte| byte != 0) {
         None => Ok(()),
         Some(at) => {
             let end = block.len().min(at + 16);
-            Err(("zeros: the block was trimmed".to_owned(), format!("from byte {at} on {:02x?}", &block[at..end])))
+            let expected = "zeros: the block was trimmed".to_owned();
+            Err(Difference { expected, found: format!("from byte {at} on {:02x?}", &block[at..end]) })
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Zoned {
     /// It counts among those that write.
     is_writer: bool,
     is_counted: bool,
-    /// What a random I/O's place is a multiple of.
+    /// The unit of a random I/O's offset.
     unit: u64,
     /// Passes of a sequential job over each file.
     passes_max: u64,
@@ -111,7 +111,7 @@ impl Zoned {
             if (map.zone_bytes(), map.capacity_bytes()) != (plan.zone_bytes, plan.capacity_bytes) {
                 let of = |capacity| if capacity > 0 { format!(", {capacity} of them used") } else { String::new() };
                 return Err(format!(
-                    "the zones of `{}` are {} bytes long{} ({}), and the job's plan says {}{}",
+                    "the zones of `{}` are {} bytes long{} ({}), but the job's plan has {}{}",
                     file.path,
                     map.zone_bytes(),
                     of(map.capacity_bytes()),
@@ -260,7 +260,7 @@ enum Found {
 }
 
 impl Zoned {
-    /// Returns what a write to a zone asks the zone map for.
+    /// Returns the request to the zone map for a write to a zone.
     fn wish(&self, zone: u32, request: &Request) -> Wish {
         let file = &self.files[usize::from(request.file)];
         Wish {
@@ -276,7 +276,7 @@ impl Zoned {
         }
     }
 
-    /// Places a write in a zone that is written anywhere; nothing is found if it does not fit there any more.
+    /// Places a write in a conventional zone; finds nothing if it does not fit there any more.
     fn place_anywhere(&mut self, zone: u32, request: &mut Request, view: &View<'_, '_>) -> Found {
         let file = &mut self.files[usize::from(request.file)];
         let cursor = &mut file.cursors[1];
@@ -414,7 +414,7 @@ impl Zoned {
     /// Empties a zone that is held; false if that failed.
     fn reset_held(&mut self, file: u16, number: u32, view: &mut View<'_, '_>) -> bool {
         let map = self.files[usize::from(file)].map.clone();
-        if !call_zone("resetting", reset_zone, &map, (file, number), view) {
+        if !call_zone("resetting", reset_zone, &map, file, number, view) {
             return false;
         }
         map.was_reset(number);
@@ -427,7 +427,7 @@ impl Zoned {
     /// Closes a zone that is held and has room; false if that failed.
     fn finish_held(&mut self, file: u16, number: u32, view: &mut View<'_, '_>) -> bool {
         let map = self.files[usize::from(file)].map.clone();
-        if !call_zone("finishing", finish_zone, &map, (file, number), view) {
+        if !call_zone("finishing", finish_zone, &map, file, number, view) {
             return false;
         }
         map.was_finished(number);
@@ -437,7 +437,7 @@ impl Zoned {
 }
 
 /// Makes a call on a zone that is held, if the device has zones itself; false if that failed.
-fn call_zone(verb: &str, call: ZoneCall, map: &ZoneMap, (file, number): (u16, u32), view: &mut View<'_, '_>) -> bool {
+fn call_zone(verb: &str, call: ZoneCall, map: &ZoneMap, file: u16, number: u32, view: &mut View<'_, '_>) -> bool {
     let Some(target) = view.state.context.files.get(usize::from(file)).filter(|_| !map.is_emulated()) else {
         return true;
     };

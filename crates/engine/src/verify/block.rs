@@ -1,6 +1,6 @@
 //! A whole block: its pattern, a header for each interval of it, and where the header hides.
 
-use super::{BLOCK_HEADER_BYTES, BlockHeader, was_written_by};
+use super::{BLOCK_HEADER_BYTES, BlockHeader, Difference, was_written_by};
 use std::borrow::Cow;
 use trueio_model::{BlockPattern, Verify};
 
@@ -9,9 +9,6 @@ use trueio_model::{BlockPattern, Verify};
 pub struct BlockSeal {
     verify: Verify,
 }
-
-/// What was expected, and what was found, in words.
-pub type Difference = (String, String);
 
 impl BlockSeal {
     /// Returns the seal of a job that verifies so.
@@ -59,7 +56,7 @@ impl BlockSeal {
         }
     }
 
-    /// Compares a block that was read at `offset`. Its headers are put back to their places, so it is changed.
+    /// Compares a block that was read at `offset`. Moves its headers back to their usual offsets, so it is changed.
     ///
     /// # Errors
     /// The first difference.
@@ -74,7 +71,7 @@ impl BlockSeal {
         let Some(pattern) = self.verify.pattern.as_ref().filter(|_| checksum.compares_pattern()) else { return Ok(()) };
         let step =
             if self.verify.interval_bytes > 0 { self.verify.interval_bytes as usize } else { block.len().max(1) };
-        // A header took the place of the pattern's bytes.
+        // A header replaced bytes of the pattern.
         let is_header = |at: usize| checksum.has_header() && at % step < BLOCK_HEADER_BYTES;
         let mut first = None;
         // Piece by piece: no second block is needed.
@@ -90,7 +87,7 @@ impl BlockSeal {
                 let mut expected = vec![0; block.len()];
                 fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
                 let end = block.len().min(at + 16);
-                Err((
+                Err(Difference::new(
                     format!("the pattern: from byte {at} of the block on {:02x?}", &expected[at..end]),
                     format!("{:02x?}", &block[at..end]),
                 ))
@@ -98,7 +95,7 @@ impl BlockSeal {
         }
     }
 
-    /// True if `block` is known to be written by `run`; `None` if it does not say.
+    /// True if `block` is known to be written by `run`; `None` if it has no header.
     pub(crate) fn was_written_by(&self, block: &[u8], run: u64) -> Option<bool> {
         let at = self.verify.header_offset_bytes as usize;
         self.verify.checksum.has_header().then(|| was_written_by(&block[at..], run))
@@ -110,8 +107,9 @@ fn fill(pattern: &BlockPattern, interval_bytes: u64, block: &mut [u8], offset: u
     each_piece(pattern, interval_bytes, block, offset, |_, piece, expected| piece.copy_from_slice(expected));
 }
 
-/// Goes through the pieces of a block that belongs to `offset`: where in it each begins, the piece, and what the pattern
-/// says of it. The pattern begins anew every `interval_bytes`, with the offset of that place in it; 0: it begins once.
+/// Goes through the pieces of a block that belongs to `offset`: where in it each begins, the piece, and what the
+/// pattern describes it. The pattern begins again every `interval_bytes`, with that offset stored in it; 0: it begins
+/// once.
 fn each_piece(
     pattern: &BlockPattern,
     interval_bytes: u64,
@@ -123,9 +121,9 @@ fn each_piece(
     let interval = if interval_bytes > 0 { interval_bytes as usize } else { block.len().max(1) };
     let length = bytes.len().max(1);
     for (stretch, begin) in block.chunks_mut(interval).zip((0..).step_by(interval)) {
-        for place in &pattern.offset_places {
-            let place = *place as usize;
-            bytes.to_mut()[place..place + 8].copy_from_slice(&(offset + begin as u64).to_le_bytes());
+        for at in &pattern.offset_places {
+            let at = *at as usize;
+            bytes.to_mut()[at..at + 8].copy_from_slice(&(offset + begin as u64).to_le_bytes());
         }
         for (piece, at) in stretch.chunks_mut(length).zip((begin..).step_by(length)) {
             let expected = &bytes[..piece.len()];
@@ -162,7 +160,7 @@ mod tests {
                 rotten[at] ^= 1;
                 assert!(seal.check(&mut rotten, 3, 1 << 20, 5).is_err(), "byte {at}, header at {hidden}");
             }
-            assert!(seal.check(&mut sealed.clone(), 3, 0, 5).unwrap_err().1.contains("wrong place"));
+            assert!(seal.check(&mut sealed.clone(), 3, 0, 5).unwrap_err().found.contains("wrong place"));
         }
     }
 
@@ -177,16 +175,16 @@ mod tests {
             assert_eq!(seal.check(&mut sealed.clone(), 3, 0x1234_5678, 5), Ok(()), "{kind:?}");
             let mut rotten = sealed.clone();
             rotten[8191] ^= 1;
-            let (expected, found) = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
+            let Difference { expected, found } = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
             assert!(expected.contains("from byte 8191") && found.starts_with('['), "{expected}: {found}");
             assert!(seal.check(&mut sealed.clone(), 3, 0, 5).is_err(), "another place");
         }
     }
 
-    /// Goal: with an interval the pattern begins anew, each time with the offset of that place, also where the interval
+    /// Goal: with an interval the pattern begins again, each time with its offset, also if the interval
     /// is no part of the block, and headers do not move it.
     #[test]
-    fn a_pattern_with_an_interval_begins_anew_and_carries_the_offset_of_each_beginning() {
+    fn a_pattern_with_an_interval_begins_again_and_contains_the_offset_of_each_beginning() {
         let pattern = BlockPattern { bytes: vec![0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 0xbb], offset_places: vec![1] };
         for interval in [512, 1000, 8192] {
             for (kind, headers) in [(Checksum::Pattern, 0), (Checksum::PatternHdr, 0), (Checksum::PatternHdr, 2048)] {
@@ -209,7 +207,7 @@ mod tests {
                 assert_eq!(seal.check(&mut sealed.clone(), 3, 1 << 20, 5), Ok(()), "{kind:?}, {interval}");
                 // What another interval would have written.
                 let other = BlockSeal::new(Verify { pattern_interval_bytes: 4096, ..seal.verify.clone() });
-                let (expected, _) = other.check(&mut sealed.clone(), 3, 1 << 20, 5).unwrap_err();
+                let Difference { expected, .. } = other.check(&mut sealed.clone(), 3, 1 << 20, 5).unwrap_err();
                 assert!(expected.contains("the pattern"), "{expected}");
             }
         }

@@ -1,7 +1,7 @@
 //! The checksums of verified blocks, each as 64 bits: of a longer one the first eight bytes.
 //!
-//! A truncated digest still tells a changed block from the one that was written, but for one chance in 2^64; what
-//! a longer one costs to compute is paid in full.
+//! A truncated digest still distinguishes a changed block from the one that was written, except with probability 2^-64;
+//! what a longer one costs to compute is paid in full.
 
 use sha2::Digest;
 use trueio_model::Checksum;
@@ -63,7 +63,7 @@ fn first_bytes<D: Digest>(pieces: [&[u8]; 2]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Goal: each name computes what it says.
+    /// Goal: each name computes its checksum.
     /// Method: the digests of `123456789` that the standards and catalogues give (check values of the CRC catalogue;
     /// RFC 1321, FIPS 180-4 and FIPS 202 as computed by `md5sum`, `sha*sum` and OpenSSL).
     #[test]

@@ -1,7 +1,7 @@
 //! How many I/Os one call submits, and how the call's time is shared among them.
 //!
 //! A system call for each I/O costs most of what a tool spends on it; a call for many makes the first
-//! wait for the last. A job that asks for a batch gets it and its latencies as they are. For the others
+//! wait for the last. A job that sets a batch gets it and its latencies as they are. For the others
 //! the size follows from what was measured in the last 100 ms.
 
 use crate::recorder::{OpRecorder, Recorder};
@@ -11,10 +11,10 @@ use trueio_model::Queue;
 pub(crate) const ADAPTED_BATCH_MAX: u32 = 8;
 
 /// Returns how many I/Os one submission may carry so that the first does not wait noticeably for the last:
-/// handing over the batch may take 2 % of the median latency.
+/// submitting the batch may take 2 % of the median latency.
 ///
 /// With I/Os that complete inside the submission (page cache) that is one, and each latency is its
-/// own; with a device of 100 µs and a hand-over of 0.5 µs it is four.
+/// own; with a device of 100 µs and a submission of 0.5 µs it is four.
 fn adapted_batch(latency_ns_p50: u64, submit_ns_per_io: u64) -> u32 {
     ((latency_ns_p50 / 50 / submit_ns_per_io.max(1)) as u32).clamp(1, ADAPTED_BATCH_MAX)
 }
@@ -22,15 +22,15 @@ fn adapted_batch(latency_ns_p50: u64, submit_ns_per_io: u64) -> u32 {
 /// How the time of one call is shared among reads that it completed.
 ///
 /// A buffered read whose pages are cached is a copy that the kernel makes inside `io_uring_enter`, one
-/// read after another. Handed over eight at a time they cost a third of the tool's CPU, and then the
+/// read after another. Submitted eight at a time they cost a third of the tool's CPU, and then the
 /// call's time is known but not each read's. Each is counted with its part of the call, unless the
-/// call took more than twice the usual: then something in it was slow, nobody knows which, and each
+/// call took more than twice the usual: then one I/O in it was slow, which one is unknown, and each
 /// is counted with the whole of it.
 ///
 /// What this hides: 8 reads in twice the usual time are 7 usual ones and one of 2 · 8 − 7 = 9 times the
 /// usual, counted as twice the usual each. So tails between two and nine times the median are
 /// understated; a longer delay is overstated, in length by its neighbours and in number eightfold.
-/// Only where `iodepth_batch` was not asked for, only without O_DIRECT, and the record says so.
+/// Only where `iodepth_batch` is not set, only without O_DIRECT, and the record has a note about it.
 #[derive(Debug)]
 pub(crate) struct Sharing {
     /// Buffered reads alone, through io_uring, in batches that are ours to choose.
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn handing_over_a_batch_takes_at_most_a_fiftieth_of_the_latency() {
-        // 100 µs and 0.5 µs a hand-over: 4 · 0.5 = 2 µs is 2 %.
+        // 100 µs and 0.5 µs a submission: 4 · 0.5 = 2 µs is 2 %.
         assert_eq!(adapted_batch(100_000, 500), 4);
-        // A hand-over that is the whole latency: one at a time.
+        // A submission that takes the whole latency: one at a time.
         assert_eq!(adapted_batch(1_000, 1_000), 1);
         assert_eq!(adapted_batch(20_000_000, 500), ADAPTED_BATCH_MAX);
         assert_eq!(adapted_batch(20_000_000, 0), ADAPTED_BATCH_MAX);
@@ -135,7 +135,7 @@ mod tests {
         // The most that can hide: seven of 900 ns and one of 8,100.
         assert_eq!(sharing.part_of(7 * 900 + 8_100, 8), 1_800);
         assert_eq!(sharing.count, 16);
-        // One of the eight took 100 µs: whoever it was, none is reported faster.
+        // One of the eight took 100 µs: which one is unknown, so none is reported faster.
         assert_eq!(sharing.part_of(106_300, 8), 106_300);
         assert_eq!(sharing.count, 16);
     }

@@ -13,7 +13,7 @@ pub(crate) enum Admission {
     Until(u64),
     /// When something outside of the worker has happened; the stage waits for it.
     Outside,
-    /// The stage did something that took time: the loop looks at the clock and at the request to stop, and asks again.
+    /// The stage did something that took time: the loop handles events and the request to stop, and tries again.
     Again,
     /// Never: the step is passed over.
     Skip,
@@ -26,7 +26,7 @@ pub(crate) struct Done {
     pub(crate) slot: u32,
     /// Bytes transferred, or the negative error number.
     pub(crate) result: i64,
-    /// It moved as many bytes as were asked for.
+    /// It moved all bytes of the request.
     pub(crate) is_whole: bool,
     /// When it was reaped.
     pub(crate) now: u64,
@@ -46,6 +46,6 @@ pub(crate) struct SyncDone {
     /// Ticks before and after the call.
     pub(crate) before: u64,
     pub(crate) now: u64,
-    /// What was written before the call is durable, as far as a successful call says so.
+    /// What was written before the call is durable, if the call succeeded.
     pub(crate) is_durable: bool,
 }

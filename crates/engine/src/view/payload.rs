@@ -3,9 +3,8 @@
 use crate::buffers::Buffers;
 use crate::content::ContentSource;
 use crate::request::Request;
-use crate::seed::worker_seed;
 use std::mem::ManuallyDrop;
-use trueio_model::{EngineKind, JobPlan, OpKind};
+use trueio_model::{EngineKind, JobPlan, OpKind, OpMix, worker_seed};
 
 /// Buffers and content.
 #[derive(Debug)]
@@ -23,10 +22,13 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
-    /// Prepares the buffers of writes, if `writes`. A pool that is twice as large as the queue keeps reads and writes
+    /// Prepares the buffers of writes, if `writes`. Engines rely on the size of the buffers, so they are compared with the
+    /// plan once, in release builds, too. A pool that is twice as large as the queue keeps reads and writes
     /// apart.
     pub(crate) fn new(plan: &JobPlan, worker: u32, engine: EngineKind, mut pool: Buffers, writes: bool) -> Self {
-        let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan, worker));
+        assert!(pool.count() >= plan.queue.depth as usize, "each slot has a buffer");
+        assert!(pool.io_bytes() as u64 >= io_bytes_max(plan), "each buffer holds the plan's longest I/O");
+        let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan.seed, worker));
         let writes_from = pool.count() - plan.queue.depth as usize;
         if writes {
             (writes_from..pool.count()).for_each(|i| content.fill_initial(pool.slice_mut(i)));
@@ -61,8 +63,13 @@ impl Payload {
         self.content.prepare(buffer, request.offset, self.sequence);
     }
 
+    /// Returns the address of buffer `index`, which holds the data of each I/O of the plan ([`Self::new`]).
     #[inline(always)]
-    pub(crate) fn pointer(&self, index: usize) -> *mut u8 {
+    pub(crate) fn pointer(&self, index: usize, request: &Request) -> *mut u8 {
+        debug_assert!(
+            !matches!(request.op, OpKind::Read | OpKind::Write) || request.length as usize <= self.pool.io_bytes(),
+            "an I/O that is longer than its buffer: {request:?}"
+        );
         self.pool.buffer_ptr(index)
     }
 
@@ -80,4 +87,16 @@ impl Payload {
     pub(crate) fn free(self) {
         drop(ManuallyDrop::into_inner(self.pool));
     }
+}
+
+/// Returns the length of the longest I/O of a plan that moves data, in bytes.
+pub(crate) fn io_bytes_max(plan: &JobPlan) -> u64 {
+    let pattern = &plan.pattern;
+    let of_pattern = match pattern.mix {
+        OpMix::Only(OpKind::Read) => pattern.read_sizes.max_bytes(),
+        OpMix::Only(OpKind::Write) => pattern.write_sizes.max_bytes(),
+        OpMix::Only(OpKind::Trim | OpKind::Sync) => 0,
+        OpMix::ReadWrite { .. } => pattern.read_sizes.max_bytes().max(pattern.write_sizes.max_bytes()),
+    };
+    plan.replay.as_ref().map_or(of_pattern, |replay| replay.length_bytes_max)
 }

@@ -9,7 +9,7 @@ use crate::operations::operations_and_single;
 use crate::priority::PriorityRecorder;
 use crate::recorder::{Recorder, WorkerReport};
 use crate::target::TargetFile;
-use crate::usage::{thread_usage, usage_between};
+use crate::usage::usage_between;
 use std::ops::Range;
 use trueio_model::{EngineKind, OpKind, ThreadUsage};
 
@@ -86,7 +86,7 @@ impl<'a> LoopState<'a> {
             ops,
             series,
             elapsed_ns,
-            threads: usage_between(&self.usage_from, &thread_usage(), elapsed_ns),
+            threads: usage_between(&self.usage_from, &self.context.usage(), elapsed_ns),
             queue: has_submission.then_some(self.recorder.queue),
             failures: self.outcome.failures.clone(),
             ..WorkerReport::empty()

@@ -108,7 +108,8 @@ impl StepQueue {
         self.generator.replay().and_then(Replay::fault)
     }
 
-    /// Asserts what planner and engine share: an I/O moves something and stays within its file's region.
+    /// Asserts what planner and engine share about each I/O: it has a length, is aligned as planned, and stays
+    /// within its file's region. [`trueio_model::JobPlan::assert_sound`] asserts the rest once a worker.
     #[inline(always)]
     pub(crate) fn assert_planned(context: &WorkerContext<'_>, request: &Request) {
         debug_assert!(request.length > 0, "an I/O of no bytes: {request:?}");
@@ -119,5 +120,61 @@ impl StepQueue {
             }),
             "an I/O outside of its file's region: {request:?}"
         );
+        debug_assert!(
+            !context.plan.keeps_alignment() || is_aligned(request, u64::from(context.plan.offset_alignment_bytes)),
+            "an I/O that is not aligned to {} bytes: {request:?}",
+            context.plan.offset_alignment_bytes
+        );
+    }
+}
+
+/// Returns true if offset and length are multiples of `bytes`.
+fn is_aligned(request: &Request, bytes: u64) -> bool {
+    request.offset.is_multiple_of(bytes) && u64::from(request.length).is_multiple_of(bytes)
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+    use crate::clock::choose_clock;
+    use crate::recorder::Progress;
+    use crate::start::Start;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::AtomicBool;
+    use trueio_model::{EngineKind, FilePlan, JobPlan, OpKind, Prepare};
+
+    /// Asserts `request` for a job on bytes 4,096 to 12,288 of a file with sectors of 512 bytes; returns the panic's
+    /// message.
+    fn panic_of(request: Request) -> Option<String> {
+        let mut plan = JobPlan::plain(EngineKind::Null, 8192);
+        plan.offset_alignment_bytes = 512;
+        plan.files.push(FilePlan {
+            path: "f".to_owned(),
+            prepare: Prepare::Nothing,
+            remove_after: false,
+            offset_bytes: 4096,
+            size_bytes: 8192,
+            extends_from: None,
+        });
+        let (stop, start, progress) = (AtomicBool::new(false), Start::new(), Progress::default());
+        let context = WorkerContext::new(&plan, &[], &stop, &start, &progress, choose_clock());
+        let result = catch_unwind(AssertUnwindSafe(|| StepQueue::assert_planned(&context, &request)));
+        result.err().map(|panic| *panic.downcast::<String>().expect("a formatted message"))
+    }
+
+    #[test]
+    fn an_io_of_no_bytes_outside_its_region_or_not_aligned_panics() {
+        let io = |offset, length| Request { offset, length, file: 0, op: OpKind::Read };
+        assert_eq!(panic_of(io(4096, 8192)), None);
+        for (request, message) in [
+            (io(4096, 0), "an I/O of no bytes"),
+            (io(0, 4096), "an I/O outside of its file's region"),
+            (io(8192, 4608), "an I/O outside of its file's region"),
+            (io(4100, 512), "an I/O that is not aligned to 512 bytes"),
+            (io(4096, 100), "an I/O that is not aligned to 512 bytes"),
+        ] {
+            let panic = panic_of(request).expect("it panics");
+            assert!(panic.starts_with(message), "{panic}");
+        }
     }
 }

@@ -4,7 +4,6 @@ use super::{View, Worker, view};
 use crate::clock::Clock;
 use crate::engines::Engine;
 use crate::stages::Stage;
-use crate::usage::thread_usage;
 
 /// Handles the events that are due by `now`.
 #[cold]
@@ -42,7 +41,7 @@ fn end_ramp<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C, S>, now
     if !E::BLOCKS {
         worker.state.count_submissions_in_flight(&worker.clock);
     }
-    worker.state.usage_from = thread_usage();
+    worker.state.usage_from = worker.state.context.usage();
     worker.stages.measure(now, &mut view!(worker));
 }
 

@@ -6,7 +6,7 @@ use crate::engines::Engine;
 use crate::recorder::WorkerReport;
 use crate::request::Step;
 use crate::stages::Stage;
-use crate::usage::{thread_usage, usage_between};
+use crate::usage::usage_between;
 use crate::view::ADAPTED_BATCH_MAX;
 
 /// Ends a worker that issues no more; returns its report.
@@ -18,7 +18,7 @@ pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Worker<'_, E, C,
     sync_at_end(&mut worker);
     end_measuring(&mut worker);
     context.end_others(worker.state.outcome.has_failed(plan));
-    let usage = thread_usage();
+    let usage = context.usage();
     worker.stages.leave(&mut view!(worker));
     let elapsed_ns = elapsed_ns(&worker);
     context.publish(|| worker.state.report_so_far(elapsed_ns, !E::BLOCKS));
@@ -84,7 +84,7 @@ fn elapsed_ns<E: Engine, C: Clock, S: Stage>(worker: &Worker<'_, E, C, S>) -> u6
 fn sharing_note(count: u64) -> Option<String> {
     (count > 0).then(|| {
         format!(
-            "reads that were complete when io_uring_enter returned (page cache) were handed over up to \
+            "reads that were complete when io_uring_enter returned (page cache) were submitted up to \
              {ADAPTED_BATCH_MAX} at a time, each counted with its part of the call, or with all of a call that took \
              more than twice the usual, so one of up to nine times the usual may hide among them; iodepth_batch = 1 times each alone"
         )

@@ -10,10 +10,9 @@ use crate::engines::{
     Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync,
 };
 use crate::recorder::WorkerReport;
-use crate::seed::worker_seed;
 use crate::stages::{JobStages, NoStages};
-use crate::view::{LoopState, StepQueue};
-use trueio_model::{BlockSizes, EngineKind, OpKind, OpMix, error_line};
+use crate::view::{LoopState, StepQueue, io_bytes_max};
+use trueio_model::{EngineKind, OpMix, error_line, worker_seed};
 
 /// Runs the worker of a measured job to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
@@ -26,19 +25,15 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
 
 fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     let plan = context.plan;
-    let pattern = &plan.pattern;
-    let largest = |sizes: &BlockSizes| sizes.max_bytes();
-    let size = match pattern.mix {
-        OpMix::Only(OpKind::Read) => largest(&pattern.read_sizes),
-        OpMix::Only(OpKind::Write) => largest(&pattern.write_sizes),
-        // A trim has no data; one page keeps the arithmetic the same.
-        OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
-        OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
+    // What moves no data gets a page, which keeps the arithmetic the same.
+    let size = match (io_bytes_max(plan), &plan.replay) {
+        (0, _) => 4096,
+        (most, Some(_)) => most.max(4096),
+        (most, None) => most,
     };
-    let size = plan.replay.as_ref().map_or(size, |replay| replay.length_bytes_max.max(4096));
     // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
     // the slot's last read brought.
-    let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
+    let buffers = plan.queue.depth as usize * if matches!(plan.pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
     let align = plan.buffer_alignment_bytes as usize;
     let pool = Buffers::new(&plan.handling, buffers, size as usize, align, plan.buffer_offset_bytes)?;
     let setup = EngineSetup {
@@ -48,12 +43,13 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         flags: plan.write_flags,
         uring: plan.uring,
         writes: plan.modifies_files(),
-        priorities: (&plan.priorities, worker_seed(plan, context.worker)),
+        priorities: &plan.priorities,
+        seed: worker_seed(plan.seed, context.worker),
         advice: plan.handling.advice,
     };
     let error = |e: EngineError| error_line(&e);
     match plan.engine {
-        // One at a time, as fio's null engine: an I/O that is done when it is handed over.
+        // One at a time, as fio's null engine: an I/O is complete when it is submitted.
         EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
         EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
         EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
@@ -106,6 +102,9 @@ fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffer
 
 /// Runs a worker on an engine that was made over `pool`'s region, with the stages of its job. A job without stages runs
 /// a loop that was compiled without them.
+///
+/// # Panics
+/// If `pool` has fewer buffers than the plan has slots, or shorter ones than its longest I/O.
 pub fn run_worker_on<E: Engine, C: Clock>(
     context: &WorkerContext<'_>,
     engine: E,

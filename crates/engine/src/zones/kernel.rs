@@ -3,7 +3,7 @@
 //! Source: `Documentation/block/` and `include/uapi/linux/blkzoned.h` of the kernel; the numbers of the calls are its
 //! interface.
 
-use super::{Kind, NOBODY, OTHERS, Zone};
+use super::{Kind, NO_ONE, OTHERS, Zone};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const BLKREPORTZONE: u64 = 0xc010_1282;
 const BLKRESETZONE: u64 = 0x4010_1283;
 /// `_IOW(0x12, 136, struct blk_zone_range)`.
 const BLKFINISHZONE: u64 = 0x4010_1288;
-/// Zones asked for in one call.
+/// Zones reported by one call.
 const REPORT_COUNT: usize = 1024;
 /// Empties a zone.
 pub(crate) fn reset_zone(device: RawFd, zone: &Range<u64>) -> io::Result<()> {
@@ -83,16 +83,16 @@ pub(super) fn report(device: &File, from: u64, most: usize) -> io::Result<Vec<Zo
         report.sector = sector;
         report.count = REPORT_COUNT.min(most - zones.len()) as u32;
         report.flags = 0;
-        // SAFETY: the call writes at most `count` zones behind the header, and there is room for REPORT_COUNT.
+        // SAFETY: the call writes at most `count` zones after the header, and there is room for REPORT_COUNT.
         if unsafe { libc::ioctl(device.as_raw_fd(), BLKREPORTZONE as _, std::ptr::from_mut(&mut *report)) } != 0 {
             let error = io::Error::last_os_error();
-            // Behind the last zone there is none.
+            // After the last zone there is none.
             return if zones.is_empty() || error.raw_os_error() != Some(libc::EINVAL) { Err(error) } else { Ok(zones) };
         }
         let found = &report.zones[..(report.count as usize).min(REPORT_COUNT)];
         let Some(last) = found.last() else { return Ok(zones) };
         sector = last.start + last.length;
-        // Since Linux 5.9 the kernel says that it knows capacities.
+        // Since Linux 5.9 the kernel sets a flag if it reports capacities.
         let knows_capacity = report.flags & 1 != 0;
         zones.extend(found.iter().map(|zone| zone_of(zone, knows_capacity)));
     }
@@ -119,7 +119,7 @@ fn zone_of(zone: &KernelZone, knows_capacity: bool) -> Zone {
         (_, FULL) => (Kind::Sequential, limit),
         _ => (Kind::Sequential, (zone.pointer * SECTOR_BYTES).clamp(start, limit)),
     };
-    let opener = if is_open { OTHERS } else { NOBODY };
+    let opener = if is_open { OTHERS } else { NO_ONE };
     Zone { limit, pointer, data: pointer, kind, opener, is_open, ..Zone::empty(start, end) }
 }
 

@@ -62,7 +62,7 @@ fn no_more_zones_are_open_than_may_be_and_what_is_left_open_makes_room() {
     assert_eq!(write(&map, one, &limited(1)), 16 * KIB);
     // The third goes to one that is open.
     assert_eq!(write(&map, one, &Wish { pick: 1, ..limited(2) }), 20 * KIB);
-    // In a region without an open zone it waits, until somebody leaves one.
+    // In a region without an open zone it waits until another member leaves one.
     let far = Wish { region: 2..4, ..limited(2) };
     assert_eq!(map.place(other, &far), Placement::Held { by_oneself: false });
     map.leave(one);

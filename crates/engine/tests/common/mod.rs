@@ -178,8 +178,8 @@ impl Job {
 
     /// Runs the job and collects its log.
     pub fn run_logged(mut self) -> (WorkerReport, Vec<LoggedIo>) {
-        let (door, chunks) = log_channel();
-        self.log = Some(door);
+        let (channel, chunks) = log_channel();
+        self.log = Some(channel);
         std::thread::scope(|scope| {
             let reader = scope.spawn(move || {
                 let mut ios = Vec::new();
@@ -197,8 +197,8 @@ impl Job {
 
     /// Runs the job and collects what it issued.
     pub fn run_issued(mut self) -> (WorkerReport, Vec<IssuedIo>) {
-        let (door, chunks) = log_channel();
-        self.iolog = Some(door);
+        let (channel, chunks) = log_channel();
+        self.iolog = Some(channel);
         std::thread::scope(|scope| {
             let reader = scope.spawn(move || chunks.into_iter().flat_map(|chunk| chunk.ios).collect());
             let report = self.run();
@@ -228,7 +228,7 @@ impl Job {
         self.run_sampled(start, None)
     }
 
-    /// The same, and whoever traces opens and closes windows.
+    /// The same, with windows in which I/Os are sampled.
     pub fn run_sampled(&self, start: &Start, sample_window: Option<&AtomicU32>) -> WorkerReport {
         let progress = Progress::default();
         std::thread::scope(|scope| {
@@ -274,11 +274,11 @@ pub fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
         let run = move |index: usize, job: &Job| {
             let before: Vec<&Gate> = gates[..index].iter().filter(|_| waits).collect();
             let does_io = |(other, _): &(usize, &Gate)| jobs[*other].plan.engine.does_io();
-            let beside: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
+            let others: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
             (job.runner)(&WorkerContext {
                 flow: Some(flow),
                 waits_for: &before,
-                ends_with: &beside,
+                ends_with: &others,
                 gate: Some(&gates[index]),
                 ..WorkerContext::new(&job.plan, &[], stop, start, progress, clock)
             })
@@ -359,7 +359,7 @@ pub fn filled(folder: &Path, name: &str, size: u64) -> PathBuf {
     path
 }
 
-/// True if direct I/O can be had for `path`, which is not empty; says so if not. Where a transfer of
+/// Returns true if `path`, which is not empty, supports direct I/O; prints it if not. Where a transfer of
 /// 513 bytes is not refused (tmpfs), the flag is taken and the page cache used.
 pub fn has_direct(path: &Path) -> bool {
     use std::os::unix::fs::FileExt;
@@ -377,7 +377,7 @@ pub fn op(report: &WorkerReport, op: OpKind) -> &OpRecord {
     report.ops.iter().find(|r| r.op == op).unwrap_or_else(|| panic!("no {op} in {report:?}"))
 }
 
-/// A run that did all it should: no error, no failure; and whose figures agree with each other.
+/// Asserts a complete run: no error, no failure, and consistent figures.
 #[track_caller]
 pub fn assert_clean(report: &WorkerReport, name: &str) {
     assert_eq!(report.fatal, None, "{name}");
@@ -395,7 +395,7 @@ pub fn assert_consistent(report: &WorkerReport, name: &str) {
         let count = |h: &Histogram| h.count();
         assert_eq!(count(&record.latency.total), record.io_count, "{name}: {} total", record.op);
         assert_eq!(count(&record.latency.completion), record.io_count, "{name}: {} completion", record.op);
-        // Engines that block, and sync calls, have no moment of hand-over.
+        // Engines that block, and sync calls, have no separate submission.
         let submissions = count(&record.latency.submission);
         if submissions > 0 && report.fatal.is_none() {
             assert_eq!(submissions, record.io_count + record.error_count, "{name}: {} submission", record.op);
@@ -423,7 +423,7 @@ pub fn assert_consistent(report: &WorkerReport, name: &str) {
     );
 }
 
-/// A verified block's header as it stands on disk.
+/// A verified block's header in its format on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     pub offset: u64,

@@ -1,17 +1,16 @@
 //! Compares the average queue depth with the requested one.
 //!
-//! Reads the engine's own integral: I/Os in flight, averaged over the measured time. A depth of 32
-//! that was 3 in truth measured a depth of 3: the submission blocked, the kernel completed each I/O
-//! at once (a page cache hit, a filesystem that falls back to synchronous work), or the workers had
-//! no CPU.
+//! Reads the engine's own integral: I/Os in flight, averaged over the measured time. If a depth of 32 was
+//! really 3, the run measured a depth of 3: the submission blocked, the kernel completed each I/O at once (a
+//! page cache hit, a filesystem that falls back to synchronous work), or the workers had no CPU.
 //!
 //! Cannot see: how many of them the disk held; requests may wait or be merged above it.
 //!
-//! Threshold: below 80 % of workers × iodepth: suspect. An engine takes completions and hands over
-//! new I/Os in batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a
-//! virtio disk this tool keeps 28 to 30, and the latencies are those of that depth. Does not apply to engines that block, to
-//! paced jobs (there the depth is a limit), nor with think time, nor where a job steers its depth (`latency_target`), nor
-//! where it writes zones by their rules: a zone takes one write at a time.
+//! Threshold: below 80 % of workers × iodepth: suspect. An engine reaps completions and submits new I/Os in
+//! batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a virtio disk this tool
+//! keeps 28 to 30, and the latencies are those of that depth. Does not apply to blocking engines, to paced
+//! jobs (there the depth is a limit), to think time, to a job that varies its depth (`latency_target`), nor
+//! to zoned writes: a zone accepts one at a time.
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::units::three_digits;
@@ -26,12 +25,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let mut worst: Option<(f64, u64, f64, &str)> = None;
     for work in facts.works() {
         let job = work.job;
-        // The engine `null` completes everything at once: there is no queue to keep.
+        // The engine `null` completes everything at once, so there is no queue to keep.
         let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
-        // A zone takes one write at a time, and what reads zones waits for those who write them.
-        // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source. And a search
-        // for a depth lowers it on purpose.
+        // A zone accepts one write at a time, and readers of zones wait for writers. A job that issues less
+        // than the disk could complete (a rate, pauses, a source) fills no queue. A search for a depth lowers
+        // it deliberately.
         let waits_for_zones = job.zones.is_some() && writes_zones;
         if waits_for_zones || job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;

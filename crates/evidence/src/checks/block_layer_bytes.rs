@@ -1,24 +1,24 @@
 //! Compares the bytes that the disks transferred with the bytes that the calls reported.
 //!
-//! Reads `/sys/block/<disk>/stat` of every disk under the target before and after the measured
-//! part. What was read or written with direct I/O must be there: a disk that counted less did not
-//! do the work, whatever the calls returned (`did_not_reach_device`). Buffered reads that are
-//! missing came from the page cache; buffered writes that are missing are still in it.
+//! Reads `/sys/block/<disk>/stat` of every disk under the target before and after the measured part. Bytes
+//! that were read or written with direct I/O must be counted there: a disk that counted less did not do the
+//! work, whatever the calls returned (`did_not_reach_device`). Buffered reads that are missing came from the
+//! page cache; buffered writes that are missing are still in it.
 //!
-//! Cannot see: who asked. The counters are everybody's: others' I/O can stand in for ours. An idle
-//! baseline taken just before tells how much others do; its share is never added to the evidence
-//! against us, and if it alone makes the sum come right, the phase is suspect. Bytes are counted in
-//! units of 512. Mirrors count a write once for every member. Filesystems that compress write less.
-//! Trims are not counted here.
+//! Cannot see: the origin of I/O. The counters include all processes, so I/O of others can hide missing I/O
+//! of ours. An idle baseline just before the phase shows how much others do; its share is never counted
+//! against us, and if the sum is right only because of it, the phase is suspect. Bytes are counted in units
+//! of 512. Mirrors count a write once for every member. Filesystems that compress write less. Trims are not
+//! counted here.
 //!
-//! Thresholds: 98 % of the claimed bytes; of less than 1 MiB, half, for one request more or less
-//! weighs too much there; and with a ramp, what can be in flight at its end is allowed to be
-//! missing, for the disk may have finished it before the measured part began. More than 110 % of
-//! direct reads and 4 MiB: others' I/O. More than 125 % of direct writes and 8 MiB, where nothing
-//! is known to add to them (no sync calls, no RAID, no copy on write): others' I/O.
+//! Thresholds: 98 % of the claimed bytes; half if they are less than 1 MiB, where one request has a large
+//! weight; with a ramp, the I/Os that can be in flight at its end may be missing, because the disk may have
+//! completed them before the measured part began. More than 110 % of direct reads and 4 MiB: I/O of others.
+//! More than 125 % of direct writes and 8 MiB, if nothing is known to add to them (no sync calls, no RAID, no
+//! copy on write): I/O of others.
 //!
-//! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9
-//! times to synced appends; btrfs up to 36 times (measured on Linux 6.18).
+//! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9 times to
+//! synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
@@ -26,7 +26,7 @@ use trueio_model::{Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
 
 pub(crate) const NAME: &str = "block_layer_bytes";
 
-/// Below this many bytes the coarser threshold holds.
+/// Below this many bytes the lower threshold applies.
 pub(crate) const SMALL_BYTES: u64 = 1 << 20;
 const READ_EXCESS_BYTES: u64 = 4 << 20;
 const WRITE_EXCESS_BYTES: u64 = 8 << 20;
@@ -64,18 +64,18 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     finding(NAME, outcome, facts.counter_files(), expected, found, sentences.join(" "))
 }
 
-/// Reads and writes that the jobs made.
+/// Returns the number of reads and writes of the jobs.
 fn io_count(works: &[Work<'_>]) -> u64 {
     works.iter().map(|work| work.count(OpKind::Read) + work.count(OpKind::Write)).sum()
 }
 
-/// Requests that the disks counted: fewer than I/Os where they were merged or cached, more where
-/// they were split or flushed.
+/// Returns the number of requests that the disks counted: fewer than I/Os if they were merged or cached, more
+/// if they were split or flushed.
 fn request_count(facts: &PhaseFacts<'_>) -> u64 {
     facts.devices().iter().map(|delta| delta.measured.read_count + delta.measured.write_count).sum()
 }
 
-/// What was discarded though no job trims: a filesystem mounted with `discard` gives back blocks.
+/// Describes discards although no job trims: a filesystem mounted with `discard` discards freed blocks.
 fn discards(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> String {
     let bytes: u64 = facts.devices().iter().map(|delta| delta.measured.discard_bytes).sum();
     let trims = works.iter().any(|work| work.job.pattern.mix == OpMix::Only(OpKind::Trim));
@@ -103,13 +103,13 @@ fn words(claimed: u64, verb: &str, counted: Counted) -> String {
     format!("{} {verb}{times}{foreign}", format_bytes(counted.raw))
 }
 
-/// True if `counted` is as much as `claimed` demands; `missing_bytes` may be absent.
+/// Returns true if `counted` satisfies `claimed`; `missing_bytes` may be absent.
 pub(crate) fn has_arrived(claimed: u64, counted: u64, missing_bytes: u64) -> bool {
     let needed = if claimed < SMALL_BYTES { claimed / 2 } else { claimed / 100 * 98 };
     counted >= needed.saturating_sub(missing_bytes.min(claimed / 2))
 }
 
-/// What the disk may have finished before the measured part began.
+/// Returns the bytes that the disk may have completed before the measured part began.
 pub(crate) fn bytes_before_begin(works: &[Work<'_>]) -> u64 {
     works.iter().filter(|work| work.job.limits.ramp_ns > 0).map(|work| work.bytes_in_flight()).sum()
 }
@@ -168,7 +168,7 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
     (CheckOutcome::Passed, "The disk read as many bytes as the calls returned.".to_owned())
 }
 
-/// What is in flight when the measured part ends reaches the disk and not the figures.
+/// I/Os in flight when the measured part ends reach the disk but are not in the figures.
 fn bytes_at_end(works: &[Work<'_>]) -> u64 {
     works.iter().map(|work| work.bytes_in_flight()).sum()
 }
@@ -225,7 +225,7 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
     (CheckOutcome::Passed, "The disk wrote as many bytes as the calls reported.".to_owned())
 }
 
-/// Buffered writes that the disk did not count in full.
+/// Judges buffered writes that the disk did not count in full.
 fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counted: u64) -> (CheckOutcome, String) {
     let dirty: u64 = facts
         .observation
@@ -235,7 +235,7 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
         .filter_map(|after| Some(after.dirty_pages? * after.page_bytes))
         .sum();
     let still = if dirty > 0 { format!(" {} are still in memory only.", format_bytes(dirty)) } else { String::new() };
-    // Written over in the cache, a page reaches the disk once.
+    // A page that is overwritten in the cache reaches the disk once.
     let each_once = works.iter().all(|work| {
         let in_order = match &work.job.pattern.order {
             Order::Sequential => true,

@@ -1,10 +1,10 @@
 //! Checks the result of every call: errors, short transfers, blocks that fail verification.
 //!
-//! The oldest lie of storage benchmarks: every `pwrite` returned EINVAL because a buffer was not
-//! aligned, nobody looked, and the loop was very fast. The engines look at every result; this check
-//! reads what they counted. One failure is enough: a failed I/O has no honest latency.
+//! A common false result of storage benchmarks: every `pwrite` returned EINVAL because a buffer was
+//! misaligned, the loop ignored the result, and was very fast. The engines read every result; this check
+//! reads their counts. One failure is enough: a failed I/O has no valid latency.
 //!
-//! Cannot see: a call that succeeded without doing what was asked. Every other check is about that.
+//! Cannot see: a call that succeeded without doing the requested work. All other checks cover that.
 //!
 //! Threshold: none. At least one I/O, and no failure except those that the job ignores (`ignore_error`,
 //! `fill_device`), which are reported.

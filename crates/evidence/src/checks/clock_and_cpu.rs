@@ -1,17 +1,17 @@
 //! Checks the measurement itself: clock precision, CPU time of the workers, stolen time.
 //!
-//! Reads the clock's cost and step from the record's ruler, the workers' CPU time, and the time that
-//! the hypervisor took (`/proc/stat`). A worker that uses its whole core is the limit itself, not
-//! the disk. The load average is shown and not judged: it lags by a minute, and a compiler that
+//! Reads the clock's cost and step from the tool's self-measurement, the workers' CPU time, and the time that
+//! the hypervisor took (`/proc/stat`). If a worker uses its whole core, the worker is the limit and not the
+//! disk. The load average is shown and does not affect the verdict: it lags by a minute, and a compiler that
 //! has just finished raises it.
 //!
-//! Cannot see: frequency changes, interrupts charged to others, a neighbour on the same core's
-//! other thread.
+//! Cannot see: frequency changes, interrupts charged to other processes, load on the other hardware thread of
+//! the same core.
 //!
-//! Thresholds: clock step, or two readings' cost, above 10 % of the median latency; workers' CPU
-//! above 90 % of the cores they can have; stolen time above 5 %; everything stalled for memory in more
-//! than 5 % of the time; the clock of the latencies more than 0.1 % off the kernel's. Suspect. Polling jobs (SQPOLL,
-//! IOPOLL) and the engine `null` use a whole core by design, mapped and cached I/O is CPU work.
+//! Thresholds: clock step, or the cost of two readings, above 10 % of the median latency; workers' CPU above
+//! 90 % of the cores available to them; stolen time above 5 %; all tasks stalled for memory in more than 5 %
+//! of the time; the latency clock more than 0.1 % off the kernel's. Suspect. Polling jobs (SQPOLL, IOPOLL)
+//! and the engine `null` use a whole core by design, and mapped and cached I/O is CPU work.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};
@@ -66,7 +66,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     ];
     let doubts: Vec<String> = doubts.into_iter().flatten().collect();
     let (outcome, sentence) = if doubts.is_empty() {
-        (CheckOutcome::Passed, "The clock was precise enough, and the workers had CPU time to spare.".to_owned())
+        (
+            CheckOutcome::Passed,
+            "The clock was precise enough, and the workers did not use all of their processors.".to_owned(),
+        )
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
@@ -83,7 +86,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
 
 fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let ruler = facts.ruler?;
-    // What `null` reports is the ruler itself.
+    // The engine `null` is itself the measure of the tool's cost.
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Null) {
         return None;
     }
@@ -104,7 +107,7 @@ fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     })
 }
 
-/// The workers' share of the cores that they can have; `None` where a whole core is by design.
+/// Returns the workers' share of the cores available to them; `None` if they use a whole core by design.
 fn cpu_share(facts: &PhaseFacts<'_>) -> Option<f64> {
     let by_design = facts.works().any(|work| {
         let job = work.job;
@@ -119,7 +122,8 @@ fn cpu_share(facts: &PhaseFacts<'_>) -> Option<f64> {
     }
     let workers: u64 = facts.jobs.iter().map(|job| u64::from(job.workers.max(1))).sum();
     let usable = facts.environment.map_or(workers, |environment| u64::from(environment.cpu.usable_count.max(1)));
-    Some(facts.worker_cpu.total_ns() as f64 / (facts.elapsed_ns as f64 * workers.min(usable) as f64))
+    let quota = facts.environment.and_then(|environment| environment.cpu.quota).unwrap_or(f64::INFINITY);
+    Some(facts.worker_cpu.total_ns() as f64 / (facts.elapsed_ns as f64 * (workers.min(usable) as f64).min(quota)))
 }
 
 fn cpu_doubt(facts: &PhaseFacts<'_>, share: f64) -> Option<String> {

@@ -1,12 +1,12 @@
-//! Checks whether the written content must be stored: not zeros, not a short pattern.
+//! Checks whether the written content must be stored: neither zeros nor a short pattern.
 //!
-//! Many drives and filesystems never store a block of zeros, and some store a repeated or
-//! compressible block once or shorter. Reads the plan; the content generator is this program's own.
+//! Many drives and filesystems never store a block of zeros, and some store a repeated or compressible block
+//! once or compressed. Reads the plan; the content generator is part of this program.
 //!
 //! Cannot see: what a drive does with the content.
 //!
-//! Threshold: writing zeros, or the same few bytes over and over: suspect. Compressible or repeated content was asked for by number, and
-//! stands in the plan; it is said and not doubted.
+//! Threshold: writing zeros, or the same few bytes repeatedly: suspect. Compressible or repeated content that
+//! the job sets by number is in the plan; it is reported and not suspect.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::{Check, CheckOutcome, ContentKind, OpKind};

@@ -1,24 +1,24 @@
 //! Compares what a disk declares about itself with what was measured.
 //!
-//! `queue/rotational` and `queue/write_cache` say what the disk, its bridge or its driver told the
-//! kernel. Where nobody tells, the kernel assumes that a disk rotates: most virtual disks and many
-//! USB bridges say so and have no spindle. Measured, a spindle cannot hide: a random read waits for
-//! half a turn, 2 ms at 15,000 turns a minute, and a write that is durable without a cache waits for
-//! its sector to come round.
+//! `queue/rotational` and `queue/write_cache` hold what the disk, its bridge or its driver reported to the
+//! kernel. Without a report, the kernel assumes that a disk rotates: most virtual disks and many USB bridges
+//! are listed so and have no spindle. Measured latencies show a spindle: a random read waits for half a
+//! rotation, 2 ms at 15,000 rotations per minute, and a write that is durable without a cache waits for its
+//! sector.
 //!
-//! Cannot see: a declaration that is wrong and slow, a spindle whose reads stay within the drive's own
-//! cache (so the region must be larger than any drive's), firmware that says whatever it is asked for.
-//! A RAID controller's cache with a battery is not volatile, and declares none with right.
+//! Cannot see: a wrong declaration of a slow disk, a spindle whose reads stay within the drive's own cache
+//! (so the region must be larger than any drive's cache), false values from firmware. The battery-backed
+//! cache of a RAID controller is not volatile, and is correctly declared as none.
 //!
-//! Thresholds: uniform direct random reads over 1 GiB or more whose median is below 1 ms are no
-//! spindle's; single ones above 3 ms are one's. Durable writes below 1 ms are not those of a spindle
-//! without a cache. Where a drive itself declares it (SATA, SAS, and no virtual machine) that is
-//! suspect, for a cache between may have answered; elsewhere the declaration is nobody's word, and
-//! the finding is a remark that leaves the verdict alone. Flushes carried out by a disk that declares
-//! no volatile cache are suspect: the kernel sends it none.
+//! Thresholds: uniform direct random reads over 1 GiB or more with a median below 1 ms do not come from a
+//! spindle; single ones above 3 ms do. Durable writes below 1 ms do not come from a spindle without a cache.
+//! If the drive itself declares it (SATA, SAS, no virtual machine), that is suspect, because a cache in
+//! between may have completed the I/O. Elsewhere the kernel's default may be the source, and the finding is a
+//! note that does not change the verdict. Flushes executed by a disk that declares no volatile cache are
+//! suspect: the kernel sends it none.
 //!
-//! Source: Linux `Documentation/ABI/stable/sysfs-block`, `block/writeback_cache_control.rst`; 60 s /
-//! 15,000 / 2 = 2 ms. On this project's virtual machine vda declares rotation; 4 KiB take 58 µs.
+//! Source: Linux `Documentation/ABI/stable/sysfs-block`, `block/writeback_cache_control.rst`; 60 s / 15,000 /
+//! 2 = 2 ms. On this project's virtual machine vda declares rotation; 4 KiB take 58 µs.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable};
@@ -27,18 +27,18 @@ use trueio_model::{Check, CheckOutcome, DiskFacts, Distribution, OpKind, OpMix, 
 
 pub(crate) const NAME: &str = "declared_values";
 
-/// Half a turn at 15,000 turns a minute is twice this.
+/// Half a rotation at 15,000 rotations per minute is twice this.
 const SPINDLE_NS_MIN: u64 = 1_000_000;
-/// Few other disks take as long for a single read.
+/// Few other disks take this long for a single read.
 const SPINDLE_NS_LIKELY: u64 = 3_000_000;
 /// Caches of drives are 512 MiB at most.
 const REGION_BYTES_MIN: u64 = 1 << 30;
-/// Fewer say nothing of a median.
+/// Fewer samples do not give a median.
 const COUNT_MIN: u64 = 100;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
-    // Of a loop device the file below it answers, and memory declares nothing.
+    // I/O of a loop device is served by its file, and memory devices declare nothing.
     let disks: Vec<&DiskFacts> = facts.disks().into_iter().filter(|disk| !is_stand_in(disk)).collect();
     let nothing = "This phase cannot confirm or refute what the disk declares.";
     if works.is_empty() || disks.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let findings = [cache(facts, &disks), rotation(facts, &works, &disks), durable(facts, &works, &disks)];
     let mut findings: Vec<Check> = findings.into_iter().flatten().collect();
     findings.sort_by_key(|check| check.outcome != CheckOutcome::Suspect);
-    // A remark says more than an agreement.
+    // A note has precedence over an agreement.
     let remark = findings.iter().position(|check| check.outcome == CheckOutcome::Suspect || is_remark(check));
     match remark.or((!findings.is_empty()).then_some(0)) {
         Some(index) => findings.swap_remove(index),
@@ -66,7 +66,7 @@ fn is_stand_in(disk: &DiskFacts) -> bool {
     matches!(disk.transport.value, Some(Loop | Zram | Ram | Pmem | Nbd | Rbd))
 }
 
-/// True if the drive itself said it: no hypervisor, bridge or network stands between.
+/// Returns true if the drive itself declares it: no hypervisor, bridge or network is in between.
 fn is_own_word(facts: &PhaseFacts<'_>, disk: &DiskFacts) -> bool {
     let is_virtual = facts.environment.is_none_or(|machine| machine.hypervisor.value.is_some());
     !is_virtual && matches!(disk.transport.value, Some(Transport::Sata | Transport::Sas))
@@ -81,7 +81,7 @@ fn source_of(disks: &[&DiskFacts], file: &str) -> String {
     format!("{}, the recorded latencies", files.join(", "))
 }
 
-/// Random reads all over a region that no drive's cache holds: the shortest median, and the region.
+/// Finds random reads over a region larger than any drive's cache: the shortest median, and the region.
 fn random_reads(facts: &PhaseFacts<'_>, works: &[Work<'_>], depth_max: u64) -> Option<(u64, u64)> {
     let is_all_over = |work: &&Work<'_>| {
         let is_uniform = matches!(work.job.pattern.order, Order::Random { distribution: Distribution::Uniform, .. });
@@ -96,9 +96,9 @@ fn random_reads(facts: &PhaseFacts<'_>, works: &[Work<'_>], depth_max: u64) -> O
     works.iter().filter(is_all_over).filter_map(median).min()
 }
 
-/// A spindle is known by how long its reads take.
+/// Compares the declared rotation with the latency of reads.
 fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> Option<Check> {
-    // One disk that does not rotate may have answered for the others: a cache, one half of a mirror.
+    // A disk that does not rotate may have completed I/O for the others: a cache, one half of a mirror.
     let declared = |rotates: bool| disks.iter().all(|disk| disk.is_rotational.value == Some(rotates));
     let report = |outcome, (median, region): (u64, u64), expected: String, sentence: String| {
         let found = format!("median {} over {}", format_duration_ns(median), format_bytes(region));
@@ -111,7 +111,7 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
             return report(CheckOutcome::Passed, reads, expected, AGREES.to_owned());
         }
         let (outcome, why) = match disks.iter().all(|disk| is_own_word(facts, disk)) {
-            true => (CheckOutcome::Suspect, "the declaration is wrong, or a cache in between answered"),
+            true => (CheckOutcome::Suspect, "the declaration is wrong, or a cache in between completed the reads"),
             false => (
                 CheckOutcome::Passed,
                 "the kernel may have the wrong `rotational` flag; virtual disks and USB bridges often do not report \
@@ -141,7 +141,7 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
     None
 }
 
-/// A spindle that has no cache cannot make a write durable within a fraction of a turn.
+/// A spindle without a cache cannot make a write durable within a fraction of a rotation.
 fn durable(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> Option<Check> {
     let is_bare = |disk: &&DiskFacts| {
         disk.is_rotational.value == Some(true) && disk.write_cache.value == Some(WriteCache::WriteThrough)
@@ -160,7 +160,7 @@ fn durable(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> 
     let is_word = disks.iter().all(|disk| is_own_word(facts, disk));
     let sentence = format!(
         "{} declares that it rotates and has no volatile cache, but no rotating disk makes writes durable this fast: a \
-         cache that loses its content at a power cut may have answered.",
+         cache that loses its content at a power cut may have completed the writes.",
         names(disks)
     );
     Some(finding(

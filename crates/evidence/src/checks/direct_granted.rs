@@ -1,18 +1,18 @@
 //! Compares the filesystem's support for direct I/O with the job's setting.
 //!
-//! `open` accepts `O_DIRECT` on tmpfs, btrfs, ext4 with `data=journal` and others, and the transfers
-//! then go through the page cache without a word. The filesystem is asked (`statx`,
-//! `STATX_DIOALIGN`), else what is known of its type is used.
+//! `open` accepts `O_DIRECT` on tmpfs, btrfs, ext4 with `data=journal` and others, and the transfers then go
+//! through the page cache without an error. Support is read from the filesystem (`statx`, `STATX_DIOALIGN`),
+//! else from a table of filesystem types.
 //!
-//! Cannot see: what becomes of the flag where nobody says (FUSE, network filesystems, kernels
-//! before 6.1 on filesystems unknown here); then `block_layer_bytes` and `page_cache` must tell.
+//! Cannot see: the effect of the flag where support is unknown (FUSE, network filesystems, kernels before 6.1
+//! on filesystems that are not in the table); then `block_layer_bytes` and `page_cache` decide.
 //!
-//! A word on a whole filesystem may be too broad: btrfs buffers direct writes to files with checksums
-//! and reads them directly all the same (measured on Linux 6.18). So where a phase only reads, and
-//! the disk counted all of it and no page was left behind, what was measured goes before the word.
+//! A declaration for a whole filesystem may be too broad: btrfs buffers direct writes to files with checksums
+//! but reads them directly (measured on Linux 6.18). So if a phase only reads, the disk counted all bytes and
+//! no page stayed in the cache, the measurement takes precedence.
 //!
-//! Thresholds: none. Asked for as `require` and not to be had: contradicted. As `prefer` and not to
-//! be had, or nobody says: suspect.
+//! Thresholds: none. `require` without direct I/O: contradicted. `prefer` without direct I/O, or unknown
+//! support: suspect.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::checks::page_cache;
@@ -59,8 +59,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
 }
 
-/// True if the phase did nothing but read, with direct I/O asked for, and both the disk and the page
-/// cache say that it was direct.
+/// Returns true if the phase only read, the job sets direct I/O, and the counters of disk and page cache show
+/// that the reads were direct.
 fn measured_direct_reads(facts: &PhaseFacts<'_>) -> bool {
     let works = facts.file_works();
     let read: u64 = works.iter().map(|work| work.bytes(OpKind::Read)).sum();

@@ -1,13 +1,13 @@
 //! Checks the order of data and flush on the disk for sampled durable writes.
 //!
-//! Counting flushes says little: they may have come too early, or be others', or not be needed. So for
-//! each sampled write that a sync call or a flag makes durable, three moments are put in order: the
-//! requests that cover its physical range completed, then a flush was issued and completed, then the call
-//! returned. Whose flush it was does not matter. Data requests with forced unit access need none, and a
-//! disk that declares no volatile cache gets none; then only the data must have come before the return.
+//! A count of flushes shows little: they may have come too early, from other processes, or may not be needed.
+//! So for each sampled write that a sync call or a flag makes durable, three events are put in order: the
+//! requests that cover its disk range completed, then a flush was issued and completed, then the call
+//! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
+//! that declares no volatile cache gets none; then only the data must have completed before the return.
 //!
-//! Cannot see: writes whose sync call comes in a later window, or none; which of several flushes in
-//! flight at once was answered; whether the disk did what it answered (only a power cut shows that).
+//! Cannot see: writes whose sync call is in a later window, or missing; which of several flushes in flight
+//! completed; whether the disk did the work that it reported (only a power cut shows that).
 //!
 //! Thresholds: more than 10 % of the sampled writes not durable contradicts, any is suspect.
 //!

@@ -1,21 +1,20 @@
 //! Compares the flushes that the disk executed with sync calls and durable writes.
 //!
-//! A disk with a volatile cache (`queue/write_cache` is `write back`) forgets at a power cut what
-//! was not flushed. `fsync`, `fdatasync` and `O_DSYNC` must reach it as flush requests, which it
-//! counts (sixteenth value of `/sys/block/<disk>/stat`, Linux 5.5). A filesystem mounted without
-//! barriers sends none.
+//! A disk with a volatile cache (`queue/write_cache` is `write back`) loses unflushed data at a power cut.
+//! `fsync`, `fdatasync` and `O_DSYNC` must reach it as flush requests, which it counts (sixteenth value of
+//! `/sys/block/<disk>/stat`, Linux 5.5). A filesystem mounted without barriers sends none.
 //!
-//! Cannot see: writes with forced unit access. On a disk that has FUA, direct `O_DSYNC` writes are
-//! durable with no flush at all, and nothing here counts them; then this check does not look. A
-//! disk that declares no volatile cache gets no flushes, and whether it speaks the truth only a
-//! power cut shows. Whose flushes they were: others' count too, and serve us as well.
+//! Cannot see: writes with forced unit access. On a disk that has FUA, direct `O_DSYNC` writes are durable
+//! without a flush, and no counter shows them; then this check reports `not_seen`. A disk that declares no
+//! volatile cache gets no flushes, and only a power cut shows whether the declaration is true. The origin of
+//! the flushes: those of other processes count, too, and make our data durable as well.
 //!
-//! Thresholds: syncs that wait together share a flush, so at least 90 % of the sync points divided
-//! by those that can wait at once. None at all: contradicted if the disk says that it has no FUA,
-//! else suspect. Fewer than needed: suspect.
+//! Thresholds: syncs that wait at the same time share a flush, so at least 90 % of the sync points divided by
+//! the number that can wait at once. None at all: contradicted if the disk declares no FUA, else suspect.
+//! Fewer than needed: suspect.
 //!
-//! Source: Linux `Documentation/block/stat.rst`, `Documentation/block/writeback_cache_control.rst`.
-//! Measured on ext4 without a journal: 1,000 fdatasync, 1,000 flushes.
+//! Source: Linux `Documentation/block/stat.rst`, `Documentation/block/writeback_cache_control.rst`. Measured
+//! on ext4 without a journal: 1,000 fdatasync, 1,000 flushes.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
@@ -24,7 +23,7 @@ use trueio_model::{Check, CheckOutcome, OpKind, Transport, WriteCache};
 
 pub(crate) const NAME: &str = "flushes";
 
-/// Quicker than flash is written (some 50 to 500 µs), with room for the way there and back.
+/// Faster than flash is written (about 50 to 500 µs), with a margin for the transfer.
 const QUICK_NS: u64 = 20_000;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
@@ -51,14 +50,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
                         confirm the declaration.";
         return not_seen(NAME, "queue/write_cache", sentence);
     }
-    // Each member of a mirror or stripe is flushed: the one that was flushed most is enough.
+    // Each member of a mirror or stripe is flushed: the one with the most flushes counts.
     let counts: Vec<u64> = facts.devices().iter().filter_map(|delta| delta.measured.flush_count).collect();
     let Some(counted) = counts.into_iter().max() else {
         return not_seen(NAME, facts.counter_files(), "This kernel does not count flushes (Linux 5.5 and later do).");
     };
     let has_fua = disks.iter().any(|disk| disk.has_fua.value != Some(false));
     let all_direct = flagged().all(|work| facts.way(work.job) == Way::Direct);
-    // What may be durable without a flush is not asked for one.
+    // Writes that may be durable without a flush are not counted against the disk.
     let excused = if has_fua && all_direct { flagged_writes } else { 0 };
     let sync_points = calls + flagged_writes - excused;
     if sync_points == 0 {

@@ -1,18 +1,19 @@
 //! Detects I/O of other processes on the same disks.
 //!
-//! Reads the disks' counters over an idle span just before the phase, when nothing of ours runs, and
-//! compares its rates with the phase's. Within the phase, what goes the other way is others' too: a
-//! phase that only reads causes no writes. Where requests were traced, those outside our files' places
-//! are attributed: to others by name, to the filesystem (metadata, journal), to our own threads, or to the kernel's own threads, who write for somebody that the trace does not name.
+//! Reads the disks' counters over an idle span just before the phase, while no job runs, and compares its
+//! rates with the phase's. Within the phase, I/O in the other direction belongs to other processes, too: a
+//! phase that only reads causes no writes. Where requests were traced, those outside our files' positions are
+//! attributed: to other processes by name, to the filesystem (metadata, journal), to our own threads, or to
+//! kernel threads, which write for processes that the trace does not name.
 //!
-//! Cannot see: others who come and go within the phase and do the same as we do (as root: between two
-//! traced windows); those beside us below the disk (other guests of the host, other volumes of an array).
+//! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
+//! two traced windows); those below the disk (other guests of the host, other volumes of an array).
 //!
-//! Thresholds: in the baseline at least 8 requests, and requests or bytes a second above 5 % of the
-//! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes the
-//! other way above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8
-//! requests, and 5 % of all requests or bytes by others, or 10 % by nobody who could be named. Suspect.
-//! What was there before the phase is no objection if three windows and 32 requests show none of it.
+//! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
+//! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
+//! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests,
+//! and 5 % of all requests or bytes by others, or 10 % of unknown origin. Suspect. A busy baseline is ignored
+//! if three windows with 32 requests show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
@@ -26,7 +27,7 @@ const BUSY_SHARE_MAX: f64 = 0.10;
 const TRACED_REQUEST_COUNT_MIN: u64 = 8;
 const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
-/// What a trace must have seen to speak for a whole phase.
+/// The minimum trace that can stand for a whole phase.
 const WINDOW_COUNT_MIN: u64 = 3;
 const ALL_COUNT_MIN: u64 = 32;
 const OTHER_WAY_SHARE_MAX: f64 = 0.10;
@@ -54,7 +55,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return report(CheckOutcome::Suspect, found, sentence);
     }
     let is_free = trace.is_some_and(|trace| {
-        // Our own threads write the filesystem's tables, and may do other things: much of it proves nothing.
+        // Our own threads write the filesystem's metadata, and may do other I/O, so a large amount proves
+        // nothing.
         let is_ours = !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
         let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
         trace.inseparable.is_none() && is_ours && is_long
@@ -86,7 +88,7 @@ fn suspects(facts: &PhaseFacts<'_>) -> String {
     if background.is_empty() { String::new() } else { format!(" Active on this machine: {}.", background.join("; ")) }
 }
 
-/// Everything that was traced.
+/// Returns everything that was traced.
 fn all(trace: &TraceRecord) -> RequestSum {
     let sums = [trace.ours, trace.filesystem, trace.own_elsewhere, trace.others, trace.unattributed];
     RequestSum { count: sums.iter().map(|sum| sum.count).sum(), bytes: sums.iter().map(|sum| sum.bytes).sum() }
@@ -102,7 +104,7 @@ fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
 
 /// Returns what the trace attributes to other processes, or cannot attribute.
 fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
-    // Without all places our own requests would be taken for others'.
+    // Without all positions, our own requests would be attributed to others.
     if trace.inseparable.is_some() {
         return None;
     }
@@ -168,7 +170,7 @@ fn busy_before(delta: &DeviceDelta) -> Option<(String, String)> {
     Some((found, sentence))
 }
 
-/// Writes in a phase that only reads, or reads in one that only writes past the page cache.
+/// Finds writes in a phase that only reads, or reads in one that only writes past the page cache.
 fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, String)> {
     let works: Vec<_> = facts.works().filter(|work| work.job.engine.touches_files()).collect();
     let only_reads = works.iter().all(|work| work.reads() && !work.writes());
@@ -180,7 +182,7 @@ fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, Str
             && facts.way(work.job) == crate::facts::Way::Direct
     });
     let counters = &delta.measured;
-    // Reads are added to direct writes by RAID 5 and by copy on write, too.
+    // RAID 5 and copy on write add reads to direct writes.
     let (verb, others, ours) = if only_reads {
         ("wrote", (counters.write_count, counters.write_bytes), (counters.read_count, counters.read_bytes))
     } else if only_writes && !facts.amplifies() {

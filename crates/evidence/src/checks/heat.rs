@@ -1,13 +1,12 @@
 //! Checks whether disks or processors were hot enough to throttle.
 //!
-//! Reads the temperatures that the disks report beside the limits that they name, before and after
-//! the phase, and how often processors were throttled for heat meanwhile.
+//! Reads the temperature and its limit that each disk reports, before and after the phase, and the number of
+//! thermal throttling events of the processors during it.
 //!
-//! Cannot see: virtual disks and most USB bridges, which report nothing; drives that throttle below
-//! the limit they name. `steadiness` sees what throttling does to the figures.
+//! Cannot see: virtual disks and most USB bridges, which report nothing; drives that throttle below their
+//! reported limit. `steadiness` detects the effect of throttling on the figures.
 //!
-//! Threshold: a disk at or above its own limit at the end, or one throttling of a processor.
-//! Suspect.
+//! Threshold: a disk at or above its own limit at the end, or one throttling event. Suspect.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::{Check, CheckOutcome};

@@ -1,13 +1,13 @@
 //! Checks whether the read region is stored on the disk.
 //!
 //! Reads the files' extents (`FIEMAP`, else `SEEK_HOLE`) before the phase. A hole, or space that was
-//! reserved and never written, is read as zeros without asking the disk.
+//! preallocated and never written, reads as zeros without access to the disk.
 //!
-//! Cannot see: blocks that a thin-provisioned disk never stored; zeros that were really written;
-//! block devices, which have no extents.
+//! Cannot see: blocks that a thin-provisioned disk never stored; zeros that were really written; block
+//! devices, which have no extents.
 //!
-//! Thresholds: more than 1 % of the region not stored: contradicted; any at all, or extents that
-//! the filesystem compressed: suspect.
+//! Thresholds: more than 1 % of the region not stored: contradicted; any less, or extents that the filesystem
+//! compressed: suspect.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use crate::filemap::FileMap;
@@ -74,8 +74,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, "The whole read region is stored on the disk.".to_owned())
 }
 
-/// Data that waits in memory for extents which are still unwritten is no hole: what was dirty when
-/// the phase began is taken off.
+/// Data in memory whose extents are still unwritten is no hole, so bytes that were dirty when the phase began
+/// are subtracted.
 fn unwritten_bytes(facts: &PhaseFacts<'_>, maps: &[&FileMap]) -> u64 {
     maps.iter()
         .map(|map| {

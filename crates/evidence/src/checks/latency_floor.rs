@@ -1,14 +1,14 @@
 //! Detects latencies too short for a disk.
 //!
-//! A direct transfer crosses a bus and comes back with an interrupt. The quickest NVMe drives take
-//! about 8 µs, a virtual disk about 9; a direct read of a hole takes 0.3 to 0.6 and of tmpfs 0.2 to
-//! 1.4 (measured on Linux 6.18). A median below the floor is memory's or nobody's.
+//! A direct transfer crosses a bus and ends with an interrupt. The fastest NVMe drives take about 8 µs, a
+//! virtual disk about 9; a direct read of a hole takes 0.3 to 0.6 and of tmpfs 0.2 to 1.4 (measured on Linux
+//! 6.18). A median below the floor was not served by a disk.
 //!
-//! Cannot see: a lie that takes its time. A failing write takes 3 to 13 µs, for its pages are pinned
-//! before it is checked.
+//! Cannot see: a false result with a plausible latency. A failing write takes 3 to 13 µs, because its pages
+//! are pinned before it is checked.
 //!
-//! Threshold: median total latency of direct transfers below 2 µs: suspect. Devices that are memory
-//! (zram, ram, pmem) and loop devices are not looked at.
+//! Threshold: median total latency of direct transfers below 2 µs: suspect. Not applied to memory devices
+//! (zram, ram, pmem) and loop devices.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};

@@ -1,15 +1,15 @@
 //! Checks whether the target is backed by memory instead of a disk.
 //!
-//! Reads the stack of the target: a file on tmpfs, or on a filesystem on a loop device over tmpfs,
-//! or on zram, is memory; a loop device without direct I/O serves its reads from the page cache of
-//! its file. The figures are then right and are not a disk's.
+//! Reads the stack of the target. A file on tmpfs, on zram, or on a filesystem on a loop device over tmpfs is
+//! in memory; a loop device without direct I/O serves reads from the page cache of its file. The figures are
+//! then correct, but not those of a disk.
 //!
 //! Cannot see: a disk that the hypervisor keeps in its own memory.
 //!
 //! Threshold: any of these: suspect, unless the target is the memory device itself, by its own name.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
-use trueio_model::{Check, CheckOutcome, TargetFacts, TargetKind, Transport};
+use trueio_model::{Check, CheckOutcome, FilesystemKind, LayerKind, TargetFacts, TargetKind, Transport};
 
 pub(crate) const NAME: &str = "memory_backed";
 
@@ -31,15 +31,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     finding(NAME, CheckOutcome::Passed, "mountinfo, sysfs", "a disk", found.join(", "), sentence)
 }
 
-/// The last layer, in words.
+/// Describes the last layer.
 fn bottom(target: &TargetFacts) -> String {
     target.stack.last().map_or_else(String::new, |layer| format!("{} {}", layer.kind, layer.name))
 }
 
 fn memory_of(target: &TargetFacts) -> Option<(CheckOutcome, String)> {
     for layer in &target.stack {
-        let kind = layer.name.split(' ').next().unwrap_or_default();
-        if layer.kind == "filesystem" && matches!(kind, "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs") {
+        let kind = FilesystemKind::from(layer.name.split(' ').next().unwrap_or_default());
+        if layer.kind == LayerKind::Filesystem && kind.is_memory() {
             let sentence = format!("`{}` is in memory ({}): no disk was measured.", target.path, layer.name);
             return Some((CheckOutcome::Suspect, sentence));
         }
@@ -51,7 +51,8 @@ fn memory_of(target: &TargetFacts) -> Option<(CheckOutcome, String)> {
         let is_named = target.kind == TargetKind::BlockDevice && target.stack.len() == 1;
         return Some((if is_named { CheckOutcome::Passed } else { CheckOutcome::Suspect }, sentence));
     }
-    let cached_loop = target.stack.iter().find(|layer| layer.kind == "loop" && layer.name.ends_with("(buffered)"))?;
+    let cached_loop =
+        target.stack.iter().find(|layer| layer.kind == LayerKind::Loop && layer.name.ends_with("(buffered)"))?;
     let name = cached_loop.name.split(' ').next().unwrap_or_default();
     let sentence = format!(
         "The loop device {name} uses the page cache of its backing file, so memory may serve the I/O; `losetup \

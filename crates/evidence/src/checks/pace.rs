@@ -1,14 +1,13 @@
 //! Checks whether a paced job kept its rate.
 //!
-//! Reads the I/Os that were due and not issued when the job ended, and how late I/Os were handed
-//! over although a slot was free. A backlog says that the disk cannot keep the rate: latency then
-//! grows for as long as the job runs and has no value of its own. Lateness with a free slot is the
-//! tool's own fault.
+//! Reads the I/Os that were due and not issued when the job ended, and how late I/Os were submitted although
+//! a slot was free. A backlog shows that the disk cannot sustain the rate: latency then grows for as long as
+//! the job runs and has no value of its own. Lateness with a free slot is caused by the tool.
 //!
-//! Cannot see: whether another pattern of arrivals would have been kept.
+//! Cannot see: whether another arrival schedule would have been sustained.
 //!
-//! Thresholds: a backlog above 1 % of the I/Os that were due; 99th percentile of lateness above
-//! 10 % of the median latency from the intended start. Suspect.
+//! Thresholds: a backlog above 1 % of the I/Os that were due; 99th percentile of lateness above 10 % of the
+//! median latency from the intended start. Suspect.
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::units::{format_count, format_duration_ns};
@@ -56,7 +55,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, "no backlog".to_owned(), "The rate was kept.".to_owned())
 }
 
-/// A quantile that the sample supports, in nanoseconds.
+/// Returns a quantile that the sample supports, in nanoseconds.
 pub(crate) fn quantile(histogram: &Histogram, share: f64) -> Option<u64> {
     trueio_stats::quantile(histogram, share).map(|quantile| quantile.value_ns)
 }

@@ -1,20 +1,25 @@
 //! Compares the files' pages in the page cache before and after the phase.
 //!
-//! Reads `cachestat` (Linux 6.5), else `mincore`, of each file's region. Direct I/O leaves no pages
-//! behind: a cache that grew by what was transferred says that it was not direct. Of a buffered
-//! phase it says how much could be served from memory from the start, and how much of what was
-//! written had not left it at the end.
+//! Reads `cachestat` (Linux 6.5), else `mincore`, of each file's region. Direct I/O leaves no pages in the
+//! cache: if the cache grew by the transferred bytes, the I/O was not direct. For a buffered phase, the check
+//! shows how much could be served from memory from the start, and how much of the written data was still only
+//! in memory at the end.
 //!
-//! Cannot see: pages that came and went in between; who brought them (another program that reads
-//! the same file fills the cache too); ZFS's own cache.
+//! Another program that reads the same file or device through the cache makes it grow, too. Then the disk reads these
+//! bytes in addition to those that the kernel counts for this process.
 //!
-//! Thresholds: growth under direct I/O of more than 64 pages and 1 % of the bytes transferred or of
-//! the region, whichever is less: contradicted. Buffered reads with more than 10 % of the region
-//! cached at the start, or dirty pages of more than 2 % of what was written at the end: suspect.
+//! Cannot see: pages that were cached and evicted in between; the origin of single pages; ZFS's own cache.
+//!
+//! Thresholds: growth under direct I/O of more than 64 pages and 1 % of the transferred bytes or of the
+//! region, whichever is less: contradicted. Only suspect if the filesystem declares direct I/O, the counters of the
+//! disks and of the process confirm all transfers, and other programs read at least 90 % of the growth from the disks:
+//! a file that is buffered silently grows by what this process itself read. Buffered reads with more than 10 % of the region cached at the
+//! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
 
+use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::format_bytes;
-use trueio_model::{Check, CheckOutcome, OpKind, Residency};
+use trueio_model::{Check, CheckOutcome, DirectSupport, OpKind, Residency};
 
 pub(crate) const NAME: &str = "page_cache";
 
@@ -49,7 +54,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         finding(NAME, outcome, source.clone(), expected, found, sentence)
     };
     if works.iter().all(|work| facts.way(work.job) == Way::Direct) {
-        return direct(&works, &before, &after, report);
+        return direct(facts, &works, &before, &after, report);
     }
     let reads_buffered = works.iter().any(|work| facts.way(work.job) == Way::Buffered && work.bytes(OpKind::Read) > 0);
     let written: u64 =
@@ -73,6 +78,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
 }
 
 fn direct(
+    facts: &PhaseFacts<'_>,
     works: &[Work<'_>],
     before: &Sum,
     after: &Sum,
@@ -82,6 +88,15 @@ fn direct(
     let grown = after.cached.saturating_sub(before.cached);
     let expected = "no pages left in the page cache".to_owned();
     if grown > PAGE_COUNT_MIN * after.page_bytes && grown > moved.min(after.region) / 100 {
+        if let Some(others) = read_by_others(facts, works, grown) {
+            let sentence = format!(
+                "Another process read the same files through the page cache, which grew by {}: other processes read {} \
+                 from the disk meanwhile, in addition to every byte of this phase.",
+                format_bytes(grown),
+                format_bytes(others)
+            );
+            return report(CheckOutcome::Suspect, expected, sentence);
+        }
         let sentence = format!(
             "The page cache grew by {} during direct I/O: the I/O was not direct, or another process read the file.",
             format_bytes(grown)
@@ -91,9 +106,31 @@ fn direct(
     report(CheckOutcome::Passed, expected, "Direct I/O left no pages in the page cache.".to_owned())
 }
 
+/// Returns the bytes that other processes read from the disks, if they explain the growth of the cache and the counters
+/// confirm that this process's transfers were direct.
+fn read_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64) -> Option<u64> {
+    let declares_direct = works
+        .iter()
+        .flat_map(|work| &work.job.files)
+        .all(|file| facts.target_of(&file.path).is_some_and(|target| target.direct.support == DirectSupport::Direct));
+    if !declares_direct || facts.why_no_counters().is_some() {
+        return None;
+    }
+    let claimed = |op| works.iter().map(|work| work.bytes(op)).sum::<u64>();
+    let early = bytes_before_begin(works);
+    let (read, written) = (claimed(OpKind::Read), claimed(OpKind::Write));
+    let own = facts.observation.process_read_bytes?;
+    let counted = facts.counted(|counters| counters.read_bytes).raw;
+    let is_confirmed = has_arrived(read, own, early)
+        && has_arrived(read, counted, early)
+        && has_arrived(written, facts.counted(|counters| counters.write_bytes).raw, early);
+    let others = counted.saturating_sub(own);
+    (is_confirmed && others >= grown / 10 * 9).then_some(others)
+}
+
 fn lives_in_memory(facts: &PhaseFacts<'_>, path: &str) -> bool {
     let filesystem = facts.target_of(path).and_then(|target| target.filesystem.as_ref());
-    filesystem.is_some_and(|filesystem| matches!(filesystem.kind.as_str(), "tmpfs" | "ramfs" | "hugetlbfs"))
+    filesystem.is_some_and(|filesystem| filesystem.kind.is_memory())
 }
 
 /// Bytes of all files together.

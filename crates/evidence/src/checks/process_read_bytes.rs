@@ -1,17 +1,17 @@
 //! Compares the bytes that the kernel fetched from storage for this process with the bytes that its reads
 //! returned.
 //!
-//! Reads `read_bytes` of `/proc/self/io` before and after. Unlike the disks' counters it is ours
-//! alone, so a busy neighbour cannot stand in for reads that never happened.
+//! Reads `read_bytes` of `/proc/self/io` before and after. Unlike the disks' counters it covers this process
+//! only, so I/O of other processes cannot hide missing reads.
 //!
-//! Cannot see: writes. Its neighbour `write_bytes` counts writes that failed and never happened, and
-//! is never used here. On FUSE and some network filesystems another process or the network fetches
-//! the bytes, so there the check does not look.
+//! Cannot see: writes. The counter `write_bytes` includes writes that failed, and is never used here. On FUSE
+//! and some network filesystems another process or the network fetches the bytes, so the check does not apply
+//! there.
 //!
 //! Thresholds: those of `block_layer_bytes`. Direct reads below them: contradicted; buffered: suspect.
 //!
-//! Source: proc_pid_io(5); counted in Linux `submit_bio` for the thread that asks, which for
-//! io_uring's polling and worker threads is a thread of this process.
+//! Source: proc_pid_io(5); counted in Linux `submit_bio` for the submitting thread, which for io_uring's
+//! polling and worker threads is a thread of this process.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};

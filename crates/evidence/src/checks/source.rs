@@ -1,10 +1,10 @@
 //! Checks whether a job that fetches its data measured the disk or its source.
 //!
-//! Reads how long the job waited for its source and took bytes from it. While it does that with nothing in
-//! flight the disk has nothing to do, so the job's time and bandwidth are the source's as much as the disk's.
+//! Reads how long the job waited for its source and copied bytes from it. While it does that with nothing in
+//! flight, the disk is idle, so the job's time and bandwidth depend on the source as much as on the disk.
 //!
-//! Cannot see: how long the source would have taken on its own; with I/Os in flight some of the time is both
-//! the source's and the disk's. Copying fetched bytes into the buffer of a write counts as waiting.
+//! Cannot see: how long the source would have taken alone; with I/Os in flight a part of the time belongs to
+//! both source and disk. Copying fetched bytes into the buffer of a write counts as waiting.
 //!
 //! Threshold: more than 10 % of the measured time. Suspect.
 
@@ -18,7 +18,7 @@ const SOURCE: &str = "the worker's clock around each read from the source";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let fetching = facts.works().filter_map(|work| Some((work, work.record.source_wait_ns?)));
-    // The one that waited most, as a share of its time.
+    // The job that waited longest, as a share of its time.
     let share = |waited: u64, elapsed: u64| waited as f64 / elapsed.max(1) as f64;
     let worst =
         fetching.max_by(|(a, wa), (b, wb)| share(*wa, a.record.elapsed_ns).total_cmp(&share(*wb, b.record.elapsed_ns)));

@@ -4,13 +4,13 @@
 //! a lasting change of level (a full write cache, exhausted burst credits, other I/O) and for drift (a line
 //! fitted through five equal parts). If the job sets a steady state, it reports whether that was reached.
 //!
-//! Cannot see: cycles longer than the phase; what a mean of a longer phase would be; changes in
-//! phases of less than 2 s. One stall is not a change of level: it is in the percentiles.
+//! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
+//! One stall is not a change of level: the percentiles show it.
 //!
-//! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more
-//! than 25 % of the mean: suspect. A steady state that was asked for and not attained: suspect. The
-//! SNIA rule itself (range 20 %, excursion 10 % over five rounds) is what `steady_state` holds a
-//! phase to; without it, a run of a few seconds on a shared machine would rarely pass.
+//! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more than 25
+//! % of the mean: suspect. A steady state that the job sets and that was not reached: suspect. `steady_state`
+//! applies the SNIA rule itself (range 20 %, excursion 10 % over five rounds); a run of a few seconds on a
+//! shared machine would rarely meet it.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
@@ -124,17 +124,17 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// All jobs' rows on one grid.
+/// The series of all jobs on one grid.
 struct Rows {
-    /// Length of each row, in nanoseconds.
+    /// Length of each interval, in nanoseconds.
     row_ns: u64,
-    /// (I/Os, bytes) of each row, oldest first.
+    /// (I/Os, bytes) of each interval, oldest first.
     rows: Vec<(f64, f64)>,
 }
 
 impl Rows {
-    /// Each job's rows, spread over a grid of the longest row among them; the grid ends where the
-    /// first job ended, and a begun last row is left out.
+    /// Sums the jobs' series over a grid of the longest interval among them. The grid ends where the first
+    /// job ended, without an incomplete last interval.
     fn of(facts: &PhaseFacts<'_>) -> Self {
         let series: Vec<&[SeriesRow]> = facts.records.iter().map(|record| record.series.as_slice()).collect();
         let row_ns = series.iter().filter_map(|rows| rows.iter().map(|row| row.span_ns).max()).max().unwrap_or(0);
@@ -160,7 +160,7 @@ impl Rows {
         Self { row_ns, rows }
     }
 
-    /// Bytes a row, or I/Os where none has bytes.
+    /// Returns bytes per interval, or I/Os if no interval has bytes.
     fn rates(&self) -> Vec<f64> {
         let has_bytes = self.rows.iter().any(|row| row.1 > 0.0);
         self.rows.iter().map(|row| if has_bytes { row.1 } else { row.0 }).collect()

@@ -1,11 +1,11 @@
 //! Matches sampled direct transfers with requests at their disk offsets.
 //!
-//! Each sampled transfer must have its request: of the same direction, at the file's physical range, begun
-//! and ended within the I/O. Then it was this disk that answered, and this place of it. Requests of other
-//! sizes than were asked for (split, merged with neighbours, read ahead) are told and not doubted.
+//! Each sampled transfer must have its request: of the same direction, in the file's disk range, issued and
+//! completed within the I/O. Then this disk completed it at this offset. Requests of other sizes than the
+//! calls (split, merged with neighbours, read ahead) are reported and not suspect.
 //!
-//! Cannot see: buffered transfers, which have no request of their own; what lies between two windows;
-//! files whose places are not known (see `trace/place.rs`).
+//! Cannot see: buffered transfers, which have no request of their own; transfers between two windows; files
+//! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect.
 
@@ -65,7 +65,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(outcome, sentence)
 }
 
-/// `, 12 split, 30 merged with neighbours`.
+/// Returns `, 12 split, 30 merged with neighbours`.
 fn shapes(trace: &TraceRecord) -> String {
     let mut words = String::new();
     for (count, what) in
@@ -82,7 +82,7 @@ fn mean(bytes: u64, count: u64) -> String {
     format_bytes(bytes / count.max(1))
 }
 
-/// The mean size of the calls.
+/// Returns the mean size of the calls.
 fn asked(facts: &PhaseFacts<'_>) -> String {
     let sum = |of: fn(&trueio_model::OpRecord) -> u64| -> u64 {
         let ops = facts.file_works().into_iter().flat_map(|work| work.record.ops.iter());

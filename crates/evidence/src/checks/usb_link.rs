@@ -1,30 +1,29 @@
 //! Checks whether USB transport or link limits the disk.
 //!
-//! Reads how each USB disk is attached. On BOT Linux does not ask a disk what it is: every disk is
-//! called rotational with physical sectors of 512 bytes, and takes one command at a time, so a deep
-//! queue measures the transport. A USB 3 disk on a USB 2 link cannot pass 480 Mbit/s.
+//! Reads how each USB disk is attached. On BOT Linux does not query a disk's properties: it lists every disk
+//! as rotational with physical sectors of 512 bytes. BOT executes one command at a time, so a deep queue
+//! measures the transport. A USB 3 disk on a USB 2 link cannot exceed 480 Mbit/s.
 //!
-//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. Whether a disk on a USB 2 link can do
-//! USB 3 stands in its capability descriptors, which Linux gives from 6.9 on. Before that the USB version
-//! which the disk gives itself decides: below 2.01 it cannot; from 2.10 on it says what the standard wants of
-//! a USB 3 disk on such a link, which is suspect and reported as that; between them, or unknown, nothing was
-//! seen.
+//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. The capability descriptors of a disk
+//! on a USB 2 link show whether it supports USB 3; Linux provides them from 6.9 on. On older kernels the
+//! disk's own USB version decides. Below 2.01 it does not support USB 3. From 2.10 on it declares what the
+//! standard requires of a USB 3 disk on such a link, which is suspect and reported as likely. Any other
+//! version, or none, is reported as not seen.
 //!
-//! Threshold: either is suspect. BOT is not blamed for what it does not falsify: a disk on BOT
-//! whose facts differ from what BOT makes of every disk passes, and so does a USB 2 disk that offers nothing else: its
-//! figures are its own, whatever Linux calls it.
+//! Threshold: either is suspect. A disk on BOT whose facts differ from those that Linux gives every BOT disk
+//! passes, and so does a USB 2 disk that offers only BOT: its figures are its own, whatever Linux lists.
 //!
-//! Source: USB 3.2, 9.6.1 (`bcdUSB` of a SuperSpeed device on a USB 2 link is 2.10), 9.6.2 (from 2.01 on a device has
-//! capability descriptors).
+//! Source: USB 3.2, 9.6.1 (`bcdUSB` of a SuperSpeed device on a USB 2 link is 2.10), 9.6.2 (from 2.01 on a
+//! device has capability descriptors).
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::{Check, CheckOutcome, DiskFacts, UsbFacts, UsbTransport};
 
 pub(crate) const NAME: &str = "usb_link";
 
-/// Links of USB 3 are this fast or faster, in Mbit/s.
+/// Minimum speed of a USB 3 link, in Mbit/s.
 const SUPERSPEED_MBIT_PER_S: f64 = 5000.0;
-/// What BOT makes of every physical sector, in bytes.
+/// Physical sector size that Linux reports for every BOT disk, in bytes.
 const BOT_SECTOR_BYTES: u32 = 512;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
@@ -100,17 +99,18 @@ fn is_usb_2_link(usb: &UsbFacts) -> bool {
     usb.link_mbit_per_s.value.is_some_and(|link| link < SUPERSPEED_MBIT_PER_S)
 }
 
-/// Nothing but BOT on a USB 2 link: one command at a time is all that it does there.
+/// Returns true for a disk that offers only BOT, on a USB 2 link: one command at a time is its maximum there.
 fn is_bot_alone(usb: &UsbFacts) -> bool {
     usb.transport == UsbTransport::Bot && usb.offers_uas() == Some(false) && is_usb_2_link(usb)
 }
 
-/// A USB 2 disk that offers nothing but BOT.
+/// Returns true for a USB 2 disk that offers only BOT.
 fn is_plain(usb: &UsbFacts) -> bool {
     is_bot_alone(usb) && usb.can_superspeed.value == Some(false)
 }
 
-/// On a USB 2 link, and neither what it can do nor what it says of itself tells whether that is slow for it.
+/// Returns true for a disk on a USB 2 link whose capabilities and declared version do not show whether it
+/// supports USB 3.
 fn is_unknown(usb: &UsbFacts) -> bool {
     is_usb_2_link(usb) && usb.can_superspeed.value.is_none() && !usb.speaks_as_superspeed()
 }

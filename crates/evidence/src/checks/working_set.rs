@@ -1,13 +1,13 @@
 //! Compares the size of the files with the size of memory.
 //!
-//! What goes through the page cache and fits in memory is soon served from memory, whatever the
-//! disk can do.
+//! I/O that goes through the page cache and fits in memory is soon served from memory, whatever the disk can
+//! do.
 //!
-//! Cannot see: the disk's own cache, whose size nobody declares; a memory limit of this process's
-//! control group, which makes the page cache smaller than memory.
+//! Cannot see: the disk's own cache, whose size is not reported; a memory limit of this process's control
+//! group, which makes the page cache smaller than memory.
 //!
-//! Threshold: buffered reads, or buffered writes that are not all synced, of files smaller together
-//! than memory: suspect, unless the disk read as much as was asked for.
+//! Threshold: buffered reads, or buffered writes that are not all synced, of files smaller together than
+//! memory: suspect, unless the disk read all requested bytes.
 
 use crate::checks::block_layer_bytes::has_arrived;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};

@@ -1,12 +1,12 @@
 //! Checks whether the read blocks contain anything but zeros.
 //!
-//! Looks at up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct
-//! I/O before it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk
-//! images) read as zeros, and often no medium is asked for them.
+//! Examines up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct I/O before
+//! it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk images) read as
+//! zeros, often without access to a medium.
 //!
-//! Cannot see: whether zeros were really written. Files with holes are the business of `holes`.
+//! Cannot see: whether zeros were really written. `holes` checks files with holes.
 //!
-//! Threshold: at least half of the blocks that were looked at. Suspect.
+//! Threshold: at least half of the examined blocks. Suspect.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::{Check, CheckOutcome};

@@ -1,4 +1,4 @@
-//! Entry and return of system calls, as the kernel's ring buffers hold them.
+//! Parses entry and return of system calls from the kernel's ring buffers.
 //!
 //! Source: Linux `include/trace/events/syscalls.h` (`raw_syscalls:sys_enter`, `sys_exit`) and the format
 //! files of the running kernel.
@@ -8,22 +8,22 @@ use crate::trace::format::{Field, PageFormat, id_of};
 /// Both events, below `events` of tracefs.
 pub(super) const EVENTS: [&str; 2] = ["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"];
 
-/// One half of a call.
+/// An entry or a return of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Event {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     pub(super) at_ns: u64,
     pub(super) thread: i32,
-    /// Which call.
+    /// Number of the call.
     pub(super) number: i64,
     pub(super) what: What,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// The kernel was entered with these arguments.
+    /// The call was entered with these arguments.
     Enter([u64; 6]),
-    /// It returned this.
+    /// The call returned this value.
     Exit(i64),
 }
 
@@ -48,7 +48,7 @@ impl EventFormat {
     }
 }
 
-/// Everything that is needed to read a page.
+/// The formats needed to parse a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Formats {
     page: PageFormat,
@@ -57,10 +57,10 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// From the texts of the two events' format files.
+    /// Parses the format files of both events.
     ///
     /// # Errors
-    /// A field is missing; the sentence says which.
+    /// A sentence that names the missing field.
     pub(super) fn new(page: PageFormat, [enter, exit]: &[String; 2]) -> Result<Self, String> {
         Ok(Self { page, enter: EventFormat::parse(enter, "args")?, exit: EventFormat::parse(exit, "ret")? })
     }
@@ -97,7 +97,7 @@ impl Formats {
 mod tests {
     use super::*;
 
-    /// As Linux 6.18 (x86-64) describes them, the two common fields that are not looked at left out.
+    /// From Linux 6.18 (x86-64), without the two common fields that are not read.
     const ENTER: &str = "name: sys_enter\nID: 418\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_of_a_call_are_read_by_the_kernels_description() {
+    fn entry_and_return_are_parsed_by_the_format_files() {
         let formats = formats(ENTER).expect("two events");
         let arguments = [3, 0x7fff_0000_0000, 4096, 8192, 0, u64::MAX];
         let enter = Event { at_ns: 5, thread: 77, number: 18, what: What::Enter(arguments) };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_a_field_is_refused_with_its_name() {
+    fn a_missing_field_is_reported_by_name() {
         assert!(formats(&ENTER.replace("args[6]", "words[6]")).expect_err("no args").contains("`args`"));
     }
 }

@@ -1,4 +1,4 @@
-//! What an open descriptor of this process is: its flags, where it stands, and which file.
+//! Reads flags, position and identity of an open descriptor of this process.
 //!
 //! Source: proc(5), `/proc/PID/fdinfo`.
 
@@ -11,23 +11,23 @@ use std::sync::Arc;
 pub(super) struct Descriptor {
     /// `O_RDWR|O_DIRECT`.
     pub(super) flags: Arc<str>,
-    /// Where the next plain read or write begins; `None` if that is not known.
+    /// Position of the next plain read or write; `None` if unknown.
     pub(super) position: Option<u64>,
-    /// The same number for every descriptor of a file.
+    /// Equal for all descriptors of a file.
     pub(super) file: (u64, u64),
 }
 
-/// Where descriptors are looked up; a test has its own.
+/// Looks up descriptors; tests implement it.
 pub(super) trait Lookup {
-    /// What a descriptor is now; `None` if it is none.
+    /// Returns the descriptor's present state; `None` if it is not open.
     fn look(&self, descriptor: i32) -> Option<Descriptor>;
 }
 
 /// This process.
 #[derive(Debug)]
-pub(super) struct Live;
+pub(super) struct ProcSelf;
 
-impl Lookup for Live {
+impl Lookup for ProcSelf {
     fn look(&self, descriptor: i32) -> Option<Descriptor> {
         let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).ok()?;
         let line = |key: &str| info.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()));
@@ -42,7 +42,7 @@ impl Lookup for Live {
     }
 }
 
-/// Every descriptor that is open now, with its position.
+/// Returns every descriptor that is open now, with its position.
 pub(super) fn all_open(lookup: &impl Lookup) -> HashMap<i32, Descriptor> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return HashMap::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

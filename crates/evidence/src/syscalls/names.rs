@@ -1,34 +1,34 @@
 //! Names of system calls, and the meaning of their arguments.
 //!
-//! The numbers are those of the C library's headers for the architecture this is built for. Only calls
-//! that a worker may make are here; any other is shown by its number.
+//! The numbers are those of the C library's headers for the target architecture. Only calls that a worker may
+//! make are listed; any other is shown by its number.
 //!
 //! Source: the manual page of each call (section 2); Linux `include/linux/syscalls.h`.
 
 use trueio_model::SyscallUnit;
 
-/// Where a call's file offset comes from.
+/// Source of a call's file offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffsetSource {
     /// The call has no offset, or does not expose it.
     None,
     /// The descriptor's position, which advances by the transferred length.
     Position,
-    /// In this argument.
+    /// This argument.
     Argument(usize),
     /// This argument, or the descriptor's position if it is −1.
     ArgumentOrPosition(usize),
 }
 
-/// What the arguments of a call on files mean.
+/// The meaning of the arguments of a call on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) unit: SyscallUnit,
     /// The argument that is a descriptor of a file.
     pub(super) file: Option<usize>,
-    /// The argument that says how much.
+    /// The argument that holds the length or count.
     pub(super) asked: Option<usize>,
-    /// Whether the result says how much.
+    /// True if the result is a length or count.
     pub(super) returns_amount: bool,
     pub(super) offset: OffsetSource,
     /// The argument that holds `RWF_*` flags.
@@ -49,14 +49,14 @@ const FLUSH: Shape = Shape {
 const TRANSFER: Shape = Shape { returns_amount: true, ..FLUSH };
 const BATCH: Shape = Shape { unit: SyscallUnit::Ios, file: None, ..TRANSFER };
 
-/// The shape of a call that moves, hands over or flushes data; `None` for all others.
+/// Returns the arguments of a call that moves, submits or flushes data; `None` for all others.
 pub(super) fn shape(number: i64) -> Option<Shape> {
     Some(match number {
         libc::SYS_read | libc::SYS_write => Shape { asked: Some(2), offset: OffsetSource::Position, ..TRANSFER },
         libc::SYS_pread64 | libc::SYS_pwrite64 => {
             Shape { asked: Some(2), offset: OffsetSource::Argument(3), ..TRANSFER }
         }
-        // How long a vector is stands in our memory, not in the arguments.
+        // The length of a vector is in memory, not in the arguments.
         libc::SYS_readv | libc::SYS_writev => Shape { offset: OffsetSource::Position, ..TRANSFER },
         libc::SYS_preadv | libc::SYS_pwritev => Shape { offset: OffsetSource::Argument(3), ..TRANSFER },
         libc::SYS_preadv2 | libc::SYS_pwritev2 => {
@@ -68,14 +68,14 @@ pub(super) fn shape(number: i64) -> Option<Shape> {
         }
         libc::SYS_fallocate => Shape { asked: Some(3), offset: OffsetSource::Argument(2), ..FLUSH },
         libc::SYS_io_submit => Shape { asked: Some(1), ..BATCH },
-        // The least and the most it waits for; the least says what it was made for.
+        // The minimum and the maximum number of completions; the minimum shows the purpose of the call.
         libc::SYS_io_getevents => Shape { asked: Some(1), ..BATCH },
         libc::SYS_io_uring_enter => Shape { asked: Some(1), ..BATCH },
         _ => return None,
     })
 }
 
-/// Names of the flags of one call that are set.
+/// Returns the names of the set flags of one call.
 pub(super) fn set_flags(shape: &Shape, arguments: &[u64; 6]) -> Vec<&'static str> {
     const RWF: [(u64, &str); 7] = [
         (1, "RWF_HIPRI"),
@@ -95,7 +95,7 @@ pub(super) fn set_flags(shape: &Shape, arguments: &[u64; 6]) -> Vec<&'static str
     [of(shape.rwf, &RWF), of(shape.range_flags, &RANGE)].concat()
 }
 
-/// The flags with which a file was open, from the number in `fdinfo`.
+/// Returns the open flags of a file, from the number in `fdinfo`.
 pub(super) fn open_flags(bits: i32) -> String {
     let mut names = vec![match bits & libc::O_ACCMODE {
         libc::O_RDONLY => "O_RDONLY",
@@ -115,13 +115,13 @@ pub(super) fn open_flags(bits: i32) -> String {
     names.join("|")
 }
 
-/// The name of a call.
+/// Returns the name of a call.
 pub(super) fn name(number: i64) -> String {
     let known = NAMES.iter().find(|(known, _)| *known == number);
     known.map_or_else(|| format!("syscall {number}"), |(_, name)| (*name).to_owned())
 }
 
-/// Rows of number and name, from the C library's constants.
+/// Builds rows of number and name from the C library's constants.
 macro_rules! names {
     ($($constant:ident $name:literal),* $(,)?) => { &[$((libc::$constant, $name)),*] };
 }
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_with_a_shape_has_a_name_and_no_number_stands_twice() {
+    fn every_described_call_has_a_name_and_numbers_are_unique() {
         let mut seen = std::collections::BTreeSet::new();
         for (number, name) in NAMES {
             assert!(seen.insert(number), "{name}");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn o_sync_is_told_from_o_dsync_whose_bit_it_holds() {
+    fn o_sync_is_distinguished_from_o_dsync_whose_bit_it_contains() {
         assert_eq!(open_flags(libc::O_RDWR | libc::O_DIRECT | libc::O_SYNC), "O_RDWR|O_DIRECT|O_SYNC");
         assert_eq!(open_flags(libc::O_WRONLY | libc::O_DSYNC), "O_WRONLY|O_DSYNC");
         assert_eq!(open_flags(libc::O_RDONLY), "O_RDONLY");

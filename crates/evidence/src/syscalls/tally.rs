@@ -1,10 +1,9 @@
-//! Counts calls from their halves.
+//! Counts system calls from entry and return events.
 //!
-//! A thread is in one call at a time, so of one thread entry and return alternate. Where one of them is
-//! missing (the recording began or ended within the call, or the buffer was full) the call is counted
-//! without a duration.
+//! A thread is in one call at a time, so its entries and returns alternate. If one of the two is missing (the
+//! recording began or ended within the call, or the buffer was full), the call is counted without a duration.
 //!
-//! Cannot see: what a vector, an iocb or an entry of a ring asks for; that stands in memory, not in
+//! Cannot see: the bytes of a vector, an iocb or an entry of a ring, which are in memory and not in
 //! arguments.
 
 use super::events::{Event, What};
@@ -16,20 +15,30 @@ use trueio_model::{
     Histogram, JobSyscalls, SyscallError, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace,
 };
 
-/// Different sizes of one call that are kept.
+/// A job whose workers' system calls are recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedJob {
+    /// Its name.
+    pub name: String,
+    /// Thread IDs of its workers, and of threads that work for them.
+    pub threads: Vec<i32>,
+}
+
+/// Maximum number of distinct sizes that are kept for a call.
 const SIZES_MAX: usize = 32;
-/// Different offsets of one call that are remembered: 16 bytes each, and as much again for the table.
+/// Maximum number of distinct offsets that are kept for a call: 16 bytes each, and as much again for the
+/// table.
 const UNIQUE_MAX: usize = 1 << 20;
 
 /// The calls of a phase.
 #[derive(Debug)]
 pub(super) struct Tally<L> {
     jobs: Vec<Job>,
-    /// Which job a thread belongs to.
+    /// The job of each thread.
     owners: HashMap<i32, usize>,
     pending: HashMap<i32, Pending>,
     descriptors: HashMap<i32, Option<Descriptor>>,
-    /// Where the last transfer of a thread on a descriptor ended.
+    /// The end of a thread's last transfer on a descriptor.
     ends: HashMap<(i32, i32), u64>,
     lookup: L,
 }
@@ -68,16 +77,18 @@ struct Io {
 }
 
 impl<L: Lookup> Tally<L> {
-    /// For jobs with their workers' threads, and the descriptors that are open before the first call.
-    pub(super) fn new(jobs: &[(String, Vec<i32>)], open: HashMap<i32, Descriptor>, lookup: L) -> Self {
-        let owners = jobs.iter().enumerate().flat_map(|(job, (_, threads))| threads.iter().map(move |t| (*t, job)));
+    /// Creates a tally for jobs, given their workers' threads and the descriptors that are open before the
+    /// first call.
+    pub(super) fn new(jobs: &[TracedJob], open: HashMap<i32, Descriptor>, lookup: L) -> Self {
+        let owners =
+            jobs.iter().enumerate().flat_map(|(index, job)| job.threads.iter().map(move |thread| (*thread, index)));
         Self {
             owners: owners.collect(),
             jobs: jobs
                 .iter()
-                .map(|(name, threads)| Job {
-                    name: name.clone(),
-                    thread_count: threads.len() as u32,
+                .map(|job| Job {
+                    name: job.name.clone(),
+                    thread_count: job.threads.len() as u32,
                     calls: BTreeMap::new(),
                 })
                 .collect(),
@@ -88,7 +99,7 @@ impl<L: Lookup> Tally<L> {
         }
     }
 
-    /// Counts one event. Those of a thread must come in their order.
+    /// Counts one event. The events of a thread must come in their order.
     pub(super) fn take(&mut self, event: &Event) {
         let Some(&job) = self.owners.get(&event.thread) else { return };
         match event.what {
@@ -133,12 +144,12 @@ impl<L: Lookup> Tally<L> {
 
     fn descriptor(&mut self, number: i32) -> Option<&mut Descriptor> {
         let lookup = &self.lookup;
-        // One that was opened meanwhile: where it stood at its first call is over.
+        // The descriptor was opened meanwhile, so its position before its first call is unknown.
         let look = || lookup.look(number).map(|found| Descriptor { position: None, ..found });
         self.descriptors.entry(number).or_insert_with(look).as_mut()
     }
 
-    /// What a call that has returned says of I/O.
+    /// Returns the I/O of a call that has returned.
     fn follow(&mut self, job: usize, thread: i32, call: &Pending, result: i64) {
         let Pending { number, arguments, .. } = *call;
         match number {
@@ -159,7 +170,8 @@ impl<L: Lookup> Tally<L> {
         row.io.get_or_insert_with(Io::default).add(&shape, &arguments, result, descriptor, range);
     }
 
-    /// Offset and end of a transfer, and whether it followed one (and began where that ended).
+    /// Returns offset and end of a transfer, and whether an earlier one is known (and ended where this one
+    /// began).
     fn range(
         &mut self,
         shape: &Shape,
@@ -184,7 +196,7 @@ impl<L: Lookup> Tally<L> {
         Some(TransferRange { offset, end, before })
     }
 
-    /// Everything counted so far.
+    /// Returns everything counted so far.
     pub(super) fn into_trace(mut self) -> SyscallTrace {
         for (thread, pending) in std::mem::take(&mut self.pending) {
             let job = self.owners[&thread];
@@ -200,18 +212,18 @@ impl<L: Lookup> Tally<L> {
     }
 }
 
-/// Where a transfer was.
+/// The position of a transfer.
 #[derive(Debug, Clone, Copy)]
 struct TransferRange {
     offset: u64,
     end: u64,
-    /// Where the one before ended.
+    /// The end of the previous transfer.
     before: Option<u64>,
 }
 
-/// The error number that a result is; `None` if the call succeeded.
+/// Returns the error number of a result; `None` if the call succeeded.
 fn errno_of(result: i64) -> Option<i32> {
-    // The kernel's errors, those that it never shows to programs included.
+    // The kernel's errors, including those that it never returns to programs.
     (-4095..0).contains(&result).then_some(-result as i32)
 }
 
@@ -297,7 +309,7 @@ fn add_size(sizes: &mut SyscallSizes, counts: &mut BTreeMap<u64, u64>, size: u64
 mod tests {
     use super::*;
 
-    /// Descriptor 3 is a file at its beginning; 4 was opened meanwhile; others are none.
+    /// Descriptor 3 is a file at its beginning; 4 was opened meanwhile; others do not exist.
     struct Staged;
 
     impl Lookup for Staged {
@@ -309,7 +321,8 @@ mod tests {
 
     fn tally() -> Tally<Staged> {
         let file = Descriptor { flags: "O_WRONLY|O_SYNC".into(), position: Some(0), file: (1, 3) };
-        let jobs = [("one".to_owned(), vec![10, 11]), ("two".to_owned(), vec![20])];
+        let job = |name: &str, threads: &[i32]| TracedJob { name: name.to_owned(), threads: threads.to_vec() };
+        let jobs = [job("one", &[10, 11]), job("two", &[20])];
         Tally::new(&jobs, HashMap::from([(3, file)]), Staged)
     }
 
@@ -334,12 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_counted_by_job_with_their_time_and_their_errors_and_strangers_are_not() {
+    fn calls_of_jobs_are_counted_with_time_and_errors_and_calls_of_other_threads_are_not() {
         let write = libc::SYS_pwrite64;
         let trace = trace(&[
             enter(100, 10, write, &[3, 0, 4096, 0]),
             enter(110, 20, write, &[3, 0, 512, 8192]),
-            // A thread that is none of ours.
+            // A thread of no job.
             enter(111, 99, write, &[3, 0, 4096, 0]),
             exit(112, 99, write, 4096),
             exit(150, 10, write, 4096),
@@ -362,22 +375,22 @@ mod tests {
         assert_eq!((places.begin_bytes, places.end_bytes), (0, 5120));
         let failed = &two.calls[0];
         assert_eq!(failed.errors, [SyscallError { errno: 22, count: 1 }]);
-        assert_eq!(failed.io.as_ref().expect("I/O").places, None, "what failed was nowhere");
+        assert_eq!(failed.io.as_ref().expect("I/O").places, None, "a failed call has no position");
     }
 
     #[test]
-    fn a_call_of_which_one_half_is_missing_is_counted_without_a_time() {
+    fn a_call_without_entry_or_return_is_counted_without_a_time() {
         let (fsync, write) = (libc::SYS_fsync, libc::SYS_write);
         let trace = trace(&[
-            // It was made before the recording began.
+            // It was entered before the recording began.
             exit(10, 10, fsync, 0),
             enter(20, 10, fsync, &[3]),
-            // Its return was lost, and the next one's entry.
+            // Its return was lost, and so was the next entry.
             exit(40, 10, write, 512),
             enter(50, 10, fsync, &[3]),
             enter(60, 10, fsync, &[3]),
             exit(65, 10, fsync, 0),
-            // It goes on when the recording ends.
+            // It is in progress when the recording ends.
             enter(70, 10, fsync, &[3]),
         ]);
         let flush = row(&trace, "fsync");
@@ -387,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_writes_are_placed_by_where_the_descriptor_stands() {
+    fn plain_writes_get_the_position_of_their_descriptor() {
         let (seek, write, close) = (libc::SYS_lseek, libc::SYS_write, libc::SYS_close);
         let call = |at: u64, number, arguments: &[u64], result| {
             [enter(at, 10, number, arguments), exit(at + 5, 10, number, result)]
@@ -400,11 +413,11 @@ mod tests {
                 call(30, write, &[3, 0, 4096], 4096),
                 call(40, seek, &[3, 0, 0], 0),
                 call(50, write, &[3, 0, 4096], 4096),
-                // Nobody knows where one stands that was opened meanwhile, until it is moved.
+                // The position of a descriptor that was opened meanwhile is unknown until it is set.
                 call(60, write, &[4, 0, 4096], 4096),
                 call(70, seek, &[4, 0, 2], 1 << 20),
                 call(80, write, &[4, 0, 4096], 4096),
-                // The number now is another file's, or none.
+                // The number now belongs to another file, or to none.
                 call(90, close, &[3], 0),
                 call(95, write, &[3, 0, 4096], -9),
             ]
@@ -416,7 +429,7 @@ mod tests {
         assert_eq!(io.opened, [("O_WRONLY|O_SYNC".to_owned(), 4), ("O_RDWR|O_DIRECT".to_owned(), 2)]);
         let places = io.places.expect("places");
         assert_eq!((places.placed_count, places.following_count, places.sequential_count), (5, 3, 1));
-        // 0, 4096, 65536 of one file, 1 MiB of the other; 0 came twice.
+        // 0, 4096, 65536 of one file, 1 MiB of the other; 0 occurred twice.
         assert_eq!((places.unique_count, places.is_unique_least, places.end_bytes), (4, false, (1 << 20) + 4096));
     }
 
@@ -438,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_beyond_those_that_are_kept_are_counted() {
+    fn sizes_beyond_the_limit_are_counted() {
         let events = (0..40u64).flat_map(|size| {
             let write = libc::SYS_pwrite64;
             [enter(size * 10, 10, write, &[3, 0, size, 0]), exit(size * 10 + 5, 10, write, size as i64)]

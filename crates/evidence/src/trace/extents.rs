@@ -21,29 +21,29 @@ use trueio_model::{TargetFacts, WriteCache};
 /// A disk whose requests can be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedDisk {
-    /// Its name (`vda`).
+    /// Kernel name (`vda`).
     pub name: String,
-    /// Its device number, as the kernel's trace encodes it.
+    /// Device number, in the kernel's internal encoding.
     pub device: u32,
-    /// True if it declares a volatile write cache: only flushed data survives a power cut.
+    /// True if the disk declares a volatile write cache, so that only flushed data survives a power cut.
     pub has_volatile_cache: bool,
 }
 
 /// An extent of a file and its offset on the disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedExtent {
-    /// From the beginning of the file.
+    /// Offset in the file.
     pub logical: u64,
-    /// From the beginning of the disk.
+    /// Offset on the disk.
     pub physical: u64,
-    /// Its length.
+    /// Length.
     pub length: u64,
 }
 
 /// The extents of the region of a file that a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileExtents {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// Index of its disk in the list of disks.
     pub disk: usize,
@@ -53,11 +53,11 @@ pub struct FileExtents {
     pub after: Vec<MappedExtent>,
 }
 
-/// The disk of a file, and where the file's device begins on it.
+/// The disk of a file, and the start of the file's device on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiskLocation {
     pub(crate) disk: TracedDisk,
-    /// Where the file's device begins on the disk, in bytes.
+    /// Start of the file's device on the disk, in bytes.
     start_bytes: u64,
     /// True if the file is the device itself.
     is_device: bool,
@@ -157,17 +157,17 @@ fn is_simple(file: &File, targets: &[TargetFacts]) -> Result<(), String> {
         return Err(format!("the extent map of {} does not give disk offsets", kinds.join(", ")));
     }
     let journals_file = rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::JOURNALING));
-    // Which of several targets the file belongs to is not asked: one that journals is enough.
+    // If the file may belong to one of several targets, one target with a data journal is enough.
     if magic == EXT_MAGIC && (journals_file || filesystems().any(|fs| fs.options.contains("data=journal"))) {
         return Err("data=journal writes data to the journal first, not to the file's extents".to_owned());
     }
     if magic == XFS_MAGIC && is_realtime(file) {
-        return Err("the file lies on a real-time device, whose number XFS does not tell".to_owned());
+        return Err("the file is on a real-time device, whose number XFS does not report".to_owned());
     }
     Ok(())
 }
 
-/// Whether XFS keeps the file's data on its real-time device.
+/// Returns true if the file's data is on XFS's real-time device.
 fn is_realtime(file: &File) -> bool {
     /// `struct fsxattr`: flags, and 24 bytes that are not needed here.
     #[repr(C)]
@@ -186,8 +186,8 @@ fn is_realtime(file: &File) -> bool {
 }
 
 impl FileExtents {
-    /// Where a range of the file lies, in byte ranges of the disk, and whether that is certain: the place
-    /// was the same before and after. `None` if a part of it has no known place.
+    /// Returns the disk ranges of a range of the file, and whether they are certain: the same before and
+    /// after the phase. `None` if the disk offset of a part is unknown.
     pub(crate) fn of_range(&self, offset: u64, length: u64) -> Option<(Vec<(u64, u64)>, bool)> {
         let after = cut_out(&self.after, offset, length);
         let before = cut_out(&self.before, offset, length);
@@ -195,14 +195,14 @@ impl FileExtents {
         Some((after.or(before)?, is_certain))
     }
 
-    /// Every byte range of the disk that belongs to the file.
+    /// Returns every disk range that belongs to the file.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.before.iter().chain(&self.after).map(|piece| (piece.physical, piece.physical + piece.length))
     }
 }
 
-/// The ranges of the disk that hold the bytes from `offset`, neighbours joined; `None` if some have no
-/// place.
+/// Returns the disk ranges of the bytes from `offset`, with neighbours joined; `None` if the disk offset of
+/// some is unknown.
 fn cut_out(pieces: &[MappedExtent], offset: u64, length: u64) -> Option<Vec<(u64, u64)>> {
     let end = offset + length;
     let mut at = offset;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_over_several_extents_has_several_places_and_neighbours_are_one() {
+    fn a_range_over_several_extents_has_several_disk_ranges_and_neighbours_are_joined() {
         let pieces = [piece(0, 1000, 100), piece(100, 1100, 50), piece(150, 5000, 100)];
         assert_eq!(cut_out(&pieces, 90, 70), Some(vec![(1090, 1150), (5000, 5010)]));
         assert_eq!(cut_out(&pieces, 0, 250), Some(vec![(1000, 1150), (5000, 5100)]));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_certain_only_if_it_did_not_move() {
+    fn a_disk_range_is_certain_only_if_it_did_not_move() {
         let place = |before, after| FileExtents { path: String::new(), disk: 0, before, after };
         let stayed = place(vec![piece(0, 100, 50)], vec![piece(0, 100, 50)]);
         assert_eq!(stayed.of_range(10, 10), Some((vec![(110, 120)], true)));

@@ -1,13 +1,13 @@
-//! What the bytes of a ring buffer mean on this kernel, as its own format files say.
+//! Parses the pages of a ring buffer by the format files of the running kernel.
 //!
-//! Offsets of fields differ from kernel to kernel, so each is looked up by name. A page is a head and
-//! events after it; an event is a word with a length and the time since the last one, and its fields.
+//! Offsets of fields differ between kernels, so each is looked up by name. A page is a header followed by
+//! events; an event is a word with a length and the time since the previous event, followed by its fields.
 //!
-//! Why not the kernel's text: reading it cost 575 ns of CPU an event, reading pages 30 (Linux 6.18, two
-//! cores, 8,000 events, twice).
+//! The kernel's text output is not used: reading it cost 575 ns of CPU per event, reading pages 30 (Linux
+//! 6.18, two cores, 8,000 events, twice).
 //!
-//! Source: Linux `Documentation/trace/ring-buffer-design.rst`, `include/linux/ring_buffer.h`
-//! (`enum ring_buffer_type`); `events/header_page`, `events/*/format`.
+//! Source: Linux `Documentation/trace/ring-buffer-design.rst`, `include/linux/ring_buffer.h` (`enum
+//! ring_buffer_type`); `events/header_page`, `events/*/format`.
 
 /// One event of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub(crate) struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Handed to the driver by this thread.
+    /// Passed to the driver by this thread.
     Issue { pid: i32, comm: [u8; 16] },
-    /// Answered by the disk, with an errno or 0.
+    /// Completed by the disk, with an errno or 0.
     Complete { error: i32 },
 }
 
@@ -71,7 +71,7 @@ impl Flags {
     }
 }
 
-/// Where a field lies.
+/// Position of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     offset: usize,
@@ -79,7 +79,8 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// The field `name` of a format file; its lines are `field:dev_t dev; offset:8; size:4; signed:0;`.
+    /// Returns the field `name` of a format file; its lines are `field:dev_t dev; offset:8; size:4;
+    /// signed:0;`.
     pub(crate) fn of(text: &str, name: &str) -> Result<Self, String> {
         let find = |line: &str| {
             let mut parts = line.trim().split(';').map(str::trim);
@@ -98,7 +99,7 @@ impl Field {
         data.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// An unsigned number of up to eight bytes, in this machine's order.
+    /// Reads an unsigned number of up to eight bytes, in this machine's byte order.
     pub(crate) fn number(&self, data: &[u8]) -> Option<u64> {
         let bytes = self.bytes(data)?;
         Some(match *bytes {
@@ -110,7 +111,7 @@ impl Field {
     }
 }
 
-/// The head of a page.
+/// The header of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageFormat {
     timestamp: Field,
@@ -127,26 +128,26 @@ impl PageFormat {
         })
     }
 
-    /// Hands over the events of a page, oldest first: the moment of each, in nanoseconds of the instance's
-    /// clock, and its fields. Returns false if the page ends in what is not understood; what comes before it
-    /// was handed over.
+    /// Calls `event` for each event of a page, oldest first, with its time in nanoseconds of the instance's
+    /// clock, and its fields. Returns false if the page ends in bytes that cannot be parsed; the events
+    /// before them were passed.
     pub(crate) fn read(&self, page: &[u8], mut event: impl FnMut(u64, &[u8])) -> bool {
         let head = || Some((self.timestamp.number(page)?, self.commit.number(page)?));
         let Some((mut at_ns, commit)) = head() else { return false };
-        // The low 20 bits are the length, flags lie above them.
+        // The low 20 bits are the length; the bits above are flags.
         let Some(data) = page.get(self.data..) else { return false };
         let data = &data[..data.len().min(commit as usize & 0xf_ffff)];
         let word = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
         let mut at = 0;
         while at < data.len() {
             let Some(head) = word(at) else { return false };
-            // Bit fields: the length lies in the lowest five bits of a little-endian machine's word, in
-            // the highest of a big-endian one's.
+            // Bit fields: the length is in the lowest five bits of the word on a little-endian machine, in
+            // the highest on a big-endian one.
             let (kind, delta) =
                 if cfg!(target_endian = "little") { (head & 31, head >> 5) } else { (head >> 27, head & 0x7ff_ffff) };
             at += 4;
             match kind {
-                // An event that was withdrawn, or the rest of the page.
+                // A discarded event, or the rest of the page.
                 29 => {
                     if delta == 0 {
                         return true;
@@ -155,13 +156,13 @@ impl PageFormat {
                     at_ns += u64::from(delta);
                     at += length as usize;
                 }
-                // The time since the last event, where it does not fit into 27 bits.
+                // The time since the last event, if it does not fit into 27 bits.
                 30 => {
                     let Some(high) = word(at) else { return false };
                     at_ns += (u64::from(high) << 27) + u64::from(delta);
                     at += 4;
                 }
-                // The time itself, all but its highest five bits.
+                // The absolute time, except its highest five bits.
                 31 => {
                     let Some(high) = word(at) else { return false };
                     at_ns = (at_ns & !((1 << 59) - 1)) | ((u64::from(high) << 27) + u64::from(delta));
@@ -200,7 +201,7 @@ struct EventFormat {
     last: Field,
 }
 
-/// The number of an event, from its format file.
+/// Returns the number of an event, from its format file.
 pub(crate) fn id_of(text: &str) -> Result<u64, String> {
     let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
     Ok(id.ok_or("the kernel's trace format has no ID")?)
@@ -221,7 +222,7 @@ impl EventFormat {
     }
 }
 
-/// Everything that is needed to read a page.
+/// The formats needed to parse a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Formats {
     page: PageFormat,
@@ -230,10 +231,10 @@ pub(crate) struct Formats {
 }
 
 impl Formats {
-    /// From the texts of the two events' format files.
+    /// Parses the format files of both events.
     ///
     /// # Errors
-    /// A field is missing; the sentence says which.
+    /// A sentence that names the missing field.
     pub(crate) fn new(page: PageFormat, issue: &str, complete: &str) -> Result<Self, String> {
         Ok(Self { page, issue: EventFormat::parse(issue, "comm")?, complete: EventFormat::parse(complete, "error")? })
     }
@@ -260,14 +261,14 @@ impl Formats {
         })
     }
 
-    /// Calls `event` for each event of a page, oldest first. Returns false if the page ends in what is not
-    /// understood; what comes before it was handed over.
+    /// Calls `event` for each event of a page, oldest first. Returns false if the page ends in bytes that
+    /// cannot be parsed; the events before them were passed.
     pub(crate) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) -> bool {
         self.page.read(page, |at_ns, fields| self.event(at_ns, fields).into_iter().for_each(&mut event))
     }
 }
 
-/// `dropped events: 12` of a processor's `stats`.
+/// Parses `dropped events: 12` of a processor's `stats`.
 pub(crate) fn dropped_events(stats: &str) -> Option<u64> {
     stats.lines().find_map(|line| line.strip_prefix("dropped events:")?.trim().parse().ok())
 }
@@ -276,8 +277,8 @@ pub(crate) fn dropped_events(stats: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Pages of two processors and the formats, as Linux 6.18 (x86-64) gave them: `dd` with `oflag=dsync` on
-    /// a loop device, and 0.3 s later two reads.
+    /// Pages of two processors and the formats, as Linux 6.18 (x86-64) returned them: `dd` with `oflag=dsync`
+    /// on a loop device, and 0.3 s later two reads.
     const PAGES: [&[u8]; 2] =
         [include_bytes!("../../tests/ring/cpu0.page"), include_bytes!("../../tests/ring/cpu1.page")];
     /// The kernel's own text of the same events.
@@ -289,7 +290,7 @@ mod tests {
         Formats::new(page, issue, include_str!("../../tests/ring/block_rq_complete.format")).expect("two events")
     }
 
-    /// What the kernel's text and a parsed event have in common.
+    /// The values that the kernel's text and a parsed event have in common.
     fn line(event: &Event) -> String {
         let flags = event.flags;
         let (what, last) = match event.what {
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_say_what_the_kernels_own_text_says() {
+    fn parsed_pages_agree_with_the_kernels_text() {
         let formats = formats();
         for (cpu, page) in PAGES.into_iter().enumerate() {
             let mut lines = Vec::new();
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_cut_anywhere_gives_what_is_whole_and_never_panics() {
+    fn a_truncated_page_returns_its_whole_events_and_never_panics() {
         let formats = formats();
         let mut all = 0;
         formats.read_page(PAGES[0], |_| all += 1);
@@ -338,7 +339,7 @@ mod tests {
             formats.read_page(&PAGES[0][..length], |_| count += 1);
             assert!(count <= all);
         }
-        // Any bytes at all: each byte of a page changed in turn.
+        // Random bytes: each byte of a page changed in turn.
         for index in 0..PAGES[1].len() {
             let mut page = PAGES[1].to_vec();
             page[index] ^= 0xff;
@@ -347,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_rwbs_are_told_apart_by_their_place() {
+    fn letters_of_rwbs_are_distinguished_by_their_position() {
         let flags = |kind, is_fua, is_ahead, is_metadata| Flags { kind, is_fua, is_ahead, is_metadata };
         for (letters, expected) in [
             ("WS", flags(Kind::Write, false, false, false)),
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_a_field_is_refused_with_its_name() {
+    fn a_missing_field_is_reported_by_name() {
         let page = PageFormat::parse(include_str!("../../tests/ring/header_page")).expect("a page's head");
         let issue = include_str!("../../tests/ring/block_rq_issue.format").replace("rwbs", "flags");
         let complete = include_str!("../../tests/ring/block_rq_complete.format");

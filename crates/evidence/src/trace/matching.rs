@@ -1,13 +1,14 @@
 //! Matches sampled I/Os with traced requests.
 //!
-//! A direct transfer is found if requests of its direction cover every byte of its physical range, and
-//! began and ended between the worker's two readings of the clock. A durable write is in order if the
-//! requests of its range completed, then a flush was issued and completed, and then the call returned;
-//! whoever issued it. Requests with forced unit access need no flush, and a disk that declares no
+//! A direct transfer is found if requests of its direction cover every byte of its disk range, and were
+//! issued and completed between the worker's two clock readings. A durable write is in order if the requests
+//! of its range completed, then a flush was issued and completed, and then the call returned; the flush may
+//! come from any process. Requests with forced unit access need no flush, and a disk that declares no
 //! volatile cache gets none.
 //!
-//! Cannot see: whether the content was ours (a range that two I/Os write at the same time serves both);
-//! which of several flushes in flight at once was answered: any answer is taken for all of them. Only I/Os that lie wholly within a window are looked at.
+//! Cannot see: whether the content was ours (a range that two I/Os write at the same time counts for both);
+//! which of several flushes in flight completed: one completion counts for all of them. Only I/Os that lie
+//! wholly within a window are examined.
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
@@ -18,20 +19,21 @@ use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
 
-/// By how much the worker's clock and the trace's may differ, in nanoseconds: both are CLOCK_MONOTONIC, the worker's
-/// reckoned from a counter that it read together with it before and after the I/O, within a microsecond.
+/// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
+/// the worker's is interpolated from a counter that it read together with it before and after the I/O, within
+/// a microsecond.
 const CLOCKS_DIFFER_NS: u64 = 2_000;
 
-/// Names of others that are kept.
+/// Maximum number of names of other processes that are kept.
 const NAMES_MAX: usize = 4;
 
-/// A job of the phase and what each of its workers sampled.
+/// A job of the phase and the samples of each of its workers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobSamples<'a> {
     pub(crate) job: &'a JobPlan,
-    /// Its transfers go past the page cache.
+    /// True if its transfers bypass the page cache.
     pub(crate) is_direct: bool,
-    /// A list for each worker, in the order of completion.
+    /// One list per worker, in the order of completion.
     pub(crate) workers: &'a [Vec<SampledIo>],
 }
 
@@ -62,7 +64,7 @@ fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
         .flat_map(|file| file.ranges().map(|(begin, end)| (traced.disks[file.disk].device, begin, end)))
         .collect();
     ours.sort_unstable();
-    // Joined, so that the last one that begins before a request is the only one that may contain it.
+    // Joined, so that only the last one that begins before a request can contain it.
     let mut joined: Vec<(u32, u64, u64)> = Vec::new();
     for (device, begin, end) in ours {
         match joined.last_mut() {
@@ -112,8 +114,8 @@ fn is_of_filesystem(name: &str) -> bool {
     ["jbd2/", "xfsaild/", "xfs-"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns true for kernel threads that submit requests for other threads, and for the names recorded when an
-/// interrupt submits one.
+/// Returns true for kernel threads that submit requests for other threads, and for the names that are
+/// recorded when an interrupt submits one.
 fn is_of_kernel(name: &str) -> bool {
     ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
         .iter()
@@ -123,7 +125,7 @@ fn is_of_kernel(name: &str) -> bool {
 fn assess_worker(traced: &PhaseTrace, samples: &JobSamples<'_>, ios: &[SampledIo], record: &mut TraceRecord) {
     let job = samples.job;
     let is_durable_at_once = job.sync != SyncMode::None || job.write_flags.dsync;
-    // Writes of the present window that no sync call followed yet, for each file.
+    // Writes of the present window that no sync call has followed yet, for each file.
     let mut waiting: BTreeMap<u16, Vec<&SampledIo>> = BTreeMap::new();
     let mut number = 0;
     for io in ios {
@@ -306,8 +308,8 @@ impl<'a> SampleContext<'a> {
     }
 }
 
-/// The requests, soonest completed first, that together cover all ranges; none that adds nothing. `None`
-/// if they do not.
+/// Returns the requests that together cover all ranges, in order of completion, without those that add
+/// nothing. `None` if they do not cover them.
 fn covering<'a>(ranges: &[(u64, u64)], requests: &[&'a Request]) -> Option<Vec<&'a Request>> {
     let mut open: Vec<(u64, u64)> = ranges.to_vec();
     let mut used = Vec::new();

@@ -6,15 +6,15 @@ use super::window::Window;
 /// The traced requests of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTrace {
-    /// Why nothing was traced.
+    /// The reason why nothing was traced.
     pub missing: Option<String>,
     /// The disks whose requests were traced.
     pub disks: Vec<TracedDisk>,
     /// The extents of the files on them.
     pub files: Vec<FileExtents>,
-    /// Why requests at other offsets may still be ours.
+    /// The reason why requests at other offsets may still be ours.
     pub inseparable: Option<String>,
-    /// CPU time of the thread that traced, in nanoseconds.
+    /// CPU time of the tracing thread, in nanoseconds.
     pub thread_cpu_ns: u64,
     /// Oldest first.
     pub(crate) windows: Vec<Window>,

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU32;
 use trueio_device::System;
 use trueio_model::TargetFacts;
 
-/// Returns the reason why requests cannot be traced; `None` if they can. Leaves nothing behind.
+/// Returns the reason why requests cannot be traced; `None` if they can. Removes everything that it creates.
 pub fn why_not_traced() -> Option<String> {
     let tried = Tracefs::open().and_then(|tracefs| {
         tracefs.formats()?;

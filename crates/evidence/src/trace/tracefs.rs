@@ -1,15 +1,15 @@
 //! Access to tracefs, and a separate tracing instance in it.
 //!
-//! Where tracefs is mounted it is used from there; where it is not, it is mounted without a place
-//! (`fsopen`, `fsmount`), so that no other process sees it and nothing is left to unmount. An instance
-//! has buffers, filters and a clock of its own and does not disturb other users of tracing.
+//! If tracefs is mounted, it is used from there. Otherwise it is mounted detached (`fsopen`, `fsmount`), so
+//! that no other process sees it and nothing is left to unmount. An instance has its own buffers, filters and
+//! clock and does not disturb other users of tracing.
 //!
-//! An instance outlives its maker. So `free_buffer` is held open with the option `disable_on_free`: when
-//! the process is gone, in whatever way, the kernel stops the tracing and frees the buffer. What then
-//! stays is an empty directory, and the next run removes it. The kernel refuses to remove an instance
-//! of which a file is open (EBUSY), so one that is in use is never removed.
+//! An instance outlives the process that created it. So `free_buffer` is held open with the option
+//! `disable_on_free`: when the process ends, in any way, the kernel stops the tracing and frees the buffer.
+//! An empty directory stays, and the next run removes it. The kernel refuses to remove an instance with an
+//! open file (EBUSY), so an instance in use is never removed.
 //!
-//! Needs CAP_SYS_ADMIN to mount it, or permission to write below where it is mounted.
+//! Needs CAP_SYS_ADMIN to mount it, or write permission below its mount point.
 //!
 //! Source: Linux `Documentation/trace/ftrace.rst` (instances, `free_buffer`, `trace_clock`),
 //! `kernel/trace/trace.c`; fsopen(2), fsmount(2) (Linux 5.2).
@@ -21,26 +21,26 @@ use rustix::io::Errno;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Instances of ours begin with this; then the process and a number.
+/// Prefix of the names of our instances; the process ID and a number follow.
 const PREFIX: &str = "trueio-";
-/// Room for a page of a ring buffer; `buffer_subbuf_size_kb` is 4 unless somebody changed it.
+/// Size of a buffer for a page of a ring buffer; `buffer_subbuf_size_kb` is 4 by default.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
-/// What an instance records, and its buffer sizes.
+/// The events and the buffer sizes of an instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
-    /// Events, below `events`.
+    /// Paths of events, below `events`.
     pub(crate) events: [&'static str; 2],
-    /// What of them is kept, in the kernel's words; empty: everything.
+    /// The kernel's filter; empty: everything is kept.
     pub(crate) filter: String,
-    /// All processors' buffers together, in KiB, and what one has at least and at most.
+    /// Size of all processors' buffers together, in KiB, and minimum and maximum per processor.
     pub(crate) buffers_kib: usize,
     pub(crate) buffer_kib_min: usize,
     pub(crate) buffer_kib_max: usize,
 }
 
 impl Recording {
-    /// Requests of `devices` (the kernel's numbers). Half a megabyte holds some 3,500 of them.
+    /// Records requests of `devices` (the kernel's numbers). Half a megabyte holds about 3,500 of them.
     pub(crate) fn of_requests(devices: &[u32]) -> Self {
         let filter: Vec<String> = devices.iter().map(|device| format!("dev == {device}")).collect();
         Self {
@@ -53,7 +53,7 @@ impl Recording {
     }
 }
 
-/// What was attempted and why it failed, in one sentence.
+/// A failed operation and its reason, in one sentence.
 fn failed(what: &str, error: impl std::fmt::Display) -> String {
     format!("{what}: {error}")
 }
@@ -69,7 +69,7 @@ pub(crate) struct Tracefs {
 
 impl Tracefs {
     /// # Errors
-    /// It cannot be had; a sentence says why, and what would help.
+    /// A sentence with the reason why tracefs is not available, and a remedy.
     pub(crate) fn open() -> Result<Self, String> {
         const MAGIC: u64 = 0x7472_6163;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -100,18 +100,18 @@ impl Tracefs {
         read_text(&self.root, path)
     }
 
-    /// The format of a ring buffer's pages on this kernel.
+    /// Returns the format of a ring buffer's pages on this kernel.
     pub(crate) fn page_format(&self) -> Result<PageFormat, String> {
         PageFormat::parse(&self.read("events/header_page")?)
     }
 
-    /// The texts that describe the fields of two events.
+    /// Returns the format files of two events.
     pub(crate) fn event_formats(&self, events: [&str; 2]) -> Result<[String; 2], String> {
         let [one, other] = events.map(|event| self.read(&format!("events/{event}/format")));
         Ok([one?, other?])
     }
 
-    /// What is needed to read block requests.
+    /// Returns the formats of block requests.
     pub(crate) fn formats(&self) -> Result<Formats, String> {
         let [issue, complete] = self.event_formats(Recording::of_requests(&[]).events)?;
         Formats::new(self.page_format()?, &issue, &complete)
@@ -126,8 +126,8 @@ impl Tracefs {
                 .ok()
                 .and_then(rustix::process::Pid::from_raw)
                 .is_none_or(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)));
-            // A process of another namespace may live under a number that is free here; its instance is
-            // busy, and stays.
+            // A process of another namespace may have a number that is free here; its instance is busy and
+            // stays.
             if !is_alive {
                 let _ = rustix::fs::unlinkat(&self.root, format!("instances/{name}"), AtFlags::REMOVEDIR);
             }
@@ -135,7 +135,7 @@ impl Tracefs {
     }
 }
 
-/// A mount of tracefs that has no place in the tree of files.
+/// A detached mount of tracefs.
 fn mount_nowhere() -> Result<OwnedFd, Errno> {
     use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -144,7 +144,7 @@ fn mount_nowhere() -> Result<OwnedFd, Errno> {
 }
 
 fn read_text(directory: &OwnedFd, path: &str) -> Result<String, String> {
-    // In large pieces: some of these files give their text to the first read only, whatever its size.
+    // In large pieces: some of these files return their text in the first read only, whatever its size.
     let read = || -> io::Result<String> {
         let file = rustix::fs::openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let (mut text, mut piece) = (Vec::new(), vec![0; 16 << 10]);
@@ -165,12 +165,12 @@ fn names(directory: &OwnedFd, path: &str) -> Vec<String> {
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// An instance of our own, removed on drop.
+/// An instance of this process, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Instance {
     tracefs: Tracefs,
     name: String,
-    /// Everything open in it; closed before it is removed.
+    /// Its open files; closed before it is removed.
     open: Option<Open>,
     page: Vec<u8>,
     recording: Recording,
@@ -180,17 +180,17 @@ pub(crate) struct Instance {
 #[derive(Debug)]
 struct Open {
     directory: OwnedFd,
-    /// Never used: while it is open the buffer is kept, and the instance cannot be removed by others.
+    /// Never read: while it is open the buffer is kept, and other processes cannot remove the instance.
     _free_buffer: OwnedFd,
     pipes: Vec<OwnedFd>,
     dropped: Vec<u64>,
 }
 
 impl Instance {
-    /// An instance that is not enabled yet. Removes those that dead processes left.
+    /// Creates an instance that is not enabled yet. Removes those of dead processes.
     ///
     /// # Errors
-    /// It could not be made; nothing of it is left then.
+    /// It could not be created; nothing of it is left.
     pub(crate) fn new(tracefs: Tracefs, recording: Recording) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         tracefs.remove_stale();
@@ -200,7 +200,7 @@ impl Instance {
             let name = format!("{PREFIX}{pid}-{}", COUNT.fetch_add(1, Relaxed));
             match rustix::fs::mkdirat(&tracefs.root, format!("instances/{name}"), Mode::RWXU) {
                 Ok(()) => break name,
-                // Left by a process that had our number before.
+                // Left by a process that had the same ID before.
                 Err(Errno::EXIST) if attempts < 16 => attempts += 1,
                 Err(error) => return Err(failed("cannot create a tracing instance", error)),
             }
@@ -223,7 +223,7 @@ impl Instance {
         write(&directory, "tracing_on", "0")?;
         write(&directory, "trace_clock", "mono")?;
         write(&directory, "buffer_size_kb", &kib.to_string())?;
-        // When it is full the newest are lost: the beginning of a window is whole.
+        // A full buffer drops the newest events, so the beginning of a window is complete.
         write(&directory, "options/overwrite", "0")?;
         write(&directory, "options/disable_on_free", "1")?;
         let free_buffer =
@@ -255,7 +255,7 @@ impl Instance {
         write(&self.opened().directory, "set_event_pid", &numbers.join(" "))
     }
 
-    /// Starts tracing. Takes 0.2 ms, or tens of milliseconds just after tracing was stopped.
+    /// Starts tracing. Takes 0.2 ms, or tens of milliseconds directly after tracing was stopped.
     pub(crate) fn enable(&mut self) -> Result<(), String> {
         let events = self.recording.events;
         let directory = &self.opened().directory;
@@ -287,13 +287,13 @@ impl Instance {
         }
     }
 
-    /// So many events of one processor surely find room after its buffer was emptied: half of it, at 96 bytes
-    /// an event (80 with its head, on Linux 6.18).
+    /// Returns how many events of one processor certainly fit after its buffer was read: half of it, at 96
+    /// bytes per event (80 with its header, on Linux 6.18).
     pub(crate) fn room(&self) -> usize {
         self.buffer_kib * 1024 / 2 / 96
     }
 
-    /// Events that found no room since the last time, for each processor.
+    /// Returns the number of dropped events since the last call, for each processor.
     pub(crate) fn newly_dropped(&mut self) -> Vec<u64> {
         let open = self.opened();
         let mut new = Vec::new();
@@ -314,8 +314,9 @@ impl Drop for Instance {
         }
         self.open = None;
         let path = format!("instances/{}", self.name);
-        // A process begun meanwhile holds copies of what was open until its exec has closed them, which can be
-        // after the call that began it has returned. What stays even so goes with the next run (`remove_stale`).
+        // A process that was started meanwhile has copies of open descriptors until its exec closes them,
+        // which may be after the call that started it has returned. An instance that stays for that reason is
+        // removed by the next run (`remove_stale`).
         for _ in 0..REMOVAL_ATTEMPTS {
             match rustix::fs::unlinkat(&self.tracefs.root, &path, AtFlags::REMOVEDIR) {
                 Err(Errno::BUSY) => std::thread::sleep(std::time::Duration::from_millis(1)),

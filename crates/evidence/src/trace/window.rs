@@ -1,12 +1,12 @@
 //! Time windows in which requests are traced.
 //!
-//! The first window is open when the measured part begins, the others lie at moments that a seed draws:
+//! The first window opens when the measured part begins. The others open at random times drawn from a seed:
 //! one in every half second, one in every second after the sixty-fourth, and so on. A window ends after
-//! [`ISSUE_COUNT_ENOUGH`] requests or [`LENGTH_MAX`], whichever comes first: a quick disk is traced for a
-//! few milliseconds, a slow one long enough for an I/O to begin and end within. Outside of windows the
+//! [`ISSUE_COUNT_ENOUGH`] requests or [`LENGTH_MAX`], whichever comes first: a fast disk is traced for a few
+//! milliseconds, a slow one long enough for an I/O to begin and end within a window. Outside of windows the
 //! tracepoints are off and cost nothing.
 //!
-//! Cannot see: what happens between two windows.
+//! Cannot see: requests between two windows.
 
 use super::format::{Event, Flags, Formats, Kind, What};
 use super::tracefs::Instance;
@@ -15,59 +15,60 @@ use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trueio_model::nth_mix64;
 
-/// Requests after which a window has seen enough.
+/// Number of requests after which a window may end.
 const ISSUE_COUNT_ENOUGH: usize = 384;
-/// Requests kept of a window; it ends before the first that is not.
+/// Maximum number of requests kept of a window; it ends before the first that is not kept.
 const KEPT_MAX: usize = 1024;
 /// The longest window.
 const LENGTH_MAX: Duration = Duration::from_millis(300);
-/// The first look whether a window has seen enough comes after this; each further one after twice as long.
+/// Delay before the first check whether a window has enough requests; each further delay is twice as long.
 const LOOK_FIRST: Duration = Duration::from_millis(2);
-/// In each such span there is one window.
+/// Each such span contains one window.
 const PERIOD: Duration = Duration::from_millis(500);
-/// After so many windows the span doubles, so that what is kept of long runs stays small.
+/// Number of windows after which the span doubles, so that little is kept of long runs.
 const PERIOD_DOUBLES_EVERY: u32 = 64;
 
 /// One request, from its issue to the driver to its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) device: u32,
-    /// First byte and the byte after the last, from the beginning of the disk.
+    /// First byte and the byte after the last, as disk offsets.
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) flags: Flags,
     /// True if a thread of this process issued it.
     pub(crate) is_own: bool,
-    /// Its name, by its place in [`Window::names`].
+    /// Index of its name in [`Window::names`].
     pub(crate) name: u16,
     pub(crate) issued_ns: u64,
-    /// `u64::MAX` if the window ended before.
+    /// `u64::MAX` if the window ended before it completed.
     pub(crate) completed_ns: u64,
     pub(crate) has_failed: bool,
 }
 
-/// What was traced in one span.
+/// The requests traced in one window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// From 1.
+    /// Number of the window, from 1.
     pub(crate) number: u32,
     /// Between these times every request of the disks is known.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) lost_count: u64,
-    /// In the order of their issue.
+    /// In the order of issue.
     pub(crate) requests: Vec<Request>,
     pub(crate) names: Vec<String>,
 }
 
-/// `CLOCK_MONOTONIC`, in nanoseconds: the clock that the instance uses, too.
+/// Returns `CLOCK_MONOTONIC`, in nanoseconds: the instance uses the same clock.
 pub(crate) fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
@@ -81,7 +82,7 @@ impl Window {
         let mut open: HashMap<(u32, u64, Kind), Vec<usize>> = HashMap::new();
         let mut names: HashMap<[u8; 16], u16> = HashMap::new();
         for event in events {
-            // A flush has no place; its answer names the highest sector there is.
+            // A flush has no position; its completion has the highest possible sector.
             let begin = if event.flags.kind == Kind::Flush { 0 } else { event.sector.saturating_mul(512) };
             let key = |begin| (event.device, begin, event.flags.kind);
             match event.what {
@@ -110,8 +111,8 @@ impl Window {
                 What::Complete { error } => {
                     let Some(same) = open.remove(&key(begin)) else { continue };
                     let until = begin.saturating_add(u64::from(event.sector_count) * 512);
-                    // Which of several requests of the same range (or flushes) was answered cannot be told:
-                    // the answer is taken for all of them.
+                    // If several requests of the same range (or several flushes) are in flight, it is unknown
+                    // which one completed: the completion counts for all of them.
                     let is_whole = same.iter().any(|&index| window.requests[index].end == until);
                     for index in same {
                         let request = &mut window.requests[index];
@@ -121,7 +122,7 @@ impl Window {
                         } else if is_whole {
                             open.entry(key(begin)).or_default().push(index);
                         } else {
-                            // A part was answered; the rest goes on at the next sector.
+                            // A part completed; the rest continues at the next sector.
                             request.has_failed |= error != 0;
                             open.entry(key(until)).or_default().push(index);
                         }
@@ -147,14 +148,14 @@ fn name_of(comm: &[u8; 16]) -> String {
 pub(crate) struct OwnThreads {
     threads: BTreeSet<i32>,
     names: BTreeSet<String>,
-    /// The trace gives the numbers of the first namespace; in another one, names must do.
+    /// The trace contains thread IDs of the initial PID namespace; in another one, names are compared.
     has_numbers: bool,
 }
 
-/// Whether threads are known to us by the numbers that the kernel's trace gives: those of the first
-/// namespace of processes.
-pub(crate) fn has_the_kernels_numbers() -> bool {
-    /// The number of the first namespace, which never changes.
+/// Returns true if this process sees the thread IDs of the kernel's trace, which are those of the initial PID
+/// namespace.
+pub(crate) fn sees_initial_pid_namespace() -> bool {
+    /// Inode number of the initial PID namespace, which never changes.
     const FIRST: u64 = 0xEFFF_FFFC;
     let found = std::fs::metadata("/proc/self/ns/pid");
     found.is_ok_and(|found| std::os::unix::fs::MetadataExt::ino(&found) == FIRST)
@@ -162,7 +163,7 @@ pub(crate) fn has_the_kernels_numbers() -> bool {
 
 impl OwnThreads {
     fn look(&mut self) {
-        self.has_numbers = has_the_kernels_numbers();
+        self.has_numbers = sees_initial_pid_namespace();
         let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return };
         for task in tasks.flatten() {
             if self.has_numbers {
@@ -178,7 +179,7 @@ impl OwnThreads {
     }
 }
 
-/// When the window after `number` begins, since the first.
+/// Returns when the window after `number` begins, since the first.
 fn begin_of(number: u32, seed: u64) -> Duration {
     let doubled = number / PERIOD_DOUBLES_EVERY;
     let period = PERIOD * 2u32.pow(doubled.min(20));
@@ -187,15 +188,11 @@ fn begin_of(number: u32, seed: u64) -> Duration {
         begin += PERIOD * 2u32.pow(earlier.min(20)) * PERIOD_DOUBLES_EVERY;
     }
     begin += period * (number % PERIOD_DOUBLES_EVERY);
-    // splitmix64: any good mixture does.
-    let mut mixed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let share = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64;
+    let share = (nth_mix64(seed, u64::from(number)) >> 11) as f64 / (1u64 << 53) as f64;
     begin + (period - LENGTH_MAX.min(period)).mul_f64(share)
 }
 
-/// Handle of the thread that opens and closes windows.
+/// A handle of the thread that opens and closes windows.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     thread: JoinHandle<(Vec<Window>, u64, Instance)>,
@@ -210,25 +207,25 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Ends every wait, those to come as well.
+    /// Ends every wait, including later ones.
     pub(crate) fn set(&self) {
-        *self.is_set.lock().expect("nobody panics while holding it") = true;
+        *self.is_set.lock().expect("no holder panics") = true;
         self.changed.notify_all();
     }
 
-    /// Waits for `length`; true if it was stopped.
+    /// Waits for `length`; returns true if it was stopped.
     pub(crate) fn wait(&self, length: Duration) -> bool {
-        let is_set = self.is_set.lock().expect("nobody panics while holding it");
+        let is_set = self.is_set.lock().expect("no holder panics");
         let waited = self.changed.wait_timeout_while(is_set, length, |is_set| !*is_set);
-        *waited.expect("nobody panics while holding it").0
+        *waited.expect("no holder panics").0
     }
 }
 
 impl Sampler {
-    /// Opens the first window and returns. `number` becomes its number, and 0 whenever none is open.
+    /// Opens the first window and returns. `number` is set to its number, and to 0 while none is open.
     ///
     /// # Errors
-    /// The tracing could not be begun, or no thread be made.
+    /// Tracing could not be started, or the thread could not be created.
     pub(crate) fn begin(mut instance: Instance, formats: Formats, number: Arc<AtomicU32>) -> Result<Self, String> {
         let seed = u64::from(std::process::id()) ^ monotonic_ns();
         instance.enable()?;
@@ -244,7 +241,7 @@ impl Sampler {
         Ok(Self { thread: thread.map_err(|error| format!("cannot start the tracing thread: {error}"))?, stop })
     }
 
-    /// Closes the last window; all of them, the thread's CPU time in nanoseconds, and the instance.
+    /// Closes the last window; returns all windows, the thread's CPU time in nanoseconds, and the instance.
     pub(crate) fn end(self) -> Result<(Vec<Window>, u64, Instance), String> {
         self.stop.set();
         self.thread.join().map_err(|_| "the tracing thread panicked; this is a bug of trueio".to_owned())
@@ -278,7 +275,7 @@ impl Tracer {
         windows
     }
 
-    /// Follows an open window to its end, and closes it. True if everything is to end.
+    /// Follows an open window to its end and closes it. Returns true if the thread must stop.
     fn window(&mut self, number: u32, begin_ns: u64) -> (Window, bool) {
         let began = Instant::now();
         let mut events = Vec::new();
@@ -306,7 +303,7 @@ impl Tracer {
         (window, is_stopped)
     }
 
-    /// Takes what is in the buffers, and then asks whether any of it was lost.
+    /// Reads the buffers, and then checks whether events were lost.
     fn read(&mut self, events: &mut Vec<Event>, complete: &mut CompleteSpan) {
         let formats = &self.formats;
         self.instance.drain(|cpu, page| {
@@ -319,17 +316,17 @@ impl Tracer {
     }
 }
 
-/// Until when every event is known.
+/// Returns the time until which every event is known.
 ///
-/// An event is lost when its processor's buffer is full; those that come after it was emptied again are
-/// kept, so a gap may lie anywhere behind the first events that surely found room.
+/// An event is lost if its processor's buffer is full. Events that come after the buffer was read again are
+/// kept, so a gap may be anywhere after the first events that certainly fitted.
 #[derive(Debug)]
 struct CompleteSpan {
     room: usize,
     until_ns: u64,
     lost_count: u64,
-    /// For each processor: events since its buffer was empty and none was lost, and the time of the last
-    /// that surely found room.
+    /// For each processor: the number of events since its buffer was last read without loss, and the time of
+    /// the last one that certainly fitted.
     cpus: Vec<(usize, u64)>,
 }
 
@@ -349,7 +346,7 @@ impl CompleteSpan {
         }
     }
 
-    /// What each processor lost since the last time.
+    /// Returns the number of events lost on each processor since the last call.
     fn lost(&mut self, counts: &[u64]) {
         for (cpu, count) in counts.iter().enumerate() {
             let seen = self.cpus.get(cpu).copied();
@@ -407,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_answered_in_parts_is_complete_with_its_last_part() {
+    fn a_request_completed_in_parts_ends_with_its_last_part() {
         let events = vec![event(10, 0, 16, "R", issue()), event(20, 0, 8, "R", DONE), event(30, 8, 8, "R", DONE)];
         let window = Window::of(1, (0, 100), events, &OwnThreads::default());
         assert_eq!(window.requests.len(), 1);
@@ -415,20 +412,21 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_saw_more_than_it_keeps_ends_before_the_first_that_it_does_not_keep() {
+    fn a_window_with_too_many_requests_ends_before_the_first_that_is_not_kept() {
         let events = (0..KEPT_MAX as u64 + 10).map(|i| event(i, i * 8, 8, "R", issue())).collect();
         let window = Window::of(1, (0, 5_000), events, &OwnThreads::default());
         assert_eq!((window.requests.len(), window.end_ns), (KEPT_MAX, KEPT_MAX as u64));
     }
 
     #[test]
-    fn after_a_loss_only_what_surely_found_room_before_it_is_known() {
+    fn after_a_loss_only_events_that_certainly_fitted_are_known() {
         let mut complete = CompleteSpan::new(2);
         [10, 20, 30].into_iter().for_each(|at_ns| complete.saw(0, at_ns));
         complete.saw(1, 15);
         complete.lost(&[0, 0]);
         assert_eq!((complete.until_ns, complete.lost_count), (u64::MAX, 0));
-        // The buffer was emptied, filled up at some moment after 50, and took events again when it was read.
+        // The buffer was read, became full at some time after 50, and accepted events again after the next
+        // read.
         [40, 50, 90].into_iter().for_each(|at_ns| complete.saw(0, at_ns));
         complete.saw(1, 95);
         complete.lost(&[7, 0]);
@@ -438,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_do_not_overlap_and_grow_rarer_with_the_length_of_the_run() {
+    fn windows_do_not_overlap_and_become_rarer_in_long_runs() {
         for seed in [0, 1, 99] {
             let begins: Vec<Duration> = (1..700).map(|number| begin_of(number, seed)).collect();
             for pair in begins.windows(2) {

@@ -1,4 +1,4 @@
-//! Phases made by hand, staged places, and skips that say why.
+//! Phases built by hand, staged filesystems, and skips with their reason.
 // Each test program uses a part of it.
 #![allow(dead_code, unreachable_pub, unused_imports)]
 
@@ -28,7 +28,7 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 // A phase from numbers alone
 // ---------------------------------------------------------------------------------------------
 
-/// A random job of depth 1 on one file, direct, that does `mix` in blocks of 4 KiB.
+/// A random job of depth 1 on one file, direct, with operations `mix` in blocks of 4 KiB.
 pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
     let plain = JobPlan::plain(EngineKind::Sync, size_bytes);
     JobPlan {
@@ -105,7 +105,7 @@ pub fn target() -> TargetFacts {
         kind: TargetKind::Directory,
         size_bytes: Fact::unknown("a directory"),
         filesystem: Some(FilesystemFacts {
-            kind: "ext4".to_owned(),
+            kind: "ext4".into(),
             mount_point: "/data".to_owned(),
             source: "/dev/vda".to_owned(),
             options: "rw,relatime".to_owned(),
@@ -128,7 +128,7 @@ pub fn target() -> TargetFacts {
 }
 
 pub fn layer(kind: &str, name: &str, depth: u32) -> Layer {
-    Layer { kind: kind.to_owned(), name: name.to_owned(), source: String::new(), depth, facts: Vec::new() }
+    Layer { kind: kind.into(), name: name.to_owned(), source: String::new(), depth, facts: Vec::new() }
 }
 
 pub fn disk(name: &str, transport: &str) -> DiskFacts {
@@ -159,7 +159,7 @@ pub fn disk(name: &str, transport: &str) -> DiskFacts {
     }
 }
 
-/// What vda counted in a second, after an idle baseline of a quarter of a second.
+/// The counters of vda over a second, after an idle baseline of a quarter of a second.
 pub fn delta(measured: DeviceCounters) -> DeviceDelta {
     DeviceDelta {
         disk: "vda".to_owned(),
@@ -201,8 +201,8 @@ pub fn ruler() -> Ruler {
     }
 }
 
-/// Everything that a phase's facts are borrowed from. [`Phase::honest_reads`] and its like are
-/// phases that no check objects to; a test changes what its lie changes.
+/// Owns everything that a phase's facts borrow. [`Phase::honest_reads`] and the other constructors build
+/// phases that no check flags; a test changes one property.
 #[derive(Clone)]
 pub struct Phase {
     pub targets: Vec<TargetFacts>,
@@ -314,7 +314,7 @@ impl Phase {
     }
 }
 
-/// What `judge` returned.
+/// The result of `judge`.
 pub struct Judgement {
     pub verdict: Verdict,
     pub level: EvidenceLevel,
@@ -327,7 +327,7 @@ impl Judgement {
         self.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check `{name}`"))
     }
 
-    /// Names of the checks that object, with their outcomes.
+    /// Returns the names of the checks that flag the phase, with their outcomes.
     pub fn objections(&self) -> Vec<(&str, CheckOutcome)> {
         let objects = |outcome| matches!(outcome, CheckOutcome::Contradicted | CheckOutcome::Suspect);
         self.checks
@@ -337,7 +337,7 @@ impl Judgement {
             .collect()
     }
 
-    /// Everything, for a failed assertion.
+    /// Formats everything, for a failed assertion.
     pub fn report(&self) -> String {
         let mut text = format!("{} at {}\n", self.verdict, self.level);
         for check in &self.checks {
@@ -365,13 +365,13 @@ impl Judgement {
 // A phase that really runs
 // ---------------------------------------------------------------------------------------------
 
-/// Tests that look at the disks' counters run one at a time.
+/// Tests that read the disks' counters run one at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file of random content, on the disk and out of the page cache.
+/// Creates a file of random content, on the disk and out of the page cache.
 pub fn stored_file(path: &Path, size_bytes: u64) -> File {
     let mut file = File::create_new(path).expect("a new file");
     let mut block = vec![0u8; MIB as usize];
@@ -392,14 +392,14 @@ pub fn open(path: &Path, flags: i32) -> File {
     OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).expect("a file")
 }
 
-/// The results of calls made by hand, counted as an engine counts them.
+/// Counts the results of calls made by hand, as an engine counts them.
 #[derive(Default)]
 pub struct Calls {
     pub reads: Option<OpRecord>,
     pub writes: Option<OpRecord>,
     pub syncs: Option<OpRecord>,
     pub failures: Vec<IoFailure>,
-    /// Where the number of the open window stands, and what was done in windows.
+    /// The number of the open window, and the I/Os sampled in windows.
     pub window: Option<Arc<AtomicU32>>,
     pub samples: Vec<SampledIo>,
 }
@@ -410,7 +410,7 @@ fn monotonic_ns() -> u64 {
 }
 
 impl Calls {
-    /// Keeps what a worker would: I/Os that began in the window that is open now.
+    /// Keeps the samples that a worker would keep: I/Os that began in the present window.
     fn sample(&mut self, op: OpKind, offset: u64, length: usize, issued_ns: u64, window: u32) {
         let (length, done_ns) = (length as u32, monotonic_ns());
         if window > 0 {
@@ -418,7 +418,7 @@ impl Calls {
         }
     }
 
-    /// A sync call that somebody answered without doing anything.
+    /// A sync call that returned without doing anything.
     pub fn swallowed_sync(&mut self, file: &File) {
         let window = self.open_window();
         let issued_ns = monotonic_ns();
@@ -432,15 +432,15 @@ impl Calls {
         self.window.as_ref().map_or(0, |window| window.load(Ordering::Acquire))
     }
 
-    /// One `pread` or `pwrite` of `length` bytes at `offset` from `address`.
+    /// Makes one `pread` or `pwrite` of `length` bytes at `offset` from `address`.
     ///
     /// `address` points to `length` bytes that may be read and written.
     pub fn transfer(&mut self, kind: OpKind, file: &File, path: &Path, address: *mut u8, length: usize, offset: u64) {
         let window = self.open_window();
         let issued_ns = monotonic_ns();
         let at = Instant::now();
-        // SAFETY: callers hand over the address of a buffer of at least `length` bytes, which
-        // outlives this blocking call.
+        // SAFETY: callers pass the address of a buffer of at least `length` bytes, which outlives this
+        // blocking call.
         let returned = unsafe {
             match kind {
                 OpKind::Read => libc::pread(file.as_raw_fd(), address.cast(), length, offset as libc::off_t),
@@ -473,7 +473,7 @@ impl Calls {
         }
     }
 
-    /// `count` transfers of 4 KiB, one after another, from an aligned buffer.
+    /// Makes `count` transfers of 4 KiB, one after another, from an aligned buffer.
     pub fn blocks(&mut self, kind: OpKind, file: &File, path: &Path, count: u64) {
         let mut buffer = AlignedBuffer::new(4096, 4096).expect("a page");
         for block in 0..count {
@@ -493,9 +493,9 @@ impl Calls {
     }
 }
 
-/// Does `neighbour` again and again on a thread of its own while `act` runs, and ends it even where `act` panics.
-/// `act` can ask how many times it was done.
-pub fn beside<T>(neighbour: impl Fn() + Sync, act: impl FnOnce(&AtomicU32) -> T) -> T {
+/// Runs `neighbour` repeatedly on a separate thread while `act` runs, and ends it even if `act` panics. `act`
+/// can read how often it ran.
+pub fn with_neighbour<T>(neighbour: impl Fn() + Sync, act: impl FnOnce(&AtomicU32) -> T) -> T {
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -534,13 +534,13 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
     io(&mut calls);
     let elapsed_ns = at.elapsed().as_nanos() as u64;
     let mut observation = watch.after();
-    // Some milliseconds where nobody else wants the processor.
+    // Some milliseconds in which no other process needs the processor.
     assert!(observation.cost_ns < 20 * SECOND_NS, "watching took {} ns", observation.cost_ns);
-    // Whether the hypervisor is fair is not what is tested here.
+    // Steal of the hypervisor is not under test here.
     observation.steal_share = None;
     let mut record = record([calls.reads, calls.writes, calls.syncs].into_iter().flatten().collect());
     record.failures = calls.failures;
-    // The calls are made by hand, so nobody accounts for their CPU; half a core is unsuspicious.
+    // The calls are made by hand, so their CPU time is not counted; half a core is not suspect.
     let cpu = CpuTime { user_ns: elapsed_ns / 4, system_ns: elapsed_ns / 4 };
     let traced = observation.traced.take();
     let mut phase = Phase {
@@ -561,15 +561,15 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Places
-// ---------------------------------------------------------------------------------------------
+// Targets
+// Filesystems
 
 /// Options of a loop device that reads and writes its file directly, or through the page cache.
 pub const DIRECT: &[&str] = &["--direct-io=on"];
 pub const BUFFERED: &[&str] = &["--direct-io=off"];
 
-/// A filesystem on a loop device with direct I/O on the build directory's disk; `None`, with the reason printed, where
-/// there is none.
+/// A filesystem on a loop device with direct I/O on the build directory's disk; `None`, with the reason
+/// printed, if there is none.
 pub fn mounted(kind: &str, options: &str) -> Option<Mount> {
     let size = if kind == "btrfs" { 256 * MIB } else { 128 * MIB };
     let below = Loop::create(size, DIRECT).inspect_err(|why| skip("loop", why)).ok()?;

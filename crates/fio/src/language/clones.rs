@@ -1,22 +1,21 @@
-//! What differs from clone to clone of a job: its name here, its files, seed, delay, offset, processors.
+//! The differences between the clones of a job: name, files, seed, delay, offset, processors.
 
 use super::Word;
-use super::lower::{Run, Said, preset, writes};
+use super::lowering::{JobWords, Lowering, preset, writes};
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
 use std::collections::BTreeMap;
-use trueio_job::plan::splitmix64;
-use trueio_job::table::row;
+use trueio_job::option::Words;
+use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
 use trueio_job::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
-use trueio_model::{EngineKind, JobSpec};
+use trueio_model::{JobSpec, mix64};
 
-/// Most files of all jobs together.
+/// Maximum number of files of all jobs together.
 const FILES_MAX: u64 = 100_000;
 /// Longest part of a job's name that becomes a part of ours, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 
-/// A name that no other job has, made of characters that a name may have here. `names` counts how often a name
-/// was wanted.
+/// Returns a unique name of permitted characters. `names` counts the requests for each name.
 pub(super) fn unique_name(fios: &str, clone: Option<u64>, names: &mut BTreeMap<String, u64>) -> String {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let mut plain: String = fios.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
@@ -33,7 +32,7 @@ pub(super) fn unique_name(fios: &str, clone: Option<u64>, names: &mut BTreeMap<S
             return wanted;
         }
         let name = format!("{wanted}-{count}");
-        // Somebody may have called a job so.
+        // A job may have that name.
         if !names.contains_key(&name) {
             names.insert(name.clone(), 1);
             return name;
@@ -41,123 +40,141 @@ pub(super) fn unique_name(fios: &str, clone: Option<u64>, names: &mut BTreeMap<S
     }
 }
 
-/// Directory and files; false if reading must end.
-pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, problems: &mut Problems) -> bool {
-    if let Some(word) = said.word("directory") {
+/// Sets directory and files; false if reading must end.
+pub(super) fn files(
+    job: &JobWords,
+    clone: u64,
+    spec: &mut JobSpec,
+    lowering: &mut Lowering,
+    problems: &mut Problems,
+) -> bool {
+    if let Some(word) = job.word("directory") {
         match ValueKind::Paths.read(word.text()) {
             Ok(Value::Paths(paths)) => {
                 let path = paths[clone as usize % paths.len()].clone();
                 spec.set("directory", path, word.origin());
             }
             Ok(_) => {}
-            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+            Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
         }
     }
-    if let Some(word) = said.word("read_iolog") {
+    if let Some(word) = job.word("read_iolog") {
         match ValueKind::Paths.read(word.text()) {
             Ok(Value::Paths(logs)) => {
                 let log = &logs[clone as usize % logs.len()];
                 spec.set("read_iolog", log.clone(), word.origin());
             }
             Ok(_) => {}
-            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+            Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
         }
-        // fio, too, passes them over: the log names the files.
-        for name in ["filename", "nrfiles"].into_iter().filter(|name| said.word(name).is_some()) {
-            run.note(&said.section.name, format!("`{name}` has no effect: the log names the files (`read_iolog`)"));
+        // As in fio, they have no effect: the log names the files.
+        for name in ["filename", "nrfiles"].into_iter().filter(|name| job.word(name).is_some()) {
+            lowering.note(&job.section.name, format!("`{name}` has no effect: the log names the files (`read_iolog`)"));
         }
         return true;
     }
-    let Some(nrfiles) = said.count("nrfiles", problems) else { return true };
-    let engine = said.word("ioengine").map_or("", |word| word.text());
-    if EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.works_on_names()) {
-        // Such a job makes names in a directory of its own; fio's would lie beside the user's.
-        if let Some(word) = said.word("nrfiles") {
+    let Some(nrfiles) = job.count("nrfiles", problems) else { return true };
+    if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
+        // Such a job creates its files in a separate directory; fio would create them next to the user's.
+        if let Some(word) = job.word("nrfiles") {
             spec.set("nrfiles", nrfiles.to_string(), word.origin());
         }
-        for name in ["filename", "filename_format"].into_iter().filter(|name| said.word(name).is_some()) {
-            run.note(&said.section.name, format!("`{name}` has no effect: `{engine}` makes names of its own"));
+        for name in ["filename", "filename_format"].into_iter().filter(|name| job.word(name).is_some()) {
+            lowering
+                .note(&job.section.name, format!("`{name}` has no effect: `{}` creates its own files", engine.name()));
         }
         return true;
     }
-    if let Some(word) = said.word("opendir").filter(|word| !word.text().is_empty()) {
-        return files_below(said, word, spec, run, problems);
+    if let Some(word) = job.word("opendir").filter(|word| !word.text().is_empty()) {
+        return files_below(job, word, spec, lowering, problems);
     }
-    if let Some(word) = said.word("filename") {
-        match ValueKind::Paths.read(word.text()) {
-            Ok(paths) => spec.set("filename", ValueKind::Paths.write(&paths), word.origin()),
-            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+    if let Some(last) = job.word("filename") {
+        // Each word adds its files, also one of a job to those of `[global]`.
+        let mut named = Vec::new();
+        for word in job.all_words("filename") {
+            match ValueKind::Paths.read(word.text()) {
+                Ok(Value::Paths(paths)) => named.extend(paths),
+                Ok(_) => {}
+                Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
+            }
         }
+        spec.set("filename", write_paths(&named), last.origin());
         if nrfiles > 1 {
             let sentence = "`nrfiles` has no effect: `filename` names the files".to_owned();
-            run.note(&said.section.name, sentence);
+            lowering.note(&job.section.name, sentence);
         }
         return true;
     }
-    run.files = run.files.saturating_add(nrfiles);
-    if run.files > FILES_MAX {
+    lowering.files = lowering.files.saturating_add(nrfiles);
+    if lowering.files > FILES_MAX {
         let message = format!("the jobs have more than {FILES_MAX} files together");
-        said.complain_about("nrfiles", message, None, problems);
+        job.complain_about("nrfiles", message, None, problems);
         return false;
     }
-    let format = said.word("filename_format").map_or("$jobname.$jobnum.$filenum", |word| word.text());
-    let client = run.settings.client.as_deref();
+    let format = job.word("filename_format").map_or("$jobname.$jobnum.$filenum", |word| word.text());
+    let client = lowering.settings.client.as_deref();
     // Clients of one server may share a directory.
-    let is_unique = client.is_some() && said.word("directory").is_some_and(|word| !word.text().is_empty());
-    let is_unique = is_unique && said.word("unique_filename").is_none_or(|word| word.text() != "0");
+    let is_unique = client.is_some() && job.word("directory").is_some_and(|word| !word.text().is_empty());
+    let is_unique = is_unique && job.word("unique_filename").is_none_or(|word| word.text() != "0");
     let before = client.filter(|_| is_unique).map_or(String::new(), |client| format!("{client}."));
     let client = client.unwrap_or("localhost");
-    let name = |number| before.clone() + &format_name(format, &said.section.name, clone, number, client);
+    let name = |number| before.clone() + &format_name(format, &job.section.name, clone, number, client);
     let paths: Vec<String> = (0..nrfiles).map(name).collect();
     match ValueKind::Paths.read(&write_paths(&paths)) {
         Ok(_) => spec.set("filename", write_paths(&paths), preset()),
         Err(reason) => {
             let message = format!("`filename_format`: {reason}");
-            said.complain_about("filename_format", message, None, problems);
+            job.complain_about("filename_format", message, None, problems);
         }
     }
     true
 }
 
-/// The files of `opendir`; false if reading must end.
-fn files_below(said: &Said, word: &Word, spec: &mut JobSpec, run: &mut Run, problems: &mut Problems) -> bool {
+/// Sets the files of `opendir`; false if reading must end.
+fn files_below(
+    job: &JobWords,
+    word: &Word,
+    spec: &mut JobSpec,
+    lowering: &mut Lowering,
+    problems: &mut Problems,
+) -> bool {
     let mut complain = |message: String, hint: &str| {
-        said.complain_about("opendir", message, Some(hint.to_owned()), problems);
+        job.complain_about("opendir", message, Some(hint.to_owned()), problems);
         true
     };
     if writes(spec) {
         let message = "`opendir` names no file, and only files that are named are written".to_owned();
         return complain(message, "name the files (`filename=a:b`), or let the job read");
     }
-    if let Some(name) = ["filename", "directory"].into_iter().find(|name| said.word(name).is_some()) {
-        let message = format!("`opendir` and `{name}` both say where the files are");
+    if let Some(name) = ["filename", "directory"].into_iter().find(|name| job.word(name).is_some()) {
+        let message = format!("`opendir` and `{name}` both set the files");
         return complain(message, "leave one of them out");
     }
-    let (files, empty_count) = match run.around.files_below(word.text()) {
+    let (files, empty_count) = match lowering.around.files_below(word.text()) {
         Ok(found) => found,
         Err(reason) => {
             return complain(format!("`opendir={}`: {reason}", word.text()), "name a directory that can be read");
         }
     };
     if empty_count > 0 {
-        run.note(&said.section.name, format!("{empty_count} files below `{}` are empty: not read", word.text()));
+        lowering.note(&job.section.name, format!("{empty_count} files below `{}` are empty: not read", word.text()));
     }
     if files.is_empty() {
         return complain(format!("no file below `{}` holds anything", word.text()), "name another directory");
     }
-    run.files = run.files.saturating_add(files.len() as u64);
-    if run.files > FILES_MAX {
+    lowering.files = lowering.files.saturating_add(files.len() as u64);
+    if lowering.files > FILES_MAX {
         complain(format!("the jobs have more than {FILES_MAX} files together"), "name a smaller directory");
         return false;
     }
-    if said.word("nrfiles").is_some() {
-        run.note(&said.section.name, "`nrfiles` has no effect: `opendir` names the files".to_owned());
+    if job.word("nrfiles").is_some() {
+        lowering.note(&job.section.name, "`nrfiles` has no effect: `opendir` names the files".to_owned());
     }
     spec.set("filename", write_paths(&files), word.origin());
     true
 }
 
-/// A name of a generated file.
+/// Returns the name of a generated file.
 fn format_name(format: &str, job: &str, clone: u64, number: u64, client: &str) -> String {
     let mut out = String::new();
     let mut rest = format;
@@ -183,34 +200,34 @@ fn format_name(format: &str, job: &str, clone: u64, number: u64, client: &str) -
     out
 }
 
-/// What differs from clone to clone besides the files.
-pub(super) fn of_clone(said: &Said, (clone, index): (u64, u64), spec: &mut JobSpec, problems: &mut Problems) {
-    if let Some(word) = said.word("randseed") {
+/// Sets what differs from clone to clone, except the files. `index` is the position of the clone among all jobs.
+pub(super) fn of_clone(job: &JobWords, clone: u64, index: u64, spec: &mut JobSpec, problems: &mut Problems) {
+    if let Some(word) = job.word("randseed") {
         match translate_seed(word.text()) {
             Ok(seed) => {
-                let seed = if clone == 0 { seed } else { splitmix64(seed.wrapping_add(clone)) };
+                let seed = if clone == 0 { seed } else { mix64(seed.wrapping_add(clone)) };
                 spec.options.remove("randrepeat");
                 spec.set("randseed", seed.to_string(), word.origin());
             }
-            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+            Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
         }
     }
-    if let Some(word) = said.word("startdelay") {
+    if let Some(word) = job.word("startdelay") {
         let seed = spec.options.get("randseed").and_then(|seed| translate_seed(&seed.text).ok());
         match start_delay_ns(word.text(), seed.unwrap_or(index)) {
             Ok(0) => {}
             Ok(ns) => spec.set("startdelay", write_duration(ns), word.origin()),
-            Err(bad) => said.complain(word, &bad, problems),
+            Err(bad) => job.complain(word, &bad, problems),
         }
     }
-    if let Some(word) = said.word("offset_increment") {
-        match offset(spec, word.text(), said.base_of("offset_increment"), clone) {
+    if let Some(word) = job.word("offset_increment") {
+        match offset(spec, word.text(), job.base_of("offset_increment"), clone) {
             Ok(None) => {}
             Ok(Some(text)) => spec.set("offset", text, word.origin()),
-            Err(bad) => said.complain(word, &bad, problems),
+            Err(bad) => job.complain(word, &bad, problems),
         }
     }
-    processors(said, clone, spec, problems);
+    processors(job, clone, spec, problems);
 }
 
 fn translate_seed(text: &str) -> Result<u64, String> {
@@ -220,7 +237,7 @@ fn translate_seed(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A delay, or one drawn from a range by a seed.
+/// Returns a delay; a range is drawn from by the seed.
 fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
     const SECOND: u64 = 1_000_000_000;
     let Some((low_text, high_text)) = text.split_once('-') else { return read_time_ns(text, SECOND) };
@@ -228,12 +245,12 @@ fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
     let high = read_time_ns(high_text, SECOND)
         .map_err(|bad| BadValue { at: bad.at.start + low_text.len() + 1..bad.at.end + low_text.len() + 1, ..bad })?;
     let (low, high) = (low.min(high), low.max(high));
-    let drawn = splitmix64(splitmix64(seed ^ 0x6465_6c61_7973));
+    let drawn = mix64(mix64(seed ^ 0x6465_6c61_7973));
     let span = u128::from(high - low) + 1;
     Ok(low + ((u128::from(drawn) * span) >> 64) as u64)
 }
 
-/// `offset + offset_increment · clone`, both in bytes or both in percent.
+/// Returns `offset + offset_increment · clone`, both in bytes or both in percent.
 fn offset(spec: &JobSpec, increment: &str, base: KbBase, clone: u64) -> Result<Option<String>, BadValue> {
     let whole = |message: String| BadValue::whole(message, increment);
     let offset = spec.options.get("offset").map_or("0", |offset| offset.text.as_str());
@@ -271,8 +288,8 @@ fn offset(spec: &JobSpec, increment: &str, base: KbBase, clone: u64) -> Result<O
     }
 }
 
-/// Which processors a clone may use.
-fn processors(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
+/// Sets the processors of a clone.
+fn processors(job: &JobWords, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
     let from_mask = |word: &Word| -> Result<Vec<u32>, BadValue> {
         let mask = read_number(word.text(), KbBase::Binary)?;
         let cpus: Vec<u32> = (0..64).filter(|bit| mask >> bit & 1 == 1).collect();
@@ -283,7 +300,7 @@ fn processors(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Proble
         Ok(_) => Ok(Vec::new()),
         Err(message) => Err(BadValue::whole(message, word.text())),
     };
-    let (word, cpus) = match (said.words.get("cpus_allowed"), said.words.get("cpumask")) {
+    let (word, cpus) = match (job.words.get("cpus_allowed"), job.words.get("cpumask")) {
         (Some((list, true)), Some((_, false))) | (Some((list, _)), None) => (*list, from_list(list)),
         (None | Some((_, false)), Some((mask, true))) | (None, Some((mask, _))) => (*mask, from_mask(mask)),
         (Some((list, _)), Some((mask, _))) => {
@@ -292,25 +309,23 @@ fn processors(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Proble
                 list.origin(),
                 mask.origin()
             );
-            let hint = Some("say one of them".to_owned());
-            return said.complain_about("cpumask", message, hint, problems);
+            let hint = Some("set only one of them".to_owned());
+            return job.complain_about("cpumask", message, hint, problems);
         }
         (None, None) => return,
     };
     let cpus = match cpus {
         Ok(cpus) if !cpus.is_empty() => cpus,
         Ok(_) => return,
-        Err(bad) => return said.complain(word, &bad, problems),
+        Err(bad) => return job.complain(word, &bad, problems),
     };
-    let is_split = said.word("cpus_allowed_policy").is_some_and(|word| word.text() == "split");
+    let policy = job.word("cpus_allowed_policy").and_then(|word| CpusPolicy::parse(word.text()));
     let text = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let (list, policy) = match is_split {
-        true => (text(&[cpus[clone as usize % cpus.len()]]), "split"),
-        false => (text(&cpus), "shared"),
+    let (list, policy) = match policy {
+        Some(CpusPolicy::Split) => (text(&[cpus[clone as usize % cpus.len()]]), CpusPolicy::Split),
+        Some(CpusPolicy::Shared) | None => (text(&cpus), CpusPolicy::Shared),
     };
     spec.set("cpus_allowed", list, word.origin());
-    if row("cpus_allowed_policy").is_some() {
-        let origin = said.word("cpus_allowed_policy").map_or_else(preset, Word::origin);
-        spec.set("cpus_allowed_policy", policy, origin);
-    }
+    let origin = job.word("cpus_allowed_policy").map_or_else(preset, Word::origin);
+    CPUS_ALLOWED_POLICY.set_in(spec, policy, origin);
 }

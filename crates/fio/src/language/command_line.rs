@@ -1,62 +1,21 @@
-//! fio's command line: which words are options, which are their values, which are job files.
+//! fio's command line: options, their values, and job files.
 //!
-//! The habits are those of `getopt_long_only`: one dash or two, a value behind `=` or as the next
-//! word, any beginning of a name that only one option has, options behind job files. Options that
-//! are flags take a value behind `=` only; so do `--cmdhelp` and `--enghelp`. `--` ends the options.
+//! The conventions are those of `getopt_long_only`: one dash or two, a value after `=` or as the next argument, any unique
+//! prefix of a name, options after job files. Flags take a value only after `=`; so do `--cmdhelp` and `--enghelp`. `--` ends
+//! the options.
 //!
-//! What differs from fio: an option whose value would be the next option (`--write_bw_log
+//! Difference from fio: an option whose value would be the next option (`--write_bw_log
 //! --write_lat_log`) is refused, where fio takes the option's name as the value.
 //!
 //! Source: fio 3.42's `--help` and HOWTO, "Command line options"; getopt_long_only(3).
 
 use super::engines;
-use super::options::{FioOption, Kind, OPTIONS, find};
-use super::problem::{Place, Problems};
+use super::options::{FioOption, Kind, find, options};
+use super::problem::{Position, Problems};
 use std::rc::Rc;
-use trueio_job::option::OptionRow;
-use trueio_job::table::{TABLE, row};
 
-/// Most words of a command line.
+/// Maximum number of arguments of a command line.
 const WORDS_MAX: usize = 100_000;
-
-/// A job's option: one of fio's, or one that only we have.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Asked {
-    /// fio's.
-    Fio(&'static FioOption),
-    /// A row of our table that fio does not have.
-    Ours(&'static OptionRow),
-}
-
-impl Asked {
-    /// Its first name.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Asked::Fio(option) => option.name,
-            Asked::Ours(row) => row.name,
-        }
-    }
-
-    fn is_flag(self) -> bool {
-        match self {
-            Asked::Fio(option) => option.kind == Kind::Flag,
-            Asked::Ours(row) => row.is_switch(),
-        }
-    }
-
-    /// True if it may stand without a value in a job file.
-    pub(super) fn may_stand_alone(self) -> bool {
-        self.is_flag() || self.name().starts_with("write_") && self.name().ends_with("_log")
-    }
-}
-
-/// The option of a job that has this name.
-pub(super) fn asked(name: &str) -> Option<Asked> {
-    if let Some(option) = find(name) {
-        return Some(Asked::Fio(option));
-    }
-    row(name).or_else(|| row(&name.replace('-', "_"))).map(Asked::Ours)
-}
 
 /// Whether an option of the program takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +24,7 @@ pub(super) enum Takes {
     Nothing,
     /// One.
     Value,
-    /// One behind `=`, or none.
+    /// One after `=`, or none.
     Optional,
 }
 
@@ -84,10 +43,10 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("minimal", Takes::Nothing, "print terse results"),
     ("append-terse", Takes::Nothing, "print terse results, too"),
     ("terse-version", Takes::Value, "2, 3, 4 or 5"),
-    ("status-interval", Takes::Value, "print results so often while running"),
+    ("status-interval", Takes::Value, "print results at this interval while running"),
     ("eta", Takes::Value, "never, always or auto"),
     ("eta-newline", Takes::Value, "accepted; progress is one line"),
-    ("eta-interval", Takes::Value, "accepted; progress is renewed five times a second"),
+    ("eta-interval", Takes::Value, "accepted; progress is updated five times a second"),
     (
         "bandwidth-log",
         Takes::Nothing,
@@ -98,24 +57,37 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
         Takes::Value,
         "io, random, verify, file: print each I/O; parse: what was read; job, process: and its origin, to stderr; job:N: of one; help",
     ),
-    ("warnings-fatal", Takes::Nothing, "refuse a job about which there is a note"),
-    ("max-jobs", Takes::Value, "accepted; there is room for every job"),
+    ("warnings-fatal", Takes::Nothing, "refuse a job with a warning or note"),
+    ("max-jobs", Takes::Value, "accepted; no memory is reserved for jobs"),
     ("alloc-size", Takes::Value, "accepted; memory is allocated as it is needed"),
     ("aux-path", Takes::Value, "write logs into this directory"),
     ("allow-exec", Takes::Nothing, "let jobs run commands (exec_prerun, exec_postrun)"),
-    ("client", Takes::Value, "let this server run the job files behind it: HOST[,PORT], sock:PATH, a file of hosts"),
-    (
-        "server",
-        Takes::Optional,
-        "run the jobs of whoever connects: [HOST][,PORT], sock:PATH; by itself: 127.0.0.1,8765",
-    ),
+    ("client", Takes::Value, "let this server run the job files after it: HOST[,PORT], sock:PATH, a file of hosts"),
+    ("server", Takes::Optional, "run the jobs of clients: [HOST][,PORT], sock:PATH; default: 127.0.0.1,8765"),
     ("daemonize", Takes::Value, "with `--server`: go into the background, and write the process number to this file"),
+    (
+        "token",
+        Takes::Value,
+        "the file with a server's token, which its clients over TCP must have; on 127.0.0.1 the server creates one",
+    ),
     (
         "allow-write",
         Takes::Value,
         "with `--server`: clients' jobs may write this file or device, or below this directory",
     ),
-    ("remote-config", Takes::Value, "a job file that lies at the server named before"),
+    (
+        "allow-read",
+        Takes::Value,
+        "with `--server`: clients' jobs may read this file or device, or below this directory",
+    ),
+    ("allow-user", Takes::Value, "with `--server=sock:PATH`: processes of this user (a number), too, may be clients"),
+    (
+        "allow-contents",
+        Takes::Nothing,
+        "with `--server`: send clients what a failed verification found, and let their jobs use opendir",
+    ),
+    ("no-sandbox", Takes::Nothing, "with `--server`: check only the names of files, where the kernel has no Landlock"),
+    ("remote-config", Takes::Value, "a job file on the server named before"),
     ("idle-prof", Takes::Value, "report how idle the processors were: system, percpu (each), or only calibrate"),
     ("inflate-log", Takes::Value, "print the lines of a log that was stored compressed (log_store_compressed)"),
     ("crctest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
@@ -132,15 +104,15 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
 #[derive(Debug, Clone)]
 pub(super) enum Item {
     /// An option of a job.
-    Job { asked: Asked, value: Option<String>, place: Rc<Place>, value_column: Option<usize> },
+    Job { option: FioOption, value: Option<String>, position: Rc<Position>, value_column: Option<usize> },
     /// An option of the program.
-    Program { name: &'static str, value: Option<String>, place: Place },
+    Program { name: &'static str, value: Option<String>, position: Position },
     /// A job file.
-    File(String, Place),
+    File(String, Position),
 }
 
 enum Found {
-    Job(Asked),
+    Job(FioOption),
     Program(&'static str, Takes),
 }
 
@@ -149,8 +121,8 @@ fn resolve(name: &str) -> Result<Found, Vec<&'static str>> {
     if let Some((program, takes, _)) = PROGRAM.iter().find(|(known, ..)| *known == name) {
         return Ok(Found::Program(program, *takes));
     }
-    if let Some(asked) = asked(name) {
-        return Ok(Found::Job(asked));
+    if let Some(option) = find(name) {
+        return Ok(Found::Job(option));
     }
     let mut matches: Vec<(&'static str, &'static str)> = Vec::new();
     let mut add = |known: &'static str, first: &'static str| {
@@ -161,22 +133,20 @@ fn resolve(name: &str) -> Result<Found, Vec<&'static str>> {
     for (program, ..) in PROGRAM {
         add(program, program);
     }
-    for option in OPTIONS {
-        std::iter::once(&option.name).chain(option.aliases).for_each(|known| add(known, option.name));
+    for option in options() {
+        std::iter::once(option.name()).chain(option.aliases()).for_each(|known| add(known, option.name()));
     }
-    for row in TABLE.iter().filter(|row| !row.is_in_fio) {
-        add(row.name, row.name);
-    }
+    matches.sort_unstable();
     match matches[..] {
         [(_, first)] => match PROGRAM.iter().find(|(known, ..)| *known == first) {
             Some((program, takes, _)) => Ok(Found::Program(program, *takes)),
-            None => asked(first).map(Found::Job).ok_or_else(Vec::new),
+            None => find(first).map(Found::Job).ok_or_else(Vec::new),
         },
         _ => Err(matches.into_iter().map(|(known, _)| known).collect()),
     }
 }
 
-/// What is said of a name that is no option, as it was written with its dashes, and what to do about it.
+/// Returns the message about a name that is not an option, written with `dashes`, and a hint.
 pub(super) fn unknown(name: &str, dashes: &str) -> (String, Option<String>) {
     let plain = name.to_ascii_lowercase().replace('-', "_");
     if let Some((reason, instead)) = engines::why_option_missing(&plain) {
@@ -189,20 +159,16 @@ fn suggestion(name: &str, with_program: bool) -> Option<String> {
     nearest(name, with_program).map(|best| format!("did you mean `{best}`?"))
 }
 
-/// The option that a name was most likely meant to be.
+/// Returns the option with the nearest name.
 pub(super) fn nearest(name: &str, with_program: bool) -> Option<&'static str> {
     if name.len() > 100 {
         return None;
     }
     let plain = name.to_ascii_lowercase().replace('-', "_");
     let program = PROGRAM.iter().filter(|_| with_program).map(|(known, ..)| *known);
-    let fio = OPTIONS.iter().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()));
-    let ours = TABLE.iter().filter(|row| !row.is_in_fio).map(|row| row.name);
-    let (distance, best) = program
-        .chain(fio)
-        .chain(ours)
-        .map(|known| (strsim::osa_distance(&plain, &known.replace('-', "_")), known))
-        .min_by_key(|(distance, _)| *distance)?;
+    let of_jobs = options().flat_map(|option| std::iter::once(option.name()).chain(option.aliases()));
+    let (distance, best) =
+        program.chain(of_jobs).map(|known| (strsim::osa_distance(&plain, &known.replace('-', "_")), known)).min()?;
     // As in fio: at most half of the letters may differ; and a name of one letter may mean anything.
     (distance <= plain.chars().count() / 2 && distance <= 4 && plain.chars().count() > 1).then_some(best)
 }
@@ -211,8 +177,8 @@ pub(super) fn nearest(name: &str, with_program: bool) -> Option<&'static str> {
 pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
     let mut items = Vec::new();
     if arguments.len() > WORDS_MAX {
-        let place = Place::of_argument(1, "", 0..0);
-        problems.add(place, format!("the command line has more than {WORDS_MAX} words"), None);
+        let position = Position::of_argument(1, "", 0..0);
+        problems.add(position, format!("the command line has more than {WORDS_MAX} words"), None);
         return items;
     }
     let mut index = 0;
@@ -223,12 +189,12 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
         index += 1;
         if let Some(control) = word.find(char::is_control) {
             let width = word[control..].chars().next().map_or(1, char::len_utf8);
-            let place = Place::of_argument(number, word, control..control + width);
-            problems.add(place, "a control character stands in an argument", None);
+            let position = Position::of_argument(number, word, control..control + width);
+            problems.add(position, "an argument contains a control character", None);
             continue;
         }
         if only_files || word == "-" || !word.starts_with('-') {
-            items.push(Item::File(word.to_owned(), Place::of_argument(number, word, 0..word.len())));
+            items.push(Item::File(word.to_owned(), Position::of_argument(number, word, 0..word.len())));
             continue;
         }
         if word == "--" {
@@ -240,15 +206,15 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
             Some((name, value)) => (name, Some(value)),
             None => (&word[dashes..], None),
         };
-        let place = Place::of_argument(number, word, 0..dashes + name.len());
+        let position = Position::of_argument(number, word, 0..dashes + name.len());
         let found = match (word, resolve(name)) {
             ("-v", _) => Found::Program("version", Takes::Nothing),
             ("-h", _) => Found::Program("help", Takes::Nothing),
             (_, Ok(found)) => found,
             (_, Err(candidates)) if candidates.is_empty() => {
                 let (message, hint) = unknown(name, "--");
-                problems.add(place, message, hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned())));
-                // Its value, if it stands apart, would be taken for a job file.
+                problems.add(position, message, hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned())));
+                // A value in the next argument would be read as a job file.
                 if value.is_none() && arguments.get(index).is_some_and(|next| !next.starts_with('-')) {
                     index += 1;
                 }
@@ -258,31 +224,31 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
                 let shown: Vec<String> = candidates.iter().take(6).map(|known| format!("`--{known}`")).collect();
                 let more = if candidates.len() > 6 { " …" } else { "" };
                 let message = format!("`--{name}` may mean {}{more}", shown.join(", "));
-                problems.add(place, message, None);
+                problems.add(position, message, None);
                 continue;
             }
         };
         let takes = match &found {
             Found::Program(_, takes) => *takes,
-            Found::Job(asked) if asked.is_flag() => Takes::Optional,
+            Found::Job(option) if option.kind() == Kind::Flag => Takes::Optional,
             Found::Job(_) => Takes::Value,
         };
         let (value, value_column) = match (takes, value) {
             (Takes::Nothing, Some(_)) => {
-                problems.add(place, format!("`--{name}` takes no value"), None);
+                problems.add(position, format!("`--{name}` takes no value"), None);
                 continue;
             }
             (Takes::Nothing | Takes::Optional, None) => (None, None),
             (_, Some(value)) => (Some(value.to_owned()), Some(word[..word.len() - value.len()].chars().count() + 1)),
             (Takes::Value, None) => match arguments.get(index) {
                 None => {
-                    problems.add(place, format!("`--{name}` needs a value"), None);
+                    problems.add(position, format!("`--{name}` needs a value"), None);
                     continue;
                 }
                 Some(next) if next.len() > 2 && next.starts_with("--") => {
                     let hint = Some(format!("write `--{name}=VALUE`"));
                     let message = format!("`--{name}` needs a value, and `{next}` is the next option");
-                    problems.add(place, message, hint);
+                    problems.add(position, message, hint);
                     continue;
                 }
                 Some(next) => {
@@ -292,8 +258,8 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
             },
         };
         items.push(match found {
-            Found::Program(name, _) => Item::Program { name, value, place },
-            Found::Job(asked) => Item::Job { asked, value, place: Rc::new(place), value_column },
+            Found::Program(name, _) => Item::Program { name, value, position },
+            Found::Job(option) => Item::Job { option, value, position: Rc::new(position), value_column },
         });
     }
     items

@@ -1,19 +1,19 @@
-//! fio's engines by name: those that are here, under all their names, and why the others are not.
+//! fio's engines that do not exist here, with the reason and an alternative for each.
 
-use trueio_job::table::row;
-use trueio_job::value::{Choice, ValueKind};
+use trueio_job::option::Words;
+use trueio_model::EngineKind;
 
-/// Engines of fio that are not here.
+/// Engines of fio that do not exist here.
 struct Missing {
     names: &'static [&'static str],
     /// Options that only they have.
     options: &'static [&'static str],
     why: &'static str,
-    /// The nearest thing that works.
+    /// The nearest alternative.
     instead: &'static str,
 }
 
-/// An engine that our own table gets is taken from there, whatever this list says.
+/// An engine in the option table is supported, even if it is in this list.
 /// Source of the options: fio(1) of 3.33, "I/O engine specific parameters", and fio's HOWTO for what came later.
 const MISSING: &[Missing] = &[
     Missing {
@@ -91,7 +91,7 @@ const MISSING: &[Missing] = &[
         names: &["fileoperations"],
         options: &[],
         why: "operations on names are not mixed",
-        instead: "`filecreate`, `filestat`, `filedelete` and their like",
+        instead: "`filecreate`, `filestat`, `filedelete` and similar engines",
     },
     Missing {
         names: &["external", "cpp_null"],
@@ -186,30 +186,18 @@ const MISSING: &[Missing] = &[
     },
 ];
 
-/// The engines that are here.
-pub(super) fn here() -> &'static [Choice] {
-    match row("ioengine").map(|row| row.kind) {
-        Some(ValueKind::Choice(choices)) => choices,
-        _ => &[],
-    }
+/// Returns true if each of the engine's I/Os is one call that returns when the I/O has completed.
+pub(super) fn makes_single_calls(engine: EngineKind) -> bool {
+    use EngineKind::{Psync, Pvsync, Pvsync2, Sync, Vsync};
+    matches!(engine, Sync | Psync | Vsync | Pvsync | Pvsync2)
 }
 
-/// The name that an engine has here.
-pub(super) fn ours(name: &str) -> Option<&'static str> {
-    here().iter().find(|engine| engine.name == name || engine.aliases.contains(&name)).map(|engine| engine.name)
-}
-
-/// True if each of the engine's I/Os is one call that returns when it is done.
-pub(super) fn makes_single_calls(ours: &str) -> bool {
-    matches!(ours, "sync" | "psync" | "vsync" | "pvsync" | "pvsync2")
-}
-
-/// Why an engine of fio is not here, and what to use.
+/// Returns the reason why an engine of fio does not exist here, and an alternative.
 pub(super) fn why_missing(name: &str) -> Option<(&'static str, &'static str)> {
     MISSING.iter().find(|missing| missing.names.contains(&name)).map(|missing| (missing.why, missing.instead))
 }
 
-/// Why an option that only engines have that are not here is refused, and what to use.
+/// Returns the reason to refuse an option of engines that do not exist here, and an alternative.
 pub(super) fn why_option_missing(name: &str) -> Option<(String, &'static str)> {
     let missing = MISSING.iter().find(|missing| missing.options.contains(&name))?;
     let names: Vec<String> = missing.names.iter().map(|name| format!("`{name}`")).collect();
@@ -221,29 +209,30 @@ pub(super) fn why_option_missing(name: &str) -> Option<(String, &'static str)> {
     Some((format!("belongs to {whose}: {}", missing.why), missing.instead))
 }
 
-/// Every name that is known, for a suggestion.
+/// Returns every known name, for suggestions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let here = here().iter().flat_map(|engine| std::iter::once(engine.name).chain(engine.aliases.iter().copied()));
+    let here = EngineKind::CHOICES
+        .iter()
+        .flat_map(|engine| std::iter::once(engine.name).chain(engine.aliases.iter().copied()));
     here.chain(MISSING.iter().flat_map(|missing| missing.names.iter().copied()))
 }
 
-/// Names that are missing here, with the reasons, for the documentation.
+/// Returns the missing engines with the reasons, for the documentation.
 pub(super) fn missing() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let each = MISSING.iter().flat_map(|of| of.names.iter().map(move |name| (*name, of.why, of.instead)));
-    each.filter(|(name, ..)| ours(name).is_none())
+    each.filter(|(name, ..)| EngineKind::parse(name).is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::options::OPTIONS;
+    use crate::language::options::find;
 
-    /// One that is known under this name would never be told as missing.
+    /// An option under this name would never be reported as missing.
     #[test]
-    fn no_option_of_an_engine_that_is_not_here_is_an_option_of_one_that_is() {
+    fn options_of_missing_engines_are_not_options_of_the_language() {
         for name in MISSING.iter().flat_map(|missing| missing.options) {
-            let is_known = OPTIONS.iter().any(|option| option.name == *name || option.aliases.contains(name));
-            assert!(!is_known, "{name}");
+            assert!(find(name).is_none(), "{name}");
         }
     }
 }

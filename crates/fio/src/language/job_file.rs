@@ -1,42 +1,42 @@
 //! fio's job files, line by line: sections, options, comments, `include`, `${VARIABLE}`, keywords.
 //!
-//! A line is cut at the first `;` or `#`. A section begins at `[name]`; what it means is decided by
-//! the reader behind this one. `include FILE` puts the lines of another file in its place, which may
-//! not have sections of its own; the file is sought as named, then beside the including file.
-//! `${NAME}` is the environment's word (nothing if it has none); `$pagesize`, `$mb_memory` and
-//! `$ncpus` are numbers of the machine, with which a value may calculate (`$ncpus*2`).
+//! A line ends at the first `;` or `#`. A section begins at `[name]`; the caller decides what it means.
+//! `include FILE` is replaced by the lines of another file, which must not have sections of its own; the file is
+//! searched as named, then next to the including file. `${NAME}` is a variable of the environment (nothing if it is
+//! not set); `$pagesize`, `$mb_memory` and `$ncpus` are numbers of the machine, with which a value may calculate
+//! (`$ncpus*2`).
 //!
-//! Whatever the bytes, this ends: files, lines and includes are bounded.
+//! Reading ends for every input: files, lines and includes are bounded.
 //!
 //! Source: HOWTO of fio 3.42, "Job file format", "Environment variables", "Reserved keywords".
 
 use super::Surroundings;
-use super::problem::{Place, Problems};
+use super::problem::{Position, Problems};
 use std::rc::Rc;
 
-/// Longest file, in bytes. A longer one was surely named by mistake (an image, a device).
+/// Longest file, in bytes. A longer one is an image or a device, named by mistake.
 pub(super) const FILE_BYTES_MAX: usize = 16 << 20;
-/// Most files that one job file includes, and how deep.
+/// Largest number of files that one job file includes, and largest depth.
 const INCLUDES_MAX: usize = 256;
 const DEPTH_MAX: usize = 16;
-/// Most bytes of all included files together.
+/// Largest size of all included files together, in bytes.
 const INCLUDED_BYTES_MAX: usize = 16 << 20;
 /// Longest name of a section, in bytes, as in fio.
 const SECTION_BYTES_MAX: usize = 255;
 
-/// What a line says.
+/// A line, read.
 #[derive(Debug, Clone)]
 pub(super) enum Line {
     /// `[name]`.
-    Section(String, Rc<Place>),
+    Section(String, Rc<Position>),
     /// `name=value`, or `name` alone.
     Word {
         /// The option, as written.
         name: String,
         /// Its value with variables replaced; `None`: without `=`.
         value: Option<String>,
-        /// Where the name stands.
-        place: Rc<Place>,
+        /// The position of the name.
+        position: Rc<Position>,
         /// Column of the value, in characters, from 1. `None` if its text was replaced.
         value_column: Option<usize>,
     },
@@ -49,6 +49,30 @@ pub(super) fn read(path: &str, text: &str, around: &dyn Surroundings, problems: 
     reader.lines
 }
 
+/// A line without its comment.
+struct Content<'a> {
+    path: &'a str,
+    number: u32,
+    /// The line as typed.
+    whole: &'a str,
+    /// The offset of `text` in it.
+    begin: usize,
+    /// Its content, trimmed.
+    text: &'a str,
+}
+
+impl Content<'_> {
+    /// Returns the position of these bytes of the content.
+    fn position(&self, bytes: std::ops::Range<usize>) -> Position {
+        Position::within(self.path, self.number, self.whole, self.begin + bytes.start..self.begin + bytes.end)
+    }
+
+    /// Returns the position of the whole content.
+    fn all(&self) -> Position {
+        self.position(0..self.text.len())
+    }
+}
+
 struct Reader<'a> {
     around: &'a dyn Surroundings,
     problems: &'a mut Problems,
@@ -58,11 +82,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    #[expect(clippy::too_many_lines, reason = "until it is split")]
     fn file(&mut self, path: &str, text: &str, depth: usize) {
         if text.len() > FILE_BYTES_MAX {
-            let place = Place::line(path, 1, "");
-            self.problems.add(place, format!("the file is longer than {FILE_BYTES_MAX} bytes"), None);
+            let position = Position::line(path, 1, "");
+            self.problems.add(position, format!("the file is longer than {FILE_BYTES_MAX} bytes"), None);
             return;
         }
         for (index, whole) in text.lines().enumerate() {
@@ -70,113 +93,113 @@ impl Reader<'_> {
                 return;
             }
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-            let place = |from: usize, to: usize| Place::within(path, number, whole, from..to);
             let kept = &whole[..whole.find([';', '#']).unwrap_or(whole.len())];
             let begin = kept.len() - kept.trim_start().len();
-            let said = kept.trim();
-            if said.is_empty() {
+            let content = kept.trim();
+            let line = Content { path, number, whole, begin, text: content };
+            if content.is_empty() {
                 continue;
             }
-            let end = begin + said.len();
-            if let Some(control) = said.find(|c: char| c.is_control() && c != '\t') {
-                let at = begin + control;
-                let width = said[control..].chars().next().map_or(1, char::len_utf8);
-                self.problems.add(place(at, at + width), "a control character stands in the line", None);
+            if let Some(control) = content.find(|c: char| c.is_control() && c != '\t') {
+                let width = content[control..].chars().next().map_or(1, char::len_utf8);
+                let position = line.position(control..control + width);
+                self.problems.add(position, "the line contains a control character", None);
                 continue;
             }
-            if let Some(rest) = said.strip_prefix('[') {
-                match rest.split_once(']') {
-                    _ if depth > 0 => {
-                        let message = "a file that is included has no sections of its own";
-                        self.problems.add(place(begin, end), message, Some("include it within a section".into()));
-                        return;
-                    }
-                    Some((name, "")) if !name.trim().is_empty() && name.len() <= SECTION_BYTES_MAX => {
-                        self.lines.push(Line::Section(name.to_owned(), Rc::new(place(begin, end))));
-                    }
-                    Some((name, "")) => {
-                        let message = match name.trim().is_empty() {
-                            true => "a section has no name".to_owned(),
-                            false => format!("a section's name is longer than {SECTION_BYTES_MAX} bytes"),
-                        };
-                        self.problems.add(place(begin, end), message, None);
-                    }
-                    Some((name, behind)) => {
-                        let from = begin + 1 + name.len() + 1;
-                        let message = format!("`{}` follows a section's name", behind.trim());
-                        self.problems.add(
-                            place(from, end),
-                            message,
-                            Some("options stand in lines of their own".into()),
-                        );
-                    }
-                    None => {
-                        let hint = Some("write `[name]`".to_owned());
-                        self.problems.add(place(begin, end), "a section's name has no closing bracket", hint);
-                    }
+            if let Some(rest) = content.strip_prefix('[') {
+                if depth > 0 {
+                    let message = "a file that is included has no sections of its own";
+                    let hint = Some("include it within a section".to_owned());
+                    return self.problems.add(line.all(), message, hint);
                 }
+                self.section(&line, rest);
                 continue;
             }
-            let include = said.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t', '=']));
-            if let Some(wanted) = include {
-                let wanted = wanted.trim_start_matches(['=', ' ', '\t']);
-                self.include(path, wanted, place(begin, end), depth);
-                continue;
+            let include = content.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t', '=']));
+            match include {
+                Some(wanted) => {
+                    self.include(path, wanted.trim_start_matches(['=', ' ', '\t']), line.all(), depth);
+                }
+                None => self.word(&line),
             }
-            let (name, value) = match said.split_once('=') {
-                Some((name, value)) => (name.trim_end(), Some(value)),
-                None => (said, None),
-            };
-            let name_place = Rc::new(place(begin, begin + name.len()));
-            let value_at = value.map(|value| {
-                let from = end - value.len();
-                from + (value.len() - value.trim_start().len())
-            });
-            let raw = value.map(str::trim);
-            let replaced = match raw.map(|raw| replace(raw, self.around)) {
-                None => None,
-                Some(Ok(text)) if text.contains(|c: char| c.is_control() && c != '\t') => {
-                    let from = value_at.unwrap_or(begin);
-                    self.problems.add(place(from, end), "a variable brings a control character into the line", None);
-                    continue;
-                }
-                Some(Ok(text)) => Some(text),
-                Some(Err(message)) => {
-                    let from = value_at.unwrap_or(begin);
-                    self.problems.add(place(from, end), message, None);
-                    continue;
-                }
-            };
-            let is_as_typed = replaced.as_deref() == raw;
-            let value_column = value_at.filter(|_| is_as_typed).map(|at| whole[..at].chars().count() + 1);
-            self.lines.push(Line::Word { name: name.to_owned(), value: replaced, place: name_place, value_column });
         }
     }
 
-    fn include(&mut self, from: &str, wanted: &str, place: Place, depth: usize) {
+    /// Reads the name of a section; `rest` follows its opening bracket.
+    fn section(&mut self, line: &Content<'_>, rest: &str) {
+        match rest.split_once(']') {
+            Some((name, "")) if !name.trim().is_empty() && name.len() <= SECTION_BYTES_MAX => {
+                self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
+            }
+            Some((name, "")) => {
+                let message = match name.trim().is_empty() {
+                    true => "a section has no name".to_owned(),
+                    false => format!("a section's name is longer than {SECTION_BYTES_MAX} bytes"),
+                };
+                self.problems.add(line.all(), message, None);
+            }
+            Some((name, after)) => {
+                let message = format!("`{}` follows a section's name", after.trim());
+                let hint = Some("write each option on its own line".to_owned());
+                self.problems.add(line.position(1 + name.len() + 1..line.text.len()), message, hint);
+            }
+            None => {
+                let hint = Some("write `[name]`".to_owned());
+                self.problems.add(line.all(), "a section's name has no closing bracket", hint);
+            }
+        }
+    }
+
+    /// Reads `name=value`, or a name alone.
+    fn word(&mut self, line: &Content<'_>) {
+        let (name, value) = match line.text.split_once('=') {
+            Some((name, value)) => (name.trim_end(), Some(value)),
+            None => (line.text, None),
+        };
+        let value_at = value.map(|value| line.text.len() - value.trim_start().len());
+        let raw = value.map(str::trim);
+        let replaced = match raw.map(|raw| replace(raw, self.around)).transpose() {
+            Ok(Some(text)) if text.contains(|c: char| c.is_control() && c != '\t') => {
+                Err("a variable brings a control character into the line".to_owned())
+            }
+            replaced => replaced,
+        };
+        let replaced = match replaced {
+            Ok(replaced) => replaced,
+            Err(message) => {
+                return self.problems.add(line.position(value_at.unwrap_or(0)..line.text.len()), message, None);
+            }
+        };
+        let is_as_typed = replaced.as_deref() == raw;
+        let value_column = value_at.filter(|_| is_as_typed).map(|at| line.whole[..line.begin + at].chars().count() + 1);
+        let position = Rc::new(line.position(0..name.len()));
+        self.lines.push(Line::Word { name: name.to_owned(), value: replaced, position, value_column });
+    }
+
+    fn include(&mut self, from: &str, wanted: &str, position: Position, depth: usize) {
         self.includes += 1;
         if depth + 1 > DEPTH_MAX {
             let message = format!("files are included more than {DEPTH_MAX} deep");
-            self.problems.add(place, message, Some("does a file include itself?".into()));
+            self.problems.add(position, message, Some("does a file include itself?".into()));
             return;
         }
         if self.includes > INCLUDES_MAX {
             let message = format!("more than {INCLUDES_MAX} files are included");
-            self.problems.add(place, message, Some("does a file include itself?".into()));
+            self.problems.add(position, message, Some("does a file include itself?".into()));
             return;
         }
-        let beside = from.rsplit_once('/').map(|(directory, _)| format!("{directory}/{wanted}"));
+        let sibling = from.rsplit_once('/').map(|(directory, _)| format!("{directory}/{wanted}"));
         let mut tried = self.around.read_file(wanted).map(|text| (wanted.to_owned(), text));
-        if let (Err(_), Some(beside), false) = (&tried, beside, wanted.starts_with('/')) {
-            tried = self.around.read_file(&beside).map(|text| (beside, text));
+        if let (Err(_), Some(sibling), false) = (&tried, sibling, wanted.starts_with('/')) {
+            tried = self.around.read_file(&sibling).map(|text| (sibling, text));
         }
         match tried {
-            Err(reason) => self.problems.add(place, format!("`{wanted}` cannot be included: {reason}"), None),
+            Err(reason) => self.problems.add(position, format!("`{wanted}` cannot be included: {reason}"), None),
             Ok((path, text)) => {
                 self.included_bytes = self.included_bytes.saturating_add(text.len());
                 if self.included_bytes > INCLUDED_BYTES_MAX {
                     let message = format!("included files are longer than {INCLUDED_BYTES_MAX} bytes together");
-                    return self.problems.add(place, message, None);
+                    return self.problems.add(position, message, None);
                 }
                 self.file(&path, &text, depth + 1);
             }
@@ -193,11 +216,11 @@ fn replace(text: &str, around: &dyn Surroundings) -> Result<String, String> {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         if let Some(inner) = rest.strip_prefix("${") {
-            let Some((name, behind)) = inner.split_once('}') else {
+            let Some((name, after)) = inner.split_once('}') else {
                 return Err(format!("`{rest}` has no closing brace"));
             };
             out.push_str(&around.variable(name).unwrap_or_default());
-            rest = behind;
+            rest = after;
             continue;
         }
         let keywords = [

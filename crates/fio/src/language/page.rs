@@ -1,22 +1,21 @@
-//! The table of `docs/from-fio.md`: every option of fio and what becomes of it, rendered from
-//! [`super::options`].
+//! The table of `docs/from-fio.md`: every option of fio, and what the language does with it.
 
 use super::engines;
 use super::help::fate_sentence;
-use super::options::{Fate, OPTIONS};
+use super::options::{Fate, options_of_fio};
 use std::fmt::Write as _;
 
-/// Where the rendered part of the page begins and ends.
-const BEGIN: &str = "<!-- begin: rendered from crates/fio/src/language/options.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
+/// The marks at the beginning and the end of the rendered part of the page.
+const BEGIN: &str = "<!-- begin: rendered from the option table and crates/fio/src/language/rows.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
 const END: &str = "<!-- end -->";
 
 /// The rendered part of `docs/from-fio.md`, its marks included.
 pub fn render_table() -> String {
-    let fates = OPTIONS.iter().map(|option| option.fate());
+    let options = options_of_fio();
     let (mut done, mut kept, mut nothing, mut some, mut none) = (0, 0, 0, 0, 0);
-    for fate in fates {
-        match fate {
-            Fate::Row | Fate::Reader(_) => done += 1,
+    for option in &options {
+        match option.fate() {
+            Fate::Row | Fate::Rule(_) => done += 1,
             Fate::Output(_) => kept += 1,
             Fate::NoEffect(_) => nothing += 1,
             Fate::Only { .. } => some += 1,
@@ -28,29 +27,25 @@ pub fn render_table() -> String {
     let _ = writeln!(
         out,
         "\nOf {} options {done} are done, {kept} steer fio's outputs, {nothing} are accepted and change nothing, {some} are \
-         accepted with the values that ask for what is done anyway, and {none} are refused by name.\n",
-        OPTIONS.len()
+         accepted with the values that change nothing, and {none} are refused by name.\n",
+        options.len()
     );
-    let _ = writeln!(out, "| option | also | tier | here | what becomes of it |\n|---|---|---|---|---|");
-    for option in OPTIONS {
+    let _ = writeln!(out, "| option | also | here | what it does |\n|---|---|---|---|");
+    for option in options {
         let word = match option.fate() {
-            Fate::Row | Fate::Reader(_) => "done",
+            Fate::Row | Fate::Rule(_) => "done",
             Fate::Output(_) => "output",
             Fate::NoEffect(_) => "no effect",
             Fate::Only { .. } => "in part",
             Fate::Refused { .. } => "refused",
         };
-        let also: Vec<String> = option.aliases.iter().map(|alias| format!("`{alias}`")).collect();
-        let sentence = match option.fate() {
-            Fate::Row => {
-                let row = option.row().map_or("", |row| row.name);
-                format!("{} ([`{row}`](job-options.md#{row}))", fate_sentence(option))
-            }
-            _ => fate_sentence(option),
+        let also: Vec<String> = option.aliases().iter().map(|alias| format!("`{alias}`")).collect();
+        let sentence = match option.row() {
+            Some(row) => format!("{} ([`{name}`](job-options.md#{name}))", fate_sentence(option), name = row.name),
+            None => fate_sentence(option),
         };
         let sentence = sentence.replace('|', "\\|");
-        let _ =
-            writeln!(out, "| `{}` | {} | {} | {word} | {sentence} |", option.name, also.join(", "), option.tier.name());
+        let _ = writeln!(out, "| `{}` | {} | {word} | {sentence} |", option.name(), also.join(", "));
     }
     let _ = writeln!(out, "\n| engine that is not here | why | instead |\n|---|---|---|");
     for (name, reason, instead) in engines::missing() {

@@ -1,21 +1,21 @@
 //! Files in patterns: `buffer_pattern='FILE'`, `verify_pattern=0xff'FILE'`.
 //!
-//! The bytes take the place of the name before anything is planned, so that plan and record hold what is written; what
-//! was typed stands in the record, too. A relative name is looked for in the working directory, as in fio. As fio does,
-//! as much of a file is taken as there is room for; fio 3.33 has room for 512 bytes, and says nothing.
+//! The bytes replace the name before planning, so that plan and record contain the written content; the record also has the
+//! text as typed. A relative name is relative to the working directory, as in fio. As in fio, a file that is too long is
+//! truncated, here with a note; fio 3.33 uses 512 bytes.
 
 use super::Word;
-use super::lower::Run;
+use super::lowering::Lowering;
 use super::problem::Problems;
 use trueio_job::value::pattern_with_files;
 
-/// The word with bytes in place of files; `None`: a problem was added.
-pub(super) fn with_files(word: &Word, section: &str, run: &mut Run, problems: &mut Problems) -> Option<Word> {
-    let (name, text) = (word.asked.name(), word.text());
+/// Returns the word with the bytes of files instead of their names; `None`: a problem was added.
+pub(super) fn with_files(word: &Word, section: &str, lowering: &mut Lowering, problems: &mut Problems) -> Option<Word> {
+    let (name, text) = (word.option.name(), word.text());
     let mut notes = Vec::new();
     let read = pattern_with_files(text, &mut |file, room| {
         let failed = |reason| format!("the file `{file}` cannot be read: {reason}");
-        let (bytes, length) = run.around.read_bytes(file, room).map_err(failed)?;
+        let (bytes, length) = lowering.around.read_bytes(file, room).map_err(failed)?;
         if bytes.len() as u64 != length {
             notes.push(format!("`{name}`: of the {length} bytes of `{file}` the first {} are used", bytes.len()));
         }
@@ -23,11 +23,11 @@ pub(super) fn with_files(word: &Word, section: &str, run: &mut Run, problems: &m
     });
     match read {
         Ok(pattern) => {
-            notes.into_iter().for_each(|note| run.note(section, note));
+            notes.into_iter().for_each(|note| lowering.note(section, note));
             Some(Word { value: Some(pattern), ..word.clone() })
         }
         Err(reason) => {
-            problems.add(word.value_place(&(0..text.len())), format!("`{name}`: {reason}"), None);
+            problems.add(word.value_position(&(0..text.len())), format!("`{name}`: {reason}"), None);
             None
         }
     }

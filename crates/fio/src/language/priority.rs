@@ -1,24 +1,24 @@
 //! fio's five options about priorities of single I/Os, as one of ours.
 //!
-//! Source: HOWTO of fio 3.42, `cmdprio_percentage` and those beside it.
+//! Source: HOWTO of fio 3.42, `cmdprio_percentage` and the options after it.
 
-use super::lower::Said;
+use super::lowering::JobWords;
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number};
 use trueio_job::table::row;
 
-/// Values of reads and of writes; those of trims, which may stand behind, mean nothing, as in fio.
+/// Values of reads and of writes; those of trims, which may follow, have no effect, as in fio.
 type Each<T> = [T; 2];
 
-/// The value of `cmdprio_bssplit`, empty if no I/O is to have a priority of its own; `None` after a problem.
-pub(super) fn shares(said: &Said<'_>, problems: &mut Problems) -> Option<String> {
-    let percents = numbers(said, "cmdprio_percentage", 100, problems)?;
+/// Returns the value of `cmdprio_bssplit`, empty if no I/O gets its own priority; `None` after a problem.
+pub(super) fn shares(job: &JobWords<'_>, problems: &mut Problems) -> Option<String> {
+    let percents = numbers(job, "cmdprio_percentage", 100, problems)?;
     // Without a class, or with none, it is real time.
-    let classes = numbers(said, "cmdprio_class", 3, problems)?.map(|class| class.max(1));
-    let levels = numbers(said, "cmdprio", 7, problems)?;
-    let hints = numbers(said, "cmdprio_hint", 1023, problems)?;
+    let classes = numbers(job, "cmdprio_class", 3, problems)?.map(|class| class.max(1));
+    let levels = numbers(job, "cmdprio", 7, problems)?;
+    let hints = numbers(job, "cmdprio_hint", 1023, problems)?;
     let implied: Each<String> = [0, 1].map(|i| format!("{}/{}/{}", classes[i], levels[i], hints[i]));
-    let split = said.word("cmdprio_bssplit").filter(|word| !word.text().is_empty());
+    let split = job.word("cmdprio_bssplit").filter(|word| !word.text().is_empty());
     let is_share = percents.iter().any(|percent| *percent > 0);
     let Some(word) = split else {
         let of = |i: usize| if percents[i] > 0 { format!("*/{}/{}", percents[i], implied[i]) } else { String::new() };
@@ -30,20 +30,20 @@ pub(super) fn shares(said: &Said<'_>, problems: &mut Problems) -> Option<String>
     };
     if is_share {
         let message =
-            "`cmdprio_percentage` and `cmdprio_bssplit` contradict each other: each says how many I/Os have a \
-                       priority of their own"
+            "`cmdprio_percentage` and `cmdprio_bssplit` contradict each other: both set the share of I/Os that \
+                       have their own priority"
                 .to_owned();
-        said.complain_about("cmdprio_bssplit", message, Some("say one of them".to_owned()), problems);
+        job.complain_about("cmdprio_bssplit", message, Some("set only one of them".to_owned()), problems);
         return None;
     }
     let parts: Vec<&str> = word.text().split(',').collect();
     let each = [parts[0], parts.get(1).copied().unwrap_or(parts[0])];
     let mut lists = Vec::new();
     for (list, implied) in each.iter().zip(&implied) {
-        match entries(list, implied, said.base_of("cmdprio_bssplit")) {
+        match entries(list, implied, job.base_of("cmdprio_bssplit")) {
             Ok(list) => lists.push(list),
             Err(message) => {
-                said.complain(word, &BadValue::whole(message, word.text()), problems);
+                job.complain(word, &BadValue::whole(message, word.text()), problems);
                 return None;
             }
         }
@@ -56,7 +56,7 @@ pub(super) fn shares(said: &Said<'_>, problems: &mut Problems) -> Option<String>
     match row("cmdprio_bssplit")?.canonical(&lists.join(",")) {
         Ok(text) => Some(text),
         Err(message) => {
-            said.complain(word, &BadValue::whole(message, word.text()), problems);
+            job.complain(word, &BadValue::whole(message, word.text()), problems);
             None
         }
     }
@@ -77,13 +77,13 @@ fn entries(list: &str, implied: &str, base: KbBase) -> Result<String, String> {
 }
 
 /// One number for reads and writes, or one for each; 0 without a word; `None` after a problem.
-fn numbers(said: &Said<'_>, name: &str, most: u64, problems: &mut Problems) -> Option<Each<u64>> {
-    let Some(word) = said.word(name) else { return Some([0; 2]) };
+fn numbers(job: &JobWords<'_>, name: &str, most: u64, problems: &mut Problems) -> Option<Each<u64>> {
+    let Some(word) = job.word(name) else { return Some([0; 2]) };
     let parts: Vec<&str> = word.text().split(',').collect();
     let mut each = [0; 2];
     let mut at = 0;
     for (index, part) in parts.iter().enumerate() {
-        let value = read_number(part, said.base_of(name)).and_then(|value| match value {
+        let value = read_number(part, job.base_of(name)).and_then(|value| match value {
             value if value <= most => Ok(value),
             _ => Err(BadValue::whole(format!("`{part}` is not a number from 0 to {most}"), part)),
         });
@@ -96,7 +96,7 @@ fn numbers(said: &Said<'_>, name: &str, most: u64, problems: &mut Problems) -> O
             }
             Err(bad) => bad,
         };
-        said.complain(word, &BadValue { at: bad.at.start + at..bad.at.end + at, ..bad }, problems);
+        job.complain(word, &BadValue { at: bad.at.start + at..bad.at.end + at, ..bad }, problems);
         return None;
     }
     Some(each)

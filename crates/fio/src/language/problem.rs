@@ -1,41 +1,41 @@
-//! What is wrong with a command line or a job file of fio's, and where.
+//! Problems of a command line or a job file in fio's language, with their positions.
 
 use std::fmt::{self, Write as _};
 use trueio_model::Origin;
 
-/// Most problems that are told; more help nobody.
+/// Maximum number of reported problems.
 const PROBLEMS_MAX: usize = 100;
-/// Most characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const LINE_CHARS_MAX: usize = 200;
 
-/// Where something was written.
+/// A position in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The file; `None`: the command line.
     pub path: Option<String>,
-    /// The line, from 1; on the command line: which argument.
+    /// The line, counted from 1; on the command line the index of the argument.
     pub line: u32,
-    /// The column, in characters, from 1.
+    /// The column, in characters, counted from 1.
     pub column: usize,
-    /// How many characters are meant.
+    /// Number of characters.
     pub width: usize,
-    /// The line or the argument itself.
+    /// The text of the line or of the argument.
     pub source: String,
 }
 
-impl Place {
-    /// A whole line.
+impl Position {
+    /// Returns the position of a whole line.
     pub(super) fn line(path: &str, line: u32, source: &str) -> Self {
         Self::within(path, line, source, 0..source.len())
     }
 
-    /// Bytes of a line.
+    /// Returns the position of bytes of a line.
     pub(super) fn within(path: &str, line: u32, source: &str, bytes: std::ops::Range<usize>) -> Self {
-        let place = Self::of_argument(line, source, bytes);
-        Self { path: Some(path.to_owned()), ..place }
+        let position = Self::of_argument(line, source, bytes);
+        Self { path: Some(path.to_owned()), ..position }
     }
 
-    /// Bytes of an argument of the command line.
+    /// Returns the position of bytes of an argument of the command line.
     pub(super) fn of_argument(number: u32, source: &str, bytes: std::ops::Range<usize>) -> Self {
         let count = |to: usize| source.get(..to).map_or(0, |text| text.chars().count());
         let (from, to) = (count(bytes.start), count(bytes.end));
@@ -48,12 +48,12 @@ impl Place {
         }
     }
 
-    /// The same line, other characters of it.
+    /// Returns the position of other characters of the same line.
     pub(super) fn part(&self, column: usize, width: usize) -> Self {
         Self { column, width: width.max(1), ..self.clone() }
     }
 
-    /// As an origin of a value: the file and line, or the flag.
+    /// Returns the origin of a value: the file and line, or the flag.
     pub(super) fn origin(&self, flag: &str) -> Origin {
         match &self.path {
             Some(path) => Origin::File { path: path.clone(), line: self.line },
@@ -62,21 +62,21 @@ impl Place {
     }
 }
 
-/// One mistake.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioProblem {
     /// What is wrong.
     pub message: String,
-    /// Where; `None`: in what was asked as a whole.
-    pub place: Option<Place>,
-    /// What to do, if there is something to say.
+    /// Its position; `None`: it concerns the request as a whole.
+    pub position: Option<Position>,
+    /// The remedy, if there is one.
     pub hint: Option<String>,
 }
 
-/// What fio's language could not be read for; at least one problem.
+/// The problems of a request; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioError {
-    /// What is wrong, in the order of the places.
+    /// The problems, in the order of their positions.
     pub problems: Vec<FioProblem>,
 }
 
@@ -89,9 +89,9 @@ impl fmt::Display for FioError {
 impl std::error::Error for FioError {}
 
 impl FioError {
-    /// One problem without a place.
+    /// Creates an error of one problem without a position.
     pub fn of(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { problems: vec![FioProblem { message: message.into(), place: None, hint }] }
+        Self { problems: vec![FioProblem { message: message.into(), position: None, hint }] }
     }
 
     /// The report in plain text.
@@ -112,25 +112,25 @@ impl FioError {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "error: {}", printable(&problem.message));
             let hint = problem.hint.as_deref().map(printable).unwrap_or_default();
-            let Some(place) = &problem.place else {
+            let Some(position) = &problem.position else {
                 if !hint.is_empty() {
                     let _ = writeln!(out, "\nhint: {hint}");
                 }
                 continue;
             };
-            let number = if place.path.is_some() { place.line.to_string() } else { String::new() };
+            let number = if position.path.is_some() { position.line.to_string() } else { String::new() };
             let margin = " ".repeat(number.len());
-            let at = match &place.path {
-                Some(path) => format!("{}:{}:{}", printable(path), place.line, place.column),
+            let at = match &position.path {
+                Some(path) => format!("{}:{}:{}", printable(path), position.line, position.column),
                 None => "command line".to_owned(),
             };
             let lead: String =
-                place.source.chars().take(place.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            let shown = place.source.chars().count().max(place.column);
-            let marks = "^".repeat(place.width.min(shown + 1 - place.column).max(1));
+                position.source.chars().take(position.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let shown = position.source.chars().count().max(position.column);
+            let marks = "^".repeat(position.width.min(shown + 1 - position.column).max(1));
             let _ = writeln!(out, "{margin}--> {at}");
             let _ = writeln!(out, "{margin} |");
-            let _ = writeln!(out, "{number} | {}", printable(&place.source));
+            let _ = writeln!(out, "{number} | {}", printable(&position.source));
             let _ = writeln!(out, "{}", format!("{margin} | {lead}{marks} {hint}").trim_end());
         }
         out
@@ -149,18 +149,18 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    pub(super) fn add(&mut self, place: Place, message: impl Into<String>, hint: Option<String>) {
-        self.push(FioProblem { message: message.into(), place: Some(place), hint });
+    pub(super) fn add(&mut self, position: Position, message: impl Into<String>, hint: Option<String>) {
+        self.push(FioProblem { message: message.into(), position: Some(position), hint });
     }
 
     pub(super) fn push(&mut self, problem: FioProblem) {
-        // Clones of a job make the same mistake each.
+        // Each clone of a job has the same problem.
         if !self.is_full() && !self.found.contains(&problem) {
             self.found.push(problem);
         }
     }
 
-    /// True if no more are told; reading may end.
+    /// Returns true if no more problems are reported, so that reading may end.
     pub(super) fn is_full(&self) -> bool {
         self.found.len() >= PROBLEMS_MAX
     }
@@ -169,12 +169,12 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// The error, if anything is wrong.
+    /// Returns the error, if there are problems.
     ///
-    /// They stand in the order of the places: the command line first, then file by file.
+    /// They are in the order of their positions: the command line first, then each file.
     pub(super) fn into_result(mut self) -> Result<(), FioError> {
-        let key = |problem: &FioProblem| match &problem.place {
-            Some(place) => (false, place.path.clone(), place.line, place.column),
+        let key = |problem: &FioProblem| match &problem.position {
+            Some(position) => (false, position.path.clone(), position.line, position.column),
             None => (true, None, 0, 0),
         };
         self.found.sort_by_key(key);

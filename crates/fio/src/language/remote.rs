@@ -1,59 +1,101 @@
-//! `--server`, `--client` and what belongs to them: who runs the jobs, and which.
+//! `--server`, `--client` and their options: the servers that run the jobs, and the job files of each.
 //!
-//! As in fio, job files directly behind `--client=HOST` are that server's; all others are every server's, and come
-//! after its own. A client without any is left out silently by fio; here it is refused.
+//! As in fio, job files directly after `--client=HOST` are for that server; all others are for every server, after its own.
+//! fio ignores a client without job files; here it is refused.
 
 use super::Action;
 use super::command_line::Item;
-use super::problem::{Place, Problems};
+use super::problem::{Position, Problems};
 
-/// A server to be.
+/// The settings of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Serve {
-    /// Where it listens, as typed; `None`: where it does by itself.
+    /// The address on which it listens, as typed; `None`: the default.
     pub address: Option<String>,
-    /// It goes into the background, and its process number into this file.
+    /// The file with the token that clients of a TCP address must have; `None`: one is created on the loopback address.
+    pub token: Option<String>,
+    /// The file for its process number, if it runs in the background.
     pub pid_file: Option<String>,
-    /// Where its clients' jobs may write besides its working directory.
+    /// The paths that its clients' jobs may read and write. Relative names of jobs begin at the first directory of them.
     pub writable: Vec<String>,
-    /// What jobs may destroy: words of command lines (`--overwrite_signature=ext4`).
+    /// The paths that jobs may read.
+    pub readable: Vec<String>,
+    /// The users, by number, who may connect to its socket; as typed.
+    pub users: Vec<String>,
+    /// Clients get bytes of files, and names of files.
+    pub sends_contents: bool,
+    /// The kernel need not confine its sessions.
+    pub is_unconfined: bool,
+    /// The signatures that jobs may destroy: arguments of command lines (`--overwrite_signature=ext4`).
     pub permits: Vec<String>,
 }
 
-/// A server that is asked to run jobs.
+/// A server to which jobs are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Where it is, or a file with a host on each line; as typed.
+    /// Its address, or a file with a host on each line; as typed.
     pub host: String,
-    /// Its job files here, in order.
+    /// Its job files on this machine, in order.
     pub files: Vec<String>,
-    /// Its job files that lie there.
+    /// Its job files on the server.
     pub files_there: Vec<String>,
+    /// The file with the server's token, as typed; `None`: the one that a server on the loopback address creates.
+    pub token: Option<String>,
 }
 
-/// What was said of clients and servers, before it is known what else was.
+/// The options about clients and servers of a command line.
 #[derive(Debug)]
 pub(super) struct Remote {
-    server: Option<(Serve, Place)>,
-    clients: Vec<(Client, Place)>,
-    /// A job's option that stands where there are no jobs.
-    stray: Option<(String, Place)>,
+    server: Option<(Serve, Position)>,
+    clients: Vec<(Client, Position)>,
+    /// A job's option where no job can be described.
+    stray: Option<(String, Position)>,
 }
 
-/// Takes everything that is about clients and servers out of a command line; `None` if there is nothing.
+/// Options that have a meaning next to `--server` or `--client` only.
+const OF_SERVERS_AND_CLIENTS: [&str; 8] =
+    ["daemonize", "remote-config", "token", "allow-write", "allow-read", "allow-user", "allow-contents", "no-sandbox"];
+
+/// Options that permit something to a server's clients, or confine less.
+fn is_permission(name: &str) -> bool {
+    matches!(name, "allow-write" | "allow-read" | "allow-user" | "allow-contents" | "no-sandbox")
+}
+
+impl Serve {
+    /// Adds a permission of the command line.
+    fn permit(&mut self, name: &str, value: Option<String>) {
+        match name {
+            "allow-write" => self.writable.extend(value),
+            "allow-read" => self.readable.extend(value),
+            "allow-user" => self.users.extend(value),
+            "allow-contents" => self.sends_contents = true,
+            _ => self.is_unconfined = true,
+        }
+    }
+}
+
+/// Returns the message and the hint for an option without the server or client to which it applies.
+fn without_either(name: &str) -> (String, &'static str) {
+    match name {
+        "daemonize" => {
+            ("`--daemonize` is an option of servers".to_owned(), "add `--server`; for a job: `nohup` or `systemd-run`")
+        }
+        "remote-config" => ("`--remote-config` is an option of clients".to_owned(), "set `--client=HOST` before it"),
+        "token" => ("`--token` is an option of servers and clients".to_owned(), "add `--server` or `--client=HOST`"),
+        name => (format!("`--{name}` is an option of servers"), "add `--server`"),
+    }
+}
+
+/// Removes the options about clients and servers from a command line and returns them; `None` if there are none.
 pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Remote> {
     let is_about = |item: &Item| matches!(item, Item::Program { name: "server" | "client", .. });
     let Some(first) = items.iter().find(|item| is_about(item)).cloned() else {
         for item in &*items {
-            if let Item::Program { name: name @ ("daemonize" | "remote-config" | "allow-write"), place, .. } = item {
-                let (message, hint) = match *name {
-                    "daemonize" => {
-                        ("`--daemonize` is of servers", "say `--server`, too; for a job: `nohup` or `systemd-run`")
-                    }
-                    "allow-write" => ("`--allow-write` is of servers", "say `--server`, too"),
-                    _ => ("`--remote-config` is of clients", "say `--client=HOST` before it"),
-                };
-                problems.add(place.clone(), message, Some(hint.to_owned()));
+            if let Item::Program { name, position, .. } = item
+                && OF_SERVERS_AND_CLIENTS.contains(name)
+            {
+                let (message, hint) = without_either(name);
+                problems.add(position.clone(), message, Some(hint.to_owned()));
             }
         }
         return None;
@@ -61,48 +103,61 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
     let is_server = matches!(first, Item::Program { name: "server", .. });
     let mut remote = Remote { server: None, clients: Vec::new(), stray: None };
     let mut pid_file = None;
-    let (mut permits, mut writable) = (Vec::new(), Vec::new());
+    let mut given = Serve::default();
     // Files belong to the client whose name they follow directly.
     let mut is_behind_client = false;
     for item in std::mem::take(items) {
         let was_behind_client = std::mem::take(&mut is_behind_client);
         match item {
-            Item::Program { name: "server", value, place } => {
-                remote.server = Some((Serve { address: value, ..Serve::default() }, place));
+            Item::Program { name: "server", value, position } => {
+                remote.server = Some((Serve { address: value, ..Serve::default() }, position));
             }
-            Item::Program { name: "client", value, place } => {
+            Item::Program { name: "client", value, position } => {
                 let host = value.unwrap_or_default();
-                remote.clients.push((Client { host, files: Vec::new(), files_there: Vec::new() }, place));
+                let token = given.token.clone();
+                remote.clients.push((Client { host, files: Vec::new(), files_there: Vec::new(), token }, position));
                 is_behind_client = true;
             }
-            Item::Program { name: "allow-write", value, .. } if is_server => writable.extend(value),
-            Item::Program { name: "allow-write", place, .. } => {
-                let hint = Some("say it where the server is started".to_owned());
-                problems.add(place, "`--allow-write` is of servers, and this is a client", hint);
+            Item::Program { name: "token", value, .. } => match remote.clients.last_mut() {
+                Some((client, _)) => client.token = value,
+                None => given.token = value,
+            },
+            Item::Program { name, value, .. } if is_permission(name) && is_server => given.permit(name, value),
+            Item::Program { name, position, .. } if is_permission(name) => {
+                let hint = Some("set it where the server is started".to_owned());
+                problems.add(position, format!("`--{name}` is an option of servers, and this is a client"), hint);
             }
-            Item::Program { name: "daemonize", value, place } => pid_file = Some((value.unwrap_or_default(), place)),
-            Item::Program { name: "remote-config", value, place } => match remote.clients.last_mut() {
+            Item::Program { name: "daemonize", value, position } => {
+                pid_file = Some((value.unwrap_or_default(), position))
+            }
+            Item::Program { name: "remote-config", value, position } => match remote.clients.last_mut() {
                 Some((client, _)) => client.files_there.extend(value),
                 None => {
-                    let hint = Some("say `--client=HOST` before it".to_owned());
-                    problems.add(place, "`--remote-config` is of the client before it, and there is none", hint);
+                    let hint = Some("set `--client=HOST` before it".to_owned());
+                    problems.add(
+                        position,
+                        "`--remote-config` applies to the client before it, and there is none",
+                        hint,
+                    );
                 }
             },
-            Item::Program { name: name @ "idle-prof", place, value } if value.as_deref() != Some("calibrate") => {
+            Item::Program { name: name @ "idle-prof", position, value } if value.as_deref() != Some("calibrate") => {
                 let message = format!("`--{name}` is of the machine where jobs run, and it is not sent there");
-                problems.add(place, message, Some("leave it out".to_owned()));
+                problems.add(position, message, Some("leave it out".to_owned()));
             }
-            Item::File(path, place) => match remote.clients.last_mut() {
+            Item::File(path, position) => match remote.clients.last_mut() {
                 Some((client, _)) if was_behind_client => {
                     client.files.push(path);
                     is_behind_client = true;
                 }
-                _ => items.push(Item::File(path, place)),
+                _ => items.push(Item::File(path, position)),
             },
-            Item::Job { asked, value, place, .. } => match (asked.name(), value) {
-                (name @ "overwrite_signature", Some(value)) if is_server => permits.push(format!("--{name}={value}")),
+            Item::Job { option, value, position, .. } => match (option.name(), value) {
+                (name @ "overwrite_signature", Some(value)) if is_server => {
+                    given.permits.push(format!("--{name}={value}"));
+                }
                 (name, _) => {
-                    remote.stray.get_or_insert((name.to_owned(), (*place).clone()));
+                    remote.stray.get_or_insert((name.to_owned(), (*position).clone()));
                 }
             },
             other => items.push(other),
@@ -110,60 +165,69 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
     }
     match (&mut remote.server, pid_file) {
         (Some((serve, _)), pid_file) => {
-            serve.pid_file = pid_file.map(|(path, _)| path);
-            (serve.permits, serve.writable) = (permits, writable);
+            let (address, pid_file) = (serve.address.take(), pid_file.map(|(path, _)| path));
+            *serve = Serve { address, pid_file, ..given };
         }
-        (None, Some((_, place))) => problems.add(place, "`--daemonize` is of servers, and this is a client", None),
+        (None, Some((_, position))) => {
+            problems.add(position, "`--daemonize` is an option of servers, and this is a client", None)
+        }
         (None, None) => {}
     }
     Some(remote)
 }
 
 impl Remote {
-    /// What is to be done. `files` are those that belong to every client.
-    pub(super) fn action(self, asked: Action, files: &[(String, Place)], problems: &mut Problems) -> Action {
-        match asked {
+    /// Returns the action. `files` are those for every client.
+    pub(super) fn action(self, requested: Action, files: &[(String, Position)], problems: &mut Problems) -> Action {
+        match requested {
             Action::Run => {}
             Action::ParseOnly | Action::ShowCommand => {
-                let place =
-                    self.server.map(|(_, place)| place).or(self.clients.into_iter().next().map(|(_, place)| place));
-                if let Some(place) = place {
-                    problems.add(place, "jobs are read and shown without clients and servers", None);
+                let position = self.server.map(|(_, position)| position).or(self
+                    .clients
+                    .into_iter()
+                    .next()
+                    .map(|(_, position)| position));
+                if let Some(position) = position {
+                    problems.add(position, "jobs are read and shown without clients and servers", None);
                 }
-                return asked;
+                return requested;
             }
             question => return question,
         }
-        if let Some((name, place)) = self.stray {
+        if let Some((name, position)) = self.stray {
             let (message, hint) = match self.server {
                 Some(_) => (
-                    format!("`{name}` is of a job, and a server's jobs come from its clients"),
-                    "of jobs' options a server takes only `overwrite_signature`, which permits",
+                    format!("`{name}` is an option of jobs, and a server's jobs come from its clients"),
+                    "the only option of jobs for a server is `overwrite_signature`, which permits",
                 ),
                 None => (
-                    format!("`{name}` is of a job, and jobs for servers stand in job files"),
-                    "write it into a job file, and name that behind `--client=HOST`",
+                    format!("`{name}` is an option of jobs, and jobs for servers come from job files"),
+                    "write it into a job file, and name the file after `--client=HOST`",
                 ),
             };
-            problems.add(place, message, Some(hint.to_owned()));
+            problems.add(position, message, Some(hint.to_owned()));
         }
-        if let Some((serve, place)) = self.server {
+        if let Some((serve, position)) = self.server {
             if !self.clients.is_empty() {
-                problems.add(place, "a server is no client", Some("say one of `--server` and `--client`".to_owned()));
-            } else if let Some((path, place)) = files.first() {
-                let message = format!("a server runs what its clients bring, not `{path}`");
-                problems.add(place.clone(), message, Some(format!("on the other side: `--client=HOST {path}`")));
+                problems.add(
+                    position,
+                    "a server is not a client",
+                    Some("set only one of `--server` and `--client`".to_owned()),
+                );
+            } else if let Some((path, position)) = files.first() {
+                let message = format!("a server runs the jobs of its clients, not `{path}`");
+                problems.add(position.clone(), message, Some(format!("on the client: `--client=HOST {path}`")));
             }
             return Action::Serve(serve);
         }
         let mut clients = Vec::new();
-        for (mut client, place) in self.clients {
+        for (mut client, position) in self.clients {
             client.files.extend(files.iter().map(|(path, _)| path.clone()));
             if client.files.is_empty() && client.files_there.is_empty() {
                 let message = format!("there is no job file for the server `{}`", client.host);
-                let hint = "files directly behind `--client=HOST` are that server's alone; those before the first \
-                            `--client`, or behind another option, are for all";
-                problems.add(place, message, Some(hint.to_owned()));
+                let hint = "files directly after `--client=HOST` are for that server only; those before the first \
+                            `--client`, or after another option, are for all";
+                problems.add(position, message, Some(hint.to_owned()));
             }
             clients.push(client);
         }

@@ -1,17 +1,17 @@
 //! Values as fio writes them: numbers with its suffixes, times with its units.
 //!
-//! What differs from our own values: `kib` is 1000 where `k`, `ki` and `kb` are 1024 (and the other
+//! Differences from this program's own values: `kib` is 1000 where `k`, `ki` and `kb` are 1024 (and the other
 //! way round with `kb_base=1000`); a number may be hexadecimal anywhere; a bare time is
-//! microseconds in some options. What differs from fio: a fraction counts (`1.5m`), `sec`, `min` and
-//! `hours` are units, and what follows a number and is no unit is refused at its place, where fio
-//! drops it in silence.
+//! microseconds in some options. Differences from fio: a fraction counts (`1.5m`), `sec`, `min` and
+//! `hours` are units, and text after a number that is not a unit is refused with its position; fio ignores it.
 //!
 //! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
 
 use trueio_job::option::OptionRow;
 use trueio_job::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
+use trueio_model::switch_of;
 
-/// A value that cannot be read, and which part of it.
+/// An invalid value, and the invalid part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadValue {
     /// What is wrong.
@@ -95,11 +95,11 @@ pub(super) fn read_number(text: &str, base: KbBase) -> Result<u64, BadValue> {
         (1.., "" | "b" | "i") => binary.pow(power),
         (1.., "ib") => decimal.pow(power),
         _ => {
-            // The part behind the longest unit that it begins with.
+            // The part after its longest prefix that is a unit.
             let good = usize::from(power > 0) + usize::from(power > 0 && ending.starts_with('i'));
             let at = suffix_at.start + good..suffix_at.end;
             let rest = text.get(at.clone()).unwrap_or(&suffix).trim();
-            let message = format!("`{rest}` follows the number and is no unit; units are k, m, g, t, p");
+            let message = format!("`{rest}` after the number is not a unit; units are k, m, g, t, p");
             return Err(BadValue { message, at });
         }
     };
@@ -157,19 +157,19 @@ fn each(text: &str, separator: char, read: impl Fn(&str) -> Result<String, BadVa
     Ok(out)
 }
 
-/// A list of numbers for reads, writes and trims, with commas between them: behind the last comma fio takes colons, too,
-/// or, if there is none, hyphens.
+/// Returns a list of numbers for reads, writes and trims, separated by commas. After the last comma fio also accepts colons,
+/// or if there are none, hyphens.
 pub(super) fn listed(text: &str) -> String {
     let (head, last) = text.split_at(text.rfind(',').map_or(0, |at| at + 1));
     let separator = if last.contains(':') { ":" } else { "-" };
-    // A sign is none.
+    // A sign does not separate.
     if last.trim_start().starts_with('-') { text.to_owned() } else { format!("{head}{}", last.replace(separator, ",")) }
 }
 
-/// A distribution of `file_service_type`, in our words; `None`: it is another word.
+/// Returns a distribution of `file_service_type` as the row accepts it; `None`: it is another word.
 ///
-/// What fio draws by `normal:DEV` is not as wide as that, and never narrow: the mean of twelve numbers of the whole range,
-/// which alone has a deviation of a twelfth of it, and one more from a part of DEV percent. Source: the shares of files that
+/// The deviation of fio's `normal:DEV` is not DEV: fio takes the mean of twelve numbers of the whole range, which alone has a
+/// deviation of a twelfth of it, and adds one from DEV percent of it. Source: the shares of files that
 /// fio 3.33 gives.
 pub(super) fn drawn_files(text: &str) -> Option<String> {
     let (name, numbers) = text.split_once(':').map_or((text, None), |(name, numbers)| (name, Some(numbers)));
@@ -178,16 +178,22 @@ pub(super) fn drawn_files(text: &str) -> Option<String> {
         "normal" | "gauss" => {}
         _ => return None,
     }
-    let (said, center) =
+    let (deviation, center) =
         numbers.map_or(("0", ""), |numbers| numbers.split_at(numbers.find(':').unwrap_or(numbers.len())));
-    let percent = said.parse::<f64>().ok().filter(|percent| (0.0..100.0).contains(percent));
+    let percent = deviation.parse::<f64>().ok().filter(|percent| (0.0..100.0).contains(percent));
     Some(percent.map_or(text.to_owned(), |percent| {
         let deviation = ((100.0 / 12.0_f64).powi(2) + percent * percent / 12.0).sqrt();
         format!("normal:{deviation:.2}{center}")
     }))
 }
 
-/// Our canonical text of a value of fio's, for a row of our table.
+/// Returns a percentage without a fraction of zeros (`70.0`), which fio ignores.
+fn whole_percent(text: &str) -> &str {
+    let whole = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
+    whole.map_or(text, |(whole, _)| whole)
+}
+
+/// Returns the canonical text of a value of fio's for a row of the option table.
 pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<String, BadValue> {
     let size = |part: &str| match part.trim() {
         "" => Ok(String::new()),
@@ -205,10 +211,15 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
     let ours = match row.kind {
         // A switch without a value is on.
         ValueKind::Bool if text.is_empty() => "true".to_owned(),
+        ValueKind::Bool if row.is_flag_in_fio => match switch_of(text) {
+            Some(is_on) => is_on.to_string(),
+            None => text.to_owned(),
+        },
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,
-        ValueKind::Percents | ValueKind::RateIops => listed(text),
+        ValueKind::Percents => each(&listed(text), ',', |part| Ok(whole_percent(part).to_owned()))?,
+        ValueKind::RateIops => listed(text),
         ValueKind::BytesRange => size_range(text)?,
         ValueKind::BlockRanges => each(text, ',', size_range)?,
         ValueKind::BlockSplits => each(text, ',', |split| {
@@ -225,6 +236,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
                 None => Ok(part.to_owned()),
             })?
         }
+        ValueKind::Percent => whole_percent(text).to_owned(),
         ValueKind::Count { .. } => read_number(text, base)?.to_string(),
         ValueKind::Duration => write_duration(read_time_ns(text, 1_000_000_000)?),
         ValueKind::DurationMicros => write_duration(read_time_ns(text, 1_000)?),
@@ -243,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_mean_what_they_mean_in_fio_and_kib_is_the_odd_one() {
+    fn suffixes_are_those_of_fio_where_kib_is_1000() {
         for (text, value) in [
             ("4096", 4096),
             ("4096B", 4096),
@@ -267,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_counts_and_what_is_no_unit_is_refused_at_its_place() {
+    fn a_fraction_counts_and_text_that_is_not_a_unit_is_refused_with_its_position() {
         assert_eq!(number("1.5m"), Ok(3 << 19));
         let bad = number("4kfoo").unwrap_err();
         assert_eq!(
             (bad.at, bad.message.as_str()),
-            (2..5, "`foo` follows the number and is no unit; units are k, m, g, t, p")
+            (2..5, "`foo` after the number is not a unit; units are k, m, g, t, p")
         );
         assert_eq!(number("4 x").unwrap_err().at, 1..3);
         for text in ["", "k", "4x", "-1", "1..2", "99999999999999999999", "99999999p", "4kibb", "4ki4", "4z", "é", "1é"]
@@ -283,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_and_seconds_may_be_called_so_and_a_bare_time_is_what_the_option_says() {
+    fn times_may_have_units_and_a_bare_time_is_in_the_options_unit() {
         let time = |text| read_time_ns(text, 1_000_000_000);
         assert_eq!(time("1min"), Ok(60_000_000_000));
         assert_eq!(time("1sec"), Ok(1_000_000_000));
@@ -295,11 +307,11 @@ mod tests {
     }
 
     #[test]
-    fn lists_for_each_direction_become_our_own() {
+    fn lists_of_directions_become_lists_of_three_values() {
         let of = |name: &str, text: &str| translate(row(name).unwrap(), text, KbBase::Binary);
         assert_eq!(of("bs", "4k,8K").as_deref(), Ok("4k,8k,8k"));
         assert_eq!(of("bs", "1mib").as_deref(), Ok("1000000"));
-        // Colons and hyphens separate, too, behind the last comma.
+        // After the last comma, colons and hyphens separate, too.
         for text in ["1k,2k", "1k:2k", "1k-2k"] {
             assert_eq!(of("bs", text).as_deref(), Ok("1k,2k,2k"), "{text}");
         }
@@ -333,7 +345,7 @@ mod tests {
         assert_eq!(drawn("pareto"), "pareto");
         assert_eq!((drawn("gauss"), drawn("normal:0")), ("normal:8.33".into(), "normal:8.33".into()));
         assert_eq!((drawn("normal:20"), drawn("gauss:50:0.2")), ("normal:10.14".into(), "normal:16.67:0.2".into()));
-        // Refused later, as it was said.
+        // Refused later, as typed.
         assert_eq!((drawn("normal:"), drawn("normal:101")), ("normal:".into(), "normal:101".into()));
         assert_eq!(drawn_files("random"), None);
     }

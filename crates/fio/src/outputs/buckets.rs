@@ -1,12 +1,12 @@
-//! Our buckets as fio's.
+//! Converts our histogram buckets to fio's.
 //!
-//! fio has 64 buckets a doubling and is exact below 128 ns; ours are half as wide, and two of them
-//! make one of fio's. fio reports the middle of a bucket. Its last one, from 2^34 ns (17 s) on, is open;
-//! here the same rule just goes on.
+//! fio has 64 buckets for each doubling and is exact below 128 ns. Ours are half as wide, so two of them make one of
+//! fio's. fio reports the middle of a bucket. Its last bucket, from 2^34 ns (17 s) on, is open; here the same rule
+//! continues.
 
 use trueio_model::Histogram;
 
-/// The middle of fio's bucket that a value falls into, in nanoseconds.
+/// Returns the middle of fio's bucket that contains a value, in nanoseconds.
 pub fn bucket_middle(ns: u64) -> u64 {
     if ns < 128 {
         return ns;
@@ -15,8 +15,8 @@ pub fn bucket_middle(ns: u64) -> u64 {
     (ns & !(width - 1)) + width / 2
 }
 
-/// Occupied buckets of fio's: (middle, count), smallest first. Values beyond the histogram's range stand
-/// at its maximum.
+/// Returns fio's non-empty buckets: (middle, count), smallest first. Values beyond the histogram's range count at its
+/// maximum.
 pub(super) fn middles(histogram: &Histogram) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for (low, _, count) in histogram.buckets() {
@@ -32,7 +32,7 @@ pub(super) fn middles(histogram: &Histogram) -> Vec<(u64, u64)> {
     found
 }
 
-/// Percentiles by nearest rank: fio's middle, but never outside of what was measured.
+/// Returns percentiles by nearest rank: the middle of fio's bucket, limited to the measured range.
 pub(super) fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<(f64, u64)> {
     let (Some(min), Some(max)) = (histogram.min_ns(), histogram.max_ns()) else { return Vec::new() };
     let buckets = middles(histogram);
@@ -66,7 +66,7 @@ pub(super) fn deviation_ns(histogram: &Histogram) -> f64 {
             .map(|(low, high, count)| (low as f64 + (high - low) as f64 / 2.0, count as f64))
             .chain(overflow)
     };
-    // Around the mean of the middles, not the exact one: equal values have no deviation.
+    // Relative to the mean of the middles, not to the exact mean, so that equal values have no deviation.
     let mean = values().map(|(value, count)| value * count).sum::<f64>() / n;
     let squares: f64 = values().map(|(value, count)| count * (value - mean) * (value - mean)).sum();
     (squares / (n - 1.0)).sqrt()

@@ -5,43 +5,29 @@
 //! without percentiles. As in fio, its bandwidth is all bytes in the time of the job that took longest, and its
 //! server is the last one.
 
-use super::entry::{Document, Entry};
+use super::entry::Document;
+use super::servers::{Clients, Server};
 use super::{FioOutput, Format, json, normal, terse};
 use std::fmt::Write as _;
 use trueio_model::RunRecord;
 use trueio_report::clean;
 
-/// What a server gave.
+/// The results of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerResult<'a> {
     /// The server by the name that its client used.
     pub hostname: &'a str,
     /// Its port.
     pub port: u16,
-    /// Whether it still runs: its record is not whole yet.
+    /// Whether it is still running; its record is incomplete then.
     pub is_running: bool,
-    /// What it measured, if that came.
+    /// Its record, if one arrived.
     pub record: Option<&'a RunRecord>,
-    /// What is wrong with it: why there is no record, or what failed beside it.
+    /// The error: the reason why there is no record, or a failure in addition to it.
     pub problem: Option<&'a str>,
 }
 
-/// A server beside its document.
-pub(super) struct Server<'a> {
-    pub(super) hostname: &'a str,
-    pub(super) port: u16,
-    pub(super) document: Option<Document<'a>>,
-    pub(super) problem: Option<&'a str>,
-}
-
-/// All of it.
-pub(super) struct Clients<'s, 'a> {
-    pub(super) options: &'a FioOutput,
-    pub(super) servers: &'s [Server<'a>],
-    pub(super) sum: Option<&'s Entry<'a>>,
-}
-
-/// The documents that were asked for, each ending with a line feed.
+/// Renders the requested documents, each with a line feed at its end.
 pub fn render_clients(results: &[ServerResult<'_>], options: &FioOutput) -> String {
     let servers: Vec<Server<'_>> = results
         .iter()

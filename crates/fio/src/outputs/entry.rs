@@ -1,4 +1,4 @@
-//! What fio's documents say, worked out of a record once for all formats: which jobs stand together, and
+//! The content of fio's documents, computed from a record once for all formats: which jobs are reported together, and
 //! their figures.
 
 use super::FioOutput;
@@ -12,22 +12,22 @@ use trueio_model::{
 
 /// fio's error number of a verification that failed.
 const EILSEQ: i32 = 84;
-/// Of a job that never ran.
+/// The error number of a job that never ran.
 const ECANCELED: i32 = 125;
-/// Of a failure without a number.
+/// The error number of a failure without a number.
 const EIO: i32 = 5;
 
-/// Everything that a document says.
+/// The content of a document.
 pub(super) struct Document<'a> {
     pub(super) record: &'a RunRecord,
     pub(super) options: &'a FioOutput,
-    /// The run goes on.
+    /// Whether the run is in progress.
     pub(super) is_interim: bool,
     pub(super) entries: Vec<Entry<'a>>,
     pub(super) disks: Vec<Disk>,
     /// When the run ended: milliseconds since 1970.
     pub(super) ended_unix_ms: u64,
-    /// How long the whole run took, in seconds, at least 1.
+    /// Duration of the whole run, in seconds, at least 1.
     pub(super) elapsed_s: u64,
     /// The server that it ran on, by the name and the port that its client used.
     pub(super) server: Option<(&'a str, u16)>,
@@ -42,7 +42,7 @@ pub(super) struct Entry<'a> {
     pub(super) first: usize,
     /// The position of the last one.
     pub(super) last: usize,
-    /// How many workers.
+    /// Number of workers.
     pub(super) workers: u32,
     /// When its measured part began: milliseconds since 1970.
     pub(super) began_unix_ms: u64,
@@ -54,7 +54,7 @@ pub(super) struct Entry<'a> {
     pub(super) zone_resets: Option<u64>,
     /// Read, write, trim.
     pub(super) ops: [Figures; 3],
-    /// All three as one, if that was asked for.
+    /// All three as one, if requested.
     pub(super) mixed: Option<Figures>,
     pub(super) sync: Figures,
     pub(super) threads: ThreadUsage,
@@ -64,11 +64,11 @@ pub(super) struct Entry<'a> {
     pub(super) complete: [f64; 7],
     /// Completion latencies of all I/Os, sync calls excluded: shares in percent, by fio's limits.
     pub(super) latency: [f64; LATENCY_CLASSES],
-    /// The phases whose figures are here.
+    /// The phases that the figures come from.
     pub(super) phase: Option<&'a PhaseRecord>,
-    /// The queue depth that a job with a latency target came to.
+    /// The queue depth that the search of a job with a latency target found.
     depth_found: Option<u32>,
-    /// How steady it became, if that was to end it.
+    /// How steady it became, if it ends when it is steady.
     pub(super) criterion: Option<&'a CriterionRecord>,
     /// The rule; jobs without I/O, which a group may begin with, have none.
     pub(super) criterion_plan: Option<CriterionPlan>,
@@ -81,7 +81,7 @@ pub(super) struct Entry<'a> {
 pub(super) const LATENCY_CLASSES: usize = 32;
 pub(super) const LATENCY_LIMITS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// A latency target, and the queue depth that came of it.
+/// A latency target, and the queue depth that the search found.
 pub(super) struct Target {
     pub(super) target_ns: u64,
     pub(super) window_us: u64,
@@ -95,7 +95,7 @@ pub(super) struct Figures {
     pub(super) io_count: u64,
     pub(super) byte_count: u64,
     pub(super) short_count: u64,
-    /// Names that were made, asked for or removed, of which fio counts I/Os and bytes.
+    /// Metadata operations, which fio counts as I/Os and bytes.
     pub(super) name_count: u64,
     /// The longest worker's time, in nanoseconds; 0 without I/O.
     pub(super) elapsed_ns: u64,
@@ -165,7 +165,7 @@ impl Figures {
     }
 }
 
-/// A sum that no record, wherever it comes from, makes overflow.
+/// A sum that does not overflow, whatever values a record contains.
 fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
@@ -209,16 +209,16 @@ pub(super) struct Disk {
     pub(super) util_percent: f64,
 }
 
-/// A job of the plan beside what it did; nothing if it never ran.
+/// A job of the plan with its record; none if it never ran.
 struct Unit<'a> {
     plan: &'a JobPlan,
     index: usize,
     phase: Option<&'a PhaseRecord>,
     job: Option<&'a JobRecord>,
-    /// How many workers `job` is of.
+    /// Number of workers of `job`.
     workers: u32,
     group: u32,
-    /// What fio calls the job.
+    /// The job's name in fio.
     name: &'a str,
     /// Reported with its neighbours of the group.
     is_grouped: bool,
@@ -229,7 +229,7 @@ impl<'a> Document<'a> {
         Self::so_far(record, options, options.is_interim)
     }
 
-    /// The same of a run that goes on, or not.
+    /// The same for a run that may be in progress.
     pub(super) fn so_far(record: &'a RunRecord, options: &'a FioOutput, is_interim: bool) -> Self {
         let started_ms = match record.started_unix_ms {
             0 => record.started_unix_s.saturating_mul(1000),
@@ -281,7 +281,7 @@ impl<'a> Document<'a> {
         Some(sum)
     }
 
-    /// The job's own options as they were typed, or what its specification says.
+    /// The job's own options as typed, or those of its specification.
     pub(super) fn options_of(&self, index: usize) -> Vec<(&'a str, &'a str)> {
         let Some(spec) = spec_of(self.record, index) else { return Vec::new() };
         match &spec.fio {
@@ -294,33 +294,33 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The global options that the last job saw.
+    /// The global options that apply to the last job.
     pub(super) fn global_options(&self) -> Vec<(&'a str, &'a str)> {
         let last = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref()).next_back();
         last.map_or(Vec::new(), |fio| in_fios_order(fio, true))
     }
 
-    /// Whether the disks are shown: not if a job said `disk_util=0`.
+    /// Whether the disks are shown: not if a job sets `disk_util=0`.
     pub(super) fn shows_disks(&self) -> bool {
         let mut jobs = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref());
-        !jobs.any(|fio| fio.said("disk_util").is_some_and(|word| word.text == "0"))
+        !jobs.any(|fio| fio.word("disk_util").is_some_and(|word| word.text == "0"))
     }
 
-    /// A number that a group of jobs shares, by fio's name of it: as in fio, its last job's.
+    /// A number that the jobs of a group share, by fio's option name. As in fio, the last job's value counts.
     pub(super) fn number_of(&self, group: u32, name: &str) -> Option<u64> {
         let last = self.entries.iter().rfind(|entry| entry.group == group)?.last;
-        spec_of(self.record, last)?.fio.as_ref()?.said(name)?.text.parse().ok()
+        spec_of(self.record, last)?.fio.as_ref()?.word(name)?.text.parse().ok()
     }
 
     /// The job's description.
     pub(super) fn description(&self, index: usize) -> Option<&'a str> {
         let fio = spec_of(self.record, index)?.fio.as_ref()?;
-        fio.said("description").map(|word| word.text.as_str())
+        fio.word("description").map(|word| word.text.as_str())
     }
 }
 
-/// A job's own options, or those for all jobs. In a job file fio takes what says the meaning of units first and file names
-/// last, and that is the order in which it tells them; on the command line it is that in which they were typed.
+/// A job's own options, or those for all jobs. From a job file fio prints options that set the meaning of units first
+/// and file names last; from the command line it prints them in the order typed.
 fn in_fios_order(fio: &FioJob, is_global: bool) -> Vec<(&str, &str)> {
     let words = fio.given.iter().filter(|word| word.is_global == is_global);
     let mut found: Vec<(&str, &str)> = words.map(|word| (word.name.as_str(), word.text.as_str())).collect();
@@ -334,7 +334,7 @@ fn in_fios_order(fio: &FioJob, is_global: bool) -> Vec<(&str, &str)> {
     found
 }
 
-/// What was asked of a job of the plan.
+/// The specification of a job of the plan.
 fn spec_of(record: &RunRecord, index: usize) -> Option<&JobSpec> {
     let name = &record.plan.jobs.get(index)?.name;
     record.spec.iter().find(|spec| spec.name == *name)
@@ -350,7 +350,7 @@ impl Entry<'_> {
         self.ops.iter_mut().chain(&mut self.mixed).enumerate()
     }
 
-    /// How many names were made, asked for or removed, and how many a second; `None`: the engine moves data.
+    /// Number of metadata operations, and their rate per second; `None` if the engine transfers data.
     pub(super) fn names(&self) -> Option<(u64, f64)> {
         self.plan.output.names?;
         let names = total(self.ops.iter().map(|figures| figures.name_count));
@@ -358,13 +358,13 @@ impl Entry<'_> {
         Some((names, rate(names, elapsed_ns)))
     }
 
-    /// Whether percentiles of the total latency were asked for.
+    /// Whether percentiles of the total latency are requested.
     pub(super) fn has_lat_percentiles(&self) -> bool {
         self.plan.output.lat_percentiles && !self.plan.output.hides_lat
     }
 
-    /// Which histograms have percentiles: slat, clat, lat; what is not told has none. Under a rate the latency that counts
-    /// from the moment an I/O was due always has them.
+    /// Which histograms have percentiles: slat, clat, lat. A latency that is not reported has none. With a rate, the
+    /// latency that counts from the time an I/O was due always has them.
     pub(super) fn percentiles(&self) -> [bool; 3] {
         let output = &self.plan.output;
         [
@@ -374,13 +374,13 @@ impl Entry<'_> {
         ]
     }
 
-    /// Whether sync calls have percentiles: with those of any latency, told or not.
+    /// Whether sync calls have percentiles: if any latency has, even one that is not reported.
     pub(super) fn has_sync_percentiles(&self) -> bool {
         let output = &self.plan.output;
         output.clat_percentiles || output.lat_percentiles || self.plan.is_paced()
     }
 
-    /// What fio tells of the search for a queue depth, whether there was one or not.
+    /// The values that fio prints about the search for a queue depth, whether there was one or not.
     pub(super) fn latency_target(&self) -> Target {
         let plan = self.plan.control.latency_target;
         Target {
@@ -402,7 +402,8 @@ impl Entry<'_> {
     }
 }
 
-/// The plan's jobs with their records (not those with `stats=0`), those that are to be told apart by worker already apart.
+/// The plan's jobs with their records (not those with `stats=0`). A job that is reported by worker is one unit for each
+/// worker.
 fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
     let mut phases: Vec<u32> = record.plan.jobs.iter().map(|job| job.phase).collect();
     phases.sort_unstable();
@@ -421,7 +422,7 @@ fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
         let fio = spec_of(record, index).and_then(|spec| spec.fio.as_ref());
         let (name, group) = fio.map_or((plan.name.as_str(), group), |fio| (fio.name.as_str(), fio.group));
         let is_grouped = plan.output.grouping == Grouping::Group || fio.is_some_and(|fio| fio.is_on("group_reporting"));
-        if fio.is_some_and(|fio| fio.said("stats").is_some_and(|word| word.text == "0")) {
+        if fio.is_some_and(|fio| fio.word("stats").is_some_and(|word| word.text == "0")) {
             continue;
         }
         let unit = |job, workers| Unit { plan, index, phase, job, workers, group, name, is_grouped };
@@ -433,7 +434,7 @@ fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
     units
 }
 
-/// Which of them are one entry: neighbours of one group that both ask to be reported together.
+/// Returns which units are one entry: neighbours in a group that both set `group_reporting`.
 fn entries_of(units: Vec<Unit<'_>>) -> Vec<Vec<Unit<'_>>> {
     let mut entries: Vec<Vec<Unit<'_>>> = Vec::new();
     for unit in units {
@@ -447,11 +448,48 @@ fn entries_of(units: Vec<Unit<'_>>) -> Vec<Vec<Unit<'_>>> {
     entries
 }
 
-#[expect(clippy::too_many_lines, reason = "until it is split")]
+/// Adds up the units that are reported as one entry.
 fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a> {
+    let output = &units[0].plan.output;
+    let mut entry = empty_entry(units, started_ms);
+    let mut queue = QueueCounts::default();
+    for unit in units {
+        entry.criterion_plan = entry.criterion_plan.or(unit.plan.control.criterion);
+        // In an interim document, a job without results has not begun.
+        if entry.error == 0 && !(is_interim && unit.job.is_none()) {
+            entry.error = error_of(unit);
+        }
+        let Some(job) = unit.job else { continue };
+        entry.add_failures(job);
+        entry.add_ops(job, unit.plan);
+        // With several workers the smallest depth: all of them keep the target with it.
+        let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
+        entry.depth_found = found;
+        entry.criterion = entry.criterion.or(job.criterion.as_ref());
+        entry.threads.add(&threads_of(job, unit));
+        queue.add(&queue_of(job, unit.plan));
+    }
+    if output.unified != Unified::No {
+        let mut mixed = Figures::default();
+        entry.ops.iter().for_each(|figures| mixed.add(figures));
+        entry.mixed = Some(mixed);
+    }
+    if !output.hides_bw {
+        entry.add_samples(units);
+    }
+    entry.depth = shares(&queue.depth, total(queue.depth.iter().copied()), 0.1);
+    entry.submit = shares(&queue.submit, total(queue.submit.iter().copied()), 0.1);
+    entry.complete = shares(&queue.complete, total(queue.complete.iter().copied()), 0.1);
+    if !output.hides_clat {
+        entry.latency = latency_shares(&entry.ops);
+    }
+    entry
+}
+
+/// Returns the entry of units before their results are added.
+fn empty_entry<'a>(units: &[Unit<'a>], started_ms: u64) -> Entry<'a> {
     let (first, last) = (&units[0], &units[units.len() - 1]);
-    let output = &first.plan.output;
-    let mut entry = Entry {
+    Entry {
         name: first.name,
         group: first.group,
         plan: first.plan,
@@ -476,78 +514,62 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         criterion: None,
         criterion_plan: None,
         is_sum: false,
-    };
-    let mut queue = QueueCounts::default();
-    for unit in units {
-        entry.criterion_plan = entry.criterion_plan.or(unit.plan.control.criterion);
-        let error = error_of(unit);
-        // Of a run that goes on, a job that is not there has not begun.
-        if entry.error == 0 && !(is_interim && unit.job.is_none()) {
-            entry.error = error;
+    }
+}
+
+impl Entry<'_> {
+    /// Adds the failed I/Os of a job.
+    fn add_failures(&mut self, job: &JobRecord) {
+        if self.first_error == 0 {
+            self.first_error = job.failures.first().map_or(0, |failure| or_eio(failure.errno));
         }
-        let Some(job) = unit.job else { continue };
         let failures = total(job.failures.iter().map(|failure| failure.count));
-        if entry.first_error == 0 {
-            entry.first_error = job.failures.first().map_or(0, |failure| or_eio(failure.errno));
-        }
-        entry.failure_count = entry.failure_count.saturating_add(failures);
+        self.failure_count = self.failure_count.saturating_add(failures);
+    }
+
+    /// Adds the I/Os of a job and the resets of its zones.
+    fn add_ops(&mut self, job: &JobRecord, plan: &JobPlan) {
         if let Some(zones) = &job.zones {
             // A trim of a zone is a reset too, and fio counts it as one.
             let trims = job.ops.iter().filter(|op| op.op == OpKind::Trim).map(|op| op.io_count);
-            *entry.zone_resets.get_or_insert(0) += zones.reset_count + total(trims);
+            *self.zone_resets.get_or_insert(0) += zones.reset_count + total(trims);
         }
         for op in &job.ops {
-            let is_paced = unit.plan.is_paced();
             let figures = match op.op {
-                OpKind::Read => &mut entry.ops[0],
-                OpKind::Write => &mut entry.ops[1],
-                OpKind::Trim => &mut entry.ops[2],
-                OpKind::Sync => &mut entry.sync,
+                OpKind::Read => &mut self.ops[0],
+                OpKind::Write => &mut self.ops[1],
+                OpKind::Trim => &mut self.ops[2],
+                OpKind::Sync => &mut self.sync,
             };
-            add_op(figures, op, job.elapsed_ns, is_paced, unit.plan);
+            add_op(figures, op, job.elapsed_ns, plan.is_paced(), plan);
         }
         if let Some(back) = &job.read_back {
-            // For fio what is read back is read, and takes its time behind that of the job's own reads.
+            // fio counts the read back as reads, and its time after the time of the job's own reads.
             let reads_itself = job.ops.iter().any(|op| op.op == OpKind::Read && op.io_count > 0);
             let within_ns = if reads_itself || back.within_count > 0 { job.elapsed_ns } else { 0 };
             let elapsed_ns = within_ns.saturating_add(back.elapsed_ns);
-            add_op(&mut entry.ops[0], &back.reads, elapsed_ns, false, unit.plan);
+            add_op(&mut self.ops[0], &back.reads, elapsed_ns, false, plan);
         }
-        // Of several workers the least: all of them keep the target with it.
-        let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
-        entry.depth_found = found;
-        entry.criterion = entry.criterion.or(job.criterion.as_ref());
-        entry.threads.add(&threads_of(job, unit));
-        queue.add(&queue_of(job, unit.plan));
     }
-    if output.unified != Unified::No {
-        let mut mixed = Figures::default();
-        entry.ops.iter().for_each(|figures| mixed.add(figures));
-        entry.mixed = Some(mixed);
-    }
-    if !output.hides_bw {
+
+    /// Adds bandwidth and IOPS over time.
+    fn add_samples(&mut self, units: &[Unit<'_>]) {
+        let output = &units[0].plan.output;
         let records: Vec<(&JobRecord, &JobPlan)> =
             units.iter().filter_map(|unit| Some((unit.job?, unit.plan))).collect();
-        for (op, figures) in entry.directions_mut().filter(|(_, figures)| figures.io_count > 0) {
+        for (op, figures) in self.directions_mut().filter(|(_, figures)| figures.io_count > 0) {
             let samples = |span_ns, of: fn(&SeriesRow, &JobPlan, usize) -> u64| {
                 windows(&records, span_ns, |row, plan| of(row, plan, op))
             };
             let bytes = samples(output.bw_average_ns, bytes_of_row);
             if bytes.iter().all(|&bytes| bytes == 0.0) {
-                // What was read back has no rows.
+                // The read back has no time series.
                 continue;
             }
             figures.bw = Samples::of(&bytes.iter().map(|bytes| bytes / 1024.0).collect::<Vec<_>>());
             figures.iops = Samples::of(&samples(output.iops_average_ns, ios_of_row));
         }
     }
-    entry.depth = shares(&queue.depth, total(queue.depth.iter().copied()), 0.1);
-    entry.submit = shares(&queue.submit, total(queue.submit.iter().copied()), 0.1);
-    entry.complete = shares(&queue.complete, total(queue.complete.iter().copied()), 0.1);
-    if !output.hides_clat {
-        entry.latency = latency_shares(&entry.ops);
-    }
-    entry
 }
 
 fn or_eio(errno: i32) -> i32 {
@@ -560,14 +582,14 @@ fn error_of(unit: &Unit<'_>) -> i32 {
     if job.verify_failure_count > 0 {
         return EILSEQ;
     }
-    // As in fio, not the end that `fill_device` waits for, nor the write that was short before it.
+    // As in fio, neither the lack of space that ends `fill_device` nor the short write before it counts.
     let unexpected: Vec<_> = unit.plan.unexpected(&job.failures).collect();
     let mut failures = job.failures.iter().filter(|failure| match failure.errno {
         0 => unexpected.contains(failure),
         errno => !unit.plan.is_ended_by(failure.op, errno),
     });
     if let Some(failure) = failures.next() {
-        // As in fio, also of an error that the job was told to go on after, which fails nothing.
+        // As in fio, also an error after which the job continued (`continue_on_error`), which fails nothing.
         return or_eio(failure.errno);
     }
     match unit.phase.map(|phase| &phase.outcome) {
@@ -614,13 +636,13 @@ fn add_op(figures: &mut Figures, op: &OpRecord, elapsed_ns: u64, is_paced: bool,
         let clat = if output.hides_clat { &none } else { &of.latency.completion };
         figures.add_priority(of.priority, clat, if output.hides_lat { &none } else { total });
     }
-    // A sync call has one latency, and it is always told.
+    // A sync call has one latency, which is always reported.
     if !output.hides_lat || op.op == OpKind::Sync {
         figures.lat.merge(total);
     }
 }
 
-/// What the threads used; records of earlier versions know the CPU time of the phase only.
+/// The resource usage of the threads. Records of earlier versions have the CPU time of the phase only.
 fn threads_of(job: &JobRecord, unit: &Unit<'_>) -> ThreadUsage {
     let mut threads = job.threads;
     if threads.elapsed_ns == 0 {
@@ -633,8 +655,8 @@ fn threads_of(job: &JobRecord, unit: &Unit<'_>) -> ThreadUsage {
     threads
 }
 
-/// A worker that blocks has one I/O in flight, handed over and taken back alone. fio's `null` at a depth of 1 blocks,
-/// too, and neither hands over nor takes back.
+/// A worker that blocks has one I/O in flight, which is submitted and reaped alone. fio's `null` at a depth of 1 blocks,
+/// too, and counts neither a submission nor a reap.
 fn queue_of(job: &JobRecord, plan: &JobPlan) -> QueueCounts {
     if let Some(queue) = job.queue {
         return queue;
@@ -677,8 +699,8 @@ fn count_of_row(row: &SeriesRow, op: usize) -> u64 {
     }
 }
 
-/// What was done a second in each whole span, all of them together. Rows are 100 ms long or longer, and a
-/// span is as many whole rows as it takes. What is left at the end is no whole span.
+/// The rate per second in each whole span, summed over all series. Intervals are 100 ms or longer, and a span is the
+/// smallest number of whole intervals that covers its length. A remainder at the end is not a whole span.
 fn windows(jobs: &[(&JobRecord, &JobPlan)], span_ns: u64, of: impl Fn(&SeriesRow, &JobPlan) -> u64) -> Vec<f64> {
     let mut sums: Vec<f64> = Vec::new();
     for (job, plan) in jobs {
@@ -700,7 +722,7 @@ fn windows(jobs: &[(&JobRecord, &JobPlan)], span_ns: u64, of: impl Fn(&SeriesRow
     sums
 }
 
-/// Shares in percent. What happened at all is never 0: it is at least `least`.
+/// Shares in percent. The share of a count above zero is at least `least`.
 fn shares(counts: &[u64; 7], total: u64, least: f64) -> [f64; 7] {
     counts.map(|count| share(count, total, least))
 }
@@ -709,7 +731,7 @@ fn share(count: u64, total: u64, least: f64) -> f64 {
     if count == 0 || total == 0 { 0.0 } else { (count as f64 * 100.0 / total as f64).max(least) }
 }
 
-/// How the completion latencies are distributed over fio's classes.
+/// The distribution of the completion latencies over fio's classes.
 fn latency_shares(ops: &[Figures; 3]) -> [f64; LATENCY_CLASSES] {
     let mut counts = [0u64; LATENCY_CLASSES];
     for figures in ops {

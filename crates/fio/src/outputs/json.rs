@@ -1,12 +1,12 @@
 //! fio's JSON, and JSON with histograms.
 
 use super::buckets::{deviation_ns, middles, percentiles};
-use super::clients::Clients;
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS};
+use super::servers::Clients;
 use super::tree::{Object, Tree};
 use trueio_model::{CheckOutcome, Histogram, Outcome};
 
-/// What fio writes where it does not know how long it will take.
+/// The value that fio writes for an unknown remaining time.
 const ETA_UNKNOWN: u64 = 2_147_483_647;
 
 /// The labels of depths.
@@ -14,19 +14,19 @@ const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// The labels of batches.
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// The document.
+/// Renders the document.
 pub(super) fn json(document: &Document<'_>, has_bins: bool) -> String {
     root(document, has_bins).document()
 }
 
-/// The document on one line.
+/// Renders the document on one line.
 pub(super) fn json_line(document: &Document<'_>) -> String {
     let mut root = root(document, false);
     root.first("type", if document.is_interim { "interim" } else { "result" });
     root.line()
 }
 
-/// What clients have of several servers: as fio lays it out, without `jobs`, and each entry with its server.
+/// Renders the document of a client with several servers: fio's layout, without `jobs`, and each entry with its server.
 pub(super) fn clients(all: &Clients<'_, '_>, has_bins: bool) -> Object {
     let mut root = Object::new();
     let documents = || all.servers.iter().filter_map(|server| server.document.as_ref());
@@ -108,8 +108,8 @@ fn root(document: &Document<'_>, has_bins: bool) -> Object {
     root
 }
 
-/// Options as they were typed; of one that was typed twice the last word counts, as it does for readers
-/// of the doubled key that fio writes.
+/// Options as typed. If one was typed twice, the last value counts, as it does for readers of the duplicate keys that fio
+/// writes.
 fn options(options: &[(&str, &str)]) -> Object {
     let mut object = Object::new();
     for (position, (name, text)) in options.iter().enumerate() {
@@ -128,7 +128,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     object.int("groupid", entry.group);
     object.int("job_start", entry.began_unix_ms);
     object.int("error", entry.error);
-    // fio's clients do not know these two.
+    // fio's clients do not print these two.
     if document.server.is_none() {
         object.int("eta", eta_s(document, entry));
         object.int("elapsed", document.elapsed_s);
@@ -137,7 +137,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
         object.object("job options", options(&document.options_of(entry.last)));
     }
     let wanted = Wanted { percents: &entry.plan.output.percentiles, has_bins };
-    // As in fio: sync calls stand between the directions and what is added up of them, and nowhere if that is all.
+    // As in fio: sync calls are between the directions and their sum, and are left out if only the sum is printed.
     let reported = entry.reported();
     for (name, figures) in reported.iter().filter(|(name, _)| *name != "mixed") {
         object.object(name, direction(entry, figures, wanted));
@@ -183,7 +183,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     object
 }
 
-/// What only a job by itself has: what was asked of its latency and its steadiness, and its description.
+/// Keys of a single job, not of a sum: latency target, steady state, description.
 fn alone(object: &mut Object, document: &Document<'_>, entry: &Entry<'_>) {
     let target = entry.latency_target();
     object.int("latency_depth", target.depth);
@@ -208,8 +208,7 @@ fn labelled(labels: &[&str], shares: &[f64]) -> Object {
     object
 }
 
-/// Seconds that are left. Nothing is left at the end; meanwhile fio's largest number stands for what is not
-/// known.
+/// Remaining seconds: 0 at the end. Until then fio's largest number marks an unknown time.
 fn eta_s(document: &Document<'_>, entry: &Entry<'_>) -> u64 {
     let runs = document.record.phases.last().filter(|_| document.is_interim);
     let is_over = |phase| !runs.is_some_and(|last| std::ptr::eq(last, phase));
@@ -224,7 +223,7 @@ fn eta_s(document: &Document<'_>, entry: &Entry<'_>) -> u64 {
     }
 }
 
-/// What is written of each histogram that has percentiles.
+/// The keys of a histogram that has percentiles.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     percents: &'a [f64],
@@ -303,7 +302,7 @@ fn disk(disk: &super::entry::Disk) -> Tree {
     Tree::Object(object)
 }
 
-/// The one key that fio does not have: who says so, and how far it is to be believed.
+/// The key `trueio`, which fio does not have: the writer, the verdicts and the notes.
 fn evidence(document: &Document<'_>) -> Object {
     let record = document.record;
     let mut object = Object::new();
@@ -349,8 +348,8 @@ fn evidence(document: &Document<'_>) -> Object {
         .entries
         .iter()
         .map(|entry| {
-            let moment = if entry.plan.is_paced() { "the intended start" } else { "the submission" };
-            Tree::Text(moment.to_owned())
+            let start = if entry.plan.is_paced() { "the intended start" } else { "the submission" };
+            Tree::Text(start.to_owned())
         })
         .collect();
     object.list("lat_ns counts from", from);
@@ -360,7 +359,7 @@ fn evidence(document: &Document<'_>) -> Object {
     object
 }
 
-/// How it ended, and why.
+/// How the run ended, and why.
 pub(super) fn outcome(outcome: &Outcome) -> (&'static str, Option<&str>) {
     match outcome {
         Outcome::Complete => ("complete", None),
@@ -369,11 +368,11 @@ pub(super) fn outcome(outcome: &Outcome) -> (&'static str, Option<&str>) {
     }
 }
 
-/// A moment as C's `ctime` writes it, in UTC: `Sun Nov 22 00:29:26 2026`.
+/// Formats a time as C's `ctime` does, in UTC: `Sun Nov 22 00:29:26 2026`.
 pub(super) fn ctime(unix_s: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // A record may come from anywhere; beyond the year 9999 there is no such text.
+    // A record may contain any value; `ctime` has no text for years after 9999.
     let unix_s = unix_s.min(253_402_300_799);
     let text = trueio_model::format_utc(unix_s);
     let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or("");
@@ -388,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_written_as_ctime_writes_it() {
+    fn a_time_has_the_format_of_ctime() {
         assert_eq!(ctime(1_795_197_326), "Fri Nov 20 17:55:26 2026");
         assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
         assert_eq!(ctime(u64::MAX).len(), 24);

@@ -1,50 +1,49 @@
-//! A run as JSON lines, for who follows it: a line for each interval with what was done in it, one for the rest of each
-//! phase, and at the end a line with the whole document. The lines of a phase add up to its figures.
+//! A run as JSON lines: one for each interval with its own figures, one for the rest of each phase, and at the end one
+//! with the whole document. The lines of a phase add up to its figures.
 //!
-//! fio's own `--status-interval` writes whole documents one behind the other, each from the beginning on;
-//! that is written here, too. These lines are ours: each is an object with `type` (`interval`, `result`).
+//! With `--status-interval` fio prints cumulative documents; those are written by [`super::render`]. These lines are
+//! ours: each is an object with `type` (`interval`, `result`).
 //!
-//! Cannot: give the longest latency of an interval exactly where an earlier one had a longer one; it is then the upper edge
-//! of its bucket, of which 128 make a power of two.
+//! Limit: if an earlier interval had a longer latency, the longest latency of an interval is the upper edge of its bucket
+//! (128 buckets for each power of two), not the exact value.
 
 use super::entry::{Figures, counts_of};
 use super::tree::{Object, Tree};
 use std::collections::BTreeMap;
 use trueio_model::{Histogram, JobPlan, JobRecord, OpKind, OpRecord, PhaseRecord, RunRecord};
 
-/// What the lines so far have told of a run.
+/// The part of a run that earlier lines have reported.
 #[derive(Debug, Default)]
-pub struct Told {
-    /// Phases of which all is told.
+pub struct ReportedSoFar {
+    /// Number of phases that are reported completely.
     phases: usize,
-    /// Of the jobs of the phase behind them.
-    jobs: Vec<ToldJob>,
+    /// The jobs of the phase after these.
+    jobs: Vec<ReportedJob>,
 }
 
-/// What was told of a job: sums since its beginning.
+/// The part of a job that is reported: sums since its beginning.
 #[derive(Debug, Default)]
-struct ToldJob {
+struct ReportedJob {
     elapsed_ns: u64,
     ops: Vec<(OpKind, u64, u64, Histogram)>,
 }
 
-/// Lines for what was done since the last ones: of each phase that is over meanwhile, and of the one that runs, unless
-/// all are over.
-pub(super) fn intervals(record: &RunRecord, told: &mut Told, is_over: bool) -> String {
+/// Returns a line for each phase that ended since the last call, and one for the current phase unless the run is over.
+pub(super) fn intervals(record: &RunRecord, reported: &mut ReportedSoFar, is_over: bool) -> String {
     let mut text = String::new();
-    while let Some(phase) = record.phases.get(told.phases) {
-        text.push_str(&interval(record, phase, &mut told.jobs));
-        if told.phases + 1 == record.phases.len() && !is_over {
+    while let Some(phase) = record.phases.get(reported.phases) {
+        text.push_str(&interval(record, phase, &mut reported.jobs));
+        if reported.phases + 1 == record.phases.len() && !is_over {
             break;
         }
-        told.phases += 1;
-        told.jobs.clear();
+        reported.phases += 1;
+        reported.jobs.clear();
     }
     text
 }
 
-/// What was done in a phase since it was last told of.
-fn interval(record: &RunRecord, phase: &PhaseRecord, told: &mut Vec<ToldJob>) -> String {
+/// Returns the line of a phase: the difference between its figures and those already reported.
+fn interval(record: &RunRecord, phase: &PhaseRecord, reported: &mut Vec<ReportedJob>) -> String {
     let started_ms = match record.started_unix_ms {
         0 => record.started_unix_s.saturating_mul(1000),
         ms => ms,
@@ -54,28 +53,28 @@ fn interval(record: &RunRecord, phase: &PhaseRecord, told: &mut Vec<ToldJob>) ->
     line.int("timestamp_ms", started_ms.saturating_add(phase.begin_ns.saturating_add(phase.elapsed_ns) / 1_000_000));
     line.text("phase", &phase.name);
     line.int("elapsed_ms", phase.elapsed_ns / 1_000_000);
-    told.resize_with(phase.jobs.len(), ToldJob::default);
-    let of_job = |(job, told): (&JobRecord, &mut ToldJob)| {
-        Tree::Object(of_job(job, record.plan.jobs.iter().find(|plan| plan.name == job.name), told))
+    reported.resize_with(phase.jobs.len(), ReportedJob::default);
+    let of_job = |(job, reported): (&JobRecord, &mut ReportedJob)| {
+        Tree::Object(of_job(job, record.plan.jobs.iter().find(|plan| plan.name == job.name), reported))
     };
-    line.list("jobs", phase.jobs.iter().zip(told).map(of_job).collect());
+    line.list("jobs", phase.jobs.iter().zip(reported).map(of_job).collect());
     line.line()
 }
 
-fn of_job(job: &JobRecord, plan: Option<&JobPlan>, told: &mut ToldJob) -> Object {
+fn of_job(job: &JobRecord, plan: Option<&JobPlan>, reported: &mut ReportedJob) -> Object {
     let counts = |op: &OpRecord| plan.map_or((op.io_count, op.byte_count), |plan| counts_of(op, plan));
-    let span_ns = job.elapsed_ns.saturating_sub(told.elapsed_ns);
+    let span_ns = job.elapsed_ns.saturating_sub(reported.elapsed_ns);
     let mut object = Object::new();
     object.text("jobname", &job.name).int("interval_ms", span_ns / 1_000_000);
     let none = Histogram::new();
     let mut longest = 0;
     for op in &job.ops {
-        let before = told.ops.iter().find(|before| before.0 == op.op).map_or(&none, |before| &before.3);
+        let before = reported.ops.iter().find(|before| before.0 == op.op).map_or(&none, |before| &before.3);
         longest = longest.max(longest_since(before, &op.latency.total));
     }
     for (name, kind) in [("read", OpKind::Read), ("write", OpKind::Write), ("trim", OpKind::Trim)] {
         let now = job.ops.iter().find(|op| op.op == kind).map_or((0, 0), counts);
-        let before = told.ops.iter().find(|op| op.0 == kind).map_or((0, 0), |op| (op.1, op.2));
+        let before = reported.ops.iter().find(|op| op.0 == kind).map_or((0, 0), |op| (op.1, op.2));
         let (io_count, byte_count) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
         let figures = Figures { io_count, byte_count, elapsed_ns: span_ns, ..Figures::default() };
         let mut of = Object::new();
@@ -84,12 +83,12 @@ fn of_job(job: &JobRecord, plan: Option<&JobPlan>, told: &mut ToldJob) -> Object
         object.object(name, of);
     }
     object.int("lat_ns_max", longest);
-    told.elapsed_ns = told.elapsed_ns.max(job.elapsed_ns);
-    told.ops = job.ops.iter().map(|op| (op.op, counts(op).0, counts(op).1, op.latency.total.clone())).collect();
+    reported.elapsed_ns = reported.elapsed_ns.max(job.elapsed_ns);
+    reported.ops = job.ops.iter().map(|op| (op.op, counts(op).0, counts(op).1, op.latency.total.clone())).collect();
     object
 }
 
-/// The longest of the latencies that `now` has and `before`, which is a part of it, has not; 0 if there is none.
+/// Returns the longest latency that was added from `before` to `now`; 0 if none was added.
 fn longest_since(before: &Histogram, now: &Histogram) -> u64 {
     let most = now.max_ns().unwrap_or(0);
     if Some(most) > before.max_ns() || now.overflow_count() > before.overflow_count() {

@@ -2,7 +2,7 @@
 //! `READ: bw=…`.
 //!
 //! A number has four significant digits and a decimal or binary prefix. Latencies are nanoseconds until
-//! all of them are large. A line `trueio` under each job says what the evidence says of it.
+//! all of them are large. A line `trueio` below each job has the verdict.
 
 use super::buckets::{deviation_ns, percentiles};
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples, Target};
@@ -17,7 +17,7 @@ use trueio_report::clean;
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// The text.
+/// Renders the text.
 pub(super) fn normal(document: &Document<'_>) -> String {
     let mut text = String::new();
     // As in fio: an empty line before the first one, none between them.
@@ -81,7 +81,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         entry.workers,
         entry.error,
         if entry.error == 0 { String::new() } else { format!(" (error={})", meaning(entry.error)) },
-        // A server's process is its own.
+        // Each server has its own process.
         document.server.map_or(document.options.pid, |_| 0),
         ctime(document.ended_unix_ms / 1000)
     );
@@ -155,7 +155,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
     evidence(text, document, entry);
 }
 
-/// The mean latency of the window, if that is what was to be steady.
+/// The mean latency of the window, if the steady-state rule is about latency.
 fn steady_latency(plan: &CriterionPlan, spans: &[CriterionSpan], digits: usize) -> String {
     if plan.criterion.variable != CriterionVariable::Latency {
         return String::new();
@@ -165,7 +165,7 @@ fn steady_latency(plan: &CriterionPlan, spans: &[CriterionSpan], digits: usize) 
     format!(", lat={}{unit}", short(mean_ns / ns, digits, false))
 }
 
-/// What an error number means, in the system's words: `No space left on device`.
+/// Returns the system's text for an error number: `No space left on device`.
 fn meaning(errno: i32) -> String {
     if errno == 0 {
         return "Success".to_owned();
@@ -174,7 +174,7 @@ fn meaning(errno: i32) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// A time in the unit in which it is short: `10.00ms`.
+/// Formats a time in the unit in which it is short: `10.00ms`.
 fn scaled(ns: u64) -> String {
     let (by, unit) = match ns {
         2_000_000_000.. => (1e9, "s"),
@@ -185,7 +185,7 @@ fn scaled(ns: u64) -> String {
     format!("{:.2}{unit}", ns as f64 / by)
 }
 
-/// What the evidence says of the job's phase, and why.
+/// The verdict of the job's phase, and its reasons.
 fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     let is_interim = document.is_interim;
     let Some(phase) = entry.phase else {
@@ -280,7 +280,7 @@ fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, fig
     }
 }
 
-/// The unit in which all of it is short enough to read: its name and its length in nanoseconds.
+/// Returns the unit in which all values are short enough to read: its name and its length in nanoseconds.
 fn unit(min: f64, max: f64, deviation: f64) -> (&'static str, f64) {
     if min > 2e6 && max > 99_999_999.0 && deviation > 1e6 {
         ("msec", 1e6)
@@ -331,13 +331,13 @@ fn percentile_table(text: &mut String, name: &str, histogram: &Histogram, percen
     }
 }
 
-/// How many digits behind the point a percentile needs, up to six.
+/// Returns the number of decimal places that a percentile needs, at most six.
 fn decimals_of(percent: f64) -> usize {
     let text = format!("{percent:.6}");
     text.trim_end_matches('0').split_once('.').map_or(0, |(_, digits)| digits.len())
 }
 
-/// The classes of latencies in which there was any, a line for each unit.
+/// The classes that contain latencies, one line for each unit.
 fn latency_classes(text: &mut String, entry: &Entry<'_>) {
     let limits = LATENCY_LIMITS.map(|limit| limit.to_string());
     let labels: Vec<&str> = limits.iter().map(String::as_str).chain(["2000", ">=2000"]).collect();
@@ -472,12 +472,12 @@ fn short(value: f64, digits: usize, is_binary: bool) -> String {
     format!("{value:.decimals$}{prefix}{i}")
 }
 
-/// The line that fio writes of each job before it starts.
+/// Returns the line that fio prints for a job before it starts.
 pub(super) fn banner(record: &trueio_model::Plan, index: usize) -> Option<String> {
     let job = record.jobs.get(index)?;
     let range = |sizes: &trueio_model::BlockSizes| {
         let bytes = |n: u64| format!("{}B", short(n as f64, 4, true));
-        // Names have no size, but fio counts them in blocks.
+        // Metadata operations have no size, but fio counts them in blocks.
         let of_names = job.output.names.map(|names| (names.block_bytes, names.block_bytes));
         let (least, most) = of_names.unwrap_or((sizes.min_bytes(), sizes.max_bytes()));
         format!("{}-{}", bytes(least), bytes(most))

@@ -1,7 +1,6 @@
-//! What fio tells of a job that was to end when it is steady.
+//! The figures of a job that ends when it is steady (`steadystate`), as fio prints them.
 //!
-//! As long as the window was not full fio fills it up with zeros, and takes the mean over them, too; here it has the
-//! spans that were measured.
+//! fio fills an incomplete window with zeros and includes them in the mean. Here the window holds only measured spans.
 
 use super::entry::Entry;
 use super::tree::{Object, Tree};
@@ -12,12 +11,12 @@ pub(super) fn mean(spans: &[CriterionSpan], of: fn(&CriterionSpan) -> f64) -> f6
     if spans.is_empty() { 0.0 } else { spans.iter().map(of).sum::<f64>() / spans.len() as f64 }
 }
 
-/// What was held against the limit, in fio's words for a document and for people: `28.948618%`.
+/// The value that was compared with the limit, as fio prints it in JSON and in normal text: `28.948618%`.
 pub(super) fn value(plan: &CriterionPlan, value: f64, digits: usize) -> String {
     format!("{value:.digits$}{}", if plan.criterion.is_percent { "%" } else { "" })
 }
 
-/// The object of a document; `None` if nothing was to be steady.
+/// Returns the object of a document; `None` if the job has no steady-state rule.
 pub(super) fn object(entry: &Entry<'_>) -> Option<Object> {
     let plan = entry.criterion_plan?;
     let record = entry.criterion;

@@ -1,25 +1,25 @@
-//! fio's terse format, versions 2 to 5: a line a job, fields separated by `;`.
+//! fio's terse format, versions 2 to 5: one line for each job, with fields separated by `;`.
 //!
 //! Version 2 has no field for fio's version, no disks, and the description on a line of its own; all but 3 have trims;
-//! 5 adds how many samples of bandwidth there were, and IOPS over time. What `unified_rw_reporting` makes one stands in
-//! the place of all directions, or with `both` behind them. Latencies are microseconds. Percentiles are those of the
-//! total latency if they were asked for, else of the completion latency; twenty places, the unused ones `0%=0`.
+//! 5 adds the number of bandwidth samples, and IOPS over time. With `unified_rw_reporting` the sum replaces all
+//! directions, or follows them (`both`). Latencies are microseconds. Percentiles are those of the total latency if
+//! requested, otherwise of the completion latency; there are twenty fields, and unused ones are `0%=0`.
 //!
-//! There is no place for a verdict on such a line: whoever writes one says it elsewhere.
+//! A line has no field for a verdict; the caller reports it elsewhere.
 
 use super::buckets::{deviation_ns, percentiles};
 use super::entry::{Document, Entry, Figures};
 use trueio_model::Histogram;
 
-/// Places for percentiles.
+/// Number of fields for percentiles.
 const PERCENTILES: usize = 20;
 
-/// A line for each entry.
+/// Returns a line for each entry.
 pub(super) fn terse(document: &Document<'_>) -> String {
     lines(document, &document.entries.iter().collect::<Vec<_>>())
 }
 
-/// A line for each of these.
+/// Returns a line for each of these.
 pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
     let version = document.options.terse_version.clamp(2, 5);
     let mut text = String::new();
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-/// A text that ends neither its field nor its line.
+/// Text without characters that end a field or a line.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect()
 }
@@ -89,7 +89,7 @@ fn direction(line: &mut Line, entry: &Entry<'_>, figures: &Figures, version: u32
         let percents = &entry.plan.output.percentiles;
         let found = percentiles(histogram, percents);
         for (position, percent) in percents.iter().enumerate().take(PERCENTILES) {
-            // Without I/O fio writes the percentiles all the same.
+            // fio writes the percentiles even if there was no I/O.
             let us = found.get(position).map_or(0, |(_, ns)| ns / 1000);
             line.push(format!("{percent:.6}%={us}"));
             left -= 1;
@@ -124,7 +124,7 @@ fn usage(line: &mut Line, entry: &Entry<'_>) {
     entry.depth.iter().for_each(|share| {
         line.push(format!("{share:.1}%"));
     });
-    // Nanoseconds have no place of their own: they are below two microseconds.
+    // The format has no classes below 2 µs; nanosecond classes are counted there.
     let below: f64 = entry.latency[..10].iter().sum();
     let shares = std::iter::once(below + entry.latency[10]).chain(entry.latency[11..].iter().copied());
     shares.for_each(|share| {

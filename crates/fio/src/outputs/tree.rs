@@ -1,5 +1,5 @@
-//! JSON as fio lays it out: `"key" : value`, two spaces a level, braces at the ends of lines, whole
-//! numbers never with a point, all others with six digits behind it.
+//! JSON in fio's layout: `"key" : value`, two spaces for each level, braces at the ends of lines, whole numbers without
+//! a decimal point, all others with six decimal places.
 
 use std::fmt::Write as _;
 
@@ -47,12 +47,12 @@ impl Object {
         self
     }
 
-    /// Puts a key before all others.
+    /// Inserts a key before all others.
     pub(super) fn first(&mut self, key: &str, value: &str) {
         self.0.insert(0, (key.to_owned(), Tree::Text(value.to_owned())));
     }
 
-    /// The whole on one line, with a line feed at its end.
+    /// Renders the document on one line, with a line feed at its end.
     pub(super) fn line(&self) -> String {
         let mut text = String::new();
         write_compact(&mut text, &Tree::Object(self.clone()));
@@ -60,7 +60,7 @@ impl Object {
         text
     }
 
-    /// The whole document, with a line feed at its end.
+    /// Renders the document, with a line feed at its end.
     pub(super) fn document(&self) -> String {
         let mut text = String::new();
         write_object(&mut text, self, 0);
@@ -113,7 +113,7 @@ fn write_value(text: &mut String, value: &Tree, depth: usize) {
         Tree::Int(number) => {
             let _ = write!(text, "{number}");
         }
-        // JSON has no word for what is not a number.
+        // JSON cannot express NaN and infinity.
         Tree::Float(number) => {
             let _ = write!(text, "{:.6}", if number.is_finite() { *number } else { 0.0 });
         }
@@ -137,7 +137,7 @@ fn indent(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Text with what JSON needs escaped; fio leaves control characters as they are, which no reader accepts.
+/// Escapes text for JSON. fio does not escape control characters, which no reader accepts.
 fn write_text(text: &mut String, words: &str) {
     // A string is always JSON.
     text.push_str(&serde_json::to_string(words).unwrap_or_default());

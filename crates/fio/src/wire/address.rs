@@ -1,6 +1,6 @@
-//! Where a server listens and a client connects, in fio's grammar.
+//! Addresses of servers in fio's grammar.
 //!
-//! `sock:PATH`, or `HOST`, `HOST,PORT`, `,PORT` with `ip:`, `ip4:` or `ip6:` before it or nothing.
+//! `sock:PATH`, or `HOST`, `HOST,PORT`, `,PORT`, optionally preceded by `ip:`, `ip4:` or `ip6:`.
 //!
 //! Source: HOWTO of fio 3.42, "Client/Server".
 
@@ -13,7 +13,7 @@ const SOCKET_BYTES_MAX: usize = 107;
 /// Longest name of a host (RFC 1035), in bytes.
 const HOST_BYTES_MAX: usize = 253;
 
-/// Which kind of internet address.
+/// The version of an IP address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Either.
@@ -24,7 +24,7 @@ pub enum Family {
     V6,
 }
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A socket in the file system.
@@ -35,7 +35,7 @@ pub enum Address {
         host: Option<String>,
         /// The port.
         port: u16,
-        /// Which kind of address.
+        /// The version of the address.
         family: Family,
     },
 }
@@ -44,7 +44,7 @@ impl Address {
     /// Reads an address. Empty text is this machine with fio's port.
     ///
     /// # Errors
-    /// What is wrong with it, and how it is written.
+    /// The error, and the correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(bad) = text.chars().find(|c| c.is_control()) {
             return Err(format!("an address has no control characters: {bad:?}"));
@@ -57,7 +57,7 @@ impl Address {
             };
         }
         if text.starts_with("vsock:") {
-            return Err("`vsock:` is not done here: a socket (`sock:PATH`) or an internet address is".to_owned());
+            return Err("`vsock:` is not supported: use a socket (`sock:PATH`) or an internet address".to_owned());
         }
         let kinds = [("ip4:", Family::V4), ("ip6:", Family::V6), ("ip:", Family::Any)];
         let found = kinds.into_iter().find_map(|(word, family)| Some((text.strip_prefix(word)?, family)));
@@ -76,13 +76,13 @@ impl Address {
             return Err(format!("`{host}` is not the name of a host: {hint}"));
         }
         if host.contains(':') && host.parse::<std::net::Ipv6Addr>().is_err() {
-            return Err(format!("`{host}` is not the name of a host: a port stands behind a comma, `HOST,PORT`"));
+            return Err(format!("`{host}` is not the name of a host: a port follows a comma: `HOST,PORT`"));
         }
         let host = Some(host.to_owned()).filter(|host| !host.is_empty());
         Ok(Address::Internet { host, port, family })
     }
 
-    /// What results call the host: its name as typed, or the path of the socket.
+    /// Returns the name of the host in results: its name as typed, or the path of the socket.
     pub fn hostname(&self) -> &str {
         match self {
             Address::Socket(path) => path,
@@ -91,7 +91,7 @@ impl Address {
         }
     }
 
-    /// The port; of a socket fio's own, as fio tells it.
+    /// Returns the port; for a socket fio's default port, as fio does.
     pub fn port(&self) -> u16 {
         match self {
             Address::Socket(_) => PORT,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_written_as_fio_takes_them() {
+    fn addresses_have_fios_forms() {
         for (text, expected) in [
             ("", internet("", PORT, Family::Any)),
             (",4444", internet("", 4444, Family::Any)),
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_way_to_write_it() {
+    fn an_invalid_address_is_refused_with_the_correct_form() {
         for (text, word) in [
             ("host:99", "HOST,PORT"),
             ("host,99999", "not a port"),
             ("host,", "not a port"),
             ("host,+1", "not a port"),
             ("sock:", "sock:PATH"),
-            ("vsock:3,4", "not done here"),
+            ("vsock:3,4", "not supported"),
             ("a b", "not the name of a host"),
             ("/tmp/x", "sock:PATH"),
             ("a\u{1b}b", "control"),

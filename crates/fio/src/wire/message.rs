@@ -1,13 +1,13 @@
-//! The messages, and what they carry.
+//! The messages and their content.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trueio_model::RunRecord;
 
 /// The version of this protocol.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
-/// Who is there; the first message of each side.
+/// The sender's version and machine; the first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`] of the sender.
@@ -19,7 +19,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Why these two do not understand each other, if they do not.
+    /// Returns the reason if the versions of the two sides differ.
     pub fn objection(&self, other: &Hello) -> Option<String> {
         if (self.protocol, &self.version) == (other.protocol, &other.version) {
             return None;
@@ -29,34 +29,36 @@ impl Hello {
     }
 }
 
-/// To a server.
+/// A message to a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum ToServer {
-    /// Who is there.
+    /// The sender's version and machine.
     Hello(Hello),
-    /// What is to be run. The server plans it, and waits.
+    /// The jobs. The server plans them, and waits.
     Jobs(Box<Jobs>),
-    /// Run it.
+    /// Starts the run.
     Start,
-    /// End the run, with the results until now.
+    /// Ends the run, with the results so far.
     Stop,
 }
 
-/// To a client.
+/// A message to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum ToClient {
-    /// Who is there.
+    /// The token of a client over TCP is the server's.
+    Admitted,
+    /// The sender's version and machine.
     Hello(Hello),
-    /// Nothing was done, and why: the server's whole text.
+    /// The refusal: nothing was done.
     Refused {
-        /// For people.
+        /// The server's complete message.
         text: String,
     },
-    /// It can be run.
+    /// The jobs are planned and can start.
     Planned(Planned),
-    /// How it goes.
+    /// The progress of the run.
     Progress(Progress),
     /// The results so far.
     Interim(Box<RunRecord>),
@@ -64,23 +66,23 @@ pub enum ToClient {
     Log(LogPart),
     /// The results. The last message.
     Done {
-        /// What was done.
+        /// The record of the run.
         record: Box<RunRecord>,
-        /// What went wrong beside the jobs: a command of theirs.
+        /// A failure outside of the jobs' I/O, such as a command of a job.
         problem: Option<String>,
     },
 }
 
-/// What is to be run.
+/// The jobs of a run, and its options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
     /// Job files, in order: names in `texts`.
     pub files: Vec<String>,
-    /// Job files that lie at the server.
+    /// Job files that are stored at the server.
     pub files_there: Vec<String>,
     /// Texts of job files and of what they include, by name.
     pub texts: BTreeMap<String, String>,
-    /// Variables that they ask for, as the client has them.
+    /// Variables that the job files use, with the client's values.
     pub variables: BTreeMap<String, String>,
     /// The only sections that are run; empty: all.
     pub sections: Vec<String>,
@@ -90,42 +92,42 @@ pub struct Jobs {
     pub allows_exec: bool,
     /// Whether notes are errors.
     pub are_warnings_fatal: bool,
-    /// How often results so far are wanted, in nanoseconds.
+    /// Interval of interim results, in nanoseconds.
     pub status_interval_ns: Option<u64>,
 }
 
-/// What is going to be run.
+/// The plan of a run, for the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// A line for each job, as fio writes it before they start.
+    /// A line for each job, as fio prints it before the jobs start.
     pub lines: Vec<String>,
 }
 
-/// How a run stands.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// The phase: its number and its jobs.
     pub phase: String,
     /// The share of the phase that is done, from 0 to 1.
     pub fraction: f64,
-    /// Bytes a second of late.
+    /// Recent bytes per second.
     pub bytes_per_s: f64,
-    /// I/Os a second of late.
+    /// Recent I/Os per second.
     pub ios_per_s: f64,
-    /// Median latency of late, in nanoseconds.
+    /// Recent median latency, in nanoseconds.
     pub latency_ns_p50: u64,
-    /// 99th percentile of late, in nanoseconds.
+    /// Recent 99th percentile of latency, in nanoseconds.
     pub latency_ns_p99: u64,
-    /// What is left, in nanoseconds, if that is known.
+    /// Remaining time in nanoseconds, if known.
     pub left_ns: Option<u64>,
 }
 
 /// A part of a log, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPart {
-    /// What the job calls its logs (`write_bw_log=PREFIX`).
+    /// The prefix of the job's logs (`write_bw_log=PREFIX`).
     pub prefix: String,
-    /// What the name of this one has behind it: `_bw.1.log`.
+    /// The rest of this log's name, after the prefix: `_bw.1.log`.
     pub suffix: String,
     /// Its next lines; empty if it has none.
     pub text: String,

@@ -24,8 +24,7 @@ use verify::Verified;
 /// Resolves the length of a body that is fetched, which is the job's size.
 pub(crate) fn settle(job: &JobInput<'_>, shape: &Shape, engine: &Engine) -> Result<(Option<Body>, Decisions), Refusal> {
     let mut decisions = Decisions::default();
-    let ops = (shape.ops.mix, shape.ops.is_random);
-    let body = source::plan_body(job, &mut decisions, engine.kind, ops, &shape.sizes[1], engine.flags)?;
+    let body = source::plan_body(job, &mut decisions, engine.kind, shape.ops, &shape.sizes[1], engine.flags)?;
     Ok((body, decisions))
 }
 
@@ -51,7 +50,7 @@ pub(crate) fn plan(
     let files = &granted.files;
     let source = body.map(|body| {
         let facts = files.iter().filter_map(|file| file.facts.as_ref());
-        let unit_bytes = facts.filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).max();
+        let unit_bytes = facts.filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.bytes)).max();
         body.plan(job, &mut decisions, granted.direct, unit_bytes)
     });
     let command = match engine.is_command {
@@ -77,8 +76,8 @@ pub(crate) fn plan(
             let rule = Rule::Contradiction {
                 one: job.quote(DEDUPE_WORKING_SET_PERCENTAGE),
                 other: job.quote(DEDUPE_PERCENTAGE),
-                reason: "the blocks of the set are different ones, and with the repeats they are more than all",
-                hint: "lower one of them, to 100 together",
+                reason: "the set contains different blocks, and together with the repeats they exceed 100 percent",
+                hint: "lower one of them, to a sum of at most 100",
             };
             return Err(job.refuse(DEDUPE_WORKING_SET_PERCENTAGE, rule));
         }
@@ -111,7 +110,11 @@ fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Resu
         refill: job.get(REFILL_BUFFERS),
     };
     if content.compressible_percent == 0 {
-        decisions.note_unused(job, &[BUFFER_COMPRESS_CHUNK.row()], "no part compresses away");
+        decisions.note_unused(
+            job,
+            &[BUFFER_COMPRESS_CHUNK.row()],
+            "no part is compressible (`buffer_compress_percentage`)",
+        );
     }
     let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };
     let others = [
@@ -123,11 +126,11 @@ fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Resu
         let rule = Rule::Contradiction {
             one: job.quote(fixed),
             other: job.quote(other),
-            reason: "content that is always the same is no other",
+            reason: "fixed content cannot be combined with other content",
             hint: "leave one of them out",
         };
         return Err(job.refuse(other, rule));
     }
-    decisions.note_unused(job, &[REFILL_BUFFERS.row()], "the content is always the same");
+    decisions.note_unused(job, &[REFILL_BUFFERS.row()], "the content is fixed");
     Ok(content)
 }

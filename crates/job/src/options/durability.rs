@@ -5,6 +5,7 @@ pub(crate) mod flush;
 pub mod rows;
 
 use crate::input::{Decisions, JobInput};
+use crate::option::Words;
 use crate::options::content::rows::BUFFER_OFFSET;
 use crate::options::content::rows::VERIFY_ONLY;
 use crate::options::engine::Engine;
@@ -56,7 +57,7 @@ pub(crate) fn settle(
     mut files: Vec<JobFile>,
 ) -> Result<(Granted, Decisions), Refusal> {
     let mut decisions = Decisions::default();
-    let (ops, steps, used) = (shape.ops, &shape.steps, shape.used());
+    let (ops, steps) = (shape.ops, &shape.steps);
     let direct = match (steps.is_unaligned, requested) {
         (true, DirectPolicy::Require) => {
             let rule = Rule::Contradiction {
@@ -68,13 +69,16 @@ pub(crate) fn settle(
             return Err(job.refuse(BS_UNALIGNED, rule));
         }
         (true, DirectPolicy::Prefer) => {
-            decisions.derive(DIRECT, "off", "preferred, and `bs_unaligned` has sizes that it cannot transfer");
+            decisions.derive(
+                DIRECT,
+                DirectPolicy::Off.word(),
+                "preferred, and `bs_unaligned` has sizes that it cannot transfer",
+            );
             DirectPolicy::Off
         }
         _ => requested,
     };
-    let fits = (&used[..], ops.trims, steps);
-    let direct = direct::settle_direct(job, &mut decisions, &files, fits, shape.sizes_option, direct)?;
+    let direct = direct::settle_direct(job, &mut decisions, &files, shape, direct)?;
     let buffer_offset_bytes = job.get(BUFFER_OFFSET);
     let mut direct = direct::settle_buffers(job, &mut decisions, &files, buffer_offset_bytes, direct);
     let in_zones = InZones { engine: engine.kind, ops, sizes: &shape.sizes, steps };

@@ -6,16 +6,16 @@ pub mod rows;
 use crate::input::{Decisions, JobInput};
 use crate::options::engine::Engine;
 use crate::options::pattern::replay::Replayed;
-use crate::options::pattern::shares::{check_distribution, plan_file_selection};
+use crate::options::pattern::shares::{FileOrder, check_distribution, plan_file_order};
 use crate::options::shape::Shape;
 use crate::options::target::files::JobFile;
 use crate::refusal::Refusal;
 use crate::value::write_bytes;
-use ends::{Passing, plan_limits, plan_times};
+use ends::{PassLimits, Passing, plan_limits, plan_times};
 use rows::IO_SIZE;
 use trueio_model::{FileSelection, Limits};
 
-/// When a job ends, and the order in which it goes over its files.
+/// When a job ends, and the order in which it uses its files.
 pub(crate) struct Ends {
     pub(crate) limits: Limits,
     /// Bytes that one pass over the files transfers.
@@ -38,12 +38,13 @@ pub(crate) fn plan(
     if replayed.is_none() {
         check_distribution(job, &shape.order, files)?;
     }
-    let (selection, ios_per_file, files_at_a_time) = plan_file_selection(job, &mut decisions, files.len())?;
-    let (mut limits, pass_bytes) = match replayed {
+    let FileOrder { selection, ios_per_file, files_at_a_time } = plan_file_order(job, &mut decisions, files.len())?;
+    let PassLimits { mut limits, pass_bytes } = match replayed {
         Some(replayed) => {
             decisions.derive(IO_SIZE, write_bytes(replayed.bytes()), "what the log transfers");
-            let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-            (Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(job) }, region_bytes)
+            let pass_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
+            let limits = Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(job) };
+            PassLimits { limits, pass_bytes }
         }
         None => {
             let (order, steps, used) = (&shape.order, &shape.steps, &shape.used());

@@ -18,7 +18,7 @@ pub(crate) fn plan(job: &JobInput<'_>, engine: &Engine, files: &[JobFile]) -> Re
     let iolog = plan_iolog(job, &paths)?;
     let kind = engine.kind;
     if iolog.is_some() && (engine.is_command || kind.works_on_names() || !kind.does_io()) {
-        let lack = "issues nothing that a log could hold, as `write_iolog` asks for".into();
+        let lack = "issues no I/O that `write_iolog` could record".into();
         let rule = Rule::EngineLacks { engine: kind, lack, hint: "leave `write_iolog` out" };
         return Err(job.refuse(WRITE_IOLOG, rule));
     }

@@ -1,4 +1,4 @@
-//! Which operations a job performs, where and of what size.
+//! The operations of a job: their kinds, offsets and sizes.
 
 pub(crate) mod replay;
 pub mod rows;
@@ -8,21 +8,21 @@ pub(crate) mod zones;
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
-use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY};
+use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VerifyMethod};
 use crate::options::shape::{Ops, Shape};
 use crate::refusal::{Refusal, Rule};
-use crate::seed::splitmix64;
 use crate::values::Values;
 use replay::Replayed;
 use rows::{
-    BS, BSRANGE, BSSPLIT, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG, RW, RWMIXREAD, RWMIXWRITE,
+    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, Operations, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG,
+    RW, RWMIXREAD, RWMIXWRITE,
 };
-use trueio_model::{BlockSizes, OpKind, OpMix};
+use trueio_model::{BlockSizes, OpKind, OpMix, mix64};
 
-/// Where default seeds begin. Any constant would do; that it is one makes runs repeatable.
+/// The base of default seeds. Any constant would do: a constant makes runs repeatable.
 const SEED_BASE: u64 = 0x7472_7565_696f_0001;
 
-/// Resolves what other options depend on: sizes that count zones, and the log that is replayed.
+/// Resolves the values on which other options depend: sizes that count zones, and the log that is replayed.
 pub(crate) fn settle(job: &JobInput<'_>) -> Result<(Option<Replayed>, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     zones::settle_sizes(job, &mut decisions)?;
@@ -55,8 +55,8 @@ fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusa
                 Rule::Contradiction {
                     one: job.quote(RWMIXREAD),
                     other: job.quote(RWMIXWRITE),
-                    reason: "together they are not 100 percent",
-                    hint: "say one of them",
+                    reason: "their sum is not 100 percent",
+                    hint: "set only one of them",
                 },
             ));
         }
@@ -64,27 +64,25 @@ fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusa
     let read_percent = match job.get(RWMIXWRITE) {
         Some(write) => {
             if !job.is_set(RWMIXREAD) {
-                decisions.derive(RWMIXREAD, (100 - write).to_string(), "what `rwmixwrite` leaves");
+                decisions.derive(RWMIXREAD, (100 - write).to_string(), "the rest of 100 percent after `rwmixwrite`");
             }
             100 - write
         }
         None => job.get(RWMIXREAD),
     };
-    let word = job.get(RW);
-    let is_random = word.starts_with("rand");
-    let mix = match word.trim_start_matches("rand") {
-        "read" => OpMix::Only(OpKind::Read),
-        "write" => OpMix::Only(OpKind::Write),
-        "trim" => OpMix::Only(OpKind::Trim),
-        // The trims come with the writes.
-        "trimwrite" => OpMix::Only(OpKind::Write),
-        "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
-        other => unreachable!("`{other}` is no word of `rw`"),
+    let Operations { direction, is_random } = job.get(RW);
+    let mix = match direction {
+        Direction::Read => OpMix::Only(OpKind::Read),
+        Direction::Write => OpMix::Only(OpKind::Write),
+        Direction::Trim => OpMix::Only(OpKind::Trim),
+        // Each write includes the trim of its block.
+        Direction::TrimWrite => OpMix::Only(OpKind::Write),
+        Direction::ReadWrite => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
     };
-    let verifies = job.get(VERIFY) != "none" && !job.get(VERIFY_ONLY);
+    let verifies = job.get(VERIFY) != VerifyMethod::None && !job.get(VERIFY_ONLY);
     let trims_later = verifies && job.get(TRIM_PERCENTAGE) > 0;
     let writes = matches!(mix, OpMix::Only(OpKind::Write) | OpMix::ReadWrite { .. });
-    let trims = mix == OpMix::Only(OpKind::Trim) || word.ends_with("trimwrite") || (writes && trims_later);
+    let trims = mix == OpMix::Only(OpKind::Trim) || direction == Direction::TrimWrite || (writes && trims_later);
     let ops = Ops { mix, is_random, replayed: None, trims };
     if matches!(mix, OpMix::Only(_)) {
         decisions.note_unused(job, &[RWMIXREAD.row(), RWMIXWRITE.row()], "the job does not mix reads and writes");
@@ -98,18 +96,18 @@ fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusa
     Ok(ops)
 }
 
-/// Sizes of reads, writes and trims, and the option that says them.
+/// Returns the sizes of reads, writes and trims, and the option that sets them.
 fn plan_sizes(job: &Values) -> Result<([BlockSizes; 3], &'static OptionRow), Refusal> {
-    let said: Vec<&'static OptionRow> =
+    let given: Vec<&'static OptionRow> =
         [BSSPLIT.row(), BSRANGE.row(), BS.row()].into_iter().filter(|row| job.is_set(row)).collect();
-    if let [one, other, ..] = said[..] {
+    if let [one, other, ..] = given[..] {
         return Err(job.refuse(
             one,
             Rule::Contradiction {
                 one: job.quote(one),
                 other: job.quote(other),
                 reason: "an I/O has one size",
-                hint: "say one of `bs`, `bsrange`, `bssplit`",
+                hint: "set only one of `bs`, `bsrange`, `bssplit`",
             },
         ));
     }
@@ -124,10 +122,10 @@ fn plan_seed(job: &JobInput<'_>, decisions: &mut Decisions, index: usize) -> u64
         return seed;
     }
     let (base, reason) = match job.get(RANDREPEAT) {
-        true => (SEED_BASE, "a constant and the job's place, the same in each run"),
-        false => (job.machine.entropy, "drawn for this run, since `randrepeat` is false"),
+        true => (SEED_BASE, "a constant and the job's position, the same in each run"),
+        false => (job.machine.entropy, "drawn for this run, because `randrepeat` is false"),
     };
-    let seed = splitmix64(base.wrapping_add(index as u64));
+    let seed = mix64(base.wrapping_add(index as u64));
     decisions.derive(RANDSEED, seed.to_string(), reason);
     seed
 }

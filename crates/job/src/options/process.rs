@@ -8,10 +8,10 @@ pub(crate) mod user;
 
 use crate::input::{Decisions, JobInput};
 use crate::options::engine::Engine;
-use crate::options::limits::rows::{EXIT_WHAT, EXITALL, EXITALL_ON_ERROR};
+use crate::options::limits::rows::{EXIT_WHAT, EXITALL, EXITALL_ON_ERROR, ExitWhat, START_AFTER_FAILURE};
 use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
-use rows::{CPUS_ALLOWED, CPUS_ALLOWED_POLICY, NICE, PRIOHINT};
+use rows::{CPUS_ALLOWED, CPUS_ALLOWED_POLICY, CpusPolicy, NICE, PRIOHINT};
 use trueio_model::{DirectPolicy, MemoryPolicy, PriorityShare, Scheduling, Tolerance, UserPlan, Verify};
 
 /// How a job's workers run.
@@ -35,12 +35,11 @@ pub(crate) fn plan(
     verify: Option<&Verify>,
 ) -> Result<(Workers, Decisions), Refusal> {
     let mut decisions = Decisions::default();
-    let io = (engine.kind, direct);
-    let priorities = priority::plan_shares(job, &mut decisions, io, shape.ops, &shape.used())?;
+    let priorities = priority::plan_shares(job, &mut decisions, shape, engine.kind, direct)?;
     let tolerance = tolerance::plan_tolerance(job, fills, verify)?;
-    let (of_nodes, memory_policy) = numa::plan_nodes(job)?;
-    let runs_on_nodes = of_nodes.is_some();
-    let cpus = of_nodes.unwrap_or_else(|| job.get(CPUS_ALLOWED).unwrap_or(&[]).to_vec());
+    let nodes = numa::plan_nodes(job)?;
+    let (runs_on_nodes, memory_policy) = (nodes.cpus.is_some(), nodes.memory_policy);
+    let cpus = nodes.cpus.unwrap_or_else(|| job.get(CPUS_ALLOWED).unwrap_or(&[]).to_vec());
     if let Some(cpu) = cpus.iter().find(|cpu| !job.machine.cpus.is_empty() && !job.machine.cpus.contains(cpu)) {
         return Err(job.refuse(CPUS_ALLOWED, Rule::ProcessorNotThere { cpu: *cpu }));
     }
@@ -61,11 +60,12 @@ fn plan_scheduling(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Sche
     }
     let io_hint = u16::try_from(job.get(PRIOHINT)).unwrap_or(0);
     Ok(Scheduling {
-        shares_cpus: job.get(CPUS_ALLOWED_POLICY) == "shared",
+        shares_cpus: job.get(CPUS_ALLOWED_POLICY) == CpusPolicy::Shared,
         io_priority: priority::plan_own_priority(job, io_hint)?,
         io_hint,
         ends_others: job.get(EXITALL),
         ends_others_on_error: job.get(EXITALL_ON_ERROR),
-        ends_run: job.get(EXITALL) && job.get(EXIT_WHAT) == "all",
+        starts_after_failure: job.get(START_AFTER_FAILURE),
+        ends_run: job.get(EXITALL) && job.get(EXIT_WHAT) == ExitWhat::All,
     })
 }

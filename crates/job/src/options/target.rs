@@ -6,8 +6,9 @@ pub(crate) mod names;
 pub mod rows;
 
 use crate::input::{Decisions, JobInput};
+use crate::option::Words;
 use crate::options::content::rows::VERIFY_ONLY;
-use crate::options::durability::rows::INVALIDATE;
+use crate::options::durability::rows::{INVALIDATE, Invalidate};
 use crate::options::engine::Engine;
 use crate::options::engine::choice::check_without_data;
 use crate::options::pattern::replay::Replayed;
@@ -15,7 +16,7 @@ use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use files::{JobFile, Use};
 use handling::{Remaking, has_further_cached_passes};
-use rows::FALLOCATE;
+use rows::{FALLOCATE, Fallocate};
 use trueio_model::{DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
 
 /// Plans the files of a job. `fills`: they are written until no space is left.
@@ -40,9 +41,10 @@ pub(crate) fn plan(
         block_bytes_min: shape.used().iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed: shape.seed,
     };
-    let word = Some(job.get(FALLOCATE)).filter(|word| ["none", "keep"].contains(word));
-    if let Some(word) = word.filter(|_| kind == EngineKind::Mmap && usage.writes) {
-        let lack = format!("cannot extend a file, as `fallocate = {word}` asks for");
+    let allocation = job.get(FALLOCATE);
+    let extends = matches!(allocation, Fallocate::None | Fallocate::Keep);
+    if extends && kind == EngineKind::Mmap && usage.writes {
+        let lack = format!("cannot extend a file, as `fallocate = {}` requires", allocation.word());
         let rule = Rule::EngineLacks { engine: kind, lack, hint: "leave `fallocate` out, or choose another engine" };
         return Err(job.refuse(FALLOCATE, rule));
     }
@@ -82,7 +84,7 @@ pub(crate) fn plan_handling(
         FileSelection::Drawn { .. } => files.iter().map(|file| file.plan.size_bytes).min().unwrap_or(0),
         _ => pass_bytes,
     };
-    handling.invalidates_each_pass = job.get(INVALIDATE) == "each_pass"
+    handling.invalidates_each_pass = job.get(INVALIDATE) == Invalidate::EachPass
         && has_further_cached_passes(job, engine.kind, direct, &shape.order, limits, cached_pass_bytes);
     let mut uring = engine.uring;
     let remaking = Remaking {

@@ -1,9 +1,12 @@
-//! Verification across jobs: others may write to the files that a job verifies, at the same time or before it.
+//! Verification across jobs: other jobs may write to the files that a job verifies, at the same time or
+//! before it.
 //!
-//! What a job compares must have been written, whole, by jobs that leave what it looks for; else an honest disk would be
-//! accused. Files are told apart by what they are, not by how their paths are spelled.
+//! The blocks that a job compares must have been written completely, by jobs whose content it expects;
+//! otherwise a correct disk would be reported. Files are identified by device and inode, not by the spelling
+//! of their paths.
 //!
-//! Cannot see: what other programs write, and whether an existing file that no job writes holds what is looked for.
+//! Cannot see: writes of other programs, and whether an existing file that no job writes has the expected
+//! content.
 
 use super::job::Run;
 use crate::facts::Identity;
@@ -14,7 +17,7 @@ use trueio_model::{Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
 /// A part of a file: from a byte on, up to another.
 type Part = (u64, u64);
 
-/// Refuses jobs whose verification could not tell right from wrong because of the others.
+/// Refuses jobs whose verification could give wrong results because of the other jobs.
 pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Refusal> {
     if jobs.len() < 2 && !jobs.iter().any(compares_what_it_reads) || jobs.iter().all(|job| job.verify.is_none()) {
         return Ok(());
@@ -31,16 +34,17 @@ pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Re
             let users = users.get(&run.facts.identity(&file.path)).map_or(&[][..], |users| users);
             let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
             let part = |file: &FilePlan| (file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes));
-            let mut beside = others().filter(|(other, _)| other.phase == job.phase);
-            if let Some((other, as_other)) = beside.find(|(_, as_other)| overlap(part(file), part(as_other))) {
+            let mut parallel = others().filter(|(other, _)| other.phase == job.phase);
+            if let Some((other, as_other)) = parallel.find(|(_, as_other)| overlap(part(file), part(as_other))) {
                 let name = match as_other.path == file.path {
                     true => format!("`{}`", file.path),
                     false => format!("`{}`, which is `{}`,", as_other.path, file.path),
                 };
                 let reason = format!("job `{}` writes to {name} at the same time", other.name);
-                return Err(refuse(job, reason, "let one wait for the other: `stonewall = true`"));
+                return Err(refuse(job, reason, "make one wait for the other: `stonewall = true`"));
             }
-            // A job that only reads compares every block; one that writes, too, those that it knows for its own.
+            // A job that only reads compares every block; a job that writes also does, for the blocks that it
+            // wrote itself.
             if compares_what_it_reads(job) {
                 let before: Vec<_> = others().filter(|(other, _)| other.phase < job.phase).copied().collect();
                 check_before(run, job, file, &before)?;
@@ -59,24 +63,25 @@ fn compares_what_it_reads(job: &JobPlan) -> bool {
     verify.is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
 }
 
-/// Refuses a job whose blocks nobody has written before it in a way that can be compared. `before` are those that wrote
-/// to the file in earlier phases, in their order.
+/// Refuses a job if no earlier job has written its blocks in a comparable way. `before` are the jobs that
+/// wrote to the file in earlier phases, in their order.
 fn check_before(
     run: &mut Run<'_>,
     job: &JobPlan,
     file: &FilePlan,
     before: &[(&JobPlan, &FilePlan)],
 ) -> Result<(), Refusal> {
-    // Below the write pointers of zones is what somebody wrote there, and nothing else.
+    // Below the write pointers of zones there is only written data.
     let reads_written_only = job.zones.is_some_and(|zones| !zones.reads_beyond);
     let checksum = job.verify.as_ref().map(|verify| verify.checksum);
-    // A writer that does not verify is known by its blocks: they have no header, or are not what is expected.
+    // Blocks of a writer that does not verify are recognisable: they have no header, or differ from the
+    // expected content.
     let tells_writers = match reads_written_only {
         true => checksum.is_some_and(|checksum| checksum != Checksum::Null),
         false => checksum.is_some_and(Checksum::has_header),
     };
     let needed = part_used(job, file);
-    // What was there before the run is taken at the user's word.
+    // The content before the run is assumed to be as the user sets.
     let mut written: Vec<Part> = if file.prepare == Prepare::UseExisting { vec![(0, u64::MAX)] } else { Vec::new() };
     let mut last_without = None;
     for (other, as_other) in before.iter().filter(|(other, _)| !other.handling.creates_only) {
@@ -112,8 +117,16 @@ fn check_before(
     Ok(())
 }
 
-/// The bytes of a job's pass, and of its files.
-fn pass_bytes(job: &JobPlan) -> (u64, u64) {
+/// The bytes that a job transfers, compared with those of its files.
+struct Reach {
+    /// Bytes that it transfers at most.
+    transferred_bytes: u64,
+    /// Bytes of all whole blocks of its files.
+    file_bytes: u64,
+}
+
+/// Returns how far a job gets in its files.
+fn reach_of(job: &JobPlan) -> Reach {
     let pattern = &job.pattern;
     let sizes = match pattern.mix {
         OpMix::Only(OpKind::Read) => &pattern.read_sizes,
@@ -121,42 +134,43 @@ fn pass_bytes(job: &JobPlan) -> (u64, u64) {
     };
     let block = sizes.max_bytes().max(1);
     let by_count = job.limits.io_count.map_or(u64::MAX, |count| count.saturating_mul(block));
-    let all = job.files.iter().map(|file| file.size_bytes - file.size_bytes % block).fold(0, u64::saturating_add);
-    (job.limits.io_bytes.min(by_count), all)
+    let file_bytes =
+        job.files.iter().map(|file| file.size_bytes - file.size_bytes % block).fold(0, u64::saturating_add);
+    Reach { transferred_bytes: job.limits.io_bytes.min(by_count), file_bytes }
 }
 
-/// The beginning of a file's region, if a job gets no further: in order, in one file.
+/// Returns the beginning of a file's region, for a job that gets no further: sequential, in one file.
 fn beginning(job: &JobPlan, file: &FilePlan, bytes: u64) -> Option<Part> {
     let is_in_order = job.pattern.order == Order::Sequential && job.pattern.steps.is_none() && job.files.len() == 1;
     is_in_order.then(|| (file.offset_bytes, file.offset_bytes.saturating_add(bytes)))
 }
 
-/// What of a file a job may compare.
+/// Returns the part of a file that a job may compare.
 fn part_used(job: &JobPlan, file: &FilePlan) -> Part {
-    let (bytes, all) = pass_bytes(job);
-    let whole = (file.offset_bytes, file.offset_bytes.saturating_add(all.min(file.size_bytes)));
-    if bytes >= all { whole } else { beginning(job, file, bytes).unwrap_or(whole) }
+    let Reach { transferred_bytes, file_bytes } = reach_of(job);
+    let whole = (file.offset_bytes, file.offset_bytes.saturating_add(file_bytes.min(file.size_bytes)));
+    if transferred_bytes >= file_bytes { whole } else { beginning(job, file, transferred_bytes).unwrap_or(whole) }
 }
 
-/// What of a file has what can be compared when a job that verifies has ended; `None`: nobody knows.
+/// Returns the part of a file that is comparable when a verifying job has ended; `None`: unknown.
 fn part_written(job: &JobPlan, file: &FilePlan) -> Option<Part> {
     let trims = job.verify.as_ref().is_some_and(|verify| verify.trim.is_some());
-    // Of zones some are written often and others not at all, and what is behind a capacity never is.
+    // Some zones are written several times and others not at all, and the range beyond a capacity never is.
     if trims || job.zones.is_some() || job.pattern.mix != OpMix::Only(OpKind::Write) {
         return None;
     }
-    let (bytes, all) = pass_bytes(job);
-    if bytes >= all {
+    let Reach { transferred_bytes, file_bytes } = reach_of(job);
+    if transferred_bytes >= file_bytes {
         return Some((file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes)));
     }
-    beginning(job, file, bytes)
+    beginning(job, file, transferred_bytes)
 }
 
 fn overlap(one: Part, other: Part) -> bool {
     one.0 < other.1 && other.0 < one.1
 }
 
-/// Whether parts together hold another.
+/// Returns true if parts together contain another part.
 fn covers(mut parts: Vec<Part>, needed: Part) -> bool {
     parts.sort_unstable();
     let reached =

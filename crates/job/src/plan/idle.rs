@@ -1,7 +1,8 @@
-//! Jobs without a measured part: those that only make files (`create_only`), and engines without I/O (`exec`, `cpuio`).
+//! Jobs without a measured part: those that only create files (`create_only`), and engines without I/O
+//! (`exec`, `cpuio`).
 //!
-//! What is said of measuring has no effect there, which is told, and none of it stays in the plan: no log is replaced by an
-//! empty one, and nobody waits for what is never measured.
+//! Options about measuring have no effect there, which is noted, and none of them stays in the plan: no log
+//! is replaced by an empty one, and no job waits for a part that is never measured.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
@@ -11,10 +12,10 @@ use crate::options::target::rows::CREATE_ONLY;
 use crate::refusal::{Refusal, Rule};
 use trueio_model::{EngineKind, Guard, JobPlan, LogPlan};
 
-/// Tells what has no effect on a job without a measured part.
+/// Notes the options that have no effect on a job without a measured part.
 ///
 /// # Errors
-/// What would be a success that did nothing of what was asked.
+/// A job that would succeed without doing what it sets.
 pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<((), Decisions), Refusal> {
     let mut decisions = Decisions::default();
     if values.get(CREATE_ONLY) {
@@ -27,10 +28,12 @@ pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<(()
             };
             return Err(values.refuse(VERIFY_ONLY, rule));
         }
-        note(values, &mut decisions, "only files are made (`create_only`)", |row| row.scope.contains(&Scope::Measured));
+        note(values, &mut decisions, "the job only creates files (`create_only`)", |row| {
+            row.scope.contains(&Scope::Measured)
+        });
     } else if !engine.does_io() {
         let because = format!("{} does no I/O", engine.name());
-        // With an end, the program runs through the ramps of those beside it.
+        // With an end, the program runs through the ramps of parallel jobs.
         let has_ramp = values.get(RUNTIME).is_some();
         note(values, &mut decisions, &because, |row| {
             !(row.scope.contains(&Scope::WithoutIo) || has_ramp && *row == RAMP_TIME.row())
@@ -39,7 +42,7 @@ pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<(()
     Ok(((), decisions))
 }
 
-/// Notes what was said of these options, unless a note tells already that it has no effect.
+/// Notes these options if they were set, unless a note already reports that they have no effect.
 fn note(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -55,7 +58,7 @@ fn note(
     }
 }
 
-/// Leaves nothing in the plan of a job without a measured part that only a measured one has.
+/// Removes everything from the plan of a job without a measured part that only a measured part has.
 pub(super) fn strip(job: &mut JobPlan) {
     if job.is_measured() {
         return;

@@ -1,35 +1,48 @@
 //! One job: from its options to a [`JobPlan`], section by section.
 
 use super::idle;
-use crate::facts::{FactsSource, Machine, Target};
-use crate::input::{Decisions, JobInput, Ledger};
-use crate::options::durability::rows::INVALIDATE;
-use crate::options::durability::rows::PRE_READ;
+use crate::facts::{FactsSource, Machine};
+use crate::input::{Decisions, JobInput, Ledger, Looked};
+use crate::options::durability::direct::alignment_of;
+use crate::options::durability::rows::{INVALIDATE, Invalidate, PRE_READ};
 use crate::options::engine::rows::NUMJOBS;
-use crate::options::process::rows::CONTINUE_ON_ERROR;
+use crate::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use crate::options::process::rows::{STRACE, TRACE_SYSCALLS};
 use crate::options::process::tolerance::plan_fill;
+use crate::options::shape::Shape;
 use crate::options::target::Handled;
+use crate::options::target::files::JobFile;
 use crate::options::{content, durability, engine, limits, output, pace, pattern, process, target};
 use crate::refusal::Refusal;
 use crate::values::Values;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{BlockSizes, Handling, JobPlan, OutputPlan, Pattern, UringOptions};
+use trueio_model::{
+    BlockSizes, DirectPolicy, Handling, JobPlan, OpKind, OutputPlan, Pattern, Prepare, TargetIdentity, UringOptions,
+};
 
-/// What is carried from job to job.
+/// State that is passed from job to job.
 pub(super) struct Run<'a> {
     pub(super) facts: &'a dyn FactsSource,
     pub(super) machine: &'a Machine,
     pub(super) ledger: Ledger,
     pub(super) notes: Vec<String>,
-    looked: RefCell<BTreeMap<String, Target>>,
+    looked: RefCell<BTreeMap<String, Looked>>,
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(facts: &'a dyn FactsSource, machine: &'a Machine) -> Self {
         let (ledger, notes, looked) = (Ledger::default(), Vec::new(), RefCell::default());
         Self { facts, machine, ledger, notes, looked }
+    }
+
+    /// What the existing targets of jobs are, by the paths in their plans.
+    pub(super) fn identities(&self, jobs: &[JobPlan]) -> BTreeMap<String, TargetIdentity> {
+        let looked = self.looked.borrow();
+        let files = jobs.iter().flat_map(|job| &job.files);
+        let existing = files.filter(|file| file.prepare == Prepare::UseExisting || file.extends_from.is_some());
+        let known = existing.filter_map(|file| Some((file.path.clone(), looked.get(&file.path)?.identity.clone()?)));
+        known.collect()
     }
 
     pub(super) fn note(&mut self, job: &str, sentence: &str) {
@@ -61,7 +74,7 @@ impl Planning<'_, '_> {
 
 /// The parts of a job's plan, section by section.
 struct Parts {
-    shape: crate::options::shape::Shape,
+    shape: Shape,
     engine: engine::Engine,
     request: durability::Request,
     granted: durability::Granted,
@@ -83,7 +96,7 @@ pub(super) fn plan_job(run: &mut Run<'_>, values: Values, index: usize, phase: u
     let mut shape = job.section(|job| pattern::plan(job, log))?;
     let engine = job.section(|job| engine::plan(job, &shape, log))?;
     if engine.kind.works_on_names() {
-        // A name has no size; what is counted is names.
+        // A file name has no size; files are counted.
         shape.sizes = [const { BlockSizes::Fixed(1) }; 3];
     }
     let request = job.section(|job| durability::plan(job, &shape, &engine))?;
@@ -116,13 +129,37 @@ pub(super) fn plan_job(run: &mut Run<'_>, values: Values, index: usize, phase: u
         Parts { shape, engine, request, granted, ends, contents, handling, uring, speed, workers, output, replayed };
     let mut plan = assemble(parts, values, directories, phase);
     idle::strip(&mut plan);
+    plan.assert_sound();
     Ok(plan)
 }
 
-/// Puts the parts together.
+/// Returns the alignment that direct I/O requires of offsets and lengths on every file, in bytes; 1: none.
+///
+/// Files with different alignments have the greatest common divisor in common: offsets are multiples of their own
+/// file's alignment only.
+fn offset_alignment(shape: &Shape, granted: &durability::Granted) -> u32 {
+    let used = shape.used();
+    let transfers = used.iter().any(|(op, _)| *op != OpKind::Trim);
+    if granted.direct == DirectPolicy::Off || !transfers {
+        return 1;
+    }
+    let of_file = |file: &JobFile| {
+        let facts = file.facts.as_ref()?;
+        used.iter().filter_map(|(op, _)| Some(alignment_of(facts, *op)?.bytes)).max()
+    };
+    let common = granted.files.iter().filter_map(of_file).reduce(gcd);
+    common.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(1)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Combines the parts.
 fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: u32) -> JobPlan {
     let Parts { shape, engine, request, granted, ends, contents, handling, uring, speed, workers, output, replayed } =
         parts;
+    let offset_alignment_bytes = offset_alignment(&shape, &granted);
     let [read_sizes, write_sizes, trim_sizes] = shape.sizes;
     JobPlan {
         name: values.job.clone(),
@@ -170,12 +207,13 @@ fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: 
         user: workers.user,
         priorities: workers.priorities,
         handling,
-        invalidate: values.get(INVALIDATE) != "off",
+        invalidate: values.get(INVALIDATE) != Invalidate::Off,
         pre_read: values.get(PRE_READ),
         seed: shape.seed,
         buffer_alignment_bytes: granted.buffer_alignment_bytes,
+        offset_alignment_bytes,
         buffer_offset_bytes: granted.buffer_offset_bytes,
-        continue_on_error: values.get(CONTINUE_ON_ERROR) == "all",
+        continue_on_error: values.get(CONTINUE_ON_ERROR) == ContinueOnError::All,
         tolerance: workers.tolerance,
         trace_syscalls: values.get(TRACE_SYSCALLS),
         strace: values.get(STRACE),

@@ -6,8 +6,8 @@ use trueio_model::BlockSizes;
 /// Block size where a list of block sizes leaves one out (`bs = "8k,"`), in bytes.
 const BLOCK_BYTES_DEFAULT: u64 = 4096;
 
-/// Reads `read,write,trim`: one value is for all, of two the second is for trims as well, and an
-/// empty one keeps the default block size, all as fio has it.
+/// Parses `read,write,trim`: one value is for all, of two the second is also for trims, and an empty one
+/// keeps the default block size, as in fio.
 pub(super) fn read_triple(text: &str, read: impl Fn(&str) -> Result<BlockSizes, String>) -> Result<Value, String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
@@ -33,8 +33,8 @@ pub(super) fn read_block_range(text: &str) -> Result<BlockSizes, String> {
     Ok(BlockSizes::Range { min_bytes: low.min(high), max_bytes: low.max(high) })
 }
 
-/// Reads `4k/60:64k/40`. A blank percentage takes an equal share of the rest; what a whole number
-/// cannot divide goes to the first blanks, so `4k/:8k/:16k/` is 34, 33, 33.
+/// Parses `4k/60:64k/40`. A blank percentage gets an equal share of the rest; a remainder of the division
+/// goes to the first blanks, so `4k/:8k/:16k/` is 34, 33, 33.
 pub(super) fn read_block_split(text: &str) -> Result<BlockSizes, String> {
     let mut pairs: Vec<(u64, Option<u32>)> = Vec::new();
     for part in text.split(':') {
@@ -45,13 +45,13 @@ pub(super) fn read_block_split(text: &str) -> Result<BlockSizes, String> {
         };
         pairs.push((read_block_bytes(size)?, weight));
     }
-    let said: u32 = pairs.iter().filter_map(|p| p.1).sum();
+    let sum: u32 = pairs.iter().filter_map(|p| p.1).sum();
     let blanks = pairs.iter().filter(|p| p.1.is_none()).count() as u32;
-    if said > 100 || (blanks == 0 && said != 100) {
-        return Err(format!("the percentages of `{text}` sum to {said}, not to 100"));
+    if sum > 100 || (blanks == 0 && sum != 100) {
+        return Err(format!("the percentages of `{text}` sum to {sum}, not to 100"));
     }
-    if blanks > 0 && 100 - said < blanks {
-        return Err(format!("the percentages of `{text}` sum to {said} and leave nothing for the blank ones"));
+    if blanks > 0 && 100 - sum < blanks {
+        return Err(format!("the percentages of `{text}` sum to {sum} and leave nothing for the blank ones"));
     }
     let mut blank = 0;
     let weighted = pairs
@@ -59,7 +59,7 @@ pub(super) fn read_block_split(text: &str) -> Result<BlockSizes, String> {
         .map(|(size, weight)| {
             let weight = weight.unwrap_or_else(|| {
                 blank += 1;
-                (100 - said) / blanks + u32::from(blank <= (100 - said) % blanks)
+                (100 - sum) / blanks + u32::from(blank <= (100 - sum) % blanks)
             });
             (size, weight)
         })
@@ -88,7 +88,7 @@ mod tests {
     use super::super::{Value, ValueKind, canonical};
 
     #[test]
-    fn of_several_block_sizes_the_last_serves_the_rest_and_a_blank_is_the_default() {
+    fn the_last_of_several_block_sizes_is_for_the_rest_and_a_blank_is_the_default() {
         let sizes = |text| match ValueKind::BlockSizes.read(text) {
             Ok(Value::Sizes(sizes)) => sizes.map(|s| s.max_bytes()),
             other => panic!("{other:?}"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_weights_of_a_split_share_what_is_left_and_a_sum_other_than_100_is_named() {
+    fn blank_weights_of_a_split_share_the_rest_and_a_wrong_sum_is_named() {
         assert_eq!(canonical(ValueKind::BlockSplits, "4k/:8k/:16k/"), Ok("4k/34:8k/33:16k/33".into()));
         assert_eq!(canonical(ValueKind::BlockSplits, "4k/50:64k"), Ok("4k/50:64k/50".into()));
         let error = canonical(ValueKind::BlockSplits, "4k/80:8k/80").unwrap_err();

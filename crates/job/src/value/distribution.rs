@@ -1,4 +1,4 @@
-//! By which distribution places and files are drawn: `zipf:1.2`, `zoned:60/10:40/90`.
+//! Parses distributions of offsets and files: `zipf:1.2`, `zoned:60/10:40/90`.
 
 use super::{ValueKind, read_bytes, write_bytes};
 use trueio_model::{Distribution, FileSelection};
@@ -26,7 +26,7 @@ pub(super) fn read_distribution(text: &str) -> Result<Distribution, String> {
         let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
         number.ok_or_else(|| format!("`{text}` is not a number"))
     };
-    // Behind the first number, where it is centred.
+    // After the first number, the centre.
     let (first, center) = match parameter.filter(|_| matches!(name, "zipf" | "pareto" | "normal")) {
         Some(both) => both.split_once(':').map_or((Some(both), None), |(first, center)| (Some(first), Some(center))),
         None => (None, None),
@@ -67,7 +67,8 @@ pub(super) fn read_distribution(text: &str) -> Result<Distribution, String> {
     }
 }
 
-/// A percentage of a zone; `None`: it is blank, and shares what the others leave. fio's examples end with `20/`.
+/// Parses a percentage of a zone; `None`: it is blank, and gets a share of the rest. fio's examples end with
+/// `20/`.
 fn read_share(text: &str) -> Result<Option<f64>, String> {
     let share = text.trim();
     if share.is_empty() {
@@ -77,10 +78,10 @@ fn read_share(text: &str) -> Result<Option<f64>, String> {
     percent.map(Some).ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
 }
 
-/// The two sides of each zone.
+/// Splits each zone into its two sides.
 fn split_zones<'a>(text: &'a str, size: &str, example: &str) -> Result<Vec<(&'a str, &'a str)>, String> {
     if text.contains(',') {
-        return Err("zones are those of all operations: reads and writes have none of their own".into());
+        return Err("zones apply to all operations: reads and writes cannot have separate ones".into());
     }
     let split = |zone: &'a str| {
         zone.split_once('/')
@@ -120,18 +121,18 @@ fn read_zones_of_bytes(text: &str) -> Result<Vec<(f64, u64)>, String> {
     Ok(with_blanks("I/O", &ios)?.into_iter().zip(sizes).collect())
 }
 
-/// Percentages of zones that sum to 100; blank ones share evenly what the others leave.
-fn with_blanks(what: &str, said: &[Option<f64>]) -> Result<Vec<f64>, String> {
-    let sum: f64 = said.iter().flatten().sum();
-    let blank_count = said.iter().filter(|share| share.is_none()).count();
+/// Returns percentages of zones that sum to 100; blank ones share the rest equally.
+fn with_blanks(what: &str, given: &[Option<f64>]) -> Result<Vec<f64>, String> {
+    let sum: f64 = given.iter().flatten().sum();
+    let blank_count = given.iter().filter(|share| share.is_none()).count();
     let left = 100.0 - sum;
     if blank_count > 0 && left < 1e-6 {
-        return Err(format!("the zones' percentages of {what} sum to {sum}: nothing is left for those left out"));
+        return Err(format!("the zones' percentages of {what} sum to {sum}: nothing is left for the blank ones"));
     }
     if blank_count == 0 && left.abs() > 1e-6 {
         return Err(format!("the zones' percentages of {what} sum to {sum}, not to 100"));
     }
-    Ok(said.iter().map(|share| share.unwrap_or(left / blank_count as f64)).collect())
+    Ok(given.iter().map(|share| share.unwrap_or(left / blank_count as f64)).collect())
 }
 
 pub(super) fn write_distribution(distribution: &Distribution) -> String {
@@ -157,7 +158,7 @@ mod tests {
     use super::super::{ValueKind, canonical};
 
     #[test]
-    fn distributions_say_which_number_is_out_of_bounds() {
+    fn distributions_report_the_number_out_of_bounds() {
         assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
         for text in ["zipf:1.1:0.3", "pareto:0.2:0.5", "normal:10:0", "zipf:1.1:1"] {
@@ -167,10 +168,10 @@ mod tests {
         for text in ["zipf:1.1:1.5", "zipf:1.1:", "pareto:0.2:x", "normal:10:-0.5", "zipf:1.1:0.3:1", "random:0.3"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }
-        // As the example of fio's that ends with a blank.
+        // As in the example of fio that ends with a blank.
         assert_eq!(canonical(ValueKind::Distribution, "zoned:50/5:30/15:20/"), Ok("zoned:50/5:30/15:20/80".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:/5:30/:20/75"), Ok("zoned:50/5:30/20:20/75".into()));
-        // Nothing is left for what is blank.
+        // Nothing is left for the blank one.
         for text in ["zoned:60/10:40/90:0/", "zoned:100/:/20", "zoned:60/:40/100"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }
@@ -195,8 +196,8 @@ mod tests {
             ("zoned_abs", "is not percent of I/O / bytes"),
             ("zoned_abs:50/1g:50/2q", "`q` is not a unit"),
             ("zoned_abs:50/1g:50/20%", "`%` is not a unit"),
-            ("zoned_abs:50/1g:50/1g,100/2g", "zones are those of all operations"),
-            ("zoned:50/50:50/50,90/10:10/90", "zones are those of all operations"),
+            ("zoned_abs:50/1g:50/1g,100/2g", "zones apply to all operations"),
+            ("zoned:50/50:50/50,90/10:10/90", "zones apply to all operations"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(reason), "{text}: {error}");

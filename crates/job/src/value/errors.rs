@@ -3,7 +3,7 @@
 //! Source: errno(3) and asm-generic/errno.h; the numbers are those of every architecture that this program is built
 //! for.
 
-/// Errors that an I/O may end with, or that somebody may name.
+/// Errors that an I/O may end with, or that a user may name.
 const NAMES: &[(&str, i32)] = &[
     ("EPERM", 1),
     ("ENOENT", 2),
@@ -51,12 +51,12 @@ const NAMES: &[(&str, i32)] = &[
     ("ECANCELED", 125),
 ];
 
-/// Most of one list.
+/// Maximum length of a list.
 const LIST_MAX: usize = 64;
-/// The kernel gives no higher ones.
+/// The kernel has no larger error numbers.
 const ERRNO_MAX: u32 = 4095;
 
-/// Lists of reads and of writes. A third, which fio has for verification, stays empty.
+/// Parses lists of reads and of writes. A third, which fio has for verification, must be empty.
 pub(super) fn read(text: &str) -> Result<[Vec<i32>; 2], String> {
     let mut lists = [Vec::new(), Vec::new()];
     for (index, part) in text.split(',').enumerate() {
@@ -65,13 +65,13 @@ pub(super) fn read(text: &str) -> Result<[Vec<i32>; 2], String> {
             _ if part.is_empty() => {}
             Some(list) => *list = read_list(part)?,
             None if index == 2 => {
-                return Err(format!("`{part}` would pass over blocks that do not read back as they were written"));
+                return Err(format!("`{part}` would ignore blocks that read back differently"));
             }
-            None => return Err(format!("`{text}` has more than the lists of reads and of writes")),
+            None => return Err(format!("`{text}` has more lists than those of reads and of writes")),
         }
     }
     if lists.iter().all(Vec::is_empty) {
-        return Err(format!("`{text}` names no error"));
+        return Err(format!("`{text}` contains no error"));
     }
     Ok(lists)
 }
@@ -94,7 +94,7 @@ fn read_error(word: &str) -> Option<i32> {
     if let Some((_, number)) = NAMES.iter().find(|(name, _)| *name == word) {
         return Some(*number);
     }
-    // The kernel's own way of saying it is negative.
+    // The kernel's own notation is negative.
     let digits = word.strip_prefix('-').unwrap_or(word);
     if digits.starts_with('+') {
         return None;
@@ -106,7 +106,7 @@ fn read_error(word: &str) -> Option<i32> {
     number.ok().filter(|number| (1..=ERRNO_MAX).contains(number)).and_then(|number| i32::try_from(number).ok())
 }
 
-/// The canonical text; [`read`] gives the lists back.
+/// Returns the canonical text; [`read`] returns the lists again.
 pub(super) fn write(lists: &[Vec<i32>; 2]) -> String {
     let name = |error: &i32| {
         let known = NAMES.iter().find(|(_, number)| number == error);

@@ -3,7 +3,7 @@
 use super::ValueKind;
 use std::collections::HashSet;
 
-/// Largest processor number that a list may name; a range beyond it is a slip of the finger.
+/// Largest processor number in a list; a range beyond it is a typing error.
 const CPU_MAX: u32 = 8191;
 
 /// Joins paths into one text; a colon within a path is escaped.
@@ -16,7 +16,7 @@ pub(super) fn read_path(text: &str) -> Result<String, String> {
         return Err("a path is empty".into());
     }
     if text.contains('\0') {
-        return Err("a path cannot hold a zero byte".into());
+        return Err("a path cannot contain a zero byte".into());
     }
     Ok(text.to_owned())
 }
@@ -45,7 +45,7 @@ pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
     Ok(paths)
 }
 
-/// A TOML list arrives with colons between its names.
+/// A TOML list is passed with colons between its names.
 pub(super) fn read_names(text: &str) -> Result<Vec<String>, String> {
     let names: Vec<String> = text.split([',', ':']).map(|name| name.trim().to_owned()).collect();
     for (index, name) in names.iter().enumerate() {
@@ -90,7 +90,7 @@ pub(super) fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
 
 pub(super) fn read_words(text: &str) -> Result<Vec<String>, String> {
     if text.contains('\0') {
-        return Err("a word cannot hold a zero byte".to_owned());
+        return Err("a word cannot contain a zero byte".to_owned());
     }
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     if words.is_empty() { Err("no word is given".to_owned()) } else { Ok(words) }
@@ -101,7 +101,7 @@ mod tests {
     use super::super::{Value, ValueKind, canonical};
 
     #[test]
-    fn a_colon_within_a_path_is_escaped_and_comes_back() {
+    fn a_colon_within_a_path_is_escaped_and_read_back() {
         let kind = ValueKind::Paths;
         assert_eq!(kind.read(r"a:b\:c"), Ok(Value::Paths(vec!["a".into(), "b:c".into()])));
         assert_eq!(canonical(kind, r"a:b\:c"), Ok(r"a:b\:c".into()));

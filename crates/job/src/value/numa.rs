@@ -1,9 +1,9 @@
-//! Nodes of memory: `0,2-3` or `all`, and policies: `bind:0,1`.
+//! Parses memory nodes: `0,2-3` or `all`, and policies: `bind:0,1`.
 
 use super::read_cpus;
 use trueio_model::{MemoryMode, MemoryPolicy};
 
-/// Reads a list of nodes; `all` is an empty one.
+/// Parses a list of nodes; `all` is an empty one.
 pub(super) fn read_nodes(text: &str) -> Result<Vec<u32>, String> {
     match text.trim() {
         "all" => Ok(Vec::new()),
@@ -18,7 +18,7 @@ pub(super) fn write_nodes(nodes: &[u32]) -> String {
     }
 }
 
-/// Reads `MODE[:NODES]`. Where a mode needs nodes, none stands for all.
+/// Parses `MODE[:NODES]`. If a mode needs nodes, an empty list means all.
 pub(super) fn read_policy(text: &str) -> Result<MemoryPolicy, String> {
     let (word, list) = match text.trim().split_once(':') {
         Some((word, list)) => (word, Some(list)),

@@ -1,12 +1,12 @@
 //! Bytes as fio writes them: what `buffer_pattern` repeats.
 //!
-//! Pieces stand in a row without anything between them. `0x` and digits are bytes in the order written (an odd
-//! number of digits gives the first byte one digit); text in double quotes is itself and knows no escape; a
+//! Pieces follow one another without separators. `0x` and digits are bytes in the order written (an odd
+//! number of digits gives the first byte one digit); text in double quotes is itself, without escapes; a
 //! decimal number is its bytes, the lowest first, as many as it needs, and four if it is negative.
 //!
 //! In the pattern of a verified block `%o` stands for the block's offset, eight bytes with the lowest first.
 //!
-//! Text in single quotes names a file whose content stands there. The planner reads no files, so that is refused here;
+//! Text in single quotes names a file, which is replaced by its content. The planner reads no files, so that is refused here;
 //! the reader of fio's language puts the bytes in its place ([`with_files`]).
 //!
 //! Source: fio(1), `buffer_pattern`, and the examples in fio's `lib/pattern.c`.
@@ -24,12 +24,12 @@ type FileContent<'a> = dyn FnMut(&str, usize) -> Result<Vec<u8>, String> + 'a;
 pub(super) fn read(text: &str) -> Result<Vec<u8>, String> {
     let pattern = read_block(text)?;
     if !pattern.offset_places.is_empty() {
-        return Err("`%o`, the block's offset, stands in patterns that are verified only".to_owned());
+        return Err("`%o`, the block's offset, is allowed only in patterns that are verified".to_owned());
     }
     Ok(pattern.bytes)
 }
 
-/// Reads a pattern, in which the block's offset may stand.
+/// Parses a pattern, which may contain the block's offset.
 pub(super) fn read_block(text: &str) -> Result<BlockPattern, String> {
     let not_here = "the content of a file (`'name'`) is a pattern only in fio's job files and command lines";
     read_pieces(text, &mut |_, _| Err(not_here.to_owned()))
@@ -60,7 +60,7 @@ fn read_pieces(text: &str, content: &mut FileContent) -> Result<BlockPattern, St
                 bytes.extend_from_slice(&[0; 8]);
                 2
             }
-            '%' => return Err("after `%` only `o` is known, for the block's offset".to_owned()),
+            '%' => return Err("only `o`, the block's offset, may follow `%`".to_owned()),
             _ if rest.len() >= 2 && rest.as_bytes()[..2].eq_ignore_ascii_case(b"0x") => {
                 hexadecimal(&rest[2..], &mut bytes).map(|length| length + 2)?
             }
@@ -77,7 +77,7 @@ fn read_pieces(text: &str, content: &mut FileContent) -> Result<BlockPattern, St
     Ok(BlockPattern { bytes, offset_places })
 }
 
-/// The canonical text of a pattern in which the block's offset may stand.
+/// Returns the canonical text of a pattern that may contain the block's offset.
 pub(super) fn write_block(pattern: &BlockPattern) -> String {
     let (mut text, mut from) = (String::new(), 0);
     for place in pattern.offset_places.iter().map(|place| *place as usize) {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blocks_offset_stands_where_it_is_said() {
+    fn the_blocks_offset_replaces_its_placeholder() {
         let pattern = read_block("%o0xdeadbeef%o").unwrap();
         assert_eq!(pattern.offset_places, [0, 12]);
         assert_eq!(pattern.bytes, [&[0; 8][..], &[0xde, 0xad, 0xbe, 0xef], &[0; 8]].concat());
@@ -188,9 +188,9 @@ mod tests {
         assert!(read("%o").is_err());
     }
 
-    /// Goal: a file's bytes stand where its name does, and a quote within text is no file.
+    /// Goal: the name of a file is replaced by its bytes, and a quote within text does not begin the name of a file.
     #[test]
-    fn a_files_bytes_stand_in_place_of_its_name() {
+    fn a_files_bytes_replace_its_name() {
         let of = |text| {
             with_files(text, &mut |name, room| match name {
                 "a b" => Ok(vec![1, 2]),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_in_words() {
+    fn an_invalid_pattern_is_refused_with_its_reason() {
         for text in ["", "\"\"", "\"abc", "0x", "0xg", "99999999999", "abc", "'/etc/passwd'", "%o", "-", "é"] {
             assert!(read(text).is_err_and(|reason| reason.len() > 20), "{text}");
         }

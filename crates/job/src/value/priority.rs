@@ -1,12 +1,12 @@
-//! Shares of the I/Os with priorities of their own: `4k/10/2/1:*/5/3/0`, for reads and for writes.
+//! Parses shares of the I/Os with separate priorities: `4k/10/2/1:*/5/3/0`, for reads and for writes.
 
 use super::{read_block_bytes, read_percent, write_bytes};
 use trueio_model::{IoPriority, OpKind, PriorityShare};
 
-/// Shares of one direction at most.
+/// Maximum number of shares of one direction.
 const SHARES_MAX: usize = 64;
 
-/// Reads `READS[,WRITES]`; what stands alone is of both.
+/// Parses `READS[,WRITES]`; a single list is for both.
 pub(super) fn read(text: &str) -> Result<Vec<PriorityShare>, String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let (reads, writes) = match parts[..] {
@@ -26,13 +26,13 @@ fn direction(text: &str, op: OpKind) -> Result<Vec<PriorityShare>, String> {
     let mut shares: Vec<PriorityShare> = Vec::new();
     for entry in text.split(':').map(str::trim).filter(|entry| !entry.is_empty()) {
         let share = share(entry, op)?;
-        // A share of nothing is none, as in fio.
+        // A share of 0 % is omitted, as in fio.
         if share.percent > 0 {
             shares.push(share);
         }
     }
     for one in &shares {
-        // What is of any size is of this one too.
+        // A share of any size applies to this size, too.
         let concerns = |other: &&PriorityShare| {
             other.length_bytes.is_none() || one.length_bytes.is_none_or(|bytes| other.length_bytes == Some(bytes))
         };
@@ -40,7 +40,7 @@ fn direction(text: &str, op: OpKind) -> Result<Vec<PriorityShare>, String> {
         let is_each = one.length_bytes.is_some() || shares.iter().all(|share| share.length_bytes.is_none());
         if is_each && sum > 100 {
             let of = one.length_bytes.map_or("one size".to_owned(), |bytes| write_bytes(u64::from(bytes)));
-            return Err(format!("the percentages of {of} sum to {sum}, and 100 is all"));
+            return Err(format!("the percentages of {of} sum to {sum}, which is more than 100"));
         }
     }
     if shares.len() > SHARES_MAX {
@@ -52,7 +52,7 @@ fn direction(text: &str, op: OpKind) -> Result<Vec<PriorityShare>, String> {
 fn share(entry: &str, op: OpKind) -> Result<PriorityShare, String> {
     let fields: Vec<&str> = entry.split('/').map(str::trim).collect();
     let (size, percent, class, level, hint) = match fields[..] {
-        // As in fio, the highest.
+        // As in fio, the highest priority.
         [size, percent] => (size, percent, "1", "0", "0"),
         [size, percent, class, level] => (size, percent, class, level, "0"),
         [size, percent, class, level, hint] => (size, percent, class, level, hint),
@@ -74,7 +74,7 @@ fn share(entry: &str, op: OpKind) -> Result<PriorityShare, String> {
     Ok(PriorityShare { op, length_bytes, percent: read_percent(percent)?, priority })
 }
 
-/// The canonical text.
+/// Returns the canonical text.
 pub(super) fn write(shares: &[PriorityShare]) -> String {
     let of = |op: OpKind| {
         let shares = shares.iter().filter(|share| share.op == op).map(|share| {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kernel_or_no_sum_allows_is_refused() {
+    fn impossible_priorities_and_sums_are_refused() {
         for (text, needle) in [
             ("", "no I/O a priority"),
             (",", "no I/O a priority"),

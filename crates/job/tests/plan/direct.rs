@@ -12,12 +12,21 @@ fn misaligned_buffers_turn_preferred_direct_io_off_and_leave_required_direct_io_
     };
     let preferred = with(&[("buffer_offset", "1")]);
     assert_eq!((preferred.jobs[0].direct, preferred.jobs[0].buffer_offset_bytes), (DirectPolicy::Off, 1));
-    assert!(preferred.notes.iter().any(|note| note.contains("no multiple of 512 bytes")), "{:?}", preferred.notes);
+    assert!(preferred.notes.iter().any(|note| note.contains("not multiples of 512 bytes")), "{:?}", preferred.notes);
     let required = with(&[("buffer_offset", "1"), ("direct", "require")]);
     assert_eq!(required.jobs[0].direct, DirectPolicy::Require);
-    assert!(required.notes.iter().any(|note| note.contains("may all fail")), "{:?}", required.notes);
+    assert!(required.notes.iter().any(|note| note.contains("all its calls may fail")), "{:?}", required.notes);
     // Aligned enough for this target.
     assert_eq!(with(&[("buffer_offset", "512")]).jobs[0].direct, DirectPolicy::Prefer);
+}
+
+/// Goal: the engine asserts for each I/O the alignment that the planner compared sizes and offsets with.
+#[test]
+fn a_plan_of_direct_io_holds_the_alignment_of_its_files() {
+    let alignment = |direct| plan_one(&[("size", "1m"), ("direct", direct)]).unwrap().offset_alignment_bytes;
+    assert_eq!((alignment("require"), alignment("prefer"), alignment("off")), (512, 512, 1));
+    let trim = plan_one(&[("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("rw", "trim")]).unwrap();
+    assert_eq!(trim.offset_alignment_bytes, 1, "a trim transfers nothing");
 }
 
 #[test]
@@ -29,7 +38,7 @@ fn required_direct_io_is_refused_where_the_filesystem_would_buffer() {
 }
 
 #[test]
-fn a_block_that_direct_io_cannot_transfer_is_refused_if_required_and_buffered_aloud_if_preferred() {
+fn a_misaligned_block_is_refused_with_required_direct_io_and_buffered_with_a_note_if_preferred() {
     let odd = [("size", "1m"), ("bs", "1000")];
     let rule = refused(&[odd[0], odd[1], ("direct", "require")]);
     assert!(matches!(rule, Rule::Misaligned { value_bytes: 1000, alignment_bytes: 512, .. }), "{rule}");
@@ -43,9 +52,9 @@ fn a_block_that_direct_io_cannot_transfer_is_refused_if_required_and_buffered_al
     }
 }
 
-/// Goal: places that direct I/O cannot begin at are found while planning, in each direction, and what only looks odd is not.
+/// Goal: misaligned offsets are found while planning, for each operation, and aligned ones are accepted.
 #[test]
-fn steps_to_places_that_direct_io_cannot_begin_at_are_refused_or_buffered() {
+fn steps_to_misaligned_offsets_are_refused_or_buffered() {
     let of = |more: &[(&'static str, &'static str)], direct| {
         plan_one(&[&[("size", "1m"), ("bs", "4k"), ("direct", direct)][..], more].concat())
     };
@@ -57,13 +66,13 @@ fn steps_to_places_that_direct_io_cannot_begin_at_are_refused_or_buffered() {
         ("`blockalign` of 100 is", &[("rw", "randwrite"), ("blockalign", "512,100")]),
         ("`blockalign` of 100 is", &[("rw", "randrw"), ("blockalign", "512,100")]),
         ("`blockalign` of 100 is", &[("rw", "randrw"), ("blockalign", "100,512")]),
-        ("what is skipped of 1000 is", &[("rw", "read"), ("sequential_skip", "1000")]),
-        ("what is skipped of 4100 is", &[("rw", "write"), ("sequential_skip", "-4100")]),
+        ("the skip of 1000 is", &[("rw", "read"), ("sequential_skip", "1000")]),
+        ("the skip of 4100 is", &[("rw", "write"), ("sequential_skip", "-4100")]),
         (
-            "the region that is gone over from its end of 100000 is",
+            "the region, which the job covers from its end, of 100000 is",
             &[("rw", "read"), ("sequential_skip", "-4096"), ("size", "100000")],
         ),
-        ("a zone, with what is skipped behind it, of 65636 is", &strided("64k", "100")),
+        ("a zone with the skip after it of 65636 is", &strided("64k", "100")),
         ("a zone of 1000 is", &strided("1000", "24")),
     ] {
         let refusal = of(more, "require").expect_err("it is refused");
@@ -86,14 +95,14 @@ fn steps_to_places_that_direct_io_cannot_begin_at_are_refused_or_buffered() {
     ] {
         assert_eq!(of(more, "require").expect("it is planned").direct, DirectPolicy::Require, "{more:?}");
     }
-    // A device is trimmed in whole sectors, whatever the page cache does.
+    // A device is trimmed in whole sectors, also with buffered I/O.
     let trims = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("rw", "randtrim"), ("direct", "off")];
     assert_eq!(rule_name(&[&trims[..], &[("blockalign", "100")]].concat()), "misaligned");
     assert!(plan_one(&[&trims[..], &[("blockalign", "1k")]].concat()).is_ok());
 }
 
 #[test]
-fn options_that_need_or_exclude_direct_io_settle_it_or_are_refused() {
+fn options_that_need_or_exclude_direct_io_set_it_or_are_refused() {
     let with = |options: &[(&'static str, &'static str)]| {
         let mut all = vec![("size", "1m")];
         all.extend_from_slice(options);
@@ -111,7 +120,7 @@ fn options_that_need_or_exclude_direct_io_settle_it_or_are_refused() {
 }
 
 #[test]
-fn atomic_writes_are_refused_where_the_target_says_that_it_cannot() {
+fn atomic_writes_are_refused_if_the_target_does_not_support_them() {
     let on = |limits: Option<(u32, u32)>, options: &[(&str, &str)]| {
         let look = with_facts("/mnt", move |facts| {
             let atomic = limits.map(|(min_bytes, max_bytes)| AtomicWriteFacts { min_bytes, max_bytes });
@@ -120,21 +129,21 @@ fn atomic_writes_are_refused_where_the_target_says_that_it_cannot() {
         let all = [&[("rw", "write"), ("atomic", "1"), ("directory", "/mnt"), ("size", "1m")], options].concat();
         plan(&[spec("a", &all)], &look, &machine()).map_err(|refusal| refusal.rule.to_string())
     };
-    let said = |limits, options: &[(&str, &str)]| on(limits, options).err().unwrap_or_default();
-    assert!(said(Some((0, 0)), &[]).contains("it has none (statx)"));
+    let error = |limits, options: &[(&str, &str)]| on(limits, options).err().unwrap_or_default();
+    assert!(error(Some((0, 0)), &[]).contains("it supports none (statx)"));
     let xfs = Some((4096, 65_536));
-    assert_eq!(said(xfs, &[]), "");
-    assert_eq!(said(xfs, &[("bs", "64k")]), "");
-    assert_eq!(said(None, &[("bs", "12k")]), "", "where nobody says, the kernel decides");
-    assert!(said(xfs, &[("bs", "512")]).contains("512 is not within 4k to 64k (statx)"));
-    assert!(said(xfs, &[("bs", "128k")]).contains("128k is not within 4k to 64k"));
-    assert!(said(xfs, &[("bs", "12k")]).contains("12k is not a power of two"));
-    assert!(said(xfs, &[("bsrange", "4k-16k")]).contains("several sizes"));
+    assert_eq!(error(xfs, &[]), "");
+    assert_eq!(error(xfs, &[("bs", "64k")]), "");
+    assert_eq!(error(None, &[("bs", "12k")]), "", "if it is unknown, the kernel decides");
+    assert!(error(xfs, &[("bs", "512")]).contains("512 is not within 4k to 64k (statx)"));
+    assert!(error(xfs, &[("bs", "128k")]).contains("128k is not within 4k to 64k"));
+    assert!(error(xfs, &[("bs", "12k")]).contains("12k is not a power of two"));
+    assert!(error(xfs, &[("bsrange", "4k-16k")]).contains("several sizes"));
     assert!(
-        said(xfs, &[("bs", "8k"), ("offset", "4k")]).contains("the offset of 4k is not a multiple of a block of 8k")
+        error(xfs, &[("bs", "8k"), ("offset", "4k")]).contains("the offset of 4k is not a multiple of a block of 8k")
     );
     // A job that only reads has nothing to write atomically.
-    assert_eq!(said(Some((0, 0)), &[("rw", "read")]), "");
+    assert_eq!(error(Some((0, 0)), &[("rw", "read")]), "");
 
     let device = |limit: Option<u64>| {
         let look = with_facts("/dev/vdb", move |facts| facts.disks = vec![a_disk(None, limit)]);
@@ -148,7 +157,7 @@ fn atomic_writes_are_refused_where_the_target_says_that_it_cannot() {
 }
 
 #[test]
-fn polling_is_refused_where_the_disk_has_nothing_to_poll() {
+fn polling_is_refused_if_the_disk_has_no_poll_queue() {
     let on = |can_poll: Option<bool>, engine: &str| {
         let look = with_facts("/dev/vdb", move |facts| facts.disks = vec![a_disk(can_poll, None)]);
         let options = [("rw", "read"), ("hipri", "1"), ("filename", "/dev/vdb"), ("ioengine", engine)];
@@ -157,7 +166,7 @@ fn polling_is_refused_where_the_disk_has_nothing_to_poll() {
     for engine in ["io_uring", "pvsync2"] {
         assert_eq!(on(Some(false), engine).err(), Some("poll_impossible"), "{engine}");
         assert_eq!(on(Some(true), engine).err(), None, "{engine}");
-        assert_eq!(on(None, engine).err(), None, "{engine}: where nobody says, the kernel decides");
+        assert_eq!(on(None, engine).err(), None, "{engine}: if it is unknown, the kernel decides");
     }
 }
 
@@ -184,7 +193,7 @@ fn trims_of_a_device_are_whole_sectors_and_need_an_engine_that_trims() {
 
 /// Goal: trims that come with writes, before each or after it, are under the rules about trims.
 #[test]
-fn trims_beside_writes_are_trims() {
+fn trims_in_a_job_with_writes_are_checked_as_trims() {
     let device = ("filename", "/dev/vdb");
     let named = ("overwrite_existing", "/dev/vdb");
     let before: &[(&str, &str)] = &[("rw", "trimwrite")];
@@ -199,8 +208,8 @@ fn trims_beside_writes_are_trims() {
         assert_eq!(plan_with(no_trim.clone(), &with(&[])).unwrap().engine, EngineKind::Psync, "{trims:?}");
         let refusal = plan_with(no_trim, &with(&[("ioengine", "io_uring")])).unwrap_err();
         assert_eq!(refusal.rule.name(), "engine_lacks", "{trims:?}");
-        let told = refused(&[trims, &[device]].concat()).to_string();
-        assert!(told.contains("trim"), "{trims:?}: {told}");
+        let message = refused(&[trims, &[device]].concat()).to_string();
+        assert!(message.contains("trim"), "{trims:?}: {message}");
         let fat = |path: &str| {
             let mut facts = facts(path, TargetKind::File, Some(1 << 20));
             facts.filesystem.as_mut().unwrap().kind = "vfat".into();
@@ -209,7 +218,7 @@ fn trims_beside_writes_are_trims() {
         let options = [trims, &[("filename", "x"), ("overwrite_existing", "x")]].concat();
         let refusal = plan(&[spec("a", &options)], &fat, &machine()).unwrap_err();
         assert_eq!(refusal.rule.name(), "trim_unsupported", "{trims:?}");
-        // The writes beside them are direct where a file can have them so, and are held to it.
+        // The writes next to them are direct where the file supports it, and must be aligned.
         let on_file = |more: &[(&'static str, &'static str)]| {
             [trims, &[("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("bs", "1000")], more].concat()
         };
@@ -228,7 +237,7 @@ fn trims_beside_writes_are_trims() {
 
 /// Goal: what is dropped again costs nothing where it cannot matter.
 #[test]
-fn pages_are_dropped_before_further_passes_only_where_there_are_such_and_memory_serves_them() {
+fn pages_are_dropped_before_further_passes_only_of_buffered_jobs() {
     let of = |more: &[(&'static str, &'static str)]| {
         let options = [&[("filename", "/mnt/old"), ("invalidate", "each_pass"), ("direct", "off")][..], more].concat();
         plan_one(&options).unwrap().handling.invalidates_each_pass
@@ -248,7 +257,7 @@ fn pages_are_dropped_before_further_passes_only_where_there_are_such_and_memory_
 }
 
 #[test]
-fn of_reads_and_writes_the_stricter_alignment_is_everyones() {
+fn the_stricter_alignment_of_reads_and_writes_applies_to_both() {
     let finer_reads = |path: &str| match look(path) {
         Target::Present(mut facts) => {
             facts.direct.write_alignment_bytes = Fact::known(4096, "statx DIOALIGN");

@@ -22,7 +22,7 @@ fn the_engine_is_io_uring_where_it_works_and_the_fallback_fits_the_depth() {
 }
 
 #[test]
-fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
+fn a_queue_on_a_blocking_engine_is_refused_and_never_lowered() {
     for engine in ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"] {
         let rule = refused(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]);
         assert!(matches!(rule, Rule::DepthOnBlockingEngine { depth: 2, .. }), "{engine}: {rule}");
@@ -62,7 +62,7 @@ fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
 }
 
 #[test]
-fn shares_with_priorities_are_of_what_the_job_does_and_need_an_engine_that_can() {
+fn priorities_of_shares_need_matching_operations_and_a_capable_engine() {
     let shares = ("cmdprio_bssplit", "4k/10/2/1:*/5/3/0,8k/1/2/2/9");
     let plan = |options: &[(&str, &str)]| plan_one(&[&[("size", "1m"), shares], options].concat()).unwrap();
     let texts = |job: &JobPlan| -> Vec<String> {
@@ -81,7 +81,7 @@ fn shares_with_priorities_are_of_what_the_job_does_and_need_an_engine_that_can()
 }
 
 #[test]
-fn nodes_are_those_of_the_machine() {
+fn unknown_memory_nodes_are_refused() {
     let size = ("size", "1m");
     for (nodes, cpus) in [("0", &[0, 1][..]), ("1", &[2, 3]), ("all", &[0, 1, 2, 3]), ("0-1", &[0, 1, 2, 3])] {
         let job = plan_one(&[size, ("numa_cpu_nodes", nodes)]).unwrap();
@@ -103,7 +103,7 @@ fn nodes_are_those_of_the_machine() {
 /// Goal: a job that acts as another user is refused before anything is touched if it may not, or if that user may not
 /// use what the job uses.
 #[test]
-fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
+fn acting_as_another_user_needs_the_privilege_and_that_users_permission() {
     let size = ("size", "1m");
     let user_of = |options: &[(&str, &str)]| plan_one(&[&[size], options].concat()).unwrap().user;
     assert_eq!(user_of(&[("uid", "1000")]), Some(UserPlan { uid: 1000, gid: 0 }), "the group stays");
@@ -113,8 +113,8 @@ fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
     assert_eq!(planned.jobs[0].user, None);
     assert!(planned.notes.iter().any(|note| note.contains("`uid = 0`") && note.contains("no effect")));
     for option in ["uid", "gid"] {
-        let Rule::UserNotPermitted { said, reason } = refused(&[size, (option, "666")]) else { panic!("{option}") };
-        assert_eq!((said, reason), (format!("`{option} = 666` (--test)"), "Operation not permitted".to_owned()));
+        let Rule::UserNotPermitted { setting, reason } = refused(&[size, (option, "666")]) else { panic!("{option}") };
+        assert_eq!((setting, reason), (format!("`{option} = 666` (--test)"), "Operation not permitted".to_owned()));
         assert_eq!(rule_name(&[size, (option, "4294967295")]), "bad_value", "it means: no change");
     }
     let write = [("filename", "/mnt/old"), ("rw", "write"), ("overwrite_existing", "/mnt/old")];
@@ -122,18 +122,18 @@ fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
         Rule::UserMayNot { user, path, verb, .. } => (user.uid.to_string() == uid).then_some((path, verb)),
         rule => panic!("{rule}"),
     };
-    let told = |path: &str, verb| Some((path.to_owned(), verb));
-    assert_eq!(may_not("1000", &write), told("/mnt/old", "write"));
+    let refusal = |path: &str, verb| Some((path.to_owned(), verb));
+    assert_eq!(may_not("1000", &write), refusal("/mnt/old", "write"));
     assert!(plan_one(&[("filename", "/mnt/old"), ("uid", "1000")]).is_ok(), "it reads");
     assert!(plan_one(&[&write[..], &[("uid", "1002")]].concat()).is_ok());
-    assert_eq!(may_not("1001", &[("filename", "/mnt/old")]), told("/mnt/old", "read"));
-    assert_eq!(may_not("1001", &[size]), told(".", "make files in"));
+    assert_eq!(may_not("1001", &[("filename", "/mnt/old")]), refusal("/mnt/old", "read"));
+    assert_eq!(may_not("1001", &[size]), refusal(".", "create files in"));
     let names = [("ioengine", "filecreate"), ("nrfiles", "3"), ("rw", "write")];
-    assert_eq!(may_not("1001", &names), told(".", "make files in"));
-    assert_eq!(may_not("1001", &[("read_iolog", "read.log")]), told("/mnt/old", "read"));
+    assert_eq!(may_not("1001", &names), refusal(".", "create files in"));
+    assert_eq!(may_not("1001", &[("read_iolog", "read.log")]), refusal("/mnt/old", "read"));
     let state = [size, ("rw", "write"), ("verify", "crc32c"), ("verify_state_save", "true"), ("directory", "/tmp")];
-    assert_eq!(may_not("1001", &state), told(".", "make files in"));
-    // A file is made by the first job that uses it, for its user alone.
+    assert_eq!(may_not("1001", &state), refusal(".", "create files in"));
+    // A file is created by the first job that uses it, with access for that job's user only.
     let shared = |uid: &str| {
         let shared = [size, ("filename", "/tmp/new"), ("rw", "write")];
         let second = spec("b", &[&shared[..], &[("uid", uid), ("stonewall", "true")]].concat());
@@ -142,12 +142,12 @@ fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
     assert!(shared("1000").is_ok());
     let refusal = shared("1002").expect_err("it is user 1000's");
     assert_eq!(refusal.job.as_deref(), Some("b"));
-    assert!(refusal.rule.to_string().contains("job `a` makes it"), "{}", refusal.rule);
+    assert!(refusal.rule.to_string().contains("job `a` creates it as another user"), "{}", refusal.rule);
     assert_eq!(refusal.rule.name(), "user_may_not");
 }
 
 #[test]
-fn real_time_is_for_the_privileged() {
+fn the_real_time_class_needs_a_privilege() {
     let plan_as = |may_be_real_time, options: &[(&str, &str)]| {
         let machine = Machine { may_be_real_time, ..machine() };
         plan(&[spec("job", &[&[("size", "1m")], options].concat())], &Described, &machine).map(drop)
@@ -192,7 +192,7 @@ fn a_polled_submission_queue_needs_two_processors_a_worker() {
 }
 
 #[test]
-fn workers_are_pinned_only_to_processors_that_are_there() {
+fn workers_are_pinned_only_to_available_processors() {
     assert_eq!(plan_one(&[("size", "1m"), ("cpus_allowed", "1,3")]).unwrap().cpus, [1, 3]);
     assert_eq!(refused(&[("size", "1m"), ("cpus_allowed", "1,7")]), Rule::ProcessorNotThere { cpu: 7 });
 }
@@ -202,4 +202,25 @@ fn buffers_beyond_the_machines_memory_are_refused() {
     let options = [("size", "1g"), ("bs", "1g"), ("iodepth", "16")];
     let expected = Rule::BuffersBeyondMemory { needed_bytes: 16 << 30, memory_bytes: 8 << 30 };
     assert_eq!(refused(&options), expected);
+}
+
+/// Goal: no size aborts the program for lack of memory.
+/// Method: 8191 PiB in units of 512 bytes are 2^54 - 2^41 bits; the first level is 2^51 - 2^38 bytes, the others 1/63 of it. Blocks
+/// of one size, in order, or drawn again need no map.
+#[test]
+fn maps_of_used_blocks_beyond_the_machines_memory_are_refused() {
+    let base = [("ioengine", "null"), ("size", "8191p"), ("bsrange", "512-64k")];
+    let with = |more: &[(&'static str, &'static str)]| [&base[..], more].concat();
+    let random = with(&[("rw", "randread")]);
+    let Rule::MapsBeyondMemory { needed_bytes, memory_bytes } = refused(&random) else { panic!("another rule") };
+    assert_eq!((needed_bytes >> 38, memory_bytes), (((1 << 13) - 1) * 64 / 63, 8 << 30));
+    assert!(matches!(refused(&with(&[("rw", "randrw")])), Rule::MapsBeyondMemory { .. }));
+    for sound in [
+        with(&[("rw", "read")]),
+        with(&[("rw", "randread"), ("norandommap", "1")]),
+        vec![("ioengine", "null"), ("size", "8191p"), ("bs", "512"), ("rw", "randread")],
+        vec![("ioengine", "null"), ("size", "1t"), ("bsrange", "4k-64k"), ("rw", "randread")],
+    ] {
+        assert!(plan_one(&sound).is_ok(), "{sound:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_job_without_filename_makes_a_file_of_its_own_and_removes_it() {
+fn a_job_without_filename_creates_its_own_file_and_removes_it() {
     let job = plan_one(&[("rw", "randread"), ("size", "4m")]).unwrap();
     assert_eq!(
         job.files,
@@ -19,7 +19,7 @@ fn a_job_without_filename_makes_a_file_of_its_own_and_removes_it() {
 }
 
 #[test]
-fn what_a_new_file_holds_depends_on_what_is_done_with_it() {
+fn the_preparation_of_a_new_file_depends_on_the_load() {
     for (options, prepare) in [
         (&[("rw", "read")][..], Prepare::CreateFilled),
         (&[("rw", "randrw")], Prepare::CreateFilled),
@@ -55,7 +55,7 @@ fn an_existing_file_is_read_as_it_is_and_never_removed() {
 /// Goal: what is in use stays refused whatever is named, and each mark must be named exactly.
 /// Method: described devices; every pair of a device and a list of names.
 #[test]
-fn a_device_that_is_used_or_carries_what_was_not_named_is_refused() {
+fn a_device_in_use_or_with_unnamed_signatures_is_refused() {
     let with = |device: &str, names: &str| {
         let mut options = vec![("rw", "write"), ("filename", device), ("overwrite_existing", device)];
         options.extend((!names.is_empty()).then_some(("overwrite_signature", names)));
@@ -79,34 +79,34 @@ fn a_device_that_is_used_or_carries_what_was_not_named_is_refused() {
     ] {
         assert_eq!(with(device, names).err(), expected, "{device} {names}");
     }
-    // Two devices: a name that only one of them carries is there.
+    // Two devices: a signature that only one of them has is enough.
     let both = "/dev/vdb:/dev/vdc";
     assert_eq!(with(both, "dos,ext4").err(), None);
     assert_eq!(with(both, "dos").err(), Some("signature_not_named"));
 }
 
-/// A closure knows no more than what exists, so it is no permission.
+/// A closure returns only what exists, so a block device is not written.
 #[test]
-fn a_device_of_which_nobody_said_who_uses_it_is_not_written() {
+fn a_device_with_unknown_users_is_not_written() {
     let write = spec("a", &[("rw", "write"), ("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")]);
-    let refusal = plan(&[write], &look, &machine()).expect_err("nobody looked");
+    let refusal = plan(&[write], &look, &machine()).expect_err("its users are unknown");
     assert_eq!(refusal.rule.name(), "device_not_examined");
     let read = spec("a", &[("rw", "read"), ("filename", "/dev/vdd")]);
     assert!(plan(&[read], &look, &machine()).is_ok(), "reading needs no permission");
 }
 
 #[test]
-fn what_could_not_be_seen_of_a_devices_users_stands_in_the_plan() {
+fn the_plan_notes_users_of_a_device_that_could_not_be_examined() {
     let write = spec("a", &[("rw", "write"), ("filename", "/dev/vdf"), ("overwrite_existing", "/dev/vdf")]);
     let plan = plan(&[write], &Described, &machine()).expect("a plan");
-    assert_eq!(plan.notes, ["job `a`: who uses `/dev/vdf` could not be seen altogether: mounts of 3 processes"]);
+    assert_eq!(plan.notes, ["job `a`: the users of `/dev/vdf` are not all known: mounts of 3 processes"]);
     let read = spec("a", &[("rw", "read"), ("filename", "/dev/vdb"), ("overwrite_signature", "ext4")]);
     let notes = trueio_job::plan(&[read], &Described, &machine()).expect("a plan").notes;
     assert!(notes.iter().any(|note| note.contains("`overwrite_signature = ext4`") && note.contains("no effect")));
 }
 
 #[test]
-fn a_directory_that_holds_devices_is_no_place_for_files_whatever_it_is_made_of() {
+fn files_in_a_directory_of_devices_are_refused() {
     let on_tmpfs = |path: &str| match look(path) {
         Target::Present(mut facts) if path == "/dev" => {
             facts.filesystem.as_mut().expect("a filesystem").kind = "tmpfs".into();
@@ -120,7 +120,7 @@ fn a_directory_that_holds_devices_is_no_place_for_files_whatever_it_is_made_of()
 }
 
 #[test]
-fn writing_or_trimming_what_exists_is_refused_unless_it_is_named_exactly() {
+fn writing_or_trimming_an_existing_target_is_refused_unless_it_is_named_exactly() {
     for (rw, path) in [("write", "/mnt/old"), ("randrw", "/mnt/old"), ("trim", "/mnt/old"), ("randwrite", "/dev/vdb")] {
         let options = [("rw", rw), ("filename", path)];
         assert_eq!(rule_name(&options), "existing_target_not_named", "{rw} {path}");
@@ -134,7 +134,7 @@ fn writing_or_trimming_what_exists_is_refused_unless_it_is_named_exactly() {
 }
 
 #[test]
-fn permission_to_destroy_what_does_not_exist_is_a_mistake_and_refused() {
+fn permission_to_overwrite_a_missing_path_is_refused() {
     let options = [("rw", "write"), ("size", "1m"), ("filename", "/mnt/odl"), ("overwrite_existing", "/mnt/odl")];
     assert_eq!(rule_name(&options), "named_for_overwrite_missing");
 }
@@ -168,7 +168,7 @@ fn a_new_file_needs_a_size_a_directory_and_room() {
 /// Goal: with `create_directories`, missing directories in the names of new files are created, each after its parent,
 /// where files may be created, but not the one that `directory` names.
 #[test]
-fn create_directories_creates_the_directories_of_new_files_where_files_may_be() {
+fn create_directories_creates_the_directories_of_new_files() {
     let planned = |options: &[(&str, &str)]| {
         let options = [&[("create_directories", "true")], options].concat();
         plan(&[spec("a", &options)], &Described, &machine())
@@ -201,7 +201,7 @@ fn create_directories_creates_the_directories_of_new_files_where_files_may_be() 
 }
 
 #[test]
-fn room_is_counted_over_all_files_of_all_jobs_and_a_shared_file_once() {
+fn free_space_is_checked_for_all_files_and_a_shared_file_once() {
     let six = [("size", "6g")];
     let refusal = plan(&[spec("a", &six), spec("b", &six)], &Described, &machine()).unwrap_err();
     assert_eq!(refusal.rule.name(), "size_beyond_free_space");
@@ -234,7 +234,7 @@ fn an_existing_file_is_never_used_beyond_its_end() {
 }
 
 #[test]
-fn a_target_whose_size_nobody_says_needs_one() {
+fn a_target_of_unknown_size_needs_a_size() {
     let sizeless = |path: &str| match path {
         "/dev/vdb" => Target::Present(Box::new(facts(path, TargetKind::BlockDevice, None))),
         other => look(other),
@@ -255,7 +255,7 @@ fn a_directory_or_character_device_is_no_target() {
 }
 
 #[test]
-fn files_that_are_drawn_by_a_distribution_are_not_limited() {
+fn openfiles_is_refused_with_a_distribution_of_files() {
     let drawn = [("rw", "randwrite"), ("size", "4m"), ("nrfiles", "4"), ("file_service_type", "zipf")];
     let distribution = Distribution::Zipf { theta: 1.1, center: None };
     assert_eq!(plan_one(&drawn).unwrap().file_selection, FileSelection::Drawn { distribution });
@@ -288,7 +288,7 @@ fn size_is_divided_over_the_files_and_a_block_must_fit_into_each() {
 }
 
 #[test]
-fn filesize_is_each_files_and_size_then_only_says_how_much_is_transferred_at_most() {
+fn filesize_is_per_file_and_size_then_limits_the_transferred_bytes() {
     let bytes = |size, more: &[(&'static str, &'static str)]| {
         let job = plan_one(&[&[("filesize", "1m"), ("nrfiles", "2"), ("size", size)][..], more].concat()).unwrap();
         assert_eq!(job.files[0].size_bytes, 1 << 20);
@@ -321,7 +321,7 @@ fn a_pass_is_each_whole_block_of_the_files() {
 }
 
 #[test]
-fn a_directory_stands_before_relative_names_and_contradicts_absolute_ones() {
+fn directory_is_prepended_to_relative_names_and_contradicts_absolute_ones() {
     let job = plan_one(&[("size", "1m"), ("directory", "/mnt/"), ("filename", "new")]).unwrap();
     assert_eq!(job.files[0].path, "/mnt/new");
     assert_eq!(rule_name(&[("size", "1m"), ("directory", "/mnt"), ("filename", "/mnt/old")]), "contradiction");
@@ -336,12 +336,12 @@ fn two_spellings_of_one_path_are_one_file() {
 }
 
 #[test]
-fn a_file_that_an_earlier_job_creates_can_be_read_by_a_later_one_without_saying_its_size_again() {
+fn a_file_created_by_an_earlier_job_can_be_read_without_a_size() {
     let write = [("rw", "write"), ("size", "1m"), ("filename", "/mnt/new")];
     let read = [("rw", "randread"), ("filename", "/mnt/new"), ("stonewall", "1"), ("unlink", "0")];
     let plan = plan(&[spec("w", &write), spec("r", &read)], &Described, &machine()).unwrap();
     assert_eq!(plan.jobs[1].files[0].size_bytes, 1 << 20);
-    // Both say the same about the one file: filled, because one reads; kept, because one keeps it.
+    // Both plans of the shared file are the same: filled, because one job reads; kept, because one job keeps it.
     for job in &plan.jobs {
         assert_eq!((job.files[0].prepare, job.files[0].remove_after), (Prepare::CreateFilled, false), "{}", job.name);
     }
@@ -349,7 +349,7 @@ fn a_file_that_an_earlier_job_creates_can_be_read_by_a_later_one_without_saying_
 }
 
 #[test]
-fn a_path_is_looked_at_once_so_that_a_plan_rests_on_one_answer() {
+fn each_path_is_examined_once_per_plan() {
     let looks = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
     let counting = |path: &str| {
         *looks.borrow_mut().entry(path.to_owned()).or_default() += 1;
@@ -362,7 +362,7 @@ fn a_path_is_looked_at_once_so_that_a_plan_rests_on_one_answer() {
 
 /// Goal: a file that exists is made longer only where it is named for that, and what is added is as a new file.
 #[test]
-fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
+fn a_short_file_is_extended_only_if_extend_existing_names_it() {
     let on = |path: &'static str, more: &[(&'static str, &'static str)]| {
         plan_one(&[&[("filename", path), ("overwrite_existing", path), ("size", "2m")], more].concat())
     };
@@ -380,7 +380,7 @@ fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
         assert_eq!(grown(&[write, ("overwrite", "1")]), (Some(there), Prepare::CreateFilled));
         assert_eq!(grown(&[("rw", "read")]), (Some(there), Prepare::CreateFilled));
     }
-    // One that is long enough is used as it is, and the word has no effect, which is told.
+    // A file that is long enough is used unchanged; the option has no effect, and a note reports that.
     let long = [("filename", "/mnt/old"), ("size", "1m"), ("rw", "read"), ("extend_existing", "/mnt/old")];
     let planned = plan(&[spec("a", &long)], &Described, &machine()).unwrap();
     assert_eq!((planned.jobs[0].files[0].prepare, planned.jobs[0].files[0].extends_from), (Prepare::UseExisting, None));
@@ -401,9 +401,9 @@ fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
     }
 }
 
-/// Goal: what is appended begins where the file ends, and only where the file may be made longer.
+/// Goal: the appended region begins at the end of the file, and only if the file may be extended.
 #[test]
-fn what_is_appended_begins_where_each_file_ends() {
+fn appended_regions_begin_at_the_end_of_each_file() {
     const MIB: u64 = 1 << 20;
     let append = [("rw", "write"), ("size", "2m"), ("file_append", "1")];
     let named = |path: &'static str| [("filename", path), ("overwrite_existing", path), ("extend_existing", path)];
@@ -416,7 +416,7 @@ fn what_is_appended_begins_where_each_file_ends() {
     let several = plan_one(&[&named(both)[..], &append].concat()).unwrap();
     let regions: Vec<_> = several.files.iter().map(|file| (file.offset_bytes, file.size_bytes)).collect();
     assert_eq!(regions, [(MIB, MIB), (0, MIB)]);
-    // One job behind the other, in a file that exists and in a new one.
+    // One job after the other, in an existing file and in a new one.
     for (path, from) in [("/mnt/old", MIB), ("/mnt/new", 0)] {
         let named = if path == "/mnt/old" { named(path).to_vec() } else { vec![("filename", path)] };
         let specs = [spec("a", &[&named[..], &append].concat()), spec("b", &[&named[..], &append].concat())];
@@ -441,7 +441,7 @@ fn what_is_appended_begins_where_each_file_ends() {
 
 /// Goal: a job that fills needs no size and no free space, ends well where space does, and is refused where it could not end.
 #[test]
-fn a_job_that_fills_goes_on_until_nothing_is_free() {
+fn a_job_with_fill_device_writes_until_no_space_is_free() {
     let fill = [("rw", "write"), ("fill_device", "1")];
     let job = plan_one(&[&fill[..], &[("filename", "/mnt/new")]].concat()).unwrap();
     assert_eq!((job.files[0].prepare, job.files[0].size_bytes), (Prepare::CreateEmpty, 1 << 62));
@@ -451,23 +451,23 @@ fn a_job_that_fills_goes_on_until_nothing_is_free() {
     // What shortened a write is not known before the next one.
     assert!(!job.is_ended_by(OpKind::Write, 0) && job.goes_on_after(OpKind::Write, 0));
     assert!(!job.is_ended_by(OpKind::Write, 5) && !job.ignores(OpKind::Write, 5));
-    // That is no word about errors: outputs tell of these only where one was said.
+    // The expected end is not an option about errors: outputs report those only where such an option is set.
     assert!(!job.goes_on_after_some());
     let other = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("ignore_error", ",EIO")]].concat()).unwrap();
     assert!(other.goes_on_after_some());
-    let said = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("size", "900t")]].concat()).unwrap();
-    assert_eq!(said.files[0].size_bytes, 900 << 40);
+    let sized = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("size", "900t")]].concat()).unwrap();
+    assert_eq!(sized.files[0].size_bytes, 900 << 40);
     let two = plan_one(&[&fill[..], &[("nrfiles", "2")]].concat()).unwrap();
     assert_eq!(two.files[1].size_bytes, 1 << 61);
     let old = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("extend_existing", "/mnt/old")];
     let grown = plan_one(&[&fill[..], &old].concat()).unwrap();
     assert_eq!((grown.files[0].extends_from, grown.files[0].prepare), (Some(1 << 20), Prepare::CreateEmpty));
     assert_eq!(rule_name(&[&fill[..], &old[..2]].concat()), "size_beyond_target");
-    // A device is as large as it is.
+    // The size of a device is fixed.
     let device = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")];
     let planned = plan(&[spec("a", &[&fill[..], &device].concat())], &Described, &machine()).unwrap();
     assert_eq!(planned.jobs[0].files[0].size_bytes, 1 << 30);
-    assert!(planned.notes.iter().any(|note| note.contains("a device is as large")), "{:?}", planned.notes);
+    assert!(planned.notes.iter().any(|note| note.contains("the size of a device is fixed")), "{:?}", planned.notes);
     for rw in ["read", "randwrite", "rw", "trimwrite"] {
         assert_eq!(rule_name(&[("rw", rw), ("fill_device", "1")]), "contradiction", "{rw}");
     }
@@ -480,7 +480,7 @@ fn a_job_that_fills_goes_on_until_nothing_is_free() {
 }
 
 #[test]
-fn files_are_locked_only_where_there_are_files_to_lock() {
+fn lockfile_needs_files() {
     let of = |more: &[(&'static str, &'static str)]| {
         plan_one(&[&[("size", "1m"), ("rw", "write"), ("lockfile", "exclusive")][..], more].concat())
     };
@@ -491,9 +491,9 @@ fn files_are_locked_only_where_there_are_files_to_lock() {
     assert_eq!(rule_name(&[("size", "1m"), ("lockfile", "write")]), "bad_value");
 }
 
-/// Goal: a file is removed between two passes only if the run made it, and nobody misses it.
+/// Goal: a file is removed between two passes only if the run created it and no other job uses it.
 #[test]
-fn files_are_made_again_between_passes_only_where_that_harms_nobody() {
+fn unlink_each_loop_is_refused_if_other_jobs_use_the_files() {
     let remade = [("rw", "write"), ("size", "1m"), ("unlink_each_loop", "1"), ("loops", "2")];
     let of = |more: &[(&'static str, &'static str)]| plan_one(&[&remade[..], more].concat());
     let is_remade = |more: &[(&'static str, &'static str)]| of(more).unwrap().handling.remakes_each_pass;
@@ -520,7 +520,7 @@ fn files_are_made_again_between_passes_only_where_that_harms_nobody() {
     assert_eq!(rule(&[("io_size", "700k")]), "bad_value");
     assert!(is_remade(&[("io_size", "1536k")]), "two whole passes, as in fio");
     assert!(is_remade(&[("loops", "1"), ("io_size", "1536k")]), "it ends in the middle of a pass");
-    // Another job may use the file after it, and not beside it.
+    // Another job may use the file after it, but not at the same time.
     let shared = |more: &[(&str, &str)]| {
         let name = ("filename", "/mnt/new");
         let other = [&[name, ("size", "1m"), ("rw", "read")][..], more].concat();

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Goal: what steps through a region is refused where it is half said, and keeps no map.
+/// Goal: incomplete options about steps through a region are refused, and jobs with steps keep no map.
 #[test]
-fn steps_are_whole_or_refused() {
+fn steps_of_partial_blocks_are_refused() {
     let of = |more: &[(&'static str, &'static str)]| plan_one(&[&[("size", "1m")][..], more].concat());
     let name = |more: &[(&'static str, &'static str)]| rule_name(&[&[("size", "1m")][..], more].concat());
     assert_eq!(name(&[("zonemode", "strided")]), "incomplete");
@@ -21,7 +21,7 @@ fn steps_are_whole_or_refused() {
     let job = of(&[&strided[..], &[("size", "4z"), ("offset", "1z")]].concat()).unwrap();
     assert_eq!((job.files[0].size_bytes, job.files[0].offset_bytes), (256 << 10, 64 << 10));
     assert_eq!(name(&[("size", "4z")]), "bad_value");
-    // Writes of a mixed job have what stands behind the comma; others have what is their own.
+    // Writes of a mixed job use the value after the comma; other jobs use that of their operation.
     let random = [("percentage_random", "100,0"), ("blockalign", "8k,16k")];
     let steps = |rw| of(&[&random[..], &[("rw", rw)]].concat()).unwrap().pattern.steps;
     let of_writes = WriteSteps { align_bytes: 16 << 10, sequential_percent: 100 };
@@ -42,7 +42,7 @@ fn steps_are_whole_or_refused() {
 
 /// As much as fio 3.33 transfers: bytes of a loop, loops, and I/Os of all of them.
 #[test]
-fn loops_are_rounded_up_together_and_each_goes_over_files_that_have_an_end() {
+fn loops_are_rounded_up_together_and_each_is_a_pass_over_files_with_a_map() {
     let of = |more: &[(&'static str, &'static str)]| {
         let limits = plan_one(&[&[("rw", "read"), ("ioengine", "null"), ("size", "1000000")][..], more].concat())
             .unwrap()
@@ -63,18 +63,19 @@ fn loops_are_rounded_up_together_and_each_goes_over_files_that_have_an_end() {
     assert_eq!(of(&[("io_size", "2000000")]), (2 * whole, 1, None));
     assert_eq!(of(&[("io_size", "1000000")]), (whole, 1, None));
     assert_eq!(of(&[("io_size", "1003520")]), (245 * 4096, 1, None));
-    // Skips: to where the next block would end behind the file, or without an end.
+    // Skips: up to the block that would end beyond the file, or without an end.
     assert_eq!(of(&[("bs", "8k"), ("sequential_skip", "8192")]), (61 * 8192, 1, None));
     assert_eq!(of(&[("bs", "8k"), ("sequential_skip", "-8192")]), (123 * 8192, 1, None));
     // Trims come with the writes, each block once or again.
     assert_eq!(of(&[("rw", "randtrimwrite"), ("bs", "48k")]), (20 * 49152, 1, None));
     assert_eq!(of(&[("rw", "randtrimwrite"), ("bs", "48k"), again]), (21 * 49152, 1, None));
-    // Aligned to what it is aligned to anyway.
+    // An alignment that all offsets have anyway.
     assert_eq!(of(&[("rw", "randread"), ("blockalign", "4k")]), (whole, 1, None));
     assert_eq!(of(&[("rw", "randread"), ("blockalign", "512")]), (245 * 4096, 1, None));
 }
 
-/// As many bytes as fio 3.33 uses; where it ends the job at the first I/O behind the region, without a word, ours is refused.
+/// The same number of bytes as in fio 3.33. Where fio ends the job at the first I/O beyond the region, without a message, the
+/// job is refused.
 #[test]
 fn zones_of_bytes_must_lie_within_the_region() {
     let zones =
@@ -101,7 +102,7 @@ fn zones_of_bytes_must_lie_within_the_region() {
     }
 }
 
-/// Goal: a rate of one direction leaves the other free, and is not mixed with what must be gone over again.
+/// Goal: a rate of one direction does not limit the other, and is not combined with verification, which repeats the I/Os.
 #[test]
 fn a_rate_of_reads_or_of_writes_only_is_a_pace() {
     let of = |rate: &'static str, rw: &'static str| {
@@ -125,7 +126,7 @@ fn time_based_needs_a_runtime_where_fio_ignores_it() {
 }
 
 #[test]
-fn words_that_contradict_each_other_are_refused() {
+fn options_that_contradict_each_other_are_refused() {
     let size = ("size", "1m");
     for (one, other) in [
         (("rate", "1m"), ("rate_iops", "10")),
@@ -149,7 +150,7 @@ fn nothing_to_transfer_is_refused() {
     for option in ["size", "filesize", "io_size"] {
         assert_eq!(rule_name(&[("size", "1m"), (option, "0")]), "bad_value", "{option}");
     }
-    // What is said of the I/O is reached by whole blocks; a file is gone over as far as whole ones fit.
+    // `io_size` is reached by whole blocks; a pass over a file ends with the last whole block.
     let io_bytes = |options: &[(&str, &str)]| plan_one(options).unwrap().limits.io_bytes;
     assert_eq!(io_bytes(&[("size", "1m"), ("io_size", "1k")]), 4096);
     assert_eq!(io_bytes(&[("size", "1m"), ("bs", "64k"), ("io_size", "100k")]), 128 << 10);
@@ -160,7 +161,7 @@ fn nothing_to_transfer_is_refused() {
 }
 
 #[test]
-fn the_same_job_has_the_same_seed_in_each_run_unless_told_otherwise() {
+fn the_same_job_has_the_same_seed_in_each_run_by_default() {
     let seeds = |options: &[(&str, &str)], entropy| {
         let machine = Machine { entropy, ..machine() };
         let plan = plan(&[spec("a", options), spec("b", options)], &Described, &machine).unwrap();
@@ -183,7 +184,7 @@ fn jobs_run_together_until_a_stonewall() {
 }
 
 #[test]
-fn a_word_without_effect_gets_a_sentence() {
+fn an_option_without_effect_is_noted() {
     let options = [("size", "1m"), ("rw", "read"), ("fsync", "1"), ("rwmixread", "70"), ("rate_process", "poisson")];
     let notes = plan(&[spec("a", &options)], &Described, &machine()).unwrap().notes;
     for word in ["fsync = 1", "rwmixread = 70", "rate_process = poisson"] {
@@ -192,7 +193,7 @@ fn a_word_without_effect_gets_a_sentence() {
 }
 
 #[test]
-fn an_offset_in_percent_is_rounded_down_to_a_block_or_up_as_it_is_said() {
+fn an_offset_in_percent_is_rounded_down_to_a_block_or_up_by_offset_align() {
     let region = |more: &[(&'static str, &'static str)]| {
         let options = [&[("filename", "/mnt/old"), ("offset", "33%"), ("bs", "16k")][..], more].concat();
         let file = plan_one(&options).unwrap().files[0].clone();
@@ -209,7 +210,7 @@ fn an_offset_in_percent_is_rounded_down_to_a_block_or_up_as_it_is_said() {
 }
 
 #[test]
-fn a_search_for_a_depth_is_not_kept_from_filling_its_queue() {
+fn options_that_limit_the_queue_are_refused_with_latency_target() {
     let search = [("size", "1m"), ("iodepth", "8"), ("latency_target", "1ms"), ("latency_window", "1s")];
     assert!(plan_one(&search).is_ok());
     for (name, value) in
@@ -220,11 +221,11 @@ fn a_search_for_a_depth_is_not_kept_from_filling_its_queue() {
     assert!(plan_one(&[&search[..], &[("thinktime", "0"), ("flow", "0")]].concat()).is_ok());
 }
 
-/// The length of a span is said even where nobody said it.
+/// The message contains the length of an interval, also if it is the default.
 #[test]
-fn a_steady_window_of_one_span_is_refused_with_the_length_of_a_span() {
+fn a_steady_window_of_one_interval_is_refused_with_its_length() {
     let options = [("rw", "read"), ("size", "1m"), ("steadystate", "iops:10%"), ("steadystate_duration", "1s")];
     let refusal = plan(&[spec("a", &options)], &Described, &machine()).unwrap_err();
     let text = refusal.rule.to_string();
-    assert!(text.contains("of spans of 1s (`steadystate_check_interval`)"), "{text}");
+    assert!(text.contains("of intervals of 1s (`steadystate_check_interval`)"), "{text}");
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::value::ValueKind;
 use trueio_job::{
-    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, FileUse, Identity, InUse, Machine, Mark, PathUse,
-    Refusal, Role, Rule, TABLE, Target, UseKind, explain, explain_refusal, parse_job_file, plan,
+    CommandFiles, DeviceUse, EngineAvailability, EngineState, FactsSource, FileUse, Identity, InUse, Machine, Mark,
+    PathUse, Refusal, Role, Rule, TABLE, Target, UseKind, explain, explain_refusal, parse_job_file, plan,
 };
 use trueio_model::*;
 
@@ -36,7 +36,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
     TargetFacts {
         path: path.into(),
         kind,
-        size_bytes: size.map_or_else(|| Fact::unknown("not asked"), |size| Fact::known(size, "statx")),
+        size_bytes: size.map_or_else(|| Fact::unknown("not read"), |size| Fact::known(size, "statx")),
         filesystem: (kind != TargetKind::BlockDevice).then(|| FilesystemFacts {
             kind: "ext4".into(),
             mount_point: "/mnt".into(),
@@ -45,7 +45,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             size_bytes: Fact::known(100 << 30, "statvfs"),
             available_bytes: Fact::known(10 << 30, "statvfs"),
             block_bytes: Fact::known(4096, "statvfs"),
-            uuid: Fact::unknown("not asked"),
+            uuid: Fact::unknown("not read"),
         }),
         stack: Vec::new(),
         disks: Vec::new(),
@@ -55,7 +55,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             memory_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
             write_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
             read_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
-            atomic_write: Fact::unknown("not asked"),
+            atomic_write: Fact::unknown("not read"),
         },
     }
 }
@@ -92,7 +92,7 @@ fn look(path: &str) -> Target {
     }
 }
 
-/// [`look`], and who uses what: `/dev/vdb` is free and bare, `/dev/vdc` carries a partition table and
+/// [`look`], and the users of targets: `/dev/vdb` is free and bare, `/dev/vdc` carries a partition table and
 /// a filesystem, `/dev/vdd` is mounted, `/dev/vde` cannot be examined; `/mnt/old` is free.
 struct Described;
 
@@ -123,7 +123,7 @@ impl FactsSource for Described {
         }
     }
 
-    /// `http://known/` is 1,000,001 bytes long, `http://empty/` none; nobody else answers.
+    /// `http://known/` is 1,000,001 bytes long, `http://empty/` none; no other address answers.
     fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
         Ok(vec![(0, vec![0, 1]), (1, vec![2, 3, 9])])
     }
@@ -136,7 +136,7 @@ impl FactsSource for Described {
         }
     }
 
-    /// It is root's process, but nobody may be 666; `/mnt/old` is for user 1000 to read, `/tmp` to write to.
+    /// The process is root's, but may not act as user 666; `/mnt/old` is for user 1000 to read, `/tmp` to write to.
     fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
         let user = UserPlan { uid: uid.unwrap_or(0), gid: gid.unwrap_or(0) };
         match user {
@@ -201,8 +201,8 @@ fn plan_with(engines: Vec<EngineState>, options: &[(&str, &str)]) -> Result<JobP
 }
 
 fn with_facts(path: &'static str, change: impl Fn(&mut TargetFacts)) -> impl Fn(&str) -> Target {
-    move |asked: &str| match look(asked) {
-        Target::Present(mut facts) if asked == path => {
+    move |looked_up: &str| match look(looked_up) {
+        Target::Present(mut facts) if looked_up == path => {
             change(&mut facts);
             Target::Present(facts)
         }
@@ -212,7 +212,7 @@ fn with_facts(path: &'static str, change: impl Fn(&mut TargetFacts)) -> impl Fn(
 
 fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFacts {
     let fact = |value| Fact { value, source: "/sys/block/vdb/queue/io_poll".into() };
-    let text = || Fact::unknown("not asked");
+    let text = || Fact::unknown("not read");
     DiskFacts {
         name: "vdb".into(),
         device_number: (254, 16),
@@ -220,18 +220,18 @@ fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFa
         serial: text(),
         firmware: text(),
         wwid: text(),
-        transport: Fact::unknown("not asked"),
-        size_bytes: Fact::unknown("not asked"),
+        transport: Fact::unknown("not read"),
+        size_bytes: Fact::unknown("not read"),
         logical_sector_bytes: Fact::known(512, "queue"),
         physical_sector_bytes: Fact::known(512, "queue"),
-        is_rotational: Fact::unknown("not asked"),
+        is_rotational: Fact::unknown("not read"),
         scheduler: text(),
-        write_cache: Fact::unknown("not asked"),
-        has_fua: Fact::unknown("not asked"),
-        request_count: Fact::unknown("not asked"),
-        max_request_bytes: Fact::unknown("not asked"),
-        read_ahead_bytes: Fact::unknown("not asked"),
-        counts_io: Fact::unknown("not asked"),
+        write_cache: Fact::unknown("not read"),
+        has_fua: Fact::unknown("not read"),
+        request_count: Fact::unknown("not read"),
+        max_request_bytes: Fact::unknown("not read"),
+        read_ahead_bytes: Fact::unknown("not read"),
+        counts_io: Fact::unknown("not read"),
         limits: DiskLimits {
             can_poll: fact(can_poll),
             atomic_write_max_bytes: Fact { value: atomic_write_max_bytes, source: "queue/atomic".into() },
@@ -241,7 +241,7 @@ fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFa
     }
 }
 
-/// Facts of one's own, and [`Described`]'s word on who uses what.
+/// Given facts, and the users of targets of [`Described`].
 struct InUseOf<F>(F);
 
 impl<F: Fn(&str) -> Target> FactsSource for InUseOf<F> {

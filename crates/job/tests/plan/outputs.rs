@@ -2,16 +2,19 @@
 
 use super::*;
 
-/// Goal: nothing that is written beside the jobs replaces what is measured or read, or another output, in whatever phase
+/// Goal: no output replaces a measured or read file, or another output, in whatever phase
 /// and under whatever name.
 #[test]
-fn outputs_replace_nothing_that_is_measured_or_read_and_no_other_output() {
-    let with = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| {
+fn outputs_replace_no_measured_or_read_file_and_no_other_output() {
+    let with = |jobs: &[&[(&str, &str)]], command_files: &[FileUse]| {
         let specs: Vec<_> = ["a", "b"].iter().zip(jobs).map(|(name, options)| spec(name, options)).collect();
-        let machine = Machine { beside: Beside { files: beside.to_vec(), sends_logs: false }, ..machine() };
+        let machine =
+            Machine { command_files: CommandFiles { files: command_files.to_vec(), sends_logs: false }, ..machine() };
         plan(&specs, &WithLinks, &machine).map(drop).map_err(|refusal| (refusal.rule.name(), refusal.rule.to_string()))
     };
-    let rule = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| with(jobs, beside).err().map_or("", |(rule, _)| rule);
+    let rule = |jobs: &[&[(&str, &str)]], command_files: &[FileUse]| {
+        with(jobs, command_files).err().map_or("", |(rule, _)| rule)
+    };
     let new = |more: &[(&'static str, &'static str)]| [&[("size", "1m")], more].concat();
     let reads: &[(&str, &str)] = &[("rw", "read"), ("filename", "/mnt/old")];
     for job in [
@@ -39,7 +42,7 @@ fn outputs_replace_nothing_that_is_measured_or_read_and_no_other_output() {
         sentence,
         "`write_iolog` of job `b` would replace `/mnt/old`, which job `a` uses: `/mnt/link` is the same file"
     );
-    // Logs of one name are one log, if the jobs say so.
+    // Logs of one name are one log if the jobs share it (`per_job_logs = false`).
     let shared = new(&[("write_bw_log", "x"), ("per_job_logs", "0")]);
     assert_eq!(with(&[&shared, &shared], &[]), Ok(()));
     assert_eq!(rule(&[&shared, &new(&[("write_iolog", "x_bw.log")])], &[]), "output_replaces");
@@ -47,21 +50,22 @@ fn outputs_replace_nothing_that_is_measured_or_read_and_no_other_output() {
     let output = |path: &str| FileUse::new(path, "--json", Role::Document);
     let input = |path: &str| FileUse::new(path, "this command", Role::Input);
     let logs = new(&[("write_bw_log", "x"), ("write_iolog", "l")]);
-    for beside in ["l", "./l", "x_bw.1.log"] {
-        assert_eq!(rule(&[&logs], &[output(beside)]), "output_replaces", "{beside}");
-        assert_eq!(rule(&[&logs], &[input(beside)]), "output_replaces", "{beside}");
+    for path in ["l", "./l", "x_bw.1.log"] {
+        assert_eq!(rule(&[&logs], &[output(path)]), "output_replaces", "{path}");
+        assert_eq!(rule(&[&logs], &[input(path)]), "output_replaces", "{path}");
     }
     assert_eq!(rule(&[reads], &[output("/mnt/link")]), "output_replaces");
     assert_eq!(rule(&[&[("read_iolog", "read.log")]], &[output("read.log")]), "output_replaces");
     assert_eq!(rule(&[&new(&[])], &[output("a.fio"), input("a.fio")]), "output_replaces");
     assert_eq!(with(&[&logs, reads], &[output("out"), input("a.fio"), input("a.fio")]), Ok(()));
     // A server sends its logs: no file of these names is made there.
-    let machine = Machine { beside: Beside { files: vec![input("x_bw.1.log")], sends_logs: true }, ..machine() };
+    let machine =
+        Machine { command_files: CommandFiles { files: vec![input("x_bw.1.log")], sends_logs: true }, ..machine() };
     assert!(plan(&[spec("a", &new(&[("write_bw_log", "x")]))], &WithLinks, &machine).is_ok());
 }
 
 #[test]
-fn outputs_are_regular_files_that_nobody_uses_otherwise() {
+fn outputs_are_regular_files_without_another_use() {
     let rule = |path: &str| {
         let options = [("size", "1m"), ("write_iolog", path)];
         plan(&[spec("a", &options)], &WithLinks, &machine()).err().map_or("", |refusal| refusal.rule.name())
@@ -72,10 +76,10 @@ fn outputs_are_regular_files_that_nobody_uses_otherwise() {
     assert_eq!(rule("log"), "");
 }
 
-/// Goal: an option that names a file cannot be added without those who let strangers' words in knowing it.
-/// Method: every option whose value is a text of one's own names a file, or stands here as one that does not.
+/// Goal: an option that names a file cannot be added without the filters of untrusted jobs.
+/// Method: every option whose value is free text names a file, or is listed here as one that does not.
 #[test]
-fn every_option_that_names_a_file_says_so() {
+fn every_option_that_names_a_file_is_marked_as_a_path() {
     let others = [
         // Names of marks on disks, of operations, of jobs.
         "overwrite_signature",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_program_is_given_the_path_and_the_numbers_of_its_job() {
+fn a_command_gets_the_path_and_the_numbers_of_its_job() {
     let command = "dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc";
     let base = [("rw", "write"), ("bs", "512k"), ("size", "4m"), ("command", command)];
     let job = plan_one(&base).unwrap();
@@ -11,26 +11,26 @@ fn a_program_is_given_the_path_and_the_numbers_of_its_job() {
     assert_eq!(job.command.expect("a command").arguments, arguments);
     assert_eq!((job.engine, job.direct), (EngineKind::Command, DirectPolicy::Off));
     assert!(plan_one(&[&base[..], &[("fallocate", "truncate"), ("end_fsync", "1")]].concat()).is_ok());
-    // What it should have written is known; a header of ours in it is not to be had.
+    // The expected content is known; verification headers are not possible.
     let compared = plan_one(&[&base[..], &[("verify", "pattern"), ("verify_pattern", "0x00")]].concat()).unwrap();
     assert!(compared.verify.is_some_and(|verify| verify.pattern.is_some()));
     assert_eq!(rule_name(&[&base[..], &[("verify", "xxhash")]].concat()), "command_impossible");
 }
 
 #[test]
-fn a_job_file_starts_no_program_that_nobody_allowed() {
+fn a_job_file_starts_no_program_without_permission() {
     for program in ["rm", "/bin/dd", "./dd", "sh"] {
         let command = format!("{program} {{file}}");
         let options = [("rw", "write"), ("size", "1m"), ("command", command.as_str())];
         assert_eq!(refused(&options), Rule::CommandNotAllowed { program: program.into() });
     }
-    let nobody = Machine { programs: Vec::new(), ..machine() };
+    let without_programs = Machine { programs: Vec::new(), ..machine() };
     let job = spec("a", &[("rw", "write"), ("size", "1m"), ("command", "dd of={file}")]);
-    assert_eq!(plan(&[job], &Described, &nobody).unwrap_err().rule.name(), "command_not_allowed");
+    assert_eq!(plan(&[job], &Described, &without_programs).unwrap_err().rule.name(), "command_not_allowed");
 }
 
 #[test]
-fn exec_starts_no_program_that_nobody_allowed() {
+fn exec_starts_no_program_without_permission() {
     let of = |program| [("ioengine", "exec"), ("program", program)];
     let allowed = plan_one(&of("dd if=/dev/zero")).unwrap().exec.expect("a program");
     assert_eq!(allowed.arguments, ["dd", "if=/dev/zero"]);
@@ -43,7 +43,7 @@ fn exec_starts_no_program_that_nobody_allowed() {
 }
 
 #[test]
-fn what_means_nothing_for_another_program_is_refused() {
+fn options_without_meaning_for_another_program_are_refused() {
     let base = [("rw", "write"), ("size", "1m"), ("command", "dd of={file}")];
     assert!(plan_one(&base).is_ok());
     for more in [

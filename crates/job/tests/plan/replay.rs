@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_log_says_what_is_done_and_to_which_files() {
+fn a_log_sets_operations_and_files_of_the_plan() {
     let job = plan_one(&[("read_iolog", "read.log")]).unwrap();
     let replay = job.replay.as_ref().expect("it replays");
     assert_eq!((&replay.names[..], &replay.ops[..]), (&["/mnt/old".to_owned()][..], &[OpKind::Read, OpKind::Sync][..]));
@@ -11,22 +11,23 @@ fn a_log_says_what_is_done_and_to_which_files() {
     assert_eq!(job.files[0].prepare, Prepare::UseExisting);
     assert_eq!((job.limits.io_bytes, job.pattern.read_sizes.clone()), (8192, BlockSizes::Fixed(4096)));
     assert!(job.is_paced() && !job.modifies_files());
-    // What the log says itself has no effect, and that is told.
+    // Options that the log sets have no effect, and a note reports that.
     let specs = [spec("a", &[("read_iolog", "read.log"), ("rw", "write"), ("bs", "64k"), ("filename", "/mnt/old2")])];
     let planned = plan(&specs, &Described, &machine()).unwrap();
     for name in ["rw", "bs", "filename"] {
-        let told = planned.notes.iter().any(|note| note.contains(&format!("`{name} = ")) && note.contains("no effect"));
-        assert!(told, "{name}: {:?}", planned.notes);
+        let is_noted =
+            planned.notes.iter().any(|note| note.contains(&format!("`{name} = ")) && note.contains("no effect"));
+        assert!(is_noted, "{name}: {:?}", planned.notes);
     }
     assert_eq!(planned.jobs[0].files[0].path, "/mnt/old");
-    // What is said beside the log does nothing else either: a log that reads trims nothing.
-    for (said, names) in [
+    // Other options next to the log have no effect either: a log that reads trims nothing.
+    for (options, names) in [
         (&[("rw", "trimwrite")][..], &["rw"][..]),
         (&[("rw", "read"), ("sequential_skip", "8192")], &["rw", "sequential_skip"]),
         (&[("rw", "randread"), ("random_every", "8")], &["rw", "random_every"]),
         (&[("rw", "randread"), ("rw_sequencer", "identical")], &["rw", "rw_sequencer"]),
     ] {
-        let specs = [spec("a", &[&[("read_iolog", "read.log")], said].concat())];
+        let specs = [spec("a", &[&[("read_iolog", "read.log")], options].concat())];
         let planned = plan(&specs, &Described, &machine()).expect("a log that reads needs no permission");
         for name in names {
             assert!(
@@ -35,7 +36,7 @@ fn a_log_says_what_is_done_and_to_which_files() {
                 planned.notes
             );
         }
-        assert!(planned.jobs[0].pattern.steps.is_none() && !planned.jobs[0].modifies_files(), "{said:?}");
+        assert!(planned.jobs[0].pattern.steps.is_none() && !planned.jobs[0].modifies_files(), "{options:?}");
     }
     // A log without a job's files is no replay of them.
     let redirected = plan_one(&[("read_iolog", "write.log"), ("replay_redirect", "/mnt/new")]).unwrap();
@@ -44,7 +45,7 @@ fn a_log_says_what_is_done_and_to_which_files() {
     assert_eq!((simulated.files[0].prepare, simulated.files[0].size_bytes), (Prepare::Nothing, 4096));
 }
 
-/// Goal: a log has no more rights than `filename`: what it names goes through the same rules.
+/// Goal: the same rules apply to the files of a log as to those in `filename`.
 #[test]
 fn the_files_of_a_log_are_written_only_if_they_are_named_and_free() {
     let permitted = |path: &'static str| ("overwrite_existing", path);
@@ -78,7 +79,7 @@ fn a_log_that_cannot_be_replayed_or_written_is_refused_with_its_line() {
     let bad = sentence(&[("read_iolog", "bad.log")]);
     assert!(bad.contains("`bad.log`") && bad.contains("line 5: the length `x` is not a whole number"), "{bad}");
     assert!(sentence(&[("read_iolog", "gone.log")]).contains("No such file"));
-    assert!(sentence(&[("read_iolog", "nothing.log")]).contains("asks for no I/O"));
+    assert!(sentence(&[("read_iolog", "nothing.log")]).contains("contains no I/O"));
     for (name, value) in [
         ("rate_iops", "10"),
         ("thinktime", "1ms"),

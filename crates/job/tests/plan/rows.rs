@@ -1,4 +1,4 @@
-//! Every row of the table counts, every value has its origin, and refusals and `explain` tell them.
+//! Every row of the table has an effect, every value has its origin, and refusals and `explain` report both.
 
 use super::*;
 
@@ -81,7 +81,9 @@ fn every_row_of_the_table_changes_the_plan() {
             ],
             "true",
         ),
+        ("start_after_failure", &[], "true"),
         ("startdelay", &[], "1s"),
+        ("startdelay_from", &[("startdelay", "1s")], "run"),
         ("stonewall", &[], "true"),
         ("ioengine", &[], "psync"),
         ("command", &[("rw", "write")], "dd of={file}"),
@@ -141,6 +143,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("flow", &[], "3"),
         ("flow_id", &[("flow", "3")], "7"),
         ("flow_sleep", &[("flow", "3")], "100"),
+        ("flow_watermark", &[("flow", "3")], "9"),
         ("wait_for", &[], "first"),
         ("rate_process", &[("rate_iops", "1000")], "poisson"),
         ("thinktime", &[], "1ms"),
@@ -267,7 +270,7 @@ fn every_row_of_the_table_changes_the_plan() {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
     let planned = |options: &[(&str, &str)]| {
-        // Jobs that run at the same time say the same of a steady state.
+        // Parallel jobs must set the same steady state.
         let mut first = vec![("size", "1m")];
         first.extend(options.iter().filter(|option| option.0.starts_with("steady_state")));
         let specs = [spec("first", &first), spec("b", options)];
@@ -295,7 +298,7 @@ fn every_row_of_the_table_changes_the_plan() {
 }
 
 #[test]
-fn every_value_stands_in_the_plan_in_the_tables_order_with_its_origin() {
+fn the_plan_contains_every_value_in_the_tables_order_with_its_origin() {
     let job = plan_one(&[("size", "1m"), ("bs", "8K")]).unwrap();
     let names: Vec<&str> = job.values.iter().map(|value| value.name.as_str()).collect();
     assert_eq!(names, TABLE.iter().map(|row| row.name).collect::<Vec<_>>());
@@ -305,7 +308,7 @@ fn every_value_stands_in_the_plan_in_the_tables_order_with_its_origin() {
     assert!(matches!(of("ioengine").origin, Origin::Derived { .. }));
 }
 
-/// Goal: the loops that were published can be asked for, each in one job.
+/// Goal: each published benchmark loop is possible in one job.
 #[test]
 fn the_published_loops_are_plans() {
     let of = |options: &[(&str, &str)]| plan_one(options).unwrap();
@@ -363,7 +366,7 @@ fn the_published_loops_are_plans() {
 }
 
 #[test]
-fn documents_that_no_table_has_accepted_are_refused_and_not_believed() {
+fn unchecked_specifications_are_validated_and_refused() {
     assert_eq!(plan(&[], &Described, &machine()).unwrap_err().rule.name(), "no_jobs");
     assert_eq!(rule_name(&[("iodpeth", "3")]), "unknown_option");
     assert_eq!(rule_name(&[("blocksize", "4k")]), "unknown_option");
@@ -377,7 +380,7 @@ fn documents_that_no_table_has_accepted_are_refused_and_not_believed() {
 }
 
 #[test]
-fn a_refusal_says_what_did_not_happen_why_by_which_rule_and_what_to_do() {
+fn a_refusal_names_the_job_the_reason_the_rule_and_the_remedy() {
     let jobs = parse_job_file("job.toml", "[job.wipe]\nrw = \"write\"\nfilename = \"/dev/vdb\"\n").unwrap();
     let refusal = plan(&jobs, &Described, &machine()).unwrap_err();
     assert_eq!(
@@ -385,10 +388,10 @@ fn a_refusal_says_what_did_not_happen_why_by_which_rule_and_what_to_do() {
         "\
 error: job `wipe` was not started
   because: `/dev/vdb` exists (a block device) and the job would overwrite it
-  said by: job.toml:2
+  set by: job.toml:2
   rule: existing_target_not_named
 
-hint: what it holds would be lost; if that is meant, say `overwrite_existing = \"/dev/vdb\"`; without `filename` the job makes a file of its own
+hint: its content would be lost; if that is intended, set `overwrite_existing = \"/dev/vdb\"`; without `filename` the job creates its own file
 "
     );
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_body_is_as_long_as_its_server_or_the_user_says_and_its_rest_is_told() {
+fn the_length_of_a_body_comes_from_size_or_the_server_and_its_rest_is_noted() {
     let base = [("rw", "write"), ("bs", "32k"), ("source", "http://known/")];
     let job = plan_one(&base).unwrap();
     let body = job.source.as_ref().expect("a source");
@@ -14,15 +14,15 @@ fn a_body_is_as_long_as_its_server_or_the_user_says_and_its_rest_is_told() {
     assert!(matches!(&size.origin, Origin::Derived { reason } if reason.contains("Content-Length")), "{size:?}");
     let notes = plan(&[spec("a", &base)], &Described, &machine()).unwrap().notes;
     assert!(notes.iter().any(|note| note.contains("the last 65 of the body go through the page cache")), "{notes:?}");
-    // Said: the server is not asked while planning. Through the page cache there is no rest.
-    let said = [base[0], base[1], ("source", "http://127.0.0.1:1/a"), ("size", "100001"), ("direct", "off")];
-    let body = plan_one(&[&said[..], &[("verify", "source")]].concat()).unwrap().source.unwrap();
+    // With a given size the server is not contacted while planning. Buffered writes have no rest.
+    let sized = [base[0], base[1], ("source", "http://127.0.0.1:1/a"), ("size", "100001"), ("direct", "off")];
+    let body = plan_one(&[&sized[..], &[("verify", "source")]].concat()).unwrap().source.unwrap();
     assert_eq!((body.length_bytes, body.direct_bytes, body.is_verified), (100_001, 100_001, true));
     assert!(plan_one(&[base[0], base[1], base[2], ("ioengine", "null")]).is_ok(), "read and thrown away");
 }
 
 #[test]
-fn a_body_is_written_once_and_in_order_or_refused() {
+fn a_body_must_be_written_once_and_in_order() {
     let base = [("rw", "write"), ("source", "http://known/")];
     assert!(plan_one(&base).is_ok());
     for more in [

@@ -32,7 +32,7 @@ fn verification_that_contradicts_itself_is_refused() {
         let job = plan_one(&[&[("size", "1m"), ("rw", "write"), syncs][..], &fsynced].concat()).unwrap();
         assert!(job.verify.unwrap().synced_only, "{syncs:?}");
     }
-    // Nothing is there that could be compared, and what is there is not written.
+    // There is no data to compare, and existing data is not written.
     assert_eq!(of(&[md5, ("verify_only", "1")]), "verify_impossible");
     let offline = plan_one(&[("filename", "/mnt/old"), ("rw", "write"), md5, ("verify_only", "1")]).unwrap();
     assert!(!offline.modifies_files(), "so it need not be named for overwriting");
@@ -42,7 +42,7 @@ fn verification_that_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn errors_are_ignored_by_direction_but_never_those_of_writes_that_are_compared() {
+fn errors_are_ignored_by_direction_but_never_of_verified_writes() {
     let of = |more: &[(&str, &str)]| plan_one(&[&[("size", "1m"), ("rw", "write")][..], more].concat());
     let job = of(&[("ignore_error", "EIO,ENOSPC:5")]).unwrap();
     use OpKind::{Read, Trim, Write};
@@ -70,7 +70,7 @@ fn errors_are_ignored_by_direction_but_never_those_of_writes_that_are_compared()
 }
 
 #[test]
-fn verify_is_refused_where_the_last_write_of_a_block_is_not_known() {
+fn verify_is_refused_if_the_last_write_of_a_block_is_unknown() {
     let write = [("size", "1m"), ("verify", "crc32c"), ("rw", "randwrite")];
     let with = |more: (&'static str, &'static str)| [write[0], write[1], write[2], more];
     assert!(plan_one(&write).is_ok());
@@ -87,9 +87,9 @@ fn verify_is_refused_where_the_last_write_of_a_block_is_not_known() {
     }
 }
 
-/// Goal: what the engine keeps apart is verified, and what nobody could tell is not.
+/// Goal: a job is verified if the last write of each block is known, and refused otherwise.
 #[test]
-fn blocks_that_come_again_and_of_several_sizes_are_verified_where_the_last_write_is_known() {
+fn repeated_blocks_of_several_sizes_are_verified_if_the_last_write_is_known() {
     let verify = |more: &[(&'static str, &'static str)]| {
         let mut options = vec![("verify", "crc32c"), ("size", "1m"), ("iodepth", "32")];
         options.extend_from_slice(more);
@@ -104,8 +104,8 @@ fn blocks_that_come_again_and_of_several_sizes_are_verified_where_the_last_write
         assert_eq!(verify(&[more]), Ok(()), "{more:?}");
         assert_eq!(verify(&[more, ("verify_backlog", "8")]), Ok(()), "{more:?}");
         assert_eq!(verify(&[more, ("bsrange", "4k-16k")]), Ok(()), "{more:?}");
-        for beside in ["verify_backlog", "verify_only"] {
-            assert_eq!(verify(&[more, ("bsrange", "4k-16k"), (beside, "1")]), refused, "{more:?} {beside}");
+        for option in ["verify_backlog", "verify_only"] {
+            assert_eq!(verify(&[more, ("bsrange", "4k-16k"), (option, "1")]), refused, "{more:?} {option}");
         }
         assert_eq!(verify(&[more, ("trim_percentage", "10"), ("trim_backlog", "8")]), refused, "{more:?}");
         let synced = [more, ("verify_policy", "fsynced"), ("end_fsync", "1")];
@@ -130,7 +130,7 @@ fn blocks_that_come_again_and_of_several_sizes_are_verified_where_the_last_write
 }
 
 #[test]
-fn a_job_that_mixes_reads_and_writes_verifies_alone_and_behind_another() {
+fn a_mixed_job_verifies_alone_and_after_another() {
     let mixed = [("rw", "randrw"), ("verify", "crc32c"), ("filename", "/mnt/new"), ("size", "1m")];
     assert!(plan(&[spec("m", &mixed)], &Described, &machine()).is_ok());
     let write = spec("w", &[("rw", "write"), mixed[1], mixed[2], mixed[3]]);
@@ -152,14 +152,14 @@ fn a_job_that_only_reads_verifies_what_was_written_before_it() {
     let write = spec("w", &[("rw", "write"), ("verify", "xxhash"), ("size", "1m"), new]);
     let after = spec("r", &read(&[new, ("stonewall", "1")]));
     assert!(plan(&[write.clone(), after], &Described, &machine()).is_ok());
-    let beside = spec("r", &read(&[new]));
-    let refusal = plan(&[write, beside], &Described, &machine()).unwrap_err();
+    let parallel = spec("r", &read(&[new]));
+    let refusal = plan(&[write, parallel], &Described, &machine()).unwrap_err();
     assert_eq!(refusal.rule.name(), "verify_impossible");
 }
 
 /// Goal: no disk is accused of what another job of the plan wrote, or did not write.
 #[test]
-fn verification_knows_what_other_jobs_write_and_leave_out_whatever_they_call_the_file() {
+fn verification_accounts_for_writes_of_other_jobs_under_any_file_name() {
     let verify = [("verify", "xxhash"), ("bs", "4k")];
     let two = |one: &[(&'static str, &'static str)], other: &[(&'static str, &'static str)]| {
         let specs = [spec("w", one), spec("r", other)];

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Goal: an engine that changes a file is held to the rules of writing, whatever the operation is called.
+/// Goal: the rules of writing apply to every engine that changes a file, whatever its operation is called.
 #[test]
-fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
+fn engines_without_data_create_empty_files_and_keep_existing_content() {
     for engine in ["falloc", "ftruncate"] {
         let job = plan_one(&[("size", "1m"), ("rw", "write"), ("ioengine", engine)]).unwrap();
         assert_eq!((job.files[0].prepare, job.direct), (Prepare::CreateEmpty, DirectPolicy::Off), "{engine}");
@@ -19,8 +19,8 @@ fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
     let cut =
         [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("rw", "write"), ("ioengine", "ftruncate")];
     assert!(plan_one(&cut).is_ok(), "all that is cut was named");
-    let behind = [&cut[..], &[("size", "4k")]].concat();
-    assert_eq!(rule_name(&behind), "engine_lacks", "what lies behind the region is never cut");
+    let cut_short = [&cut[..], &[("size", "4k")]].concat();
+    assert_eq!(rule_name(&cut_short), "engine_lacks", "data after the region is never cut off");
     for engine in ["falloc", "ftruncate"] {
         let longer = [
             ("filename", "/mnt/old"),
@@ -38,9 +38,9 @@ fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
     assert_eq!(plan_one(&[("size", "1m"), ("ioengine", "posixaio"), ("iodepth", "16")]).unwrap().queue.depth, 16);
 }
 
-/// Goal: names are counted, not bytes, and each is used once by who makes or removes it.
+/// Goal: names are counted, not bytes, and engines that create or remove names use each once.
 #[test]
-fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
+fn metadata_engines_have_a_separate_directory_and_one_io_per_name() {
     let of = |more: &[(&'static str, &'static str)]| {
         plan_one(&[&[("directory", "/mnt"), ("nrfiles", "300"), ("rw", "write")][..], more].concat())
     };
@@ -122,16 +122,17 @@ fn names_are_counted_as_blocks_where_that_is_set() {
         assert_eq!(rule(more), "engine_lacks", "{more:?}");
     }
     assert!(planned(&[four, ("steadystate", "iops:10%"), ("steadystate_duration", "2s")]).is_ok());
-    // fio makes some of the names, or none, and says that all is well.
+    // fio creates some of the names, or none, and reports success.
     assert_eq!(rule(&[four, ("bs", "16k")]), "block_beyond_size");
     assert_eq!(rule(&[("size", "100k")]), "block_beyond_size");
     // Jobs of ours count names.
     assert_eq!(plan_one(&[("ioengine", "filestat"), four]).expect("it is planned").output.names, None);
 }
 
-/// Goal: what a job without I/O cannot do is told, and nothing of it is left in the plan to replace a log or to be waited for.
+/// Goal: options without effect in a job without I/O are noted, and leave nothing in the plan that would replace a log or
+/// delay a job.
 #[test]
-fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
+fn options_without_effect_on_jobs_without_io_are_noted_and_dropped() {
     let idle: [&[(&str, &str)]; 3] = [
         &[("create_only", "1"), ("size", "1m"), ("rw", "write")],
         &[("ioengine", "exec"), ("program", "dd")],
@@ -157,15 +158,15 @@ fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
         let quiet = plan(&[spec("a", base)], &Described, &machine()).unwrap();
         for more in meaningless {
             let options = [base, more].concat();
-            // It runs through the ramp of those beside it if it has an end.
+            // With an end of its own it also runs during the ramp of the parallel jobs.
             if more[0].0 == "ramp_time" && base[0].1 == "cpuio" {
                 continue;
             }
-            let told = plan(&[spec("a", &options)], &Described, &machine()).unwrap();
+            let planned = plan(&[spec("a", &options)], &Described, &machine()).unwrap();
             let beginning = format!("`{} = ", more[0].0);
-            let notes: Vec<_> = told.notes.iter().filter(|note| note.contains(&beginning)).collect();
-            assert!(notes.len() == 1 && notes[0].contains("has no effect"), "{options:?}: {:?}", told.notes);
-            let job = &told.jobs[0];
+            let notes: Vec<_> = planned.notes.iter().filter(|note| note.contains(&beginning)).collect();
+            assert!(notes.len() == 1 && notes[0].contains("has no effect"), "{options:?}: {:?}", planned.notes);
+            let job = &planned.jobs[0];
             assert_eq!((&job.control, &job.guard), (&quiet.jobs[0].control, &quiet.jobs[0].guard), "{options:?}");
             assert!(job.output.logs.is_empty() && job.pace.is_none() && job.think.is_none(), "{options:?}");
             assert!(!job.trace_syscalls, "{options:?}");
@@ -179,7 +180,7 @@ fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
     let quiet = plan_one(&with(&[("verify", "crc32c"), ("write_iolog", "l")])).unwrap();
     assert!(quiet.verify.is_none() && quiet.output.logs.iolog.is_none());
     assert!(plan_one(&[("read_iolog", "read.log"), ("create_only", "1")]).unwrap().replay.is_none());
-    // With an end, a program runs as long as those beside it measure.
+    // With an end, a program runs as long as the parallel jobs measure.
     let ramp = [idle[1], &[("ramp_time", "1s"), ("runtime", "2s"), ("rw", "write"), ("size", "4k")]].concat();
     let notes = plan(&[spec("a", &ramp)], &Described, &machine()).unwrap().notes;
     assert!(notes.iter().all(|note| !note.contains("ramp_time")), "{notes:?}");
@@ -187,7 +188,7 @@ fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
 }
 
 #[test]
-fn jobs_without_io_break_no_group_that_becomes_steady_together() {
+fn jobs_without_io_do_not_affect_the_steady_state_of_a_group() {
     let steady = [("size", "1m"), ("steadystate_duration", "5s"), ("group_reporting", "1")];
     let exec = [("ioengine", "exec"), ("program", "dd"), ("group_reporting", "1")];
     let jobs = [spec("a", &steady), spec("b", &exec), spec("c", &steady)];

@@ -1,9 +1,9 @@
-//! The first process of a machine of the lab: loads the modules, then does what the host asks.
+//! The first process of a lab machine: loads the modules, then executes the host's requests.
 //!
 //! It is `/init` of the initramfs, statically linked. It mounts what a Linux program expects, loads
 //! the modules that `/lab/modules` lists in that order, opens the virtio serial port and runs one
-//! request after the other with busybox's shell. Output goes through files, so that a program left
-//! in the background does not keep the answer waiting.
+//! request after the other with busybox's shell. Output goes to files, so that a program left
+//! in the background does not delay the reply.
 //!
 //! Cannot do: udev's work. Devices have the kernel's names, and `/dev/disk` is empty.
 
@@ -18,9 +18,9 @@ use trueio_lab::wire::{PORT_NAME, Reply, Request};
 
 fn main() {
     let error = serve().err();
-    // The console is the only place that is left.
+    // Only the console is available.
     println!("lab: the agent ends: {error:?}");
-    // SAFETY: a plain call; sync first, so that what was written to disks is there.
+    // SAFETY: a plain call; the sync before it writes all data to the disks.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
@@ -43,7 +43,7 @@ fn serve() -> io::Result<()> {
         }
     }
     let mut port = open_port()?;
-    // The first words: the agent is there.
+    // The first message: the agent is running.
     Reply { code: 0, out: fs::read("/proc/uptime")?, err: Vec::new() }.write(&mut port)?;
     loop {
         let request = Request::read(&mut port)?;
@@ -64,7 +64,7 @@ fn mount(kind: &str, target: &str) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// finit_module(2). That it is loaded already is no error.
+/// Calls finit_module(2). A module that is already loaded is not an error.
 fn load_module(path: &str) -> io::Result<()> {
     let (path, parameters) = path.split_once(' ').unwrap_or((path, ""));
     let (file, parameters) = (File::open(path)?, CString::new(parameters)?);
@@ -76,7 +76,7 @@ fn load_module(path: &str) -> io::Result<()> {
     }
 }
 
-/// The port has a name; its device has a number only.
+/// Finds the device of the port: the port has a name, the device only a number.
 fn open_port() -> io::Result<File> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {
@@ -93,7 +93,7 @@ fn open_port() -> io::Result<File> {
 
 fn carry_out(request: &Request) -> io::Result<Reply> {
     let [stdin, out, err] = ["/run/lab.in", "/run/lab.out", "/run/lab.err"];
-    // New files: what runs in the background still writes to its own.
+    // New files: programs in the background still write to theirs.
     for path in [stdin, out, err] {
         if let Err(error) = fs::remove_file(path)
             && error.kind() != io::ErrorKind::NotFound
@@ -106,7 +106,7 @@ fn carry_out(request: &Request) -> io::Result<Reply> {
     command
         .args(["sh", "-c", &request.script])
         .env_clear()
-        // Nobody makes device nodes for the device mapper's library, so it must do it itself.
+        // There is no udev, so the device mapper's library must create its device nodes itself.
         .envs([("DM_DISABLE_UDEV", "1"), ("PATH", "/sbin:/usr/sbin:/bin"), ("HOME", "/root"), ("LC_ALL", "C.UTF-8")])
         .stdin(File::open(stdin)?)
         .stdout(File::create(out)?)
@@ -117,8 +117,8 @@ fn carry_out(request: &Request) -> io::Result<Reply> {
     Ok(Reply { code, out: fs::read(out)?, err: fs::read(err)? })
 }
 
-/// Waits for `pid`, and reaps whoever else was left to the first process. What sleeps in the kernel
-/// for ever cannot be killed: after five seconds it is left alone.
+/// Waits for `pid`, and reaps orphaned processes. A process that hangs in the kernel cannot be killed: it is given up
+/// after five seconds.
 fn wait(pid: libc::pid_t, limit: Duration) -> io::Result<i32> {
     let begin = Instant::now();
     let mut is_late = false;
@@ -146,7 +146,7 @@ fn wait(pid: libc::pid_t, limit: Duration) -> io::Result<i32> {
             return Ok(Reply::LATE);
         }
         if reaped == 0 {
-            // Short steps are answered soon, long ones are not disturbed.
+            // The interval grows: short steps are answered soon, long ones are not disturbed.
             std::thread::sleep((elapsed / 20).clamp(Duration::from_micros(500), Duration::from_millis(20)));
         }
     }

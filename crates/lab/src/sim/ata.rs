@@ -102,7 +102,7 @@ fn identify(identity: &Identity, medium: &Medium) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// VPD page 89h: who translates, and IDENTIFY.
+/// VPD page 89h: the translator's name, and IDENTIFY.
 pub(super) fn information(identity: &Identity, medium: &Medium) -> Vec<u8> {
     let mut body = vec![0; 568];
     body[4..12].copy_from_slice(b"TRUEIO  ");

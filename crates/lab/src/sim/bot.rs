@@ -2,7 +2,7 @@
 //!
 //! Source: "USB Mass Storage Class, Bulk-Only Transport", revision 1.0.
 //!
-//! Cannot do: stall an endpoint. A command that fails sends no data and says so in its status,
+//! Cannot do: stall an endpoint. A command that fails sends no data and reports that in its status,
 //! which the standard allows.
 
 use super::command::{GOOD, Identity, Outcome};
@@ -87,7 +87,7 @@ impl Bot {
         let status = u8::from(status != GOOD);
         self.stage = if command.expected_bytes > 0 && command.out.is_empty() {
             data.truncate(command.expected_bytes);
-            // Less than asked, in whole packets: only an empty one tells the host that it was all.
+            // Fewer bytes than requested, in whole packets: only an empty packet marks the end for the host.
             let ends_with_empty = data.len() < command.expected_bytes;
             Stage::DataIn { command, data, sent_bytes: 0, status, ends_with_empty }
         } else {

@@ -1,4 +1,4 @@
-//! What a simulated USB disk tells of itself before it is a disk: descriptors.
+//! The descriptors of a simulated USB disk.
 //!
 //! A bridge offers the Bulk-Only Transport (BOT), USB Attached SCSI (UAS), or both as alternate
 //! settings 0 and 1 of one interface, as real ones do.
@@ -40,7 +40,7 @@ pub struct UsbIdentity {
     pub product: String,
     /// String 3; the disk's serial number if it is the same.
     pub serial: String,
-    /// `bMaxPower` as it is written: units of 2 mA at high speed, 8 mA at super speed.
+    /// `bMaxPower` unconverted: in units of 2 mA at high speed, 8 mA at super speed.
     pub max_power: u8,
     /// The transports.
     pub offers: Offers,
@@ -48,9 +48,9 @@ pub struct UsbIdentity {
     pub speed: Speed,
     /// UAS offers 2^this streams at super speed.
     pub streams_log2: u8,
-    /// False: the UAS pipes lack the descriptors that say what each is for, which Linux refuses.
+    /// False: the UAS pipes lack the pipe usage descriptors, which Linux refuses.
     pub has_pipe_usages: bool,
-    /// Sent in place of the configuration that the fields above make: for hostile devices.
+    /// Sent instead of the configuration from the fields above: for hostile devices.
     pub configuration: Option<Vec<u8>>,
 }
 

@@ -1,6 +1,6 @@
 //! A simulated USB disk as a whole: control requests, the two transports, and time.
 //!
-//! It knows nothing of how the host reaches it; see `usbredir`.
+//! It is independent of the connection to the host; see `usbredir`.
 
 use super::bot::Bot;
 use super::command::Identity;
@@ -26,7 +26,7 @@ pub(super) struct Device {
     uas: Uas,
 }
 
-/// Nobody leaves a medium half written, so a panic elsewhere is no reason to lose it.
+/// Ignores a poisoned lock: no code panics between the steps of a write, so the medium is consistent.
 pub(super) fn lock(medium: &Mutex<Medium>) -> MutexGuard<'_, Medium> {
     medium.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -155,7 +155,7 @@ impl Device {
         self.timing.next()
     }
 
-    /// Does what is due, and gives the transfers that are over.
+    /// Executes what is due, and returns the completed transfers.
     pub(super) fn run(&mut self, now: Instant) -> Vec<Transfer> {
         let is_uas = self.is_uas();
         while let Some(tag) = self.timing.done(now) {

@@ -1,9 +1,8 @@
-//! What a simulated disk stores: a medium that keeps, a volatile cache that forgets, and faults.
+//! The storage of a simulated disk: a persistent medium, a volatile cache, and faults.
 //!
-//! A write goes to the cache (if there is one) and from there to the medium when the disk is told to
-//! flush, when the write says that it wants to be on the medium (FUA), or when the cache is full:
-//! then the block that entered first leaves first. A power cut empties the cache. A read sees the
-//! cache first, as on a real disk; that is why a program cannot tell, and has to cut the power.
+//! A write goes to the cache (if there is one) and from there to the medium on a flush, if the write has FUA set, or
+//! when the cache is full: the oldest block is then written out first. A power cut empties the cache. A read returns
+//! cached blocks first, as on a real disk, so only a power cut shows what is on the medium.
 //!
 //! Cannot do: tear a sector, reorder what leaves a full cache, keep a part of the cache at a cut.
 
@@ -11,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Why the medium does not do what it was told.
+/// Why the medium cannot execute a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// The blocks do not exist.
@@ -25,7 +24,7 @@ pub enum Failure {
 pub struct Behaviour {
     /// How many blocks the volatile cache holds; zero: there is no cache.
     pub cache_blocks: u64,
-    /// True if it says that it has flushed and has not.
+    /// True if it reports flushes that it did not execute.
     pub lies_about_flushes: bool,
     /// True if it treats a FUA write as any other.
     pub lies_about_fua: bool,
@@ -37,7 +36,7 @@ pub struct Behaviour {
     pub latency: Duration,
     /// How many the disk works on at the same time; the others wait.
     pub channels: usize,
-    /// After so many commands it answers none; `None`: it always answers.
+    /// The number of commands after which it stops answering; `None`: it always answers.
     pub hangs_after: Option<u64>,
 }
 
@@ -57,7 +56,7 @@ impl Default for Behaviour {
     }
 }
 
-/// What a disk was told to do, since it was made.
+/// The counts of commands to a disk since its creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Commands of any kind.
@@ -66,7 +65,7 @@ pub struct Counts {
     pub reads: u64,
     /// Commands that wrote.
     pub writes: u64,
-    /// Of those, the ones that asked for the medium (FUA).
+    /// Of those, the ones with FUA.
     pub fua_writes: u64,
     /// Commands to flush.
     pub flushes: u64,
@@ -86,7 +85,7 @@ pub struct Medium {
     order: VecDeque<u64>,
     /// How it behaves.
     pub behaviour: Behaviour,
-    /// What it was told.
+    /// The counts of commands.
     pub counts: Counts,
 }
 
@@ -113,7 +112,7 @@ impl Medium {
         self.cache.len() as u64
     }
 
-    /// What the medium itself holds, without the cache: what a power cut would leave.
+    /// Returns the content of the medium without the cache: the content after a power cut.
     pub fn on_medium(&self) -> &[u8] {
         &self.bytes
     }
@@ -123,7 +122,7 @@ impl Medium {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         self.bytes.hash(&mut hasher);
-        // Cached blocks that hold what the medium holds are no difference.
+        // Cached blocks that equal the medium do not change the hash.
         for (block, content) in &self.cache {
             let offset = *block as usize * self.block_bytes;
             if self.bytes[offset..offset + self.block_bytes] != content[..] {
@@ -187,7 +186,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Carries the cache to the medium, unless the disk lies.
+    /// Writes the cache to the medium, unless the disk lies about flushes.
     pub fn flush(&mut self) {
         self.counts.flushes += 1;
         if !self.behaviour.lies_about_flushes {
@@ -204,7 +203,7 @@ impl Medium {
         lost
     }
 
-    /// Carries the block that entered first to the medium; false if there is none.
+    /// Writes the oldest cached block to the medium; returns false if there is none.
     fn destage(&mut self) -> bool {
         let Some(block) = self.order.pop_front() else { return false };
         let content = self.cache.remove(&block).expect("what has an order is in the cache");

@@ -1,7 +1,7 @@
-//! Gives a simulated medium to QEMU as a network block device, so that it can stand behind NVMe,
-//! virtio or SCSI.
+//! Exports a simulated medium to QEMU as a network block device, for use as an NVMe,
+//! virtio or SCSI disk.
 //!
-//! Losing the client is the loss of power: what was not flushed is gone, the medium stays for the
+//! A disconnect of the client counts as a power loss: data that was not flushed is lost, and the medium stays for the
 //! next client.
 //!
 //! Source: the NBD protocol, `doc/proto.md` of nbd: fixed newstyle negotiation, simple replies.
@@ -39,10 +39,10 @@ const TRIM: u16 = 4;
 const FLAG_FUA: u16 = 1;
 const EIO: u32 = 5;
 const EINVAL: u32 = 22;
-/// The longest request that is believed.
+/// The longest accepted request.
 const LONGEST_BYTES: u32 = 64 << 20;
 
-/// What QEMU asks for.
+/// QEMU's requests.
 pub(super) struct Request {
     flags: u16,
     kind: u16,
@@ -67,7 +67,7 @@ fn reply_to_option(to: &mut UnixStream, option: u32, kind: u32, data: &[u8]) -> 
     to.write_all(&bytes)
 }
 
-/// What the client gets.
+/// The reply to the client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Export {
     size_bytes: u64,
@@ -80,7 +80,7 @@ impl Export {
     }
 }
 
-/// Tells the client what there is; false if it only wanted to know.
+/// Sends the client the export's properties; returns false if it requested only these.
 fn negotiate(stream: &mut UnixStream, Export { size_bytes, block_bytes }: Export) -> io::Result<bool> {
     stream.write_all(b"NBDMAGIC")?;
     stream.write_all(&OPTION_MAGIC.to_be_bytes())?;
@@ -168,11 +168,11 @@ pub(super) fn serve(
                     requests.insert(next_tag, request);
                 }
             }
-            // A plug that cannot be pulled; the power can.
+            // It cannot be unplugged, but its power can be cut.
             Some(Event::Control(Control::Plug)) => {}
             Some(Event::Control(Control::Unplug { loses_power, done })) => {
                 let lost = if loses_power { lock(medium).cut_power() } else { 0 };
-                // Nobody may be waiting for the answer.
+                // The receiver may be gone.
                 let _ = done.send(lost);
             }
             // It is time for a request.
@@ -195,7 +195,7 @@ pub(super) fn serve(
     result
 }
 
-/// What is read, or an error number.
+/// Returns the data read, or an error number.
 fn carry_out(medium: &mut Medium, request: &Request) -> Result<Vec<u8>, u32> {
     let block_bytes = medium.block_bytes() as u64;
     if !request.offset.is_multiple_of(block_bytes) || !u64::from(request.length).is_multiple_of(block_bytes) {

@@ -45,7 +45,7 @@ impl Pipes {
     /// Answers the next request; one must be there.
     pub(super) fn give(&mut self, endpoint: u8, stream: u16, data: Vec<u8>) {
         let queue = self.waiting.get_mut(&(endpoint, stream));
-        let (id, _) = queue.and_then(VecDeque::pop_front).expect("`wanted` said that there is a request");
+        let (id, _) = queue.and_then(VecDeque::pop_front).expect("`wanted` returned a request");
         self.over.push(Transfer { id, endpoint, stream, ending: Ending::Done, data, taken_bytes: 0 });
     }
 
@@ -67,7 +67,7 @@ impl Pipes {
         }
     }
 
-    /// Forgets all requests, as a reset does.
+    /// Drops all requests, as a reset does.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

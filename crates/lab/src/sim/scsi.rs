@@ -170,7 +170,7 @@ fn vital_product_data(identity: &Identity, medium: &Medium, page: u8) -> Outcome
     Outcome::good([&[0, page, length[0], length[1]], &body[..]].concat())
 }
 
-/// The caching page, which tells of the write cache, and DPOFUA in the header.
+/// The caching page, which describes the write cache, and DPOFUA in the header.
 fn mode_sense(medium: &Medium, cdb: &[u8; 16]) -> Outcome {
     let page = cdb[2] & 0x3f;
     if page != 8 && page != 0x3f {

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
-/// Commands on their way, each known by a tag.
+/// Commands in flight, each identified by a tag.
 #[derive(Debug, Default)]
 pub(super) struct Timing {
     /// When each channel is free.
@@ -20,7 +20,7 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// Takes a command; `latency` is zero for one that takes no time.
+    /// Accepts a command; `latency` is zero for one that takes no time.
     pub(super) fn take(&mut self, tag: u64, now: Instant, latency: Duration, channels: usize) {
         let mut due = now;
         if !latency.is_zero() {
@@ -46,7 +46,7 @@ impl Timing {
         self.due.pop().map(|Reverse((_, _, tag))| tag)
     }
 
-    /// Forgets all.
+    /// Drops all commands.
     pub(super) fn clear(&mut self) {
         self.due.clear();
         self.free_at.clear();

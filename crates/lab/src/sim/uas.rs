@@ -1,8 +1,8 @@
-//! USB Attached SCSI: many commands at once, each known by a tag.
+//! USB Attached SCSI: many commands at once, each identified by a tag.
 //!
-//! At super speed each tag has streams of its own, and the device fills whichever the host has
-//! offered. At high speed there are no streams: the device says READ READY or WRITE READY for one
-//! command after the other, and its data follow.
+//! At super speed each tag has streams of its own, and the device fills those that the host has
+//! offered. At high speed there are no streams: the device sends READ READY or WRITE READY for one
+//! command after the other, followed by its data.
 //!
 //! Source: "USB Attached SCSI Protocol" (UASP) revision 1.0; information units as Linux's
 //! `include/linux/usb/uas.h` has them.
@@ -28,7 +28,7 @@ const WRITE_READY_UNIT: u8 = 7;
 
 #[derive(Debug)]
 enum Stage {
-    /// The host has so many bytes to send.
+    /// Bytes that the host has to send.
     DataOut { bytes: usize },
     /// The disk works.
     Working,
@@ -52,7 +52,7 @@ pub(super) struct Uas {
     outs: HashMap<u16, VecDeque<Vec<u8>>>,
     /// Information units for the status pipe, by stream.
     units: VecDeque<(u16, Vec<u8>)>,
-    /// Without streams: tags that send, and that want to receive, the first of which was told to.
+    /// Without streams: tags that send, and tags that receive; the first of each was notified.
     senders: VecDeque<u16>,
     receivers: VecDeque<u16>,
 }
@@ -84,7 +84,7 @@ impl Uas {
         }
     }
 
-    /// A unit on the command pipe. What it does not know it ignores; the host times out and resets.
+    /// Handles a unit of the command pipe. An unknown one is ignored; the host times out and resets.
     fn unit(&mut self, unit: &[u8], medium: &mut Medium, timing: &mut Timing) {
         let [kind, _, tag_high, tag_low, rest @ ..] = unit else { return };
         let tag = u16::from_be_bytes([*tag_high, *tag_low]);
@@ -167,7 +167,7 @@ impl Uas {
 
     /// The disk's time for a command is over.
     pub(super) fn execute(&mut self, tag: u16, identity: &Identity, medium: &mut Medium) {
-        // It may have been forgotten meanwhile, and its tag given to another.
+        // It may have been aborted, and its tag reused for another one.
         let Some(task) = self.tasks.get_mut(&tag).filter(|task| matches!(task.stage, Stage::Working)) else { return };
         let outcome = execute(identity, medium, &task.cdb, &std::mem::take(&mut task.out));
         let has_data = matches!(direction(&task.cdb, medium.block_bytes()), Direction::In(_));
@@ -213,7 +213,7 @@ impl Uas {
             let stream = self.stream_of(tag);
             let Some(wanted) = pipes.wanted(UAS_IN, stream) else { continue };
             let Some(Task { stage: Stage::DataIn(outcome), .. }) = self.tasks.get_mut(&tag) else {
-                // Forgotten while it waited for its turn.
+                // Aborted while it waited.
                 self.receivers.retain(|receiver| *receiver != tag);
                 continue;
             };
@@ -251,7 +251,7 @@ impl Uas {
         self.units.len() < before
     }
 
-    /// A reset: everything is forgotten.
+    /// A reset: drops everything.
     pub(super) fn reset(&mut self) {
         *self = Self::new(self.has_streams);
     }

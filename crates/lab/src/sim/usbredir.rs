@@ -1,7 +1,7 @@
-//! Gives a simulated USB disk to QEMU's `usb-redir` device.
+//! Connects a simulated USB disk to QEMU's `usb-redir` device.
 //!
-//! We play the side that has the device ("usb-host"), QEMU the side that uses it. Packets have a
-//! header of type, length and id, little-endian; both sides begin by telling what they can.
+//! This module is the side that has the device ("usb-host"), QEMU the side that uses it. Packets have a
+//! header of type, length and id, little-endian; both sides begin by sending their capabilities.
 //!
 //! Source: the usbredir protocol 0.7, `docs/usb-redirection-protocol.md` of usbredir.
 //!
@@ -54,7 +54,7 @@ pub(super) struct Packet {
 /// The line to QEMU.
 struct Line {
     stream: UnixStream,
-    /// What both sides can.
+    /// The capabilities of both sides.
     capabilities: u32,
     is_plugged: bool,
 }
@@ -79,12 +79,12 @@ impl Line {
         self.send(HELLO, 0, &body)
     }
 
-    /// The interface and the endpoints of the chosen setting. 32 places, of which IN endpoints have
-    /// the upper half.
+    /// Sends the interface and the endpoints of the chosen setting: arrays of 32 entries, the upper half for IN
+    /// endpoints.
     fn info(&mut self, device: &Device) -> io::Result<()> {
-        let place = |value: u8| [&[value][..], &[0; 31]].concat();
+        let array = |value: u8| [&[value][..], &[0; 31]].concat();
         let protocol = if device.is_uas() { 0x62 } else { 0x50 };
-        let interface = [1u32.to_le_bytes().to_vec(), place(0), place(8), place(6), place(protocol)].concat();
+        let interface = [1u32.to_le_bytes().to_vec(), array(0), array(8), array(6), array(protocol)].concat();
         self.send(INTERFACE_INFO, 0, &interface)?;
         // 255: no such endpoint; 0: control; 2: bulk.
         let (mut kinds, mut packets, mut streams) = ([255u8; 32], [0u16; 32], [0u32; 32]);
@@ -192,7 +192,7 @@ impl Line {
                 }
                 Ok(())
             }
-            // Filters and what else there may be: nothing that a disk has.
+            // Filters and other packets that do not concern a disk.
             _ => Ok(()),
         }
     }
@@ -242,7 +242,7 @@ pub(super) fn serve(mut device: Device, stream: UnixStream, events: &Receiver<Ev
             Some(Event::Control(Control::Unplug { loses_power, done })) => {
                 let lost = if loses_power { device.cut_power() } else { 0 };
                 line.unplug(&mut device)?;
-                // Nobody may be waiting for the answer.
+                // The receiver may be gone.
                 let _ = done.send(lost);
             }
             // It is time for a command.

@@ -19,7 +19,7 @@ pub(crate) fn record_in(machine: &mut Machine, path: &str) -> RunRecord {
     trueio_report::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A run ended with this code; if it did not, the record says why: its outcome, and what accuses its figures.
+/// Asserts that a run ended with this code; if not, prints from the record why: its outcome, and the failed checks.
 #[track_caller]
 pub(crate) fn assert_ended(record: &RunRecord, code: i32, expected: i32) {
     let accuses = |check: &&Check| matches!(check.outcome, CheckOutcome::Contradicted | CheckOutcome::Suspect);

@@ -7,7 +7,7 @@ use trueio_lab::{Machine, on};
 use trueio_model::{CheckOutcome, EvidenceLevel, OpKind, RunRecord};
 
 /// Runs a job on a file of a fresh ext4, mounted with `options`, and gives the exit code, the record
-/// and what the disk was told meanwhile.
+/// and the counts of commands to the disk during the run.
 fn run_on_ext4(machine: &mut Machine, name: &str, options: &str, job: &str) -> (i32, RunRecord, Counts) {
     let disk = machine.device(name);
     machine.ok(&format!("{EXT4} {disk}"));
@@ -16,14 +16,14 @@ fn run_on_ext4(machine: &mut Machine, name: &str, options: &str, job: &str) -> (
     let ran = machine.trueio(&format!("run {job} --directory /mnt --no-history --json -"));
     let after = machine.simulated(name).counts();
     machine.ok(&format!("umount /mnt && dd if=/dev/zero of={disk} bs=1M count=1 conv=fsync 2>/dev/null"));
-    let told = Counts {
+    let counts = Counts {
         reads: after.reads - before.reads,
         writes: after.writes - before.writes,
         fua_writes: after.fua_writes - before.fua_writes,
         flushes: after.flushes - before.flushes,
         ..after
     };
-    (ran.code, record_of(&ran), told)
+    (ran.code, record_of(&ran), counts)
 }
 
 /// A job of 256 overwrites of a file that is written already, each durable before it returns.
@@ -33,12 +33,12 @@ const DSYNC: &str = "--rw randwrite --bs 4k --size 1m --direct require --sync ds
 /// Method: 256 `O_DSYNC` overwrites; the disk itself counts writes with FUA, and hardly a flush (the
 /// file's making needs some).
 #[test]
-fn durable_writes_of_a_disk_with_fua_are_no_accusation_though_it_is_never_flushed() {
+fn durable_writes_of_a_disk_with_fua_are_no_false_positive_without_flushes() {
     on(&shelf(), |machine| {
-        let (code, record, told) = run_on_ext4(machine, "stick", "noatime", DSYNC);
+        let (code, record, counts) = run_on_ext4(machine, "stick", "noatime", DSYNC);
         assert_ended(&record, code, 0);
         assert_eq!(io_count(&record, OpKind::Write), 256);
-        assert!(told.fua_writes >= 256 && told.flushes < 128, "{told:?}");
+        assert!(counts.fua_writes >= 256 && counts.flushes < 128, "{counts:?}");
         assert_check(&record, "flushes", CheckOutcome::NotSeen);
     });
 }
@@ -47,10 +47,10 @@ fn durable_writes_of_a_disk_with_fua_are_no_accusation_though_it_is_never_flushe
 #[test]
 fn durable_writes_of_a_disk_without_fua_are_proved_by_its_flushes() {
     on(&shelf(), |machine| {
-        let (code, record, told) = run_on_ext4(machine, "virt", "noatime", DSYNC);
+        let (code, record, counts) = run_on_ext4(machine, "virt", "noatime", DSYNC);
         assert_ended(&record, code, 0);
-        assert_eq!(told.fua_writes, 0);
-        assert!(told.flushes >= 256, "{told:?}");
+        assert_eq!(counts.fua_writes, 0);
+        assert!(counts.flushes >= 256, "{counts:?}");
         assert_check(&record, "flushes", CheckOutcome::Passed);
     });
 }
@@ -58,13 +58,13 @@ fn durable_writes_of_a_disk_without_fua_are_proved_by_its_flushes() {
 /// Goal: a filesystem that does not pass flushes on is caught by the disk's counter.
 /// Method: ext4 without barriers; the disk itself counts no flush in the measured part either.
 #[test]
-fn a_filesystem_without_barriers_is_caught_not_flushing() {
+fn missing_flushes_without_barriers_are_detected() {
     on(&shelf(), |machine| {
         let job = "--rw randwrite --bs 4k --size 1m --direct require --fdatasync 1 --overwrite";
-        let (code, record, told) = run_on_ext4(machine, "emulated", "barrier=0", job);
+        let (code, record, counts) = run_on_ext4(machine, "emulated", "barrier=0", job);
         // A figure that is contradicted is withheld.
         assert_ended(&record, code, 1);
-        assert!(told.flushes < 128, "{told:?}");
+        assert!(counts.flushes < 128, "{counts:?}");
         assert_check(&record, "flushes", CheckOutcome::Contradicted);
         assert!(check(&record, "flushes").sentence.contains("without barriers"), "{:?}", check(&record, "flushes"));
     });
@@ -72,16 +72,16 @@ fn a_filesystem_without_barriers_is_caught_not_flushing() {
 
 /// A disk that declares no volatile cache gets no flushes, so none can be missed.
 #[test]
-fn a_disk_without_a_write_cache_is_not_accused_of_missing_flushes() {
+fn missing_flushes_of_a_disk_without_a_write_cache_are_no_false_positive() {
     on(&shelf(), |machine| {
-        let (code, record, told) = run_on_ext4(machine, "native", "noatime", DSYNC);
+        let (code, record, counts) = run_on_ext4(machine, "native", "noatime", DSYNC);
         assert_ended(&record, code, 0);
-        assert_eq!(told.flushes, 0);
+        assert_eq!(counts.flushes, 0);
         assert_check(&record, "flushes", CheckOutcome::NotSeen);
     });
 }
 
-/// Goal: what the kernel counts for a disk is what the disk was told.
+/// Goal: the kernel's counters of a disk equal the disk's own counts of commands.
 /// Method: 512 direct reads of 4 KiB, one at a time; the medium counts its reads.
 #[test]
 fn direct_reads_reach_the_disk_one_by_one_and_the_evidence_reaches_the_file() {
@@ -103,9 +103,9 @@ fn direct_reads_reach_the_disk_one_by_one_and_the_evidence_reaches_the_file() {
     });
 }
 
-/// Reads through the page cache of a file that was read before: the disk is told nothing.
+/// Reads through the page cache of a file that was read before: the disk receives no command.
 #[test]
-fn reads_that_memory_answered_are_caught_by_a_disk_that_was_not_read() {
+fn reads_from_memory_are_detected_by_the_disks_counters() {
     on(&shelf(), |machine| {
         let disk = machine.device("fast");
         machine.ok(&format!("{EXT4} {disk} && mount {disk} /mnt && dd if=/dev/urandom of=/mnt/data bs=1M count=32"));

@@ -1,4 +1,4 @@
-//! What `trueio device` says of disks of every kind, each fact as the disk was made.
+//! The facts that `trueio device` prints for disks of every kind, compared with their configuration.
 
 use crate::shelf;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn a_virtio_disk_has_a_serial_number_and_no_fua() {
 }
 
 #[test]
-fn a_rotating_scsi_disk_of_512_byte_sectors_that_are_4096_bytes_inside_is_told_as_such() {
+fn a_rotating_scsi_disk_with_512_byte_logical_and_4096_byte_physical_sectors_is_recognised() {
     assert_facts(
         "emulated",
         json!({"serial": "EMULATED", "transport": "virtio", "sectors": [512, 4096], "rotates": true,
@@ -58,7 +58,7 @@ fn a_rotating_scsi_disk_of_512_byte_sectors_that_are_4096_bytes_inside_is_told_a
 }
 
 #[test]
-fn a_write_through_scsi_disk_of_4096_byte_sectors_is_told_as_such() {
+fn a_write_through_scsi_disk_of_4096_byte_sectors_is_recognised() {
     assert_facts(
         "native",
         json!({"serial": "NATIVE", "transport": "virtio", "sectors": [4096, 4096], "rotates": false,
@@ -84,7 +84,7 @@ fn a_usb_disk_on_uas_has_its_true_sectors_and_does_not_rotate() {
     );
 }
 
-/// null_blk has no hardware to ask, so what is not known is said to be not known.
+/// null_blk has no hardware, so missing facts are reported as unknown.
 #[test]
 fn a_null_block_device_has_neither_a_serial_number_nor_a_transport() {
     on(&shelf(), |machine| {

@@ -1,4 +1,4 @@
-//! Disks that this computer does not have: what `trueio` says of them, what it refuses to write to,
+//! Disks that this computer does not have: their facts as `trueio` reports them, its refusals to write to them,
 //! and what their counters prove. One machine has them all, and every case gives it back as it was.
 //!
 //! Each disk's medium is simulated, so what reached it is counted here, outside the machine.
@@ -45,7 +45,7 @@ fn writes_to(machine: &mut Machine, path: &str, words: &str) -> Ran {
     ))
 }
 
-/// Waits until nobody writes to the disk any more: a filesystem that was just made, or an array that
+/// Waits until the disk is not written any more: a filesystem that was just created, or an array that
 /// was just put together, has things to do of its own.
 fn wait_until_quiet(machine: &mut Machine, name: &str) {
     machine.ok("sync");

@@ -1,4 +1,4 @@
-//! Writing to what somebody uses is refused, by the rule's name, and nothing is written: the disks'
+//! Writing to a disk in use is refused with the rule's name, and nothing is written: the disks'
 //! own counters say so. Each case names the device as that which may be overwritten.
 
 use crate::{EXT4, assert_unwritten, shelf, writes_to};
@@ -130,8 +130,10 @@ fn a_physical_volume_is_refused_with_its_volume_group_active_and_inactive() {
         machine.ok("lvm lvcreate -y -Zn -L 16M -n volume lab 2>&1");
         let ran = assert_unwritten(machine, "emulated", |machine| writes_to(machine, &disk, ""));
         ran.assert_refused(&["rule: target_carries_device", "dm-"]);
-        // A volume that nobody uses and that is bare may be written to.
-        writes_to(machine, "/dev/lab/volume", "").assert_code(0);
+        // A volume that is not in use and has no signature may be written.
+        let volume = machine.ok("readlink -f /dev/lab/volume").trim().to_owned();
+        writes_to(machine, "/dev/lab/volume", "").assert_refused(&["rule: target_is_link", &volume]);
+        writes_to(machine, &volume, "").assert_code(0);
         machine.ok("lvm vgchange -an lab 2>&1");
         let ran = assert_unwritten(machine, "emulated", |machine| writes_to(machine, &disk, ""));
         ran.assert_refused(&["rule: signature_not_named", "LVM2_member"]);
@@ -139,7 +141,7 @@ fn a_physical_volume_is_refused_with_its_volume_group_active_and_inactive() {
     });
 }
 
-/// Goal: a disk that somebody holds with `O_EXCL`, and of which sysfs tells nothing, is refused.
+/// Goal: a disk that another program claims with `O_EXCL`, which sysfs does not show, is refused.
 /// Method: a first run writes to the disk, which it has claimed; a second one may not.
 #[test]
 fn a_disk_that_another_run_writes_to_is_refused() {

@@ -107,6 +107,103 @@ kernel_words! {
     }
 }
 
+kernel_words! {
+    /// Type of a filesystem, as the mount table names it.
+    FilesystemKind {
+        /// ext2.
+        Ext2 = "ext2",
+        /// ext3.
+        Ext3 = "ext3",
+        /// ext4.
+        Ext4 = "ext4",
+        /// XFS.
+        Xfs = "xfs",
+        /// Btrfs.
+        Btrfs = "btrfs",
+        /// FAT with long names.
+        Vfat = "vfat",
+        /// FAT without long names.
+        Msdos = "msdos",
+        /// exFAT.
+        Exfat = "exfat",
+        /// A CD or DVD image.
+        Iso9660 = "iso9660",
+        /// A compressed read-only filesystem.
+        Squashfs = "squashfs",
+        /// A filesystem over the directories of others.
+        Overlay = "overlay",
+        /// Files in memory that may be swapped out.
+        Tmpfs = "tmpfs",
+        /// Files in memory.
+        Ramfs = "ramfs",
+        /// Files of huge pages.
+        Hugetlbfs = "hugetlbfs",
+        /// The kernel's device nodes.
+        Devtmpfs = "devtmpfs",
+        /// Processes, as files.
+        Proc = "proc",
+        /// Kernel objects, as files.
+        Sysfs = "sysfs",
+    }
+}
+
+kernel_words! {
+    /// A kind of layer between a file and a disk.
+    LayerKind {
+        /// A file.
+        File = "file",
+        /// A directory.
+        Directory = "directory",
+        /// A filesystem.
+        Filesystem = "filesystem",
+        /// A partition of a disk.
+        Partition = "partition",
+        /// A disk.
+        Disk = "disk",
+        /// A device that sysfs does not list.
+        Device = "device",
+        /// A loop device: a file that is used as a disk.
+        Loop = "loop",
+        /// A device of the device mapper.
+        DeviceMapper = "dm",
+        /// A RAID of the `md` driver.
+        Md = "md",
+        /// bcache: a disk with a cache on another.
+        Bcache = "bcache",
+        /// Another device that is made of devices.
+        Stacked = "stacked",
+    }
+}
+
+impl FilesystemKind {
+    /// Returns true if files are kept in memory and lost at a power cut.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Self::Tmpfs | Self::Ramfs | Self::Hugetlbfs | Self::Devtmpfs)
+    }
+
+    /// Returns true if the kernel's driver cannot punch holes into files.
+    pub fn cannot_punch_holes(&self) -> bool {
+        matches!(self, Self::Vfat | Self::Msdos | Self::Exfat | Self::Iso9660 | Self::Squashfs)
+    }
+
+    /// Returns true if files are the kernel's own objects, so that none can be created for data.
+    pub fn is_kernel_interface(&self) -> bool {
+        matches!(self, Self::Devtmpfs | Self::Proc | Self::Sysfs)
+    }
+
+    /// Returns true if each block of a file is written to one position of the device, unless data is journaled.
+    pub fn writes_in_place(&self) -> bool {
+        matches!(self, Self::Ext2 | Self::Ext3 | Self::Ext4 | Self::Xfs)
+    }
+}
+
+impl LayerKind {
+    /// Returns true for devices that are made of other devices.
+    pub fn is_stacked(&self) -> bool {
+        matches!(self, Self::DeviceMapper | Self::Md | Self::Bcache | Self::Stacked)
+    }
+}
+
 impl Transport {
     /// Returns true for devices that keep their blocks in memory and lose them at a power cut.
     pub fn is_volatile_memory(&self) -> bool {
@@ -133,5 +230,7 @@ mod tests {
         assert_eq!(Transport::from("sata"), Transport::Sata);
         assert_eq!(Transport::from("mmc"), Transport::Other("mmc".to_owned()));
         assert_eq!(ZoneModel::from("none"), ZoneModel::None);
+        assert_eq!(FilesystemKind::from("nfs4"), FilesystemKind::Other("nfs4".to_owned()));
+        assert_eq!(LayerKind::from("dm"), LayerKind::DeviceMapper);
     }
 }

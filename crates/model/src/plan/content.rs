@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Content {
     /// Random, zero, or a pattern.
     pub kind: ContentKind,
-    /// The bytes that are repeated from the beginning of each buffer to its end, if `kind` is a pattern.
+    /// The bytes that fill each buffer repeatedly, if `kind` is a pattern.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pattern: Vec<u8>,
     /// Percentage of each piece of content that compresses away, 0 to 100.
@@ -26,7 +26,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Usual length of the pieces of which a part compresses away, in bytes: fio's.
+    /// Default length of the pieces of which a part is compressible, in bytes, as in fio.
     pub const fn compressible_bytes() -> u32 {
         512
     }
@@ -44,6 +44,6 @@ pub enum ContentKind {
     Random,
     /// Zeros: many devices and filesystems never store them.
     Zero,
-    /// The same few bytes over and over, the same in every write.
+    /// A repeated pattern of bytes, the same in every write.
     Pattern,
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Past the page cache, or not.
+/// Whether the page cache is bypassed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectPolicy {
-    /// Direct or not at all: refused where the filesystem would quietly buffer.
+    /// Direct I/O is required: refused on a filesystem that would buffer silently.
     Require,
-    /// Direct where it can be had; the record says what was granted.
+    /// Direct I/O if supported; the record contains what was granted.
     Prefer,
     /// Through the page cache.
     Off,
@@ -37,10 +37,10 @@ pub struct WriteFlags {
     pub atomic: bool,
     /// `RWF_HIPRI`: poll for the completion.
     pub hipri: bool,
-    /// Of how many I/Os in a hundred, drawn at random (`pvsync2`); `None`: of all.
+    /// Percentage of I/Os with it, drawn at random (`pvsync2`); `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hipri_percent: Option<u8>,
-    /// `RWF_NOWAIT`: what would have to wait fails with EAGAIN.
+    /// `RWF_NOWAIT`: an I/O that would have to wait fails with EAGAIN.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowait: bool,
 }
@@ -48,9 +48,9 @@ pub struct WriteFlags {
 /// Sync calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flush {
-    /// `fsync` after every so many writes; 0: never.
+    /// Number of writes after which `fsync` follows; 0: never.
     pub fsync_every: u64,
-    /// `fdatasync` after every so many writes; 0: never.
+    /// Number of writes after which `fdatasync` follows; 0: never.
     pub fdatasync_every: u64,
     /// `fsync` once at the end, inside the measured time.
     pub end_fsync: bool,
@@ -65,16 +65,16 @@ pub struct Flush {
     pub range: Option<RangeSync>,
 }
 
-/// `sync_file_range(2)` on what was written since the last call: it has the kernel write out pages, or waits for them.
+/// `sync_file_range(2)` on the bytes written since the last call: starts writing out pages, or waits for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeSync {
-    /// After how many writes.
+    /// Number of writes after which it is called.
     pub every: u64,
-    /// Waits for pages that are being written out already.
+    /// Waits for pages that are already being written out.
     pub waits_before: bool,
-    /// Begins to write out what is dirty.
+    /// Starts to write out dirty pages.
     pub writes: bool,
-    /// Waits until it is written out.
+    /// Waits until they are written out.
     pub waits_after: bool,
 }
 
@@ -90,7 +90,7 @@ impl RangeSync {
 }
 
 impl std::fmt::Display for RangeSync {
-    /// As it is asked for: `wait_before,write:8`.
+    /// Returns the option's text: `wait_before,write:8`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let flags = self.flags();
         let parts: Vec<&str> =

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// `lseek` where the position is another, then `read` or `write`.
+    /// `lseek` if the position differs, then `read` or `write`.
     Sync,
     /// `pread` and `pwrite`. Records before version 2 call it `sync`.
     Psync,
-    /// `lseek` where the position is another, then `readv` or `writev`.
+    /// `lseek` if the position differs, then `readv` or `writev`.
     Vsync,
     /// `preadv` and `pwritev`.
     Pvsync,
@@ -26,19 +26,19 @@ pub enum EngineKind {
     Splice,
     /// A queue on threads that call `pread` and `pwrite`.
     Posixaio,
-    /// `fallocate`: space and no data.
+    /// `fallocate`: allocates space, transfers no data.
     Falloc,
-    /// `ftruncate`: lengths and no data.
+    /// `ftruncate`: sets lengths, transfers no data.
     Ftruncate,
-    /// Makes files.
+    /// Creates files.
     Filecreate,
-    /// Asks about files.
+    /// Reads the status of files.
     Filestat,
     /// Removes files.
     Filedelete,
-    /// Makes directories.
+    /// Creates directories.
     Dircreate,
-    /// Asks about directories.
+    /// Reads the status of directories.
     Dirstat,
     /// Removes directories.
     Dirdelete,
@@ -46,16 +46,16 @@ pub enum EngineKind {
     Cpuio,
     /// Runs another program.
     Exec,
-    /// Does nothing, at once: what is left is the tool's own cost.
+    /// Completes each I/O at once without doing it: measures the tool's own cost.
     Null,
     /// A modelled disk in virtual time: no real I/O, exact and repeatable.
     Simulated,
-    /// Another program, which a study names. No word of `ioengine`, so not in [`EngineKind::ALL`].
+    /// Another program, which a study names. Not a value of `ioengine`, so not in [`EngineKind::ALL`].
     Command,
 }
 
 impl EngineKind {
-    /// All that a job may choose, in the order of the documentation.
+    /// All values of `ioengine`, in the order of the documentation.
     pub const ALL: [EngineKind; 22] = [
         EngineKind::Psync,
         EngineKind::Sync,
@@ -82,7 +82,7 @@ impl EngineKind {
     ];
 
     /// The name used in job files, output and records.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             EngineKind::Sync => "sync",
             EngineKind::Psync => "psync",
@@ -116,7 +116,7 @@ impl EngineKind {
         matches!(self, Libaio | IoUring | Posixaio | Null | Simulated)
     }
 
-    /// True if it moves the position of an open file, which is then its own and nobody else's.
+    /// Returns true if it uses the position of an open file, which must then not be shared.
     pub fn moves_position(self) -> bool {
         matches!(self, EngineKind::Sync | EngineKind::Vsync)
     }
@@ -136,13 +136,13 @@ impl EngineKind {
         !matches!(self, EngineKind::Cpuio | EngineKind::Exec)
     }
 
-    /// True if the engine makes, asks for or removes names in a directory of its own.
+    /// Returns true if the engine does metadata operations in a directory of its own.
     pub fn works_on_names(self) -> bool {
         use EngineKind::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
         matches!(self, Filecreate | Filestat | Filedelete | Dircreate | Dirstat | Dirdelete)
     }
 
-    /// True if each name can be used once only: it is made, or removed.
+    /// Returns true if each name can be used only once: it is created or removed.
     pub fn uses_names_up(self) -> bool {
         self.works_on_names() && !matches!(self, EngineKind::Filestat | EngineKind::Dirstat)
     }
@@ -153,7 +153,7 @@ impl EngineKind {
     }
 }
 
-/// io_uring's own choices.
+/// Settings of io_uring.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UringOptions {
     /// Register the buffers with the ring.
@@ -170,7 +170,7 @@ pub struct UringOptions {
     /// The processor of the kernel thread that polls the submission queue; `None`: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sqpoll_cpu: Option<u32>,
-    /// Every so manyth transfer is given to the kernel's own threads at once (`IOSQE_ASYNC`); 0: none is.
+    /// Every Nth transfer is submitted with `IOSQE_ASYNC`, for execution by kernel threads; 0: none.
     #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub async_every: u32,
     /// Transfers are `READV` and `WRITEV` with one piece, unless their buffers are registered.
@@ -187,8 +187,8 @@ pub struct SimulatedDevice {
     pub channels: u32,
     /// Spans in which nothing is served: (begin, length), nanoseconds of virtual time.
     pub stalls: Vec<(u64, u64)>,
-    /// From these moments of virtual time on, an I/O takes so many times the service time: (begin in
-    /// nanoseconds, factor), in order of time. A write cache that is full, a drive that throttles.
+    /// Factors of the service time from points in virtual time on: (begin in nanoseconds, factor), in order of
+    /// time. They model a full write cache or a drive that throttles.
     #[serde(default)]
     pub slowdowns: Vec<(u64, f64)>,
     /// The I/Os (counted from 0) that fail with EIO.

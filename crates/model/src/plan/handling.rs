@@ -1,4 +1,4 @@
-//! What a job does beside its I/O: what it guards against, how it treats files and memory, processors it keeps busy.
+//! A job's settings beyond its I/O: limits of slowness, handling of files and memory, CPU load.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Guard {
-    /// Bytes a second, at least.
+    /// Minimum bytes per second.
     pub bytes_per_s_min: u64,
-    /// I/Os a second, at least.
+    /// Minimum I/Os per second.
     pub ios_per_s_min: u64,
-    /// Bytes a second and I/Os a second that writes must have; the two above are then of reads. `None`: they are of
+    /// Minimum bytes and I/Os per second of writes; the two above then apply to reads. `None`: they apply to
     /// all I/Os together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_writes: Option<(u64, u64)>,
-    /// Over how long these are averaged, in nanoseconds.
+    /// Time over which these are averaged, in nanoseconds.
     pub cycle_ns: u64,
-    /// Latency of an I/O, at most, in nanoseconds.
+    /// Maximum latency of an I/O, in nanoseconds.
     pub latency_ns_max: u64,
 }
 
@@ -30,55 +30,55 @@ impl Guard {
     }
 }
 
-/// How busy `cpuio` keeps a processor.
+/// The CPU load of `cpuio`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuLoad {
     /// Percentage of the time, 1 to 100.
     pub percent: u8,
     /// Length of a busy span, in nanoseconds.
     pub chunk_ns: u64,
-    /// It sorts numbers, which goes through the caches, too; otherwise it multiplies.
+    /// It sorts numbers, which also uses the caches; otherwise it multiplies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sorts: bool,
-    /// It ends when all jobs beside it that do I/O have ended.
+    /// It ends when all other jobs of the phase that do I/O have ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_with_io: bool,
 }
 
-/// How files and memory are handled beside the I/O itself.
+/// How files and memory are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handling {
-    /// Files are made ready, and no I/O is done.
+    /// Files are prepared, and no I/O is done.
     pub creates_only: bool,
-    /// What the kernel is told of the way the files will be used (posix_fadvise(2), madvise(2) of a mapping).
+    /// The advice to the kernel on the use of the files (posix_fadvise(2), madvise(2) of a mapping).
     pub advice: Advice,
     /// Cached pages are dropped again before each further pass over a file, within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub invalidates_each_pass: bool,
-    /// The files are removed before each further pass over all of them, and made again, empty; within the measured part.
+    /// The files are removed before each further pass over all of them, and created again, empty; within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remakes_each_pass: bool,
     /// Locks between the workers of a phase that use one file.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub locking: Locking,
-    /// Where the I/O buffers are.
+    /// The memory of the I/O buffers.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
     pub huge_page_bytes: u64,
-    /// The call that asks about names.
+    /// The system call that reads the status of files.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub stat: StatCall,
 }
 
 impl Handling {
-    /// True if nobody said anything.
+    /// Returns true if all settings have their defaults.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// How a name is asked about.
+/// The system call that reads the status of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatCall {
@@ -91,39 +91,39 @@ pub enum StatCall {
     Lstat,
 }
 
-/// Who may do I/O on a file while another worker does.
+/// Which workers may do I/O on a file at the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locking {
-    /// Everybody.
+    /// All workers.
     #[default]
     None,
-    /// Nobody.
+    /// One worker.
     Exclusive,
-    /// Readers beside readers.
+    /// Several readers, or one writer.
     Readwrite,
 }
 
-/// What the kernel is told of the way a file will be used.
+/// The advice to the kernel on the use of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
-    /// Nothing.
+    /// No advice.
     #[default]
     None,
-    /// In no order: buffered reads are not read ahead.
+    /// Random: no read-ahead for buffered reads.
     Random,
-    /// From the beginning to the end: buffered reads are read further ahead.
+    /// Sequential: more read-ahead for buffered reads.
     Sequential,
     /// Once: its pages need not be kept.
     Noreuse,
 }
 
-/// Where the I/O buffers are.
+/// The memory of the I/O buffers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// In memory of the process, as an allocator gives it.
+    /// In memory of the process, from its allocator.
     #[default]
     Malloc,
     /// In a mapping of their own, private and anonymous.
@@ -134,7 +134,7 @@ pub enum Memory {
     MmapHuge,
     /// In a segment of System V shared memory.
     Shm,
-    /// In such a segment, in huge pages.
+    /// In a segment of System V shared memory, in huge pages.
     ShmHuge,
 }
 

@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 /// An open-loop rate of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// I/Os a second; exclusive with `bytes_per_s`.
+    /// I/Os per second; exclusive with `bytes_per_s`.
     pub ios_per_s: Option<f64>,
-    /// Bytes a second; exclusive with `ios_per_s`.
+    /// Bytes per second; exclusive with `ios_per_s`.
     pub bytes_per_s: Option<f64>,
-    /// What writes have of the same, each by its own schedule; the other rate is then that of reads, and one of the two
-    /// may be 0: such I/Os are made whenever the others are not due. `None`: one schedule for all I/Os.
+    /// The rate of writes, with a schedule of its own; the other rate is then that of reads, and one of the two
+    /// may be 0: such I/Os are issued whenever none of the others is due. `None`: one schedule for all I/Os.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_writes: Option<f64>,
-    /// How the I/Os are spread.
+    /// The distribution of the I/Os over time.
     pub arrivals: Arrivals,
 }
 
-/// How paced I/Os are spread over time.
+/// The distribution of paced I/Os over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// At equal distances.
+    /// Equal distances.
     Linear,
     /// A Poisson process: exponential distances, in full nanosecond resolution.
     Poisson,
@@ -37,7 +37,7 @@ pub struct Think {
     /// Time of I/O after which a pause comes; 0: only `every` counts.
     #[serde(default)]
     pub after_ns: u64,
-    /// How much of a pause keeps the processor busy, in nanoseconds.
+    /// The part of a pause that keeps the processor busy, in nanoseconds.
     #[serde(default)]
     pub spin_ns: u64,
 }

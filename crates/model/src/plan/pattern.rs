@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Pattern {
     /// The operations.
     pub mix: OpMix,
-    /// Where the next one goes.
+    /// The order of offsets.
     pub order: Order,
     /// Sizes of reads.
     pub read_sizes: BlockSizes,
@@ -16,27 +16,27 @@ pub struct Pattern {
     pub write_sizes: BlockSizes,
     /// Sizes of trims.
     pub trim_sizes: BlockSizes,
-    /// What is not the next block, nor one drawn anew.
+    /// Exceptions to the order: how the next offset follows from the last.
     #[serde(default, skip_serializing_if = "Steps::is_none")]
     pub steps: Steps,
 }
 
-/// How the next offset follows from the last, where that is not plainly the next block or one drawn anew.
+/// How the next offset follows from the last one, if it is neither the next block nor drawn again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Steps {
-    /// Random offsets are multiples of so many bytes; 0: of the block size.
+    /// The unit of random offsets, in bytes; 0: the block size.
     pub align_bytes: u64,
     /// Sizes of a range are any number of bytes, not multiples of the smallest.
     pub is_unaligned: bool,
-    /// Percentage of a random job's offsets that go on where the last I/O ended.
+    /// Percentage of a random job's offsets that continue where the last I/O ended.
     pub sequential_percent: u8,
-    /// Both of the writes of a mixed job, if the reads have others.
+    /// The unit and the percentage of writes, if they differ from those of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_writes: Option<WriteSteps>,
     /// I/Os to one random offset; 0 and 1: each has its own.
     pub random_every: u64,
-    /// Those I/Os are all at the same offset; otherwise they go on from it.
+    /// Those I/Os are all at the same offset; otherwise they continue from it.
     pub repeats: bool,
     /// Bytes between the end of a sequential I/O and the next; negative: backwards.
     pub skip_bytes: i64,
@@ -47,19 +47,19 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// True if nothing of it is asked for.
+    /// Returns true if nothing is set.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// True if nothing of it says where an I/O goes.
-    pub fn places_plainly(&self) -> bool {
+    /// Returns true if no setting affects offsets.
+    pub fn leaves_offsets_alone(&self) -> bool {
         Self { trims_first: false, ..*self }.is_none()
     }
 
-    /// I/Os of `block_bytes` after which an order that skips forward is over in a region: the last of them ends with it, or
-    /// the next one would begin in it and end behind it. `None`: none does, for the next one begins behind the region, and
-    /// so at its beginning again. Source: what fio 3.33 reads.
+    /// Returns the number of I/Os of `block_bytes` after which a pass that skips forward ends in a region: the last of them
+    /// ends at its end, or the next one would begin in it and end after it. `None`: no pass ends, because the next I/O
+    /// would begin after the region, and so starts at its beginning again. Source: the reads of fio 3.33.
     pub fn skipping_ios(&self, region_bytes: u64, block_bytes: u64) -> Option<u64> {
         let skip_bytes = u64::try_from(self.skip_bytes).ok().filter(|bytes| *bytes > 0)?;
         let step = block_bytes.checked_add(skip_bytes)?;
@@ -68,19 +68,19 @@ impl Steps {
     }
 }
 
-/// What the random offsets of writes are, where those of reads are others.
+/// The random offsets of writes, if they differ from those of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteSteps {
-    /// They are multiples of so many bytes; 0: of the block size.
+    /// Their unit, in bytes; 0: the block size.
     pub align_bytes: u64,
-    /// Percentage of them that go on where the last write ended.
+    /// Percentage of them that continue where the last write ended.
     pub sequential_percent: u8,
 }
 
 /// Zones that are used one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zones {
-    /// Bytes transferred in a zone before the next.
+    /// Bytes transferred in a zone before the next zone.
     pub zone_bytes: u64,
     /// Length of a zone, in bytes.
     pub range_bytes: u64,
@@ -101,17 +101,17 @@ pub enum OpMix {
     },
 }
 
-/// Where the next I/O goes.
+/// The order of offsets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the region's first byte to its last, then again.
     Sequential,
-    /// By a distribution.
+    /// Drawn from a distribution.
     Random {
         /// How offsets are distributed.
         distribution: Distribution,
-        /// Every block exactly once a pass (uniform only); no block comes twice before all came.
+        /// Every block exactly once per pass (uniform only).
         each_block_once: bool,
     },
 }
@@ -120,13 +120,13 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// All alike.
+    /// All blocks equally often.
     Uniform,
     /// Zipf with exponent `theta` > 0; the popular blocks are scattered over the region.
     Zipf {
         /// The exponent.
         theta: f64,
-        /// Where in the region the most popular block is, as a part of it from 0 to 1; `None`: scattered, too.
+        /// Position of the most popular block in the region, from 0 to 1; `None`: scattered, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
     },
@@ -134,7 +134,7 @@ pub enum Distribution {
     Pareto {
         /// The share's parameter.
         h: f64,
-        /// Where in the region the most popular block is, as a part of it from 0 to 1; `None`: scattered, too.
+        /// Position of the most popular block in the region, from 0 to 1; `None`: scattered, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
     },
@@ -142,7 +142,7 @@ pub enum Distribution {
     Normal {
         /// Standard deviation in percent of the region.
         deviation_percent: f64,
-        /// Where in the region its middle is, as a part of it from 0 to 1; `None`: in the region's middle.
+        /// Position of its centre in the region, from 0 to 1; `None`: the region's middle.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         center: Option<f64>,
     },
@@ -151,8 +151,8 @@ pub enum Distribution {
         /// The zones.
         zones: Vec<(f64, f64)>,
     },
-    /// Zones one after the other from the region's beginning: (percent of the I/O, bytes); the percentages sum to 100, and
-    /// what is behind the last zone is not used.
+    /// Consecutive zones from the region's beginning: (percent of the I/O, bytes). The percentages sum to 100, and
+    /// bytes after the last zone are not used.
     ZonedBytes {
         /// The zones.
         zones: Vec<(f64, u64)>,
@@ -183,6 +183,15 @@ impl BlockSizes {
             BlockSizes::Fixed(bytes) => *bytes,
             BlockSizes::Range { max_bytes, .. } => *max_bytes,
             BlockSizes::Weighted(pairs) => pairs.iter().map(|p| p.0).max().unwrap_or(0),
+        }
+    }
+
+    /// Returns true if each size is a multiple of `bytes`.
+    pub fn are_multiples_of(&self, bytes: u64) -> bool {
+        match self {
+            BlockSizes::Fixed(size) => size.is_multiple_of(bytes),
+            BlockSizes::Range { min_bytes, .. } => min_bytes.is_multiple_of(bytes),
+            BlockSizes::Weighted(pairs) => pairs.iter().all(|(size, _)| size.is_multiple_of(bytes)),
         }
     }
 

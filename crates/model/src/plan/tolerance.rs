@@ -1,32 +1,32 @@
-//! What a job bears: failed I/Os after which it goes on.
+//! The failed I/Os that a job tolerates.
 
 use crate::OpKind;
 use serde::{Deserialize, Serialize};
 
 /// No space left on the device, as in errno(3).
 const ENOSPC: i32 = 28;
-/// The quota is used up, as in errno(3).
+/// The quota is exceeded, as in errno(3).
 const EDQUOT: i32 = 122;
 
-/// True for the errors of a write for which nothing is free.
+/// Returns true for the errors of a write without free space.
 pub(super) fn is_full(errno: i32) -> bool {
     matches!(errno, ENOSPC | EDQUOT)
 }
 
-/// Failed I/Os after which a job goes on.
+/// The failed I/Os after which a job continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tolerance {
-    /// All failed reads; the run fails all the same.
+    /// All failed reads; the run still fails.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reads: bool,
-    /// All failed writes and trims; the run fails all the same.
+    /// All failed writes and trims; the run still fails.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub writes: bool,
-    /// Those that were announced, for which the run does not fail.
+    /// Errors to ignore, which do not fail the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<IgnoredError>,
-    /// A write for which nothing is free is the job's end, and no failure: `ignored` has its errors, too.
+    /// A write that fails for lack of space ends the job and is not a failure: `ignored` contains these errors, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ends_when_full: bool,
 }
@@ -38,7 +38,7 @@ impl Tolerance {
     }
 }
 
-/// An error that was announced.
+/// An error to ignore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IgnoredError {
     /// Reads, or writes with trims.

@@ -1,4 +1,4 @@
-//! A comparison as one HTML page that needs nothing else. The style is that of a record's page.
+//! A comparison as one self-contained HTML page, in the style of a record's page.
 
 use super::{plots, words};
 use crate::text::clean;
@@ -7,7 +7,7 @@ use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
 
 const PAGE: &str = include_str!("page.html");
 
-/// The comparison as a self-contained HTML page.
+/// Renders the comparison as a self-contained HTML page.
 pub fn comparison_html(comparison: &Comparison) -> String {
     let setting = comparison.setting.as_deref();
     let facts = setting.map(|record| {
@@ -43,7 +43,7 @@ pub fn comparison_html(comparison: &Comparison) -> String {
         notes: comparison.notes.iter().map(|s| cleaned(s)).collect(),
         facts: facts.unwrap_or_default(),
         meaning: words::meaning(comparison),
-        // `<` occurs in JSON only inside strings, where its escape means the same.
+        // In JSON `<` occurs only inside strings, where its escape has the same meaning.
         document: serde_json::to_string(comparison).unwrap_or_default().replace('<', "\\u003c"),
     };
     crate::html::render("comparison.html", PAGE, &page)
@@ -96,7 +96,7 @@ struct PageSide {
     verdict: String,
     level: String,
     reasons: Vec<String>,
-    /// Its system calls: what was recorded, and a row a call.
+    /// A side's system calls: a summary, and one row per call.
     syscalls: Vec<String>,
 }
 

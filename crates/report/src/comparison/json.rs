@@ -1,25 +1,25 @@
-//! A comparison as JSON, and back.
+//! Writes a comparison as JSON, and reads it.
 
 use trueio_model::{COMPARISON_FORMAT, COMPARISON_VERSION, Comparison};
 
-/// Why a text is not a comparison that can be read here.
+/// The reason why a text could not be read as a comparison.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("this is not JSON")]
     NotJson(#[source] serde_json::Error),
-    /// It is JSON of another kind.
+    /// The text is JSON of another kind.
     #[error("this JSON is not a trueio comparison")]
     NotAComparison,
     /// A newer trueio wrote it.
     #[error("this comparison has version {0}; this program reads up to version {COMPARISON_VERSION}")]
     Newer(u64),
-    /// Format and version are right, the rest is not.
+    /// Format and version are right, the rest is invalid.
     #[error("this comparison is damaged")]
     Damaged(#[source] serde_json::Error),
 }
 
-/// The comparison as indented JSON, without a line feed at its end.
+/// Formats the comparison as indented JSON, without a line feed at its end.
 pub fn comparison_json(comparison: &Comparison) -> String {
     crate::json::indented(comparison)
 }
@@ -27,7 +27,7 @@ pub fn comparison_json(comparison: &Comparison) -> String {
 /// Reads a comparison of this or any earlier version. Never panics, whatever the text.
 ///
 /// # Errors
-/// [`ComparisonError`] says what it is instead.
+/// [`ComparisonError`], which describes the text.
 pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
     #[derive(serde::Deserialize)]
     struct Head {

@@ -1,18 +1,19 @@
 //! A comparison as JUnit XML, which CI services show as tests.
 //!
-//! Each gate is a test case: a regression that is shown is a failure, one that cannot be told is skipped with its reason.
-//! Without gates each answer is a test case, so that it can be seen; none of them fails.
+//! Each gate is a test case: a regression that is shown is a failure, and an undecided gate is skipped with
+//! its reason. Without gates each answer is a test case, so that it is visible; none of them fails.
 //!
-//! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read the same.
+//! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read
+//! the same.
 
 use super::words;
 use trueio_model::{Comparison, Conclusion, GateVerdict};
 
-/// The comparison as JUnit XML, ending with a line feed.
+/// Formats the comparison as JUnit XML, ending with a line feed.
 pub fn comparison_junit(comparison: &Comparison) -> String {
     struct Case {
         name: String,
-        /// The element inside, its message and its text.
+        /// Name, message and text of the inner element.
         inside: Option<(&'static str, String)>,
         out: String,
     }
@@ -32,28 +33,28 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     if comparison.gates.is_empty() {
         for part in &comparison.parts {
             for answer in &part.answers {
-                let told = words::conclusion(answer, comparison.margin);
+                let conclusion = words::conclusion(answer, comparison.margin);
                 let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
                 cases.push(Case {
                     name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
                     inside: (answer.conclusion == Conclusion::CannotTell)
-                        .then(|| ("skipped", answer.reason.clone().unwrap_or_else(|| told.clone()))),
+                        .then(|| ("skipped", answer.reason.clone().unwrap_or_else(|| conclusion.clone()))),
                     out: match &answer.ratio {
                         Some(r) => {
                             format!(
-                                "{told}: {}, between {} and {}",
+                                "{conclusion}: {}, between {} and {}",
                                 words::change(r.estimate),
                                 words::change(r.low),
                                 words::change(r.high)
                             )
                         }
-                        None => told,
+                        None => conclusion,
                     },
                 });
             }
         }
     }
-    // A comparison that did not run to its end is an error of its own: no gate hides it.
+    // A comparison that did not complete is an error of its own, which no gate hides.
     let error = match &comparison.outcome {
         trueio_model::Outcome::Failed { reason } => Some(reason.clone()),
         _ => None,
@@ -85,7 +86,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     out
 }
 
-/// Text for an attribute or an element. Characters that XML 1.0 does not know are replaced.
+/// Escapes text for an attribute or an element. Characters that XML 1.0 does not allow are replaced.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in crate::text::clean(text).chars() {

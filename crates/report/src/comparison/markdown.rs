@@ -3,7 +3,7 @@
 use super::words;
 use trueio_model::{Comparison, GateVerdict};
 
-/// The comparison as Markdown (GitHub's tables), ending with a line feed.
+/// Formats the comparison as Markdown (GitHub's tables), ending with a line feed.
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut out = String::from("## trueio compare\n\n");
     for gate in &comparison.gates {
@@ -59,7 +59,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         for reason in words::reasons(part) {
             out.push_str(&format!("- {}\n", escaped(&reason)));
         }
-        for (side, reasons) in words::objections(part) {
+        for (side, reasons) in words::doubts(part) {
             out.push_str(&format!("- {}\n", escaped(&side)));
             for reason in reasons {
                 out.push_str(&format!("  - {}\n", escaped(&reason)));
@@ -76,7 +76,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// Text that Markdown does not read as markup, on one line.
+/// Escapes text so that Markdown does not interpret it, on one line.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in crate::text::clean(text).chars() {
@@ -85,7 +85,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // A name with an at-sign would call somebody.
+            // A name with an at-sign would notify a user.
             '@' => out.push_str("&#64;"),
             other => out.push(other),
         }

@@ -1,7 +1,7 @@
-//! The plots of a comparison: intervals as a forest plot, latency by percentile side by side, the difference at each
-//! quantile, slices over time.
+//! The plots of a comparison: intervals as a forest plot, latency of all sides by percentile, the difference
+//! at each quantile, slices over time.
 //!
-//! Sides are named by their letters in every plot: what a user called them never becomes markup here.
+//! Sides are named by their letters in every plot, so names from a user never become markup here.
 
 use super::words;
 use crate::plot::{Axis, BLUE, Curve, GREEN, INK, ORANGE, PURPLE, RED, bounds, curve_of, draw};
@@ -15,10 +15,11 @@ fn color(side: usize) -> RGBColor {
     COLORS[side % COLORS.len()]
 }
 
-/// Every answer's interval on one axis of change, with the margin as a band. `None` without an interval.
+/// Plots every answer's interval on one axis of change, with the margin as a band. `None` without an
+/// interval.
 pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
     let rows: Vec<_> = part.answers.iter().filter_map(|answer| Some((answer, answer.ratio?))).collect();
-    // Logarithmic: half and double are equally far from the middle.
+    // Logarithmic: half and double have the same distance from the middle.
     let reach = rows.iter().flat_map(|(_, r)| [r.low.ln().abs(), r.high.ln().abs()]).fold(0.0, f64::max);
     let reach = reach.clamp(margin.ln_1p() * 1.5, 6.0) * 1.05;
     if rows.is_empty() || !reach.is_finite() {
@@ -45,7 +46,7 @@ pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
     ));
     for ratio in [0.01, 0.1, 0.25, 0.5, 0.8, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.25, 2.0, 4.0, 10.0, 100.0] {
         let log = f64::ln(ratio);
-        // Marks that would stand closer than their labels are wide are left out.
+        // Marks closer than the width of their labels are omitted.
         let is_shown = ratio == 1.0 || (log.abs() <= reach && log.abs() > reach / 5.0);
         if !is_shown {
             continue;
@@ -88,7 +89,7 @@ pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
     Some(out)
 }
 
-/// Latency by percentile, every side. `None` without latencies.
+/// Plots latency by percentile, every side. `None` without latencies.
 pub(super) fn percentiles(part: &Part) -> Option<String> {
     let mut curves = Vec::new();
     let mut end = 0.0f64;
@@ -118,7 +119,8 @@ pub(super) fn percentiles(part: &Part) -> Option<String> {
     ))
 }
 
-/// How much longer each side's quantiles are than the first side's, in percent. `None` if there are not two histograms.
+/// Plots how much longer each side's quantiles are than the first side's, in percent. `None` without two
+/// histograms.
 pub(super) fn difference(part: &Part) -> Option<String> {
     let first = &part.sides.first()?.latency;
     let mut curves = Vec::new();
@@ -151,11 +153,11 @@ pub(super) fn difference(part: &Part) -> Option<String> {
     ))
 }
 
-/// I/Os a second of every slice over time. `None` without a slice.
+/// Plots I/Os per second of every slice over time. `None` without a slice.
 pub(super) fn over_time(part: &Part) -> Option<String> {
     let value = |slice: &trueio_model::Slice| slice.figures.iter().find(|f| f.metric == Metric::Iops).map(|f| f.value);
     let origin = |side: &trueio_model::Side| side.slices.iter().map(|s| s.begin_ns).min();
-    // Slices of interleaved sides share a clock; records begin each at its own beginning.
+    // Slices of interleaved sides share a clock; records each begin at zero.
     let is_shared = part.sides.iter().all(|side| side.slices.iter().any(|s| s.place > 0)) || part.sides.len() < 2;
     let shared = part.sides.iter().filter_map(origin).min()?;
     let mut end = 0.0f64;
@@ -179,5 +181,5 @@ pub(super) fn over_time(part: &Part) -> Option<String> {
     if curves.is_empty() || max <= 0.0 {
         return None;
     }
-    Some(draw("I/Os a second over time", &curves, &[], &Axis::of_time(end * 1.02), &Axis::from_zero(max)))
+    Some(draw("I/Os per second over time", &curves, &[], &Axis::of_time(end * 1.02), &Axis::from_zero(max)))
 }

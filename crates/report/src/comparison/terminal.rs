@@ -1,11 +1,11 @@
-//! A comparison as text for a terminal, and the line that stands there while it runs.
+//! A comparison as text for a terminal, and its progress line.
 
 use super::words;
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of, wrap};
 use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
 
-/// The comparison as text, ending with a line feed.
+/// Renders the comparison as text, ending with a line feed.
 pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
     let mut page = Page::new(style);
     head(&mut page, comparison);
@@ -30,7 +30,7 @@ pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
     page.finish()
 }
 
-/// How a comparison goes on, as one line without a line feed: rounds, the interval closing, the time left.
+/// Formats the progress of a comparison as one line without a line feed: rounds, intervals, remaining time.
 pub fn comparison_progress(round: u32, round_max: u32, left_ns: u64, answers: &[trueio_model::Answer]) -> String {
     let mut parts: Vec<String> = answers
         .iter()
@@ -127,7 +127,7 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
         let [name, a, b, ratio, interval, answer] = row;
         let [w0, w1, w2, w3, w4, _] = widths;
         let answer = page.paint(paint, answer);
-        // Where the line is too short for the answer it stands below its figures.
+        // If the line is too short for the answer, the answer is below its figures.
         let line = if is_wide {
             format!("  {name:w0$}  {a:>w1$}  {b:>w2$}  {ratio:>w3$}  {interval:>w4$}  {answer}")
         } else if answer.is_empty() {
@@ -140,12 +140,12 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
 }
 
 fn evidence(page: &mut Page, part: &Part) {
-    let objections = words::objections(part);
-    if objections.is_empty() {
+    let doubts = words::doubts(part);
+    if doubts.is_empty() {
         return;
     }
     page.heading(&if part.name.is_empty() { "Evidence".to_owned() } else { format!("Evidence: {}", part.name) });
-    for (side, reasons) in objections {
+    for (side, reasons) in doubts {
         page.item(&format!("{side}:"));
         for reason in reasons {
             page.sub_item(&reason);
@@ -201,7 +201,7 @@ mod tests {
     use trueio_model::{Answer, Basis, Metric, Ratio};
 
     #[test]
-    fn the_line_shows_the_interval_closing() {
+    fn the_line_shows_rounds_intervals_and_remaining_time() {
         let answer = |side, ratio: Option<(f64, f64, f64)>| Answer {
             side,
             metric: Metric::Iops,

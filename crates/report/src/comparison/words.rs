@@ -3,7 +3,7 @@
 use crate::text::{counted, figure};
 use trueio_model::{Answer, Comparison, Conclusion, GateVerdict, Method, Metric, Part, Side, units};
 
-/// `A`, `B`, … `Z`, then `side 27`.
+/// Returns `A`, `B`, … `Z`, then `side 27`.
 pub(super) fn letter(side: usize) -> String {
     match u8::try_from(side) {
         Ok(n @ 0..26) => char::from(b'A' + n).to_string(),
@@ -11,7 +11,7 @@ pub(super) fn letter(side: usize) -> String {
     }
 }
 
-/// A metric's name in tables.
+/// Returns a metric's name in tables.
 pub(super) fn metric_title(metric: Metric) -> &'static str {
     match metric {
         Metric::Bandwidth => "bandwidth",
@@ -23,7 +23,7 @@ pub(super) fn metric_title(metric: Metric) -> &'static str {
     }
 }
 
-/// A metric's value with its unit.
+/// Formats a metric's value with its unit.
 pub(super) fn value(metric: Metric, value: f64) -> String {
     match metric {
         Metric::Bandwidth => units::format_bandwidth(value),
@@ -38,7 +38,7 @@ pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
 }
 
-/// A ratio as a change: `+5.2 %`, `−3.1 %`, `×4.0` from a doubling on.
+/// Formats a ratio as a change: `+5.2 %`, `−3.1 %`, `×4.0` from a doubling on.
 pub(super) fn change(ratio: f64) -> String {
     if !(ratio.is_finite() && ratio > 0.0) {
         return "–".to_owned();
@@ -58,13 +58,13 @@ pub(super) fn change(ratio: f64) -> String {
     format!("{sign}{text} %")
 }
 
-/// A share in percent without needless digits.
+/// Formats a share in percent without unnecessary digits.
 pub(super) fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A conclusion in words.
+/// Describes a conclusion.
 pub(super) fn conclusion(answer: &Answer, margin: f64) -> String {
     let (better, worse) = match answer.metric {
         Metric::CpuPerIo => ("less CPU", "more CPU"),
@@ -99,7 +99,7 @@ pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> Str
     let (this, first) = (names(side), names(0));
     let is_past = comparison.method == Method::Records;
     let verb = if is_past { "was" } else { "is" };
-    let told = |answer: &Answer| {
+    let described = |answer: &Answer| {
         let ratio = answer.ratio.as_ref()?;
         Some(format!(
             "{} {}, between {} and {}",
@@ -111,28 +111,28 @@ pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> Str
     };
     let rate = of(Metric::Iops).filter(|a| a.ratio.is_some()).or_else(|| of(Metric::Bandwidth));
     let Some(answer) = rate else { return format!("{this} cannot be compared with {first}.") };
-    match (answer.conclusion, told(answer)) {
-        (Conclusion::CannotTell, Some(told)) => {
-            format!("It is undecided so far whether {this} {verb} faster than {first}: {told}.")
+    match (answer.conclusion, described(answer)) {
+        (Conclusion::CannotTell, Some(figures)) => {
+            format!("It is undecided so far whether {this} {verb} faster than {first}: {figures}.")
         }
         (Conclusion::CannotTell, None) => {
             let reason = answer.reason.clone().unwrap_or_else(|| "there is no interval".to_owned());
             format!("It is undecided whether {this} {verb} faster than {first}: {reason}.")
         }
-        (Conclusion::Same, Some(told)) => {
+        (Conclusion::Same, Some(figures)) => {
             format!(
-                "There {verb} no difference larger than {} between {this} and {first}: {told}.",
+                "There {verb} no difference larger than {} between {this} and {first}: {figures}.",
                 percent(comparison.margin)
             )
         }
-        (_, Some(told)) => {
+        (_, Some(figures)) => {
             let word = if answer.conclusion == Conclusion::Better || answer.conclusion == Conclusion::BetterSizeUnclear
             {
                 "faster"
             } else {
                 "slower"
             };
-            format!("{this} {verb} {word} than {first}: {told}.")
+            format!("{this} {verb} {word} than {first}: {figures}.")
         }
         (_, None) => format!("{this} cannot be compared with {first}."),
     }
@@ -186,8 +186,8 @@ pub(super) fn reasons(part: &Part) -> Vec<String> {
         .collect()
 }
 
-/// Returns the objections of each side's evidence.
-pub(super) fn objections(part: &Part) -> Vec<(String, Vec<String>)> {
+/// Returns the sentences of each side's suspect and contradicting checks.
+pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
     part.sides
         .iter()
         .enumerate()
@@ -207,21 +207,21 @@ pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
 
 /// Describes the noise floor: how much equal sides differ here.
 pub(super) fn noise(part: &Part) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut floors: Vec<String> = Vec::new();
     for metric in Metric::ALL {
         let floor = part.answers.iter().find(|a| a.metric == metric).and_then(|a| a.noise_floor);
-        told.extend(floor.filter(|f| *f > 0.0).map(|floor| format!("{} {}", metric_title(metric), percent(floor))));
+        floors.extend(floor.filter(|f| *f > 0.0).map(|floor| format!("{} {}", metric_title(metric), percent(floor))));
     }
-    (!told.is_empty()).then(|| {
+    (!floors.is_empty()).then(|| {
         format!(
             "A compared with itself over the same number of rounds differs by up to: \
                           {}.",
-            told.join(", ")
+            floors.join(", ")
         )
     })
 }
 
-/// A gate's verdict in words.
+/// Describes a gate's verdict.
 pub(super) fn gate_word(verdict: GateVerdict) -> &'static str {
     match verdict {
         GateVerdict::Shown => "FAILED",
@@ -230,7 +230,7 @@ pub(super) fn gate_word(verdict: GateVerdict) -> &'static str {
     }
 }
 
-/// The system calls of a side, where they were recorded.
+/// Describes the system calls of a side, if they were recorded.
 pub(super) fn syscalls(index: usize, side: &Side) -> Vec<crate::words::Item> {
     let Some(trace) = &side.syscalls else { return Vec::new() };
     let mut items = crate::syscalls::of_trace(&side.name, trace);

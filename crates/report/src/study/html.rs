@@ -1,4 +1,4 @@
-//! A study as one HTML page that needs nothing else. The style is that of a record's page.
+//! A study as one self-contained HTML page, in the style of a record's page.
 
 use super::words::{self, Line};
 use super::{plots, words::metric_title};
@@ -8,7 +8,7 @@ use trueio_model::{StudyMetric, StudyMode, StudyRecord};
 
 const PAGE: &str = include_str!("page.html");
 
-/// The study as a self-contained HTML page.
+/// Renders the study as a self-contained HTML page.
 pub fn study_html(study: &StudyRecord) -> String {
     let source = &study.source;
     let lines = study.targets.iter().flat_map(crate::words::target_lines);
@@ -125,7 +125,7 @@ impl PageMode {
             ("No figure", words::failures(mode)),
             ("Conclusions", mode.answers.clone()),
             ("System calls of the last sample", words::syscalls(mode)),
-            ("Evidence", words::objections(mode)),
+            ("Evidence", words::doubts(mode)),
             ("Method", mode.notes.clone()),
         ];
         Self {

@@ -1,22 +1,22 @@
-//! A study as JSON, and back.
+//! Writes a study as JSON, and reads it.
 
 use trueio_model::{STUDY_FORMAT, STUDY_VERSION, StudyRecord};
 
-/// Why a text is not a study's record that can be read here.
+/// The reason why a text could not be read as a study's record.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// It is not JSON, or not of this kind.
+    /// The text is not JSON, or not of this kind.
     #[error("this is not the record of a trueio study")]
     NotAStudy,
     /// A newer trueio wrote it.
     #[error("this study's record has version {0}; this program reads up to version {STUDY_VERSION}")]
     Newer(u64),
-    /// Format and version are right, the rest is not.
+    /// Format and version are right, the rest is invalid.
     #[error("this study's record is damaged")]
     Damaged(#[source] serde_json::Error),
 }
 
-/// The study as indented JSON, without a line feed at its end.
+/// Formats the study as indented JSON, without a line feed at its end.
 pub fn study_json(study: &StudyRecord) -> String {
     crate::json::indented(study)
 }
@@ -24,7 +24,7 @@ pub fn study_json(study: &StudyRecord) -> String {
 /// Reads the record of a study. Never panics, whatever the text.
 ///
 /// # Errors
-/// [`StudyError`] says what it is instead.
+/// [`StudyError`], which describes the text.
 pub fn parse_study(text: &str) -> Result<StudyRecord, StudyError> {
     #[derive(serde::Deserialize)]
     struct Head {

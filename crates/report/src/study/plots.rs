@@ -1,5 +1,5 @@
-//! The plots of a study: rows as dots on a logarithmic axis, published beside ours; a heat map of two axes; contrasts
-//! with their intervals.
+//! The plots of a study: rows as dots on a logarithmic axis, published figures next to ours; a heat map of
+//! two axes; contrasts with their intervals.
 //!
 //! Names from a study are escaped before they become markup.
 
@@ -11,10 +11,10 @@ const THEIRS: &str = "#C4631A";
 const GRID: &str = "#D9DDE2";
 const QUIET: &str = "#6B727B";
 const TEXT: &str = "#2A2F36";
-/// More rows than this become a heat map, or nothing.
+/// With more rows than this, a heat map or nothing is drawn.
 const ROWS_MAX: usize = 60;
 
-/// Text as it may stand in markup.
+/// Escapes text for markup.
 fn escaped(text: &str) -> String {
     crate::text::clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -40,7 +40,7 @@ impl LogAxis {
         self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
     }
 
-    /// Powers of ten, and 2 and 5 of them where there is room.
+    /// Returns powers of ten, and 2 and 5 times them if there is room.
     fn marks(&self) -> Vec<f64> {
         let decades = (self.high - self.low) / std::f64::consts::LN_10;
         let steps: &[f64] = if decades > 4.0 {
@@ -57,8 +57,8 @@ impl LogAxis {
     }
 }
 
-/// Each line of one metric as a pair of dots: theirs and ours, ours with its interval. `None` if there is nothing to
-/// draw, or too much.
+/// Plots each line of one metric as a pair of dots: published and ours, ours with its interval. `None` if
+/// there is nothing to draw, or too much.
 pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Option<String> {
     if lines.is_empty() || lines.len() > ROWS_MAX {
         return None;
@@ -129,9 +129,9 @@ pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Opt
     Some(out)
 }
 
-/// A heat map of a mode with two axes: rows by columns, coloured by the logarithm of `metric`. Published and
-/// measured here have the colours of their own range: what is compared is the pattern. `None` if the mode has
-/// other axes.
+/// Plots a heat map of a mode with two axes: rows by columns, coloured by the logarithm of `metric`.
+/// Published and measured figures have the colours of their own range, because the pattern is compared.
+/// `None` if the mode has other axes.
 pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) -> Option<String> {
     let axes: Vec<&str> = mode.rows.first()?.key.iter().map(|(axis, _)| axis.as_str()).collect();
     let [down, across] = axes[..] else { return None };
@@ -145,7 +145,7 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
         }
         found
     };
-    // The longer axis goes down the page.
+    // The longer axis is vertical.
     let (rows, columns) = (values(1), values(0));
     if rows.len() * columns.len() < 12 {
         return None;
@@ -203,7 +203,7 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
     (!out.is_empty()).then_some(out)
 }
 
-/// `64k write: FDATASYNC / FSYNC`, cut where it would not fit.
+/// Formats `64k write: FDATASYNC / FSYNC`, truncated to its space.
 fn name_of(contrast: &Contrast) -> String {
     let mut place: Vec<String> = contrast.place.iter().map(|(_, value)| value.clone()).collect();
     place.extend(contrast.op.map(|op| op.to_string()));
@@ -212,7 +212,7 @@ fn name_of(contrast: &Contrast) -> String {
     if name.chars().count() > 70 { name.chars().take(69).chain(['…']).collect() } else { name }
 }
 
-/// Contrasts: ours as an interval, theirs as rings, on one axis of ratios.
+/// Plots contrasts: ours as an interval, published ones as rings, on one axis of ratios.
 pub(super) fn contrasts(all: &[Contrast]) -> Option<String> {
     let drawn: Vec<&Contrast> = all.iter().filter(|c| c.ratio.is_some() || !c.published.is_empty()).collect();
     if drawn.is_empty() || drawn.len() > ROWS_MAX * 2 {

@@ -1,11 +1,11 @@
-//! A study as text for a terminal, the line that stands there while it runs, and the source's row format.
+//! A study as text for a terminal, its progress line, and the source's row format.
 
 use super::words::{self, Line};
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of};
 use trueio_model::{Contrast, StudyMode, StudyRecord, Verdict};
 
-/// The study as text, ending with a line feed.
+/// Renders the study as text, ending with a line feed.
 pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     head(&mut page, study);
@@ -19,7 +19,7 @@ pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
     page.finish()
 }
 
-/// `34/126  improved  64k FDATASYNC  38 s left`.
+/// Formats `34/126  improved  64k FDATASYNC  38 s left`.
 pub fn study_progress(mode: &str, row: &str, done: usize, count: usize, left_ns: Option<u64>) -> String {
     let left = left_ns.map_or_else(String::new, |ns| {
         let seconds = ns.div_ceil(1_000_000_000);
@@ -28,7 +28,8 @@ pub fn study_progress(mode: &str, row: &str, done: usize, count: usize, left_ns:
     format!("{}/{count}  {}  {}{left}", done + 1, clean(mode), clean(row))
 }
 
-/// The rows as the source prints them, of the first mode that has such rows. `None` if the study has no such format.
+/// Formats the rows as the source prints them, of the first mode that has such rows. `None` if the study has
+/// no such format.
 pub fn study_rows(study: &StudyRecord) -> Option<String> {
     let mode = study.modes.iter().find(|mode| mode.rows.iter().any(|row| row.as_published.is_some()))?;
     Some(mode.rows.iter().filter_map(|row| Some(format!("{}\n", clean(row.as_published.as_ref()?)))).collect())
@@ -62,7 +63,7 @@ fn mode_of(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     contrasts(page, mode);
     page.list("Conclusions", &mode.answers);
     page.list("System calls of the last sample", &words::syscalls(mode));
-    page.list("Evidence", &words::objections(mode));
+    page.list("Evidence", &words::doubts(mode));
     page.list("Method", &mode.notes);
 }
 
@@ -94,7 +95,7 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
         let mut text = String::from("  ");
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - width_of(cell));
-            // Figures to the right, names to the left.
+            // Figures are right-aligned, names left-aligned.
             let is_figure = ["published", "here"].contains(&rows[0][at].as_str());
             text.push_str(&if is_figure { format!("{pad}{cell}  ") } else { format!("{cell}{pad}  ") });
         }
@@ -126,7 +127,7 @@ fn contrasts(page: &mut Page, mode: &StudyMode) {
     }
 }
 
-/// All cells of a line, before columns that say nothing are left out.
+/// Returns all cells of a line, including columns that are omitted later if empty.
 fn cells(line: &Line<'_>) -> Vec<String> {
     let row = line.row;
     let verdict = row.verdict.map_or_else(String::new, |verdict| verdict.to_string());

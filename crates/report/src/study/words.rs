@@ -1,11 +1,11 @@
-//! Sentences of a study that terminal and page share.
+//! Sentences of a study, shared by terminal and page.
 
 use trueio_model::{
     DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
     Verdict, units,
 };
 
-/// A figure of a row: which, what was published, what is here.
+/// A figure of a row: its metric, the published value, the measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line<'a> {
     pub(super) row: &'a StudyRow,
@@ -18,7 +18,8 @@ pub(super) struct Line<'a> {
     pub(super) here: Option<&'a StudyFigure>,
 }
 
-/// The metrics of a study's tables: those that were published and those that it names; else bandwidth and latency.
+/// Returns the metrics of a study's tables: the published ones and those that it names; else bandwidth and
+/// latency.
 fn metrics(study: &StudyRecord) -> Vec<(StudyMetric, Statistic)> {
     let mut found: Vec<(StudyMetric, Statistic)> = Vec::new();
     for figure in study.modes.iter().flat_map(|mode| &mode.rows).flat_map(|row| &row.published) {
@@ -37,7 +38,7 @@ fn metrics(study: &StudyRecord) -> Vec<(StudyMetric, Statistic)> {
     found
 }
 
-/// The lines of a mode's table.
+/// Returns the lines of a mode's table.
 pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a>> {
     let wanted = metrics(study);
     let mut out = Vec::new();
@@ -55,12 +56,12 @@ pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a
             };
             published.iter().for_each(|f| add(f.op));
             if published.is_empty() {
-                // The row as a whole, or each operation where the metric is told of operations only.
+                // The whole row, or each operation if the metric exists for operations only.
                 let whole = here.iter().any(|f| f.op.is_none());
                 here.iter().filter(|f| f.op.is_none() || !whole).for_each(|f| add(f.op));
             }
             for op in ops {
-                // A source that names no operation speaks of the row's only one.
+                // If the source names no operation, the figure belongs to the row's only one.
                 let of_op = here.iter().find(|f| f.op == op);
                 let found = of_op.or_else(|| here.iter().find(|f| op.is_none() || f.op.is_none())).copied();
                 out.push(Line {
@@ -90,7 +91,7 @@ pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a
 }
 
 impl Line<'_> {
-    /// `read bandwidth P90`.
+    /// Formats `read bandwidth P90`.
     pub(super) fn figure_name(&self) -> String {
         let mut words: Vec<String> = self.op.map(|op| op.to_string()).into_iter().collect();
         words.push(metric_title(self.metric).to_owned());
@@ -100,7 +101,7 @@ impl Line<'_> {
         words.join(" ")
     }
 
-    /// `0.262 s`, or `0.262 s to 0.429 s (5 machines)`; with `!` where a figure cannot be.
+    /// Formats `0.262 s`, or `0.262 s to 0.429 s (5 machines)`; with `!` for an implausible figure.
     pub(super) fn published_text(&self) -> String {
         let mark = if self.published.iter().any(|f| f.impossible.is_some()) { " !" } else { "" };
         let values = || self.published.iter().map(|f| f.value);
@@ -115,7 +116,7 @@ impl Line<'_> {
         }
     }
 
-    /// Ours, or why there is none.
+    /// Formats our figure, or the reason why it is missing.
     pub(super) fn here_text(&self) -> String {
         match self.here {
             Some(figure) => shown(self.metric, figure.value),
@@ -125,7 +126,7 @@ impl Line<'_> {
         }
     }
 
-    /// `118 MiB/s to 131 MiB/s`.
+    /// Formats `118 MiB/s to 131 MiB/s`.
     pub(super) fn interval_text(&self) -> String {
         match self.here {
             Some(StudyFigure { interval: Some((low, high)), .. }) => {
@@ -138,7 +139,7 @@ impl Line<'_> {
     }
 }
 
-/// A metric for a heading.
+/// Returns a metric's name for a heading.
 pub(super) fn metric_title(metric: StudyMetric) -> &'static str {
     match metric {
         StudyMetric::Elapsed => "time",
@@ -157,7 +158,7 @@ pub(super) fn metric_title(metric: StudyMetric) -> &'static str {
     }
 }
 
-/// A figure with its unit.
+/// Formats a figure with its unit.
 pub(super) fn shown(metric: StudyMetric, value: f64) -> String {
     match metric {
         StudyMetric::Bandwidth => units::format_bandwidth(value),
@@ -194,7 +195,7 @@ pub(super) fn flushes(row: &StudyRow) -> String {
     }
 }
 
-/// Whether the flushes of any row that writes were counted.
+/// Returns true if the flushes of any row that writes were counted.
 pub(super) fn has_flushes(rows: &[StudyRow]) -> bool {
     rows.iter().any(|row| row.durability.is_some() && row.samples.iter().any(|sample| sample.flush_count.is_some()))
 }
@@ -211,8 +212,8 @@ pub(super) fn method(mode: &StudyMode) -> String {
     format!("{samples}, {order}{scale}.")
 }
 
-/// Returns the sentence of each objecting check with the rows it applies to.
-pub(super) fn objections(mode: &StudyMode) -> Vec<String> {
+/// Returns the sentence of each suspect or contradicting check, with the rows it applies to.
+pub(super) fn doubts(mode: &StudyMode) -> Vec<String> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
     for row in &mode.rows {
         for check in row.checks.iter().filter(|c| {
@@ -235,7 +236,7 @@ pub(super) fn objections(mode: &StudyMode) -> Vec<String> {
         .collect()
 }
 
-/// Rows that have no figure, and why.
+/// Returns the rows without a figure, and the reasons.
 pub(super) fn failures(mode: &StudyMode) -> Vec<String> {
     mode.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.failure.as_ref()?))).collect()
 }

@@ -229,7 +229,7 @@ struct Fetching {
 }
 
 impl Fetching {
-    /// Sends the request and passes the body on, piece by piece, until its end or until nobody takes it.
+    /// Sends the request and passes the body on, piece by piece, until its end or until the receiver is gone.
     fn run(&self) -> Result<(), SourceError> {
         let (address, length) = (&self.address, self.length_bytes);
         let answer = self.agent.get(address.to_string()).header(header::CONNECTION, "close").call();

@@ -136,7 +136,7 @@ fn serve(mut stream: TcpStream, seed: u64, length: u64, stop: &AtomicBool) -> io
         }
     }
     let is_head = asked.starts_with(b"HEAD ");
-    let length = length_asked_for(&asked).unwrap_or(length);
+    let length = requested_length(&asked).unwrap_or(length);
     let answer = match is_head || asked.starts_with(b"GET ") {
         true => format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {length}\r\n\
@@ -163,7 +163,7 @@ fn serve(mut stream: TcpStream, seed: u64, length: u64, stop: &AtomicBool) -> io
 }
 
 /// Returns the length that a request's path names, if it is a number: `GET /4096 HTTP/1.1`.
-fn length_asked_for(request: &[u8]) -> Option<u64> {
+fn requested_length(request: &[u8]) -> Option<u64> {
     let line = std::str::from_utf8(request).ok()?.lines().next()?;
     line.split(' ').nth(1)?.strip_prefix('/')?.parse().ok()
 }

@@ -55,9 +55,9 @@ fn a_body_arrives_whole_however_its_packets_are_cut() {
         let mut rest = &answer[..];
         let mut pieces = Vec::new();
         for cut in &cuts {
-            let (piece, behind) = rest.split_at((*cut).min(rest.len()));
+            let (piece, left) = rest.split_at((*cut).min(rest.len()));
             pieces.push(piece.to_vec());
-            rest = behind;
+            rest = left;
         }
         assert_eq!(all(&answering(pieces), 10).expect("a body"), b"0123456789", "{cuts:?}");
     }

@@ -1,16 +1,16 @@
 //! A job whose I/O another program does.
 //!
 //! The program is started where a worker would begin, and the job ends when it ends; the sync calls that the job
-//! asks for at its end are made here, after it. What it does in between nobody here can see, so it counts as one
+//! asks for at its end are made here, after it. What it does in between cannot be seen from here, so it counts as one
 //! operation, with the bytes that the kernel counted for its write calls (`/proc/PID/io`), and no latency but the
-//! whole. Its start (fork, exec, linking) is part of its time, as it is for everybody who runs it.
+//! whole. Its start (fork, exec, linking) is part of its time, as for every user of it.
 //!
-//! The file is handed over as a path: `/proc/PID/fd/N` of this process, which needs no name in any directory.
-//! What it should have written is known where the job says so (`verify = "pattern"`): then the file is read back after the
+//! The file is passed as a path: `/proc/PID/fd/N` of this process, which needs no name in any directory.
+//! What it should have written is known if the job sets it (`verify = "pattern"`): then the file is read back after the
 //! time, and each block compared.
 //!
 //! The program inherits nothing else: no standard input, output into nothing, messages into memory (the last
-//! one is told if it fails). It is not sandboxed; the plan decides which programs may be started at all.
+//! one is reported if it fails). It is not sandboxed; the plan decides which programs may be started at all.
 //!
 //! Sources: proc(5) `/proc/pid/io`, pidfd_open(2), wait4(2), getrusage(2).
 
@@ -22,12 +22,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_engine::{BlockSeal, FAILURES_MAX, Progress, WorkerContext, WorkerReport, usage_of};
+use trueio_engine::{BlockSeal, Difference, FAILURES_MAX, Progress, WorkerContext, WorkerReport, usage_of};
 use trueio_model::{CommandPlan, Histogram, LatencySet, OpKind, OpRecord, SeriesRow, ThreadUsage, VerifyFailure};
 
 /// How often the program is looked at while it runs.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long it may take to end when it was asked to.
+/// How long it may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// The most of its messages that is read.
 const MESSAGE_BYTES_MAX: u64 = 64 << 10;
@@ -36,9 +36,16 @@ const MESSAGE_BYTES_MAX: u64 = 64 << 10;
 struct Ended {
     status: ExitStatus,
     usage: ThreadUsage,
-    /// Bytes and calls of its writes, messages included; `None` if the kernel does not say.
-    wrote: Option<(u64, u64)>,
+    /// Its writes, messages included; `None` if the kernel does not count them.
+    wrote: Option<Written>,
     was_stopped: bool,
+}
+
+/// Writes of a process.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    bytes: u64,
+    calls: u64,
 }
 
 /// Runs the program of a job, from the phase's start to the last sync call.
@@ -84,7 +91,7 @@ fn compare(context: &WorkerContext<'_>, report: &mut WorkerReport) {
                 return;
             }
             report.verified_block_count += 1;
-            if let Err((expected, found)) = seal.check(&mut block[..length], 0, at, 0) {
+            if let Err(Difference { expected, found }) = seal.check(&mut block[..length], 0, at, 0) {
                 report.verify_failure_count += 1;
                 if report.verify_failures.len() < FAILURES_MAX {
                     report.verify_failures.push(VerifyFailure {
@@ -107,16 +114,16 @@ fn prepare(context: &WorkerContext<'_>, plan: &CommandPlan) -> Result<(Command, 
     let path = format!("/proc/{}/fd/{}", std::process::id(), target.file.as_raw_fd());
     let words: Vec<String> = plan.arguments.iter().map(|word| word.replace("{file}", &path)).collect();
     let (program, arguments) = words.split_first().ok_or("an empty command")?;
-    let messages = memory_file().map_err(|e| format!("making a place for the messages of `{program}`: {e}"))?;
+    let messages = memory_file().map_err(|e| format!("creating a file for the messages of `{program}`: {e}"))?;
     let copy = messages.try_clone().map_err(|e| format!("copying a descriptor: {e}"))?;
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null()).stderr(copy);
-    // A Ctrl-C is for this program: it ends the other one itself, and tells what was measured.
+    // A Ctrl-C is for this program: it ends the other one itself, and reports what was measured.
     command.process_group(0);
     // SAFETY: between fork and exec a plain system call is made, nothing else.
     unsafe {
         command.pre_exec(|| {
-            // Killed in whatever way, this program leaves no writer behind. (It is this thread's end that counts, and
+            // Killed in whatever way, this program leaves no writer running. (It is this thread's end that counts, and
             // it stays until the other program's.)
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
@@ -144,14 +151,14 @@ fn measure(
     let program_ns = begin.elapsed().as_nanos() as u64;
     let expected: u64 = context.plan.files.iter().map(|file| file.size_bytes).sum();
     // Its messages are among the bytes that it wrote.
-    let bytes = ended.wrote.map_or(expected, |(bytes, _)| bytes.min(expected));
+    let bytes = ended.wrote.map_or(expected, |wrote| wrote.bytes.min(expected));
     let mut report = WorkerReport::empty();
     report.fatal = failure(name, &ended, bytes, expected, &mut messages);
     report.was_stopped = ended.was_stopped;
     report.threads = ended.usage;
     report.ops.push(operation(OpKind::Write, bytes, &[program_ns]));
     report.engine_notes.push(match ended.wrote {
-        Some((bytes, calls)) => format!(
+        Some(Written { bytes, calls }) => format!(
             "`{}` is one operation here: of what it did within its {:.3} s the kernel counted {calls} write calls and \
              {bytes} bytes, its messages included",
             command.arguments.join(" "),
@@ -217,19 +224,19 @@ fn failure(name: &str, ended: &Ended, bytes: u64, expected: u64, messages: &mut 
             (Some(code), _) => format!("with {code}"),
             (None, signal) => format!("by signal {}", signal.unwrap_or(0)),
         };
-        let said = last_message(messages).map_or_else(String::new, |said| format!(": {said}"));
-        return Some(format!("`{name}` ended {how}{said}"));
+        let message = last_message(messages).map_or_else(String::new, |message| format!(": {message}"));
+        return Some(format!("`{name}` ended {how}{message}"));
     }
     (bytes < expected).then(|| format!("`{name}` ended well and wrote {bytes} of {expected} bytes"))
 }
 
-/// The last line of what the program said.
+/// Returns the last line of the program's messages.
 fn last_message(messages: &mut File) -> Option<String> {
     messages.seek(SeekFrom::Start(0)).ok()?;
-    let mut said = Vec::new();
-    messages.take(MESSAGE_BYTES_MAX).read_to_end(&mut said).ok()?;
-    let said = String::from_utf8_lossy(&said).into_owned();
-    said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    let mut text = Vec::new();
+    messages.take(MESSAGE_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// The sync calls that end the job, file by file: how long each took, in nanoseconds.
@@ -253,7 +260,7 @@ fn sync_calls(context: &WorkerContext<'_>) -> Result<Vec<u64>, String> {
     Ok(latencies)
 }
 
-/// Waits for the program's end, tells how far it is, and ends it if that is wished.
+/// Waits for the program's end, reports its progress, and ends it if the run is stopped.
 fn follow(pid: i32, context: &WorkerContext<'_>, begin: Instant) -> io::Result<Ended> {
     // SAFETY: a plain call with integers; the descriptor it returns is ours alone.
     let pidfd = unsafe {
@@ -272,7 +279,7 @@ fn follow(pid: i32, context: &WorkerContext<'_>, begin: Instant) -> io::Result<E
             Some(_) => continue,
         };
         stopped_at.get_or_insert_with(Instant::now);
-        // SAFETY: our own child, which was not waited for: the number is nobody else's.
+        // SAFETY: our own child, which was not waited for: the number belongs to no other process.
         unsafe { libc::kill(pid, signal) };
     }
     // It has ended and was not waited for, so the kernel still keeps its counters.
@@ -314,15 +321,15 @@ fn has_ended(pid: i32, pidfd: Option<&OwnedFd>) -> io::Result<bool> {
     Ok(unsafe { about.si_pid() } == pid)
 }
 
-/// Bytes and calls of a process's writes.
-fn written(pid: i32) -> Option<(u64, u64)> {
+/// Returns the writes of a process until now.
+fn written(pid: i32) -> Option<Written> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    Some((of("wchar:")?, of("syscw:")?))
+    Some(Written { bytes: of("wchar:")?, calls: of("syscw:")? })
 }
 
 fn show_progress(pid: i32, progress: &Progress, begin: Instant) {
-    if let Some((bytes, calls)) = written(pid) {
+    if let Some(Written { bytes, calls }) = written(pid) {
         progress.byte_counts[1].store(bytes, Relaxed);
         progress.io_count.store(calls, Relaxed);
         let mean_ns = begin.elapsed().as_nanos() as u64 / calls.max(1);

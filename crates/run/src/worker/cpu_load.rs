@@ -1,6 +1,6 @@
 //! `cpuio`: a job without I/O, which keeps a processor busy for a share of the time while other jobs measure.
 //!
-//! It is busy for a chunk, sleeps for what the share leaves, and begins again, until its time is over, or the I/O beside
+//! It is busy for a chunk, sleeps for what the share leaves, and begins again, until its time is over, or the other I/O
 //! it if it ends with that. It has no figures: nothing of it is an operation.
 //!
 //! Cannot see: what else ran on its processor; the share is of its own thread's time.
@@ -20,7 +20,7 @@ pub(super) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     let limits = &context.plan.limits;
     let begin = Instant::now();
     let mut report = WorkerReport::empty();
-    let usage = thread_usage();
+    let usage = thread_usage(true);
     let head = Duration::from_nanos(limits.start_delay_ns + limits.ramp_ns);
     let end = limits.runtime_ns.map(|ns| begin + head + Duration::from_nanos(ns));
     let at_most = |at: Instant| end.map_or(at, |end| at.min(end));
@@ -50,7 +50,7 @@ pub(super) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     }
     report.was_stopped = wait == Wait::Stopped;
     report.elapsed_ns = begin.elapsed().saturating_sub(head).as_nanos() as u64;
-    report.threads = usage_between(&usage, &thread_usage(), report.elapsed_ns);
+    report.threads = usage_between(&usage, &thread_usage(true), report.elapsed_ns);
     report.engine_notes.push(format!("cpuio: {} % of a processor, in chunks of {} µs", load.percent, busy.as_micros()));
     context.finished(false);
     report
@@ -63,11 +63,11 @@ enum Wait {
     Over,
     /// A request to stop came before.
     Stopped,
-    /// The I/O beside the job ended before.
+    /// The I/O of the other jobs ended before.
     IoDone,
 }
 
-/// True if the job ends with the I/O beside it, and that has ended.
+/// True if the job ends with the I/O of the other jobs, and that has ended.
 fn is_io_done(context: &WorkerContext<'_>, load: &CpuLoad) -> bool {
     load.ends_with_io && context.ends_with.iter().all(|gate| gate.count() == 0)
 }

@@ -1,11 +1,11 @@
 //! `exec`: a job without I/O, which runs another program while other jobs measure.
 //!
 //! It ends when the program ends. At the end of the job's time, or when the run is ended, the program and what it has
-//! started in its process group are asked to end (SIGTERM), and after the time of grace they are killed. What a program
-//! leaves behind when it ends by itself is ended likewise. A program that ends by itself with an error makes the run
+//! started in its process group get SIGTERM, and after the time of grace SIGKILL. What a program
+//! leaves running when it ends by itself is ended likewise. A program that ends by itself with an error makes the run
 //! fail. It has no figures: nothing of it is an operation.
 //!
-//! Which programs may be started the plan decides. What they print goes to `NAME.stdout` and `NAME.stderr` in the
+//! The plan decides which programs may be started. What they print goes to `NAME.stdout` and `NAME.stderr` in the
 //! working directory, or to our standard error: standard output is for results.
 //!
 //! Cannot see: what the program does; a process that leaves its group is not ended.
@@ -21,6 +21,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_engine::{WorkerContext, WorkerReport, usage_of};
+use trueio_job::Content;
 use trueio_model::{ExecPlan, UserPlan};
 
 /// How often the program is looked at.
@@ -62,7 +63,9 @@ fn prepare(plan: &ExecPlan, user: Option<UserPlan>) -> Result<Command, String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     // What an earlier run printed is replaced.
-    let file = |path: &String| create_output(path).map_err(|error| format!("`{path}` cannot be made: {error}"));
+    let file = |path: &String| {
+        create_output(path, Content::Printed).map_err(|error| format!("`{path}` cannot be made: {error}"))
+    };
     let (output, errors) = match plan.output_files() {
         Some([output, errors]) => (file(&output)?, file(&errors)?),
         None => {
@@ -76,9 +79,9 @@ fn prepare(plan: &ExecPlan, user: Option<UserPlan>) -> Result<Command, String> {
     // SAFETY: between fork and exec plain system calls are made, nothing else.
     unsafe {
         command.pre_exec(move || {
-            // The program only: this thread ends it, whoever it becomes.
+            // The program only: this thread ends it, whatever user it becomes.
             user.map_or(Ok(()), become_user)?;
-            // Killed in whatever way, this program leaves no other behind.
+            // Killed in whatever way, this program leaves no other running.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
         });
@@ -131,16 +134,16 @@ fn follow(context: &WorkerContext<'_>, plan: &ExecPlan, mut command: Command) ->
         true => format!("exec: `{words}` ended by itself {how}"),
     });
     if ended_by_itself && !status.success() {
-        let place = plan.output.as_ref().map_or_else(String::new, |prefix| format!(" (see `{prefix}.stderr`)"));
-        report.fatal = Some(format!("`{name}` ended {how}{place}"));
+        let hint = plan.output.as_ref().map_or_else(String::new, |prefix| format!(" (see `{prefix}.stderr`)"));
+        report.fatal = Some(format!("`{name}` ended {how}{hint}"));
     }
     match left {
         Ok(false) => {}
-        Ok(true) => report.engine_notes.push(format!("exec: what `{words}` had left behind was ended")),
+        Ok(true) => report.engine_notes.push(format!("exec: what `{words}` had left running was ended")),
         Err(numbers) => {
             let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
             report.fatal.get_or_insert(format!(
-                "what `{name}` left behind cannot be ended (process {}): it goes on beside whatever comes next",
+                "what `{name}` left running cannot be ended (process {}): it runs on while the next phases are measured",
                 numbers.join(", ")
             ));
         }
@@ -156,11 +159,11 @@ fn signal_group(group: i32, plan: &ExecPlan, asked: &mut Option<Instant>) {
         Some(_) => return,
     };
     asked.get_or_insert_with(Instant::now);
-    // SAFETY: a plain call; the group is our child's, which was not waited for, so the number is nobody else's.
+    // SAFETY: a plain call; the group is our child's, which was not waited for, so the number belongs to no other process.
     unsafe { libc::kill(-group, signal) };
 }
 
-/// Ends what a leader that has ended left behind in its group; true if there was something, or the numbers of those
+/// Ends what a leader that has ended left running in its group; true if there was something, or the numbers of those
 /// that do not end.
 fn end_others(group: i32, plan: &ExecPlan, asked: &mut Option<Instant>) -> Result<bool, Vec<i32>> {
     let begin = Instant::now();
@@ -180,13 +183,13 @@ fn end_others(group: i32, plan: &ExecPlan, asked: &mut Option<Instant>) -> Resul
     }
 }
 
-/// The processes of a group that run, beside its leader.
+/// The running processes of a group, without its leader.
 fn others_of(group: i32) -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_of_group = |pid: &i32| {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-        // A name may hold anything; behind its last bracket come the state, the parent, the group.
+        // A name may hold anything; after its last bracket come the state, the parent, the group.
         let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
         let state = fields.next().unwrap_or("");
         let of = fields.nth(1).and_then(|group| group.parse::<i32>().ok());

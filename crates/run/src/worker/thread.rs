@@ -105,7 +105,7 @@ fn set_memory_policy(policy: &MemoryPolicy) -> Result<(), String> {
     for node in &policy.nodes {
         mask[*node as usize / BITS] |= 1 << (*node as usize % BITS);
     }
-    // The kernel looks at one bit less than it is told.
+    // The kernel reads one bit less than the given count.
     let (pointer, bits) = if words > 0 { (mask.as_ptr(), words * BITS + 1) } else { (std::ptr::null(), 0) };
     // SAFETY: the kernel reads `bits` bits less one from `mask`, which lives until the call returns.
     if unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) } != 0 {

@@ -1,5 +1,5 @@
-//! A kernel for one USB disk: a recorded tree in a folder, changed by what is written as Linux
-//! changes it (seen on 6.1 and 6.12), and every call noted.
+//! A simulated kernel for one USB disk: a recorded tree in a folder, changed by writes as Linux changes it
+//! (observed on 6.1 and 6.12), with every call recorded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,29 +10,29 @@ use std::time::Duration;
 use trueio_device::usb::{QUIRKS, decide, quirks, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
-use trueio_usb::{Hands, Plan, Refusal, State, WAIT, plan};
+use trueio_usb::{Hands, Plan, Refusal, SwitchState, WAIT, plan};
 
-/// A block device's place and its name.
+/// Path and name of a block device.
 type Units = Vec<(String, String)>;
 
-/// What can go wrong, and when.
+/// Injected faults, and when they occur.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trouble {
-    /// The disk does not come back on these drivers.
+    /// The disk does not return on these drivers.
     pub(crate) silent_on: Vec<&'static str>,
-    /// The drivers do not take it.
+    /// These drivers reject the disk.
     pub(crate) refused_by: Vec<&'static str>,
-    /// What stands at its ends is another on these drivers.
+    /// On these drivers, the content at its ends differs.
     pub(crate) other_on: Vec<&'static str>,
-    /// It is pulled out before the call of this number (from 0).
+    /// The disk is unplugged before the call of this number (from 0).
     pub(crate) unplugged_at: Option<usize>,
     /// The process is killed before the call of this number.
     pub(crate) killed_at: Option<usize>,
     /// The flush fails.
     pub(crate) no_flush: bool,
-    /// A desktop mounts the unit of this name (`sda`) as soon as it is there again.
+    /// A desktop mounts the unit of this name (`sda`) as soon as it appears again.
     pub(crate) mounted_when_back: Option<&'static str>,
-    /// A unit that does not come back.
+    /// A unit that does not return.
     pub(crate) missing: Option<&'static str>,
 }
 
@@ -41,18 +41,18 @@ pub(crate) struct Fake {
     pub(crate) folder: PathBuf,
     states: PathBuf,
     interface: String,
-    /// The host's folder while no driver is bound: (name, where it is kept).
+    /// The host's folder while no driver is bound: (name, path where it is kept).
     stash: Option<(String, PathBuf)>,
     units: Units,
-    /// Units that were removed one by one, by name: where each is kept.
+    /// Units that were removed one by one, by name: path where each is kept.
     removed: BTreeMap<String, PathBuf>,
     claimed: Vec<String>,
     /// Writes, claims, flushes and reads, in order.
     pub(crate) calls: Vec<String>,
     pub(crate) trouble: Trouble,
-    /// How long a disk may take to come back.
+    /// Time limit for a disk to return.
     pub(crate) wait: Duration,
-    /// Looks until the disk appears after it was bound.
+    /// Checks until the disk appears after it was bound.
     looks_left: Option<(u32, String)>,
     count: usize,
     _machine: super::tree::Machine,
@@ -69,7 +69,7 @@ impl Fake {
             }
         }
         fs::write(folder.join("paths"), paths).expect("paths");
-        // Every process sees what this one sees.
+        // Every process sees the same mounts.
         fs::create_dir_all(folder.join("proc/1")).expect("a folder");
         fs::copy(folder.join("proc/self/mountinfo"), folder.join("proc/1/mountinfo")).expect("mounts");
         let system = System::recorded(&folder).expect("a machine");
@@ -112,7 +112,7 @@ impl Fake {
         Self::new(machine, interface)
     }
 
-    /// Mounts a unit, as every process sees it.
+    /// Mounts a unit, for every process.
     pub(crate) fn mount(&self, name: &str, point: &str) {
         let number =
             fs::read_to_string(self.system.locate(&format!("/sys/block/{name}/dev"))).expect("a unit that is there");
@@ -138,11 +138,11 @@ impl Fake {
         }
     }
 
-    /// The kernel takes a mounted disk away without a word; a test does not.
+    /// The kernel removes a mounted disk without an error; a test must not.
     fn assert_not_mounted(&self, name: &str) {
         let node = PathBuf::from(format!("/dev/{name}"));
         let holders = who_holds(&self.system, &node).map(|holders| holders.found).unwrap_or_default();
-        assert_eq!(holders, [], "{name} was taken away while it was in use");
+        assert_eq!(holders, [], "{name} was removed while it was in use");
     }
 
     pub(crate) fn disk(&self) -> Option<UsbDisk> {
@@ -168,8 +168,8 @@ impl Fake {
         fs::read_to_string(self.system.locate(QUIRKS)).expect("quirks").trim().to_owned()
     }
 
-    pub(crate) fn states(&self) -> Vec<State> {
-        trueio_usb::pending(&self.states).expect("states that are understood")
+    pub(crate) fn states(&self) -> Vec<SwitchState> {
+        trueio_usb::pending(&self.states).expect("valid states")
     }
 
     pub(crate) fn set(&self, path: &str, text: &str) {
@@ -237,7 +237,7 @@ impl Fake {
         Some(link.file_name()?.to_str()?.to_owned())
     }
 
-    /// The host goes with everything below it.
+    /// The host is removed with everything below it.
     fn take_host(&mut self) {
         for (_, name) in &self.units {
             let _ = fs::remove_file(self.folder.join(format!("sys/block/{name}")));
@@ -258,7 +258,7 @@ impl Fake {
         }
     }
 
-    /// What the kernel does about one second after a driver was bound.
+    /// Does what the kernel does about one second after a driver was bound.
     fn scan(&mut self, driver: &str) {
         if self.trouble.silent_on.contains(&driver) {
             return;
@@ -311,7 +311,7 @@ impl Fake {
             self.removed.insert(name.to_owned(), kept);
             return Ok(());
         }
-        // With its last unit the host stays, empty; the fake keeps it whole and moves it aside.
+        // When its last unit is removed, the host stays, empty; the fake keeps it whole and moves it aside.
         self.take_host();
         Ok(())
     }
@@ -437,11 +437,11 @@ impl Hands for Fake {
         }
     }
 
-    fn save(&mut self, state: &State) -> io::Result<()> {
+    fn save(&mut self, state: &SwitchState) -> io::Result<()> {
         state.save(&self.states)
     }
 
     fn clear(&mut self, interface: &str) -> io::Result<()> {
-        State::clear(&self.states, interface)
+        SwitchState::clear(&self.states, interface)
     }
 }

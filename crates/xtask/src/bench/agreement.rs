@@ -1,18 +1,18 @@
-//! `cargo xtask bench fio-agreement`: do `trueio fio` and the installed fio say the same of the same job?
+//! `cargo xtask bench fio-agreement`: compares the results of `trueio fio` and the installed fio for the same jobs.
 //!
 //! Each case is one command line. Both programs run it in turn, each time in the other order, on a loop device
-//! over memory and on tmpfs; both answers are fio's JSON and are read by the same code. Where the job fixes
-//! how much is transferred, the bytes must be equal. A figure agrees if the median of one side lies
-//! within the range of the other's runs, widened for latencies by the width of fio's buckets (1/64).
+//! over memory and on tmpfs; both print fio's JSON, which the same code reads. If the job transfers a fixed size, the
+//! bytes must be equal. A figure agrees if the median of one side lies within the range of the other's runs, widened for
+//! latencies by the width of fio's buckets (1/64).
 //!
-//! All of a job runs on one processor, the loop device's own work too ([`OneProcessor`]): on two, where the scheduler
-//! puts the second thread decides over a factor of five, and differs from run to run.
+//! Everything runs on one processor, including the loop device's own work ([`OneProcessor`]): on two processors the
+//! result changes by a factor of five with the processor that the scheduler gives the second thread.
 //!
-//! What does not agree is a difference, in whose favour it is said; one that is not in ours, and any
-//! difference of bytes, fails.
+//! A figure that does not agree is reported with the side that it favours. A difference in fio's favour, or of bytes,
+//! fails.
 //!
-//! Cannot see: less than the runs' own range, which is wide on a busy machine. It stands in the table, and where
-//! both sides' ranges are wider than [`TELLING_PERCENT`] the row says that it tells nothing.
+//! Limits: differences below the runs' own range are not detected; the range is wide on a busy machine. The table shows
+//! it, and a row whose ranges are both wider than [`NOISE_PERCENT`] is reported as too noisy.
 
 use super::targets::{TargetKind, Targets, replace_file};
 use super::{Options, circumstances, table};
@@ -26,80 +26,100 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where a job's file is.
+/// The target of a job.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum CaseTarget {
     /// A loop device over memory.
     Loop,
     /// A new file on tmpfs.
     Tmpfs,
-    /// Nowhere: the engine `null`.
+    /// None: the engine `null` needs no file.
     Nothing,
 }
 
-/// A job: its name, where, its options.
-type Case = (&'static str, Place, &'static str);
+/// A job: its name, target and options.
+type Case = (&'static str, CaseTarget, &'static str);
 
-/// Jobs with `size` alone are fixed in what they transfer; the others run for the time of `--seconds`.
+/// Jobs with `--size` transfer a fixed number of bytes; the others run for the time of `--seconds`.
 const CASES: &[Case] = &[
-    ("libaio randread 4k qd1", Place::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=1 --direct=1"),
-    ("libaio randread 4k qd32", Place::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=32 --direct=1"),
-    ("libaio randwrite 4k qd1", Place::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=1 --direct=1"),
-    ("libaio randwrite 4k qd32", Place::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=32 --direct=1"),
-    ("libaio randrw 4k qd16", Place::Loop, "--ioengine=libaio --rw=randrw --bs=4k --iodepth=16 --direct=1"),
-    ("libaio read 128k qd8", Place::Loop, "--ioengine=libaio --rw=read --bs=128k --iodepth=8 --direct=1"),
-    ("libaio write 1m qd4", Place::Loop, "--ioengine=libaio --rw=write --bs=1m --iodepth=4 --direct=1"),
-    ("io_uring randread 4k qd1", Place::Loop, "--ioengine=io_uring --rw=randread --bs=4k --iodepth=1 --direct=1"),
-    ("io_uring randread 4k qd32", Place::Loop, "--ioengine=io_uring --rw=randread --bs=4k --iodepth=32 --direct=1"),
-    ("io_uring randwrite 4k qd8", Place::Loop, "--ioengine=io_uring --rw=randwrite --bs=4k --iodepth=8 --direct=1"),
-    ("io_uring read 64k qd16", Place::Loop, "--ioengine=io_uring --rw=read --bs=64k --iodepth=16 --direct=1"),
-    ("psync randread 4k", Place::Loop, "--ioengine=psync --rw=randread --bs=4k --direct=1"),
-    ("psync randwrite 4k", Place::Loop, "--ioengine=psync --rw=randwrite --bs=4k --direct=1"),
-    ("psync read 128k", Place::Loop, "--ioengine=psync --rw=read --bs=128k --direct=1"),
-    ("pvsync2 randread 16k", Place::Loop, "--ioengine=pvsync2 --rw=randread --bs=16k --direct=1"),
-    ("psync write 4k fdatasync", Place::Loop, "--ioengine=psync --rw=write --bs=4k --direct=1 --fdatasync=1"),
+    ("libaio randread 4k qd1", CaseTarget::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=1 --direct=1"),
+    ("libaio randread 4k qd32", CaseTarget::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=32 --direct=1"),
+    ("libaio randwrite 4k qd1", CaseTarget::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=1 --direct=1"),
+    ("libaio randwrite 4k qd32", CaseTarget::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=32 --direct=1"),
+    ("libaio randrw 4k qd16", CaseTarget::Loop, "--ioengine=libaio --rw=randrw --bs=4k --iodepth=16 --direct=1"),
+    ("libaio read 128k qd8", CaseTarget::Loop, "--ioengine=libaio --rw=read --bs=128k --iodepth=8 --direct=1"),
+    ("libaio write 1m qd4", CaseTarget::Loop, "--ioengine=libaio --rw=write --bs=1m --iodepth=4 --direct=1"),
+    ("io_uring randread 4k qd1", CaseTarget::Loop, "--ioengine=io_uring --rw=randread --bs=4k --iodepth=1 --direct=1"),
+    (
+        "io_uring randread 4k qd32",
+        CaseTarget::Loop,
+        "--ioengine=io_uring --rw=randread --bs=4k --iodepth=32 --direct=1",
+    ),
+    (
+        "io_uring randwrite 4k qd8",
+        CaseTarget::Loop,
+        "--ioengine=io_uring --rw=randwrite --bs=4k --iodepth=8 --direct=1",
+    ),
+    ("io_uring read 64k qd16", CaseTarget::Loop, "--ioengine=io_uring --rw=read --bs=64k --iodepth=16 --direct=1"),
+    ("psync randread 4k", CaseTarget::Loop, "--ioengine=psync --rw=randread --bs=4k --direct=1"),
+    ("psync randwrite 4k", CaseTarget::Loop, "--ioengine=psync --rw=randwrite --bs=4k --direct=1"),
+    ("psync read 128k", CaseTarget::Loop, "--ioengine=psync --rw=read --bs=128k --direct=1"),
+    ("pvsync2 randread 16k", CaseTarget::Loop, "--ioengine=pvsync2 --rw=randread --bs=16k --direct=1"),
+    ("psync write 4k fdatasync", CaseTarget::Loop, "--ioengine=psync --rw=write --bs=4k --direct=1 --fdatasync=1"),
     (
         "libaio randread at 2000 a second",
-        Place::Loop,
+        CaseTarget::Loop,
         "--ioengine=libaio --rw=randread --bs=4k --iodepth=8 --direct=1 --rate_iops=2000",
     ),
     (
         "libaio randread 64 MiB eight times qd4",
-        Place::Loop,
+        CaseTarget::Loop,
         "--ioengine=libaio --rw=randread --bs=4k --iodepth=4 --direct=1 --size=64m --loops=8",
     ),
     (
         "libaio randwrite 32 MiB eight times two clones",
-        Place::Loop,
-        // Workers are threads here. fio's own clones, which are processes, differ in their median from its threads.
+        CaseTarget::Loop,
+        // Workers are threads here. The median of fio's clones, which are processes, differs from that of its threads.
         "--ioengine=libaio --rw=randwrite --bs=8k --iodepth=4 --direct=1 --size=32m --loops=8 --numjobs=2 --thread --group_reporting",
     ),
     (
         "libaio randread of three sizes 32 MiB 32 times",
-        Place::Loop,
+        CaseTarget::Loop,
         "--ioengine=libaio --rw=randread --bssplit=4k/50:16k/30:64k/20 --iodepth=4 --direct=1 --size=32m --loops=32",
     ),
-    ("psync read 4k 128 MiB 20 times", Place::Tmpfs, "--ioengine=psync --rw=read --bs=4k --size=128m --loops=20"),
-    ("psync write 64k 128 MiB 20 times", Place::Tmpfs, "--ioengine=psync --rw=write --bs=64k --size=128m --loops=20"),
+    ("psync read 4k 128 MiB 20 times", CaseTarget::Tmpfs, "--ioengine=psync --rw=read --bs=4k --size=128m --loops=20"),
+    (
+        "psync write 64k 128 MiB 20 times",
+        CaseTarget::Tmpfs,
+        "--ioengine=psync --rw=write --bs=64k --size=128m --loops=20",
+    ),
     (
         "psync randrw 4k 64 MiB 20 times",
-        Place::Tmpfs,
+        CaseTarget::Tmpfs,
         "--ioengine=psync --rw=randrw --rwmixread=70 --bs=4k --size=64m --loops=20",
     ),
-    ("mmap randread 4k 64 MiB 20 times", Place::Tmpfs, "--ioengine=mmap --rw=randread --bs=4k --size=64m --loops=20"),
+    (
+        "mmap randread 4k 64 MiB 20 times",
+        CaseTarget::Tmpfs,
+        "--ioengine=mmap --rw=randread --bs=4k --size=64m --loops=20",
+    ),
     (
         "pvsync2 randwrite 4k 64 MiB 20 times",
-        Place::Tmpfs,
+        CaseTarget::Tmpfs,
         "--ioengine=pvsync2 --rw=randwrite --bs=4k --size=64m --loops=20",
     ),
-    ("sync randread 4k 64 MiB 20 times", Place::Tmpfs, "--ioengine=sync --rw=randread --bs=4k --size=64m --loops=20"),
-    ("null randread 4k 16 GiB", Place::Nothing, "--ioengine=null --rw=randread --bs=4k --size=16g"),
+    (
+        "sync randread 4k 64 MiB 20 times",
+        CaseTarget::Tmpfs,
+        "--ioengine=sync --rw=randread --bs=4k --size=64m --loops=20",
+    ),
+    ("null randread 4k 16 GiB", CaseTarget::Nothing, "--ioengine=null --rw=randread --bs=4k --size=16g"),
 ];
 
-/// The widest range of a side's rates, in percent of their median, within which an agreement means something.
-const TELLING_PERCENT: f64 = 25.0;
+/// The widest range of a side's rates, in percent of their median, at which agreement is meaningful.
+const NOISE_PERCENT: f64 = 25.0;
 
-/// What a run says.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Figures {
     bytes: u64,
@@ -110,7 +130,7 @@ struct Figures {
     lat_ns_p99: f64,
 }
 
-/// A figure: its name, where it is, whether more is better, whether it is a latency.
+/// A figure: its name, its value in a result, whether more is better, whether it is a latency.
 type Figure = (&'static str, fn(&Figures) -> f64, bool, bool);
 
 const FIGURES: [Figure; 5] = [
@@ -121,7 +141,7 @@ const FIGURES: [Figure; 5] = [
     ("lat p99", |f| f.lat_ns_p99, false, true),
 ];
 
-/// How two sides' runs stand to each other.
+/// The comparison of a figure of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Agrees,
@@ -145,12 +165,12 @@ impl Runs {
         Self { median: at(values.len() / 2), min: at(0), max: at(values.len().saturating_sub(1)) }
     }
 
-    /// Whether a value lies in the range, widened on both sides by a share of it.
+    /// Returns whether a value lies in the range, widened on both sides by the fraction `widened`.
     fn holds(&self, value: f64, widened: f64) -> bool {
         value >= self.min * (1.0 - widened) && value <= self.max * (1.0 + widened)
     }
 
-    /// The range in percent of the median.
+    /// Returns the range in percent of the median.
     fn spread_percent(&self) -> f64 {
         if self.median > 0.0 { (self.max - self.min) * 100.0 / self.median } else { 0.0 }
     }
@@ -196,7 +216,7 @@ fn read(text: &[u8]) -> Result<Figures> {
     Ok(figures)
 }
 
-/// The kernel's own work, that of loop devices among it, on processor 0 alone; as it was before once this is dropped.
+/// Restricts the kernel's unbound work, including that of loop devices, to processor 0; restores the mask on drop.
 struct OneProcessor(String);
 
 impl OneProcessor {
@@ -217,7 +237,7 @@ impl Drop for OneProcessor {
     }
 }
 
-/// A folder on tmpfs, gone afterwards.
+/// A folder on tmpfs, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -234,7 +254,7 @@ impl Drop for Folder {
     }
 }
 
-/// One run of one side.
+/// Runs a case once with one of the programs.
 fn run_one(
     program: &Path,
     is_ours: bool,
@@ -243,7 +263,7 @@ fn run_one(
     folder: &Folder,
     seconds: u32,
 ) -> Result<Figures> {
-    let (_, place, flags) = case;
+    let (_, target, flags) = case;
     let mut command = Command::new(program);
     if is_ours {
         command.arg("fio");
@@ -253,22 +273,22 @@ fn run_one(
     if !flags.contains("--size=") {
         command.args(["--time_based".to_owned(), format!("--runtime={seconds}"), "--size=100%".to_owned()]);
     }
-    match place {
-        Place::Loop => command.arg(format!("--filename={}", device.display())),
-        // A file that neither side finds: each makes it as it makes its files.
-        Place::Tmpfs => command.arg("--filename=f"),
-        Place::Nothing => &mut command,
+    match target {
+        CaseTarget::Loop => command.arg(format!("--filename={}", device.display())),
+        // The file does not exist, so each side creates it in its own way.
+        CaseTarget::Tmpfs => command.arg("--filename=f"),
+        CaseTarget::Nothing => &mut command,
     };
     let limit = Duration::from_secs(u64::from(seconds) * 5 + 60);
     let cost = Program { command: &mut command, cpu: None, limit }.run()?;
     let cost = cost.checked(&format!("`{} {flags}`", program.display()))?;
-    if *place == Place::Tmpfs {
+    if *target == CaseTarget::Tmpfs {
         fs::remove_file(folder.0.join("f")).context("the file of the job")?;
     }
     read(&cost.stdout)
 }
 
-/// Measures, prints; `false` if something does not agree and is not in our favour.
+/// Measures and prints; returns `false` if a difference is in fio's favour or bytes differ.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let options = Options::parse(args)?;
     if options.cases == ["list"] {
@@ -295,12 +315,12 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let folder = Folder::new()?;
     let _one_processor = OneProcessor::new()?;
     let load_before = load_average();
-    let cases: Vec<&Case> = CASES.iter().filter(|case| options.wants(case.0)).collect();
+    let cases: Vec<&Case> = CASES.iter().filter(|case| options.includes(case.0)).collect();
     ensure!(!cases.is_empty(), "no such case; `--cases list` prints them");
     let mut runs: Vec<[Vec<Figures>; 2]> = cases.iter().map(|_| Default::default()).collect();
     for pair in 0..options.pair_count {
         for (case, runs) in cases.iter().zip(&mut runs) {
-            // The other one first, each time: what drifts favours neither.
+            // The order alternates, so drift favours neither side.
             for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
                 let program = if side == 0 { &trueio } else { &tools.fio };
                 let figures = run_one(program, side == 0, case, &device, &folder, options.seconds);
@@ -311,7 +331,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     }
     let mut text = format!(
         "{} pairs of runs of {} s (or of a fixed size), {}. Load average {load_before} before, {} after.\n\n\
-         | job | on | bytes | IOPS: trueio, fio | ratio | range | lat mean | lat p50 | lat p99 | it says |\n\
+         | job | on | bytes | IOPS: trueio, fio | ratio | range | lat mean | lat p50 | lat p99 | result |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
         options.pair_count,
         options.seconds,
@@ -320,11 +340,11 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     );
     let mut counts = [0; 3];
     for (case, [ours, fios]) in cases.iter().zip(&runs) {
-        let (row, says) = row(case, ours, fios);
+        let (row, outcome) = row(case, ours, fios);
         text.push_str(&row);
-        counts[says as usize] += 1;
+        counts[outcome as usize] += 1;
     }
-    let [good, untold, failed] = counts;
+    let [good, noisy, failed] = counts;
     println!("{text}");
     if let Some(path) = &options.markdown {
         let page = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -333,27 +353,27 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         replace_file(path, &page)?;
     }
     println!(
-        "{} jobs: {good} agree or differ in our favour, {untold} were too noisy to tell, {failed} differ in fio's favour or in \
+        "{} jobs: {good} agree or differ in our favour, {noisy} were too noisy to tell, {failed} differ in fio's favour or in \
          bytes",
         cases.len()
     );
     Ok(failed == 0)
 }
 
-/// What a row comes to.
+/// The outcome of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The numbers agree, or their difference is in our favour.
     Good,
-    /// The runs of both sides differ by so much among themselves that agreeing means nothing.
-    Untold,
+    /// The runs of each side differ so much that agreement is meaningless.
+    Noisy,
     /// A difference in fio's favour, or of bytes.
     Bad,
 }
 
-/// A row of the table, and what it comes to.
+/// Returns a row of the table, and its outcome.
 fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, Outcome) {
-    let (name, place, flags) = case;
+    let (name, target, flags) = case;
     let is_fixed = flags.contains("--size=");
     let bytes = |runs: &[Figures]| {
         let first = runs.first().map_or(0, |figures| figures.bytes);
@@ -372,42 +392,42 @@ fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, Outcome) {
             Standing::FiosBetter => worse.push(figure),
         }
     }
-    let mut says = Vec::new();
-    // The two differences of meaning among these jobs: fio counts from when an I/O was issued, and after its seek.
+    let mut words = Vec::new();
+    // Two latencies have another definition: fio's begins when an I/O is issued, and after its seek.
     for (flag, meaning) in [
         ("--rate", "lat counts from the intended start here"),
         ("--ioengine=sync ", "lat holds the seek before each I/O here"),
     ] {
         if flags.contains(flag) && worse.iter().any(|figure: &&str| figure.starts_with("lat")) {
             worse.retain(|figure| !figure.starts_with("lat"));
-            says.push(meaning.to_owned());
+            words.push(meaning.to_owned());
         }
     }
     if is_fixed && !has_equal_bytes {
-        says.push("bytes differ".to_owned());
+        words.push("bytes differ".to_owned());
     }
     if !better.is_empty() {
-        says.push(format!("less of the tool's own cost: {}", better.join(", ")));
+        words.push(format!("less of the tool's own cost: {}", better.join(", ")));
     }
     if !worse.is_empty() {
-        says.push(format!("fio is ahead: {}", worse.join(", ")));
+        words.push(format!("fio is ahead: {}", worse.join(", ")));
     }
     let (a, b) = sides[0];
-    let is_noisy = a.spread_percent().min(b.spread_percent()) > TELLING_PERCENT;
+    let is_noisy = a.spread_percent().min(b.spread_percent()) > NOISE_PERCENT;
     if is_noisy && worse.is_empty() {
-        says.push("too noisy to tell".to_owned());
-    } else if says.is_empty() {
-        says.push("agrees".to_owned());
+        words.push("too noisy to tell".to_owned());
+    } else if words.is_empty() {
+        words.push("agrees".to_owned());
     }
     let us = |(a, b): (Runs, Runs)| format!("{:.1}, {:.1} µs", a.median / 1e3, b.median / 1e3);
     let mut text = String::new();
     let _ = writeln!(
         text,
         "| {name} | {} | {} | {:.0}, {:.0} | {:.2} | {:.0} %, {:.0} % | {} | {} | {} | {} |",
-        match place {
-            Place::Loop => "loop",
-            Place::Tmpfs => "tmpfs",
-            Place::Nothing => "nothing",
+        match target {
+            CaseTarget::Loop => "loop",
+            CaseTarget::Tmpfs => "tmpfs",
+            CaseTarget::Nothing => "nothing",
         },
         match (is_fixed, has_equal_bytes) {
             (false, _) => "by time",
@@ -422,11 +442,11 @@ fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, Outcome) {
         us(sides[2]),
         us(sides[3]),
         us(sides[4]),
-        says.join("; ")
+        words.join("; ")
     );
     let outcome = match (worse.is_empty() && (!is_fixed || has_equal_bytes), is_noisy) {
         (false, _) => Outcome::Bad,
-        (true, true) => Outcome::Untold,
+        (true, true) => Outcome::Noisy,
         (true, false) => Outcome::Good,
     };
     (text, outcome)
@@ -452,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_within_the_others_range_agree_and_others_are_told_by_whom_they_favour() {
+    fn medians_within_the_others_range_agree_and_other_medians_favour_a_side() {
         let of = |ours: &[f64], fios: &[f64], more, latency| standing(&runs(ours), &runs(fios), more, latency);
         assert_eq!(of(&[100.0, 110.0, 120.0], &[105.0, 118.0, 130.0], true, false), Standing::Agrees);
         assert_eq!(of(&[100.0, 101.0, 102.0], &[90.0, 91.0, 92.0], true, false), Standing::OursBetter);
@@ -463,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_apart_agreement_noise_and_differences() {
+    fn a_row_is_agreement_noise_or_a_difference() {
         let figures = |iops: &[f64], bytes: u64| -> Vec<Figures> {
             let of = |&iops: &f64| Figures {
                 bytes,
@@ -475,13 +495,13 @@ mod tests {
             };
             iops.iter().map(of).collect()
         };
-        let case: Case = ("a job", Place::Loop, "--size=1m");
+        let case: Case = ("a job", CaseTarget::Loop, "--size=1m");
         let outcome = |ours: &[f64], fios: &[f64]| row(&case, &figures(ours, 9), &figures(fios, 9)).1;
         let quiet = [100.0, 104.0, 108.0];
         assert_eq!(outcome(&quiet, &[102.0, 105.0, 109.0]), Outcome::Good);
         assert_eq!(outcome(&quiet, &[80.0, 81.0, 82.0]), Outcome::Good, "a difference in our favour");
         assert_eq!(outcome(&quiet, &[120.0, 122.0, 124.0]), Outcome::Bad);
-        assert_eq!(outcome(&[50.0, 100.0, 150.0], &[60.0, 110.0, 140.0]), Outcome::Untold);
+        assert_eq!(outcome(&[50.0, 100.0, 150.0], &[60.0, 110.0, 140.0]), Outcome::Noisy);
         assert_eq!(outcome(&[50.0, 100.0, 150.0], &[300.0, 400.0, 500.0]), Outcome::Bad, "noise excuses no difference");
         assert_eq!(row(&case, &figures(&quiet, 9), &figures(&quiet, 8)).1, Outcome::Bad, "bytes differ");
         let (text, _) = row(&case, &figures(&[50.0, 100.0, 150.0], 9), &figures(&[60.0, 110.0, 140.0], 9));
@@ -501,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_at_least_twenty_jobs_and_no_name_stands_twice() {
+    fn there_are_at_least_twenty_jobs_with_different_names() {
         let names: std::collections::BTreeSet<_> = CASES.iter().map(|case| case.0).collect();
         assert!(names.len() == CASES.len() && names.len() >= 20);
     }

@@ -1,6 +1,6 @@
-//! The cases of the comparison with fio: what each side runs, what is read of it, where the bar is.
+//! The cases of the comparison with fio: the runs of each side, the figures, and the bars.
 //!
-//! All are random reads of 4 KiB unless they say otherwise. The bars are the goals of the project
+//! All are random reads of 4 KiB unless stated otherwise. The bars are the goals of the project
 //! (docs/performance.md); the figures published for fio 3.42 were taken on another machine.
 
 use super::table::{Bar, Reading};
@@ -8,10 +8,10 @@ use super::targets::TargetKind::{self, Cached, Loop, Nothing, Zram};
 use super::tools::Sample;
 use super::tools::Tool::{self, Fio, Trueio, UringLimit};
 
-/// A run with what the tool costs before its first I/O.
+/// A run, and the cost of the tool before its first I/O.
 pub(crate) struct Run {
     pub(crate) sample: Sample,
-    /// Median CPU time of the same tool doing a single I/O, in user mode and in the kernel.
+    /// Median CPU time of the same tool with a single I/O, in user mode and in the kernel.
     pub(crate) start_ns: [f64; 2],
 }
 
@@ -29,7 +29,7 @@ impl Run {
     }
 }
 
-/// A figure of a run, if it has it.
+/// A figure of a run; `None` if the run does not have it.
 type Figure = fn(&Run) -> Option<f64>;
 
 const CPU: Figure = |run| Some(run.cpu() / run.io_count());
@@ -38,7 +38,7 @@ const IOPS: Figure = |run| Some(run.sample.answer.iops);
 const P50: Figure = |run| run.sample.answer.latency_ns_p50.map(|ns| ns as f64);
 const PEAK_KIB: Figure = |run| Some(run.sample.cost.peak_rss_kib as f64);
 const WALL_MS: Figure = |run| Some(run.sample.cost.wall_ns as f64 / 1e6);
-/// With the start-up, for the cases that are about it.
+/// CPU time including the start, for the cases about the start.
 const WHOLE_CPU_MS: Figure = |run| Some((run.sample.cost.user_ns + run.sample.cost.system_ns) as f64 / 1e6);
 
 /// One of the programs that a case runs in turn.
@@ -47,7 +47,7 @@ pub(crate) struct Side {
     pub(crate) flags: String,
 }
 
-/// What is read of one turn of a case's sides.
+/// Computes the figures of one turn of a case's sides.
 type Read = Box<dyn Fn(&[Run]) -> Option<Reading>>;
 
 /// A figure to be judged.
@@ -81,7 +81,7 @@ impl Measure {
         Self::new(goal, what, unit, bar, read)
     }
 
-    /// The figure of side 0 as it is, with that of side 1 beside it.
+    /// The figure of side 0, next to that of side 1.
     fn absolute(goal: &'static str, what: &'static str, unit: &'static str, figure: Figure, bar: Bar) -> Self {
         let read: Read = Box::new(move |runs| {
             let ours = figure(&runs[0])?;
@@ -90,7 +90,7 @@ impl Measure {
         Self::new(goal, what, unit, bar, read)
     }
 
-    /// What the same case cost fio 3.42 on the machine where the goals were set.
+    /// The cost of fio 3.42 in the same case on the machine where the goals were set.
     fn published(mut self, figure: f64) -> Self {
         self.published = Some(figure);
         self
@@ -113,7 +113,7 @@ fn iops(goal: &'static str, bar: Bar) -> Measure {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) target: TargetKind,
-    /// To one processor, where no other has a part in the work.
+    /// Whether it is pinned to one processor, because no other takes part in the work.
     pub(crate) is_pinned: bool,
     pub(crate) sides: Vec<Side>,
     pub(crate) measures: Vec<Measure>,
@@ -139,20 +139,20 @@ fn roaming(name: &'static str, target: TargetKind, sides: Vec<Side>, measures: V
 const BATCH_1: &str = "--iodepth_batch=1 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=1";
 const BATCH_8: &str = "--iodepth_batch=8 --iodepth_batch_complete_min=1 --iodepth_batch_complete_max=8";
 const BATCH_16: &str = "--iodepth_batch=16 --iodepth_batch_complete_min=16 --iodepth_batch_complete_max=16";
-/// fio's defaults, said to both.
+/// fio's defaults, set for both.
 const PLAIN: &str = "--registerfiles=0 --fixedbufs=0";
 const REGISTERED: &str = "--registerfiles=1 --fixedbufs=1";
 const URING: &str = "--ioengine=io_uring --iodepth=32";
-/// fio says percentiles of the total latency only if asked; trueio always does.
+/// fio reports percentiles of the total latency only if set; trueio always does.
 const FIO_P50: &str = "--lat_percentiles=1";
 
-/// A single I/O: what is left is start-up and end.
+/// A single I/O, so the cost is that of start and end.
 pub(crate) const START: &str = "--ioengine=null --rw=randread --bs=4k --size=4k";
 
-/// Everything that is compared; `path` says where a kind of target is.
+/// All cases; `path` returns the path of a kind of target.
 pub(crate) fn all(seconds: u32, has_limit: bool, path: impl Fn(TargetKind) -> String) -> Vec<Case> {
     let mut cases = null_cases(seconds);
-    // invalidate=0: else both would drop the cached pages first.
+    // invalidate=0: otherwise both would drop the cached pages first.
     let read = format!("--rw=randread --bs=4k --time_based --runtime={seconds}s --size=256m --invalidate=0");
     let [cached, zram, loop_device] = [Cached, Zram, Loop].map(|kind| format!("{read} --filename={}", path(kind)));
     cases.extend(memory_cases(seconds, has_limit, &format!("{cached} --direct=0"), &path(Cached)));
@@ -172,7 +172,7 @@ fn null_cases(seconds: u32) -> Vec<Case> {
 
     let map_memory: Read = Box::new(|runs| {
         let [ours, small] = [0, 2].map(|side| PEAK_KIB(&runs[side]));
-        // A run with the larger map may by chance be the smaller.
+        // The run with the larger map may by chance use less memory.
         let grown = (ours? - small?).max(0.0);
         Some(Reading { value: grown, ours: grown, other: Some((PEAK_KIB(&runs[1])? - PEAK_KIB(&runs[3])?).max(0.0)) })
     });
@@ -199,7 +199,7 @@ fn null_cases(seconds: u32) -> Vec<Case> {
             vec![cpu("P3", 1.0 / 5.0, 1.0 / 6.0).published(237.0)],
         ),
         pinned("null_qd32_b16", Nothing, both(&batches), vec![cpu("P4", 1.0 / 8.0, 1.0 / 15.0).published(130.0)]),
-        // All our histograms against a fio that reads no clock.
+        // Our full histograms, compared with a fio that reads no clock.
         pinned(
             "null_qd1_gtod",
             Nothing,
@@ -251,8 +251,8 @@ fn memory_cases(seconds: u32, has_limit: bool, cached: &str, path: &str) -> Vec<
     let sync = format!("{cached} --ioengine=psync");
     let fio_sync = format!("{sync} {FIO_P50}");
 
-    // -O0: through the page cache. -p0: no polling. The rest is depth and batches of 8. One second
-    // more (-r), because it does not say the rate of its last.
+    // -O0: through the page cache. -p0: no polling. The rest is depth and batches of 8. It runs one
+    // second longer (-r), because it does not report the rate of its last second.
     let limit = format!("-d32 -s8 -c8 -p0 -O0 -r{} {path}", seconds + 1);
     let mut eight = both(&by_eight);
     let mut eight_measures = vec![user("P9b", 0.20, 0.09).published(181.0), cpu("P9b", 0.85, 0.79).published(1093.0)];
@@ -263,7 +263,7 @@ fn memory_cases(seconds: u32, has_limit: bool, cached: &str, path: &str) -> Vec<
         eight_measures.push(measure.published(818.0));
     } else {
         // t/io_uring is rarely installed. In the published run fio 3.42 cost 1102 ns and t/io_uring
-        // 818 ns an I/O with these settings; another fio stands otherwise to it, so this is a hint.
+        // 818 ns per I/O with these settings; the ratio differs for other versions, so this is an estimate.
         let estimate: Read = Box::new(|runs| {
             let [ours, fio] = [0, 1].map(|side| CPU(&runs[side]));
             let limit = fio? * 818.0 / 1102.0;
@@ -325,7 +325,7 @@ fn device_cases(zram: &str, loop_device: &str) -> Vec<Case> {
             both(&format!("{zram_once} {URING} {REGISTERED} {BATCH_16}")),
             vec![cpu("P11", 0.90, 0.82).published(785.0)],
         ),
-        // The workers of io-wq take the other processor, and their time is not the thread's.
+        // The workers of io-wq run on the other processor, and their CPU time is not the thread's.
         roaming(
             "zram_account",
             Zram,

@@ -1,16 +1,15 @@
-//! `cargo xtask bench evidence`: what it costs that a run is watched.
+//! `cargo xtask bench evidence`: the cost of collecting evidence during a run.
 //!
-//! The same job runs with evidence and without, in pairs, each time in the other order. A pair gives one
-//! ratio of each figure, so that what slows both cancels; the median of the ratios is told with its 95 %
-//! interval (order statistics) and their range. The target is a loop device over memory: a disk so quick
-//! that whatever is added to an I/O shows.
+//! The same job runs with evidence and without, in pairs of alternating order. A pair gives one ratio of each figure, so
+//! disturbances of both runs cancel. The median of the ratios is printed with its 95 % interval (order statistics) and
+//! their range. The target is a loop device over memory, which is fast enough to make a small cost per I/O visible.
 //!
 //! Three figures: I/Os a second; CPU time of the process an I/O, in the measured part; CPU time of the
 //! whole machine an I/O, over the whole run, which has the loop device's worker and the tracepoints'
-//! interrupts in it, and all neighbours as well: leave the machine alone meanwhile.
+//! interrupts in it, and other programs as well: the machine should be idle.
 //!
-//! Cannot see: less than the spread of the ratios, which the interval shows. So the share of the time in
-//! which requests were traced stands beside them, from the records.
+//! Limits: costs below the spread of the ratios, which the interval shows, are not detected. So the share of the time in
+//! which requests were traced is printed, too, from the records.
 
 use super::Options;
 use super::table::Estimate;
@@ -24,7 +23,7 @@ use std::process::Command;
 use std::time::Duration;
 use trueio_model::{EvidenceLevel, RunRecord};
 
-/// What a run says.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Figures {
     iops: f64,
@@ -44,7 +43,7 @@ const WHAT: [Named; 3] = [
 const CASES: [(&str, &str); 2] =
     [("depth 32", "--ioengine=io_uring --iodepth=32"), ("depth 1", "--ioengine=psync --iodepth=1")];
 
-/// Measures, prints; `false` if the evidence did not reach requests, so that its cost was not measured.
+/// Measures and prints; returns `false` if no requests were traced, so that the cost was not measured.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let options = Options::parse(args)?;
     ensure!(options.cases.is_empty() && options.markdown.is_none(), "`bench evidence` has no cases and no page");
@@ -61,7 +60,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         let (mut rates, mut traced, mut windows, mut threads) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for pair in 0..options.pair_count {
             let mut figures = [None; 2];
-            // The other one first, each time: what drifts favours neither.
+            // The order alternates, so drift favours neither side.
             for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
                 let (of_side, record) = measure(&program, path, flags, options.seconds, side == 0)?;
                 figures[side] = Some(of_side);
@@ -93,7 +92,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
             median(threads) * 100.0
         );
         for (ratios, (what, _)) in ratios.into_iter().zip(WHAT) {
-            println!("  {what}: with evidence {}", told(ratios));
+            println!("  {what}: with evidence {}", with_interval(ratios));
         }
     }
     if !is_traced {
@@ -103,7 +102,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 }
 
 /// `+0.31 % (95 %: -0.50 to +0.90; all: -2.1 to +1.7)`.
-pub(super) fn told(mut ratios: Vec<f64>) -> String {
+pub(super) fn with_interval(mut ratios: Vec<f64>) -> String {
     ratios.sort_by(f64::total_cmp);
     let Some(estimate) = Estimate::of(ratios.clone()) else { return "not known".to_owned() };
     let percent = |ratio: f64| format!("{:+.2} %", (ratio - 1.0) * 100.0);
@@ -167,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_told_as_percent_with_their_spread() {
+    fn ratios_are_printed_in_percent_with_their_spread() {
         let ratios = vec![1.01, 0.99, 1.02, 1.0, 1.03, 1.04];
         let expected = "+1.50 % (95 % interval of the median -1.00 % to +4.00 %; range -1.00 % to +4.00 %)";
-        assert_eq!(told(ratios), expected);
+        assert_eq!(with_interval(ratios), expected);
     }
 }

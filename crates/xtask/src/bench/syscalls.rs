@@ -2,17 +2,17 @@
 //! own trace and by strace.
 //!
 //! The same job runs plain, with `--trace-syscalls` and with `--strace` (`strace -f -tt`), in rounds, each
-//! round in another order. A round gives one ratio of each to the plain run, so that what slows all of them
-//! cancels; the median of the ratios is told with its 95 % interval and their range. Beside it stands what
-//! a call takes longer: the difference of the medians of the latencies.
+//! round in another order. A round gives one ratio of each to the plain run, so a disturbance of the whole round
+//! cancels; the median of the ratios is printed with its 95 % interval and their range. Next to it is the added time of a
+//! call: the difference of the medians of the latencies.
 //!
 //! Reads from the page cache are the worst case: a call of a microsecond, nothing to wait for. The loop
 //! device over memory is a very quick disk. A slower disk hides more of either.
 //!
-//! Cannot see: what the kernel's slower way in and out costs other processes meanwhile.
+//! Limits: the cost for other processes, whose system calls take the kernel's slow path, too, is not measured.
 
 use super::Options;
-use super::evidence::told;
+use super::evidence::with_interval;
 use super::table::Estimate;
 use super::targets::{TargetKind, Targets};
 use crate::gate::{io_count, record_of};
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What a run says.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Figures {
     iops: f64,
@@ -43,7 +43,7 @@ const CASES: [(&str, TargetKind, &str); 4] = [
     ("quick disk, io_uring at depth 32", TargetKind::Loop, "--ioengine=io_uring --iodepth=32 --direct=1"),
 ];
 
-/// Measures, prints; `false` if calls were lost, so that the cost of recording all of them was not measured.
+/// Measures and prints; returns `false` if calls were lost, so that the cost of recording all of them was not measured.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let options = Options::parse(args)?;
     ensure!(options.cases.is_empty() && options.markdown.is_none(), "`bench syscall-trace` has no cases and no page");
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         let mut rounds: Vec<Vec<Figures>> = Vec::new();
         for round in 0..options.pair_count {
             let mut of_round = vec![None; sides.len()];
-            // Another one first, each time: what drifts favours none.
+            // The order changes each round, so drift favours none.
             for turn in 0..sides.len() {
                 let side = (round + turn) % sides.len();
                 targets.warm(kind)?;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
             println!(
                 "  {what}: I/Os a second × {:.3}, {}; median latency {:+.2} µs",
                 median(&|round| round[side].iops / round[0].iops),
-                told(rounds.iter().map(|round| round[side].iops / round[0].iops).collect()),
+                with_interval(rounds.iter().map(|round| round[side].iops / round[0].iops).collect()),
                 median(&|round| round[side].latency_ns_p50 - round[0].latency_ns_p50) / 1e3,
             );
         }

@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-/// Where a bar stands.
+/// A bar that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
     /// Good if at most (must, stretch).
     AtMost(f64, f64),
     /// Good if at least (must, stretch).
     AtLeast(f64, f64),
-    /// Said, not judged.
+    /// Printed, not judged.
     None,
 }
 
-/// How a figure stands to its bar.
+/// The result of comparing a figure with its bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Stretch,
@@ -55,7 +55,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// `None` of nothing, and of what contains no number.
+    /// Returns `None` without values, and if a value is not a number.
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -67,10 +67,10 @@ impl Estimate {
     }
 }
 
-/// What a pair of runs says about one measure.
+/// The result of a pair of runs for one measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
-    /// What is judged: a ratio, or a figure as it is.
+    /// The judged value: a ratio, or a single figure.
     pub(crate) value: f64,
     /// Our figure.
     pub(crate) ours: f64,
@@ -85,12 +85,12 @@ pub(crate) struct Row {
     pub(crate) goal: &'static str,
     /// What is measured and against what.
     pub(crate) what: String,
-    /// Of `ours` and `other`.
+    /// The unit of `ours` and `other`.
     pub(crate) unit: &'static str,
     pub(crate) bar: Bar,
-    /// What the same case cost fio 3.42 (or what else `what` says) on another machine.
+    /// The cost of fio 3.42 (or of the program in `what`) in the same case on another machine.
     pub(crate) published: Option<f64>,
-    /// The figures, or why there are none.
+    /// The figures, or the reason why there are none.
     pub(crate) readings: Result<Vec<Reading>, String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the comparison with fio reads from, made for it and removed afterwards.
+//! The targets of the comparison with fio, created for it and removed afterwards.
 //!
 //! Three targets that cost the kernel little, so that the tool's share is large:
 //!
@@ -7,29 +7,28 @@
 //! - a loop device over a file in memory. Its transfers are really asynchronous.
 //!
 //! io_uring on tmpfs and on zram is not asynchronous: neither can promise not to wait, so the kernel
-//! hands each transfer to a worker thread (`iou-wrk-*`), and what is measured is the hand-over.
+//! passes each transfer to a worker thread (`iou-wrk-*`), so the measurement would be of that.
 //!
-//! Each goes away when its guard is dropped, also when this process is told to stop. The loop device
+//! Each goes away when its guard is dropped, also after a signal to stop. The loop device
 //! is detached as soon as it is opened here, which the kernel carries out at the last close: it goes
 //! away even if this process is killed. A zram device and files then stay (`/dev/zramN`,
 //! `trueio-bench-*`).
 
-use crate::process::Program;
-use crate::workspace::{has_program, is_root};
-use anyhow::{Context, Result, bail, ensure};
+use crate::workspace::is_root;
+use anyhow::{Context, Error, Result, ensure};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
+use trueio_testkit::Loop;
 
 /// Size of the files, in bytes.
 pub(crate) const FILE_BYTES: u64 = 256 << 20;
 /// Size of the zram device, in bytes.
 const ZRAM_BYTES: u64 = 1 << 30;
 
-/// What a case reads from.
+/// The target of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetKind {
     /// Nothing is opened.
@@ -42,7 +41,7 @@ pub(crate) enum TargetKind {
     Loop,
 }
 
-/// The targets in use; the error is why one cannot be had.
+/// The targets in use, or the reason why one is not available.
 pub(crate) struct Targets {
     cached: Option<Result<CachedFile, String>>,
     zram: Option<Result<Zram, String>>,
@@ -50,7 +49,7 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Makes those that are wanted; the file in `folder`.
+    /// Creates the requested targets; the file in `folder`.
     pub(crate) fn new(wanted: &[TargetKind], folder: &Path) -> Self {
         fn make<T>(is_wanted: bool, make: impl FnOnce() -> Result<T>) -> Option<Result<T, String>> {
             is_wanted.then(|| make().map_err(|error| format!("{error:#}")))
@@ -62,7 +61,7 @@ impl Targets {
         }
     }
 
-    /// Its path, empty for [`TargetKind::Nothing`]; or why it is not there.
+    /// Returns the path of a target, empty for [`TargetKind::Nothing`], or the reason why it does not exist.
     pub(crate) fn path(&self, kind: TargetKind) -> Result<&Path, &str> {
         fn of<T>(target: &Option<Result<T, String>>) -> Result<&T, &str> {
             target.as_ref().map_or(Err("was not made"), |target| target.as_ref().map_err(String::as_str))
@@ -111,7 +110,7 @@ impl CachedFile {
             folder.display()
         );
         fill(&mut file, FILE_BYTES)?;
-        // Written back now, not while something is measured.
+        // Written back now, so that nothing is written during a measurement.
         file.sync_all()?;
         Ok(guard)
     }
@@ -200,33 +199,21 @@ impl Drop for MemoryFile {
 impl LoopDevice {
     fn new() -> Result<Self> {
         ensure!(is_root(), "a loop device needs root");
-        ensure!(has_program("losetup"), "no losetup");
         let path = PathBuf::from(format!("/dev/shm/trueio-bench-{}.dat", std::process::id()));
         let mut file =
             OpenOptions::new().write(true).create_new(true).open(&path).context("making a file in memory")?;
         let backing = MemoryFile(path);
         fill(&mut file, FILE_BYTES)?;
-        let device = losetup(&["--find", "--show"], &backing.0)?;
-        let open = File::open(&device).with_context(|| device.clone());
+        let device = Loop::try_over(&backing.0, &[]).map_err(Error::msg)?;
+        let path = device.path().to_owned();
+        let open = File::open(&path).with_context(|| path.display().to_string())?;
         // While it is open this only marks it: the kernel detaches at the last close.
-        losetup(&["--detach"], Path::new(&device))?;
-        Ok(Self { path: device.into(), _backing: backing, _open: open? })
+        device.detach().map_err(Error::msg)?;
+        Ok(Self { path, _backing: backing, _open: open })
     }
 }
 
-fn losetup(args: &[&str], path: &Path) -> Result<String> {
-    let mut command = Command::new("losetup");
-    command.args(args).arg(path);
-    let program = Program { command: &mut command, cpu: None, limit: Duration::from_secs(20) };
-    let cost = program.run()?.checked("losetup")?;
-    let said = String::from_utf8(cost.stdout)?.trim().to_owned();
-    if args.contains(&"--show") && !said.starts_with("/dev/loop") {
-        bail!("losetup named no device: `{said}`");
-    }
-    Ok(said)
-}
-
-/// Writes `text` to `path` without leaving half of it behind.
+/// Replaces `path` by `text` in one step.
 pub(crate) fn replace_file(path: &Path, text: &str) -> Result<()> {
     let temporary = path.with_extension("new");
     let mut file = File::create(&temporary).with_context(|| temporary.display().to_string())?;
@@ -265,7 +252,7 @@ mod tests {
         drop(targets);
         for (kind, path) in removed {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            // The node of a loop device stays, without a file behind it.
+            // The node of a loop device stays, without a backing file.
             let trace = match kind {
                 TargetKind::Loop => format!("/sys/block/{name}/loop"),
                 _ => format!("/sys/block/{name}"),

@@ -1,8 +1,7 @@
-//! Runs trueio and fio with the same words, and reads what both say.
+//! Runs trueio and fio with the same options, and reads their results.
 //!
-//! trueio's options are called what fio calls them and take fio's values, so one line of flags
-//! serves both. What is read of an answer: how many I/Os there were, in what time, the median of the
-//! total latency, and trueio's own account of its CPU time.
+//! trueio's options have fio's names and values, so both get the same flags. Of a result, the number of I/Os, their rate,
+//! the median of the total latency, and the CPU time that trueio reports are read.
 
 use crate::gate::{io_count, record_of};
 use crate::process::{Cost, Program};
@@ -24,11 +23,11 @@ pub(crate) enum Tool {
     UringLimit,
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 pub(crate) struct Tools {
     pub(crate) trueio: PathBuf,
     pub(crate) fio: PathBuf,
-    /// Rarely there: distributions do not package it.
+    /// `t/io_uring`, which distributions do not package.
     pub(crate) uring_limit: Option<PathBuf>,
 }
 
@@ -36,8 +35,7 @@ impl Tools {
     /// Runs `tool` with `flags`, which are fio's.
     ///
     /// # Errors
-    /// If it fails or says nothing that can be read: a figure of a run that did not do its work is
-    /// worth nothing.
+    /// If it fails or has no readable result: figures of a run that did not do its work are worthless.
     pub(crate) fn run(&self, tool: Tool, flags: &str, cpu: Option<usize>, limit: Duration) -> Result<Sample> {
         let (mut command, name) = match tool {
             Tool::Trueio => (Command::new(&self.trueio), "trueio"),
@@ -59,26 +57,26 @@ impl Tools {
             Tool::Fio => fio_answer(&cost.stdout),
             Tool::UringLimit => limit_answer(&cost.stdout, cost.wall_ns),
         };
-        // Kept no longer: what this process holds is carried over into the next child's peak.
+        // Dropped now: memory of this process counts in the peak of the next child.
         cost.stdout = Vec::new();
-        Ok(Sample { answer: answer.with_context(|| format!("what `{name} {}` said", flags.trim()))?, cost })
+        Ok(Sample { answer: answer.with_context(|| format!("the output of `{name} {}`", flags.trim()))?, cost })
     }
 }
 
-/// What a program says of its run.
+/// A program's result of its run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Answer {
     /// I/Os completed.
     pub(crate) io_count: u64,
-    /// A second, all jobs together, by the program's own clock.
+    /// I/Os per second of all jobs together, by the program's own clock.
     pub(crate) iops: f64,
-    /// Median of the total latency (lat), if it says one.
+    /// Median of the total latency (lat), if reported.
     pub(crate) latency_ns_p50: Option<u64>,
-    /// CPU time that it accounts for itself, if it says that in absolute terms.
+    /// CPU time that it accounts for itself, if reported in absolute terms.
     pub(crate) own_cpu_ns: Option<u64>,
 }
 
-/// A run: what it cost and what was said.
+/// A run: its cost and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) answer: Answer,
@@ -102,7 +100,7 @@ fn trueio_answer(record: &RunRecord) -> Result<Answer> {
 }
 
 fn fio_answer(stdout: &[u8]) -> Result<Answer> {
-    // fio may say something before it begins.
+    // fio may print notes first.
     let begin = stdout.iter().position(|&byte| byte == b'{').context("no JSON")?;
     let report: Value = serde_json::from_slice(&stdout[begin..])?;
     let mut answer = Answer::default();
@@ -121,10 +119,10 @@ fn fio_answer(stdout: &[u8]) -> Result<Answer> {
 }
 
 /// Lines such as `IOPS=1.23M, BW=4.80GiB/s, IOS/call=8/8`, one a second but for the last second, of
-/// which it says nothing. The count is not said either: it is the mean rate times the time it ran.
+/// which it reports nothing. The count is not reported either: it is the mean rate times the time it ran.
 fn limit_answer(stdout: &[u8], wall_ns: u64) -> Result<Answer> {
-    let said = String::from_utf8_lossy(stdout);
-    let rates: Vec<f64> = said
+    let output = String::from_utf8_lossy(stdout);
+    let rates: Vec<f64> = output
         .lines()
         .filter_map(|line| {
             let rate = line.strip_prefix("IOPS=")?.split(',').next()?;
@@ -198,11 +196,11 @@ mod tests {
 
     #[test]
     fn fios_answer_is_the_sum_of_its_jobs() {
-        let said = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
+        let output = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"jobs":[
  {"error":0,"read":{"total_ios":10,"iops":5.5,"lat_ns":{"percentile":{"50.000000":812}}},"write":{"total_ios":0,"iops":0.0}},
  {"error":0,"read":{"total_ios":20,"iops":4.5},"write":{"total_ios":1,"iops":0.5}}]}"#;
-        let answer = fio_answer(said).unwrap();
+        let answer = fio_answer(output).unwrap();
         assert_eq!((answer.io_count, answer.iops, answer.latency_ns_p50), (31, 10.5, Some(812)));
     }
 
@@ -215,9 +213,9 @@ mod tests {
 
     #[test]
     fn the_rates_of_the_limit_are_read_in_thousands_and_millions() {
-        let said = b"submitter=0\nIOPS=900K, BW=3.4GiB/s, IOS/call=8/8\nIOPS=1.10M, BW=4GiB/s\nExiting on timeout\n";
-        let answer = limit_answer(said, 3_000_000_000).unwrap();
-        // Three seconds, of which two were spoken of.
+        let output = b"submitter=0\nIOPS=900K, BW=3.4GiB/s, IOS/call=8/8\nIOPS=1.10M, BW=4GiB/s\nExiting on timeout\n";
+        let answer = limit_answer(output, 3_000_000_000).unwrap();
+        // Three seconds, of which two were reported.
         assert_eq!((answer.io_count, answer.iops), (3_000_000, 1_000_000.0));
         assert!(limit_answer(b"polled=1", 1).is_err());
     }

@@ -115,7 +115,7 @@ fn follow(pid: libc::pid_t) -> Result<(libc::c_int, u64)> {
                 peak_kib = peak_kib.max(anonymous_kib(tid)?);
                 0
             }
-            // A new thread or process begins with a SIGSTOP that nobody sent.
+            // A new thread or process begins with a SIGSTOP from the kernel.
             0 if libc::WSTOPSIG(status) != libc::SIGSTOP => libc::WSTOPSIG(status),
             _ => 0,
         };

@@ -4,16 +4,9 @@
 //! counts for the file that defines it, wherever it is re-exported. Not counted: `mod child;`, a
 //! `pub use` whose name the file itself does not use, names that a module takes from the modules it is
 //! inside of, and tests.
-//!
-//! Cycles that existed when this check began are listed in `known_cycles.txt`, one file a line. The list can
-//! only shrink: a file in a cycle that is not listed fails, and so does a listed file in no cycle.
 
 use super::modules::{Tree, Uses};
-use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-const KNOWN: &str = "crates/xtask/src/layers/known_cycles.txt";
 
 /// Files that take names from each other, in a circle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,38 +67,13 @@ fn cycle(uses: &Uses, files: &BTreeSet<&str>) -> Cycle {
     Cycle { files: files.iter().map(|&file| file.to_owned()).collect(), ties }
 }
 
-/// Reads the list of files that are known to be in a cycle, as `crate/src/file.rs`.
-pub(super) fn read_known(root: &Path) -> Result<BTreeSet<String>> {
-    let text = std::fs::read_to_string(root.join(KNOWN)).context(KNOWN)?;
-    Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
-}
-
-/// Takes files that are in no cycle any more off the list.
-pub(super) fn shorten_known(root: &Path, cycles: &[Cycle]) -> Result<()> {
-    let known = read_known(root)?;
-    let kept = known.iter().filter(|file| cycles.iter().any(|cycle| cycle.files.contains(*file)));
-    let text: String = kept.map(|file| format!("{file}\n")).collect();
-    std::fs::write(root.join(KNOWN), text).context(KNOWN)
-}
-
-/// Compares the cycles with the list of known ones; one sentence for each difference.
-pub(super) fn faults(cycles: &[Cycle], known: &BTreeSet<String>) -> Vec<String> {
-    let mut faults = Vec::new();
-    for cycle in cycles {
-        let new: Vec<&str> = cycle.files.difference(known).map(String::as_str).collect();
-        if !new.is_empty() {
-            faults.push(format!(
-                "cycle between modules: {} (if a file of a known cycle moved, change its line in {KNOWN})\n  {}",
-                new.join(", "),
-                cycle.ties.join("\n  ")
-            ));
-        }
-    }
-    let gone = known.iter().filter(|file| !cycles.iter().any(|cycle| cycle.files.contains(*file)));
-    faults.extend(
-        gone.map(|file| format!("`{file}` is in no cycle any more: `cargo xtask layers --write` takes it off {KNOWN}")),
-    );
-    faults
+/// Returns one sentence for each cycle.
+pub(super) fn faults(cycles: &[Cycle]) -> Vec<String> {
+    let sentence = |cycle: &Cycle| {
+        let files: Vec<&str> = cycle.files.iter().map(String::as_str).collect();
+        format!("cycle between modules: {}\n  {}", files.join(", "), cycle.ties.join("\n  "))
+    };
+    cycles.iter().map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -127,6 +95,13 @@ mod tests {
 
     fn ties_of(files: &[(&str, &str)]) -> Vec<String> {
         cycles_of(files).into_iter().flat_map(|cycle| cycle.ties).collect()
+    }
+
+    #[test]
+    fn a_cycle_is_one_sentence_with_its_files_and_what_ties_them() {
+        let cycle = Cycle { files: ["e/a.rs", "e/b.rs"].map(String::from).into(), ties: vec!["a -> b: X".into()] };
+        assert_eq!(faults(&[cycle]), ["cycle between modules: e/a.rs, e/b.rs\n  a -> b: X"]);
+        assert_eq!(faults(&[]), Vec::<String>::new());
     }
 
     #[test]
@@ -203,15 +178,5 @@ mod tests {
             ("src/b.rs", "pub struct B(crate::a::A);"),
         ]);
         assert_eq!(ties, Vec::<String>::new());
-    }
-
-    #[test]
-    fn the_list_of_known_cycles_must_name_every_file_in_a_cycle_and_no_other() {
-        let cycle = Cycle { files: ["e/a.rs", "e/b.rs"].map(String::from).into(), ties: vec!["a -> b: X".into()] };
-        let known = |files: &[&str]| files.iter().map(|file| (*file).to_owned()).collect::<BTreeSet<_>>();
-        let cycles = [cycle];
-        assert_eq!(faults(&cycles, &known(&["e/a.rs", "e/b.rs"])), Vec::<String>::new());
-        assert!(faults(&cycles, &known(&["e/a.rs"]))[0].starts_with("cycle between modules: e/b.rs ("));
-        assert!(faults(&[], &known(&["e/a.rs"]))[0].starts_with("`e/a.rs` is in no cycle any more"));
     }
 }

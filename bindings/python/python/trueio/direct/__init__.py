@@ -1,8 +1,8 @@
 """Direct I/O: open a file past the page cache, know what was granted, keep to its alignment.
 
-That `open` accepts `O_DIRECT` proves nothing: tmpfs, btrfs and ext4 with `data=journal` take the flag and use the
-page cache. `probe` asks first, `open` says what was granted and who says so, every transfer is checked before
-it is made, and nothing less than what was asked for is done in silence.
+That `open` accepts `O_DIRECT` proves nothing: tmpfs, btrfs and ext4 with `data=journal` accept the flag and use the
+page cache. `probe` reports the support in advance, `open` reports what was granted and from which source that is known,
+every transfer is checked before it is made, and nothing falls back silently to less than requested.
 
     from trueio import direct
 
@@ -12,13 +12,13 @@ it is made, and nothing less than what was asked for is done in silence.
         file.write_all_at(buffer, 0)
         file.flush("device")
 
-Buffers are any contiguous objects with the buffer protocol; direct I/O wants aligned ones: `AlignedBuffer`, `BufferPool`.
-Offsets and lengths are in bytes. Threads run while the system works, and may share files and pools.
+Buffers are any contiguous objects with the buffer protocol; direct I/O requires aligned ones: `AlignedBuffer`, `BufferPool`.
+Offsets and lengths are in bytes. Other threads run during system calls, and may share files and pools.
 
-Errors are kinds of `OSError` with `errno`. What Python's own functions would raise (`FileNotFoundError`,
-`PermissionError`, `TypeError`, `ValueError` for a closed file) is raised here too.
+Errors are subclasses of `OSError` with `errno`. Errors for which Python has an exception (`FileNotFoundError`,
+`PermissionError`, `TypeError`, `ValueError` for a closed file) raise that one.
 
-What each call does on each system stands in the documentation of the Rust library, `crates/direct`.
+The documentation of the Rust library, `crates/direct`, describes what each call does on each system.
 """
 
 import contextlib
@@ -55,6 +55,7 @@ from ._native import (
     device_facts,
     evict,
     flush,
+    from_file,
     lock_volume,
     open,
     preallocate,
@@ -77,6 +78,7 @@ from ._native import (
     write_unaligned_by_read_modify_write_at,
     write_uncached_at,
 )
+from ._raw import DirectRawIO
 from ._types import AnyFile, AnyPath, FlushLevel, LockMode
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "DeviceFacts",
     "DirectError",
     "DirectFile",
+    "DirectRawIO",
     "DirectoryError",
     "EndOfFileError",
     "Flushed",
@@ -108,6 +111,7 @@ __all__ = [
     "device_facts",
     "evict",
     "flush",
+    "from_file",
     "lock_volume",
     "locked",
     "open",

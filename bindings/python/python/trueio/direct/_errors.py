@@ -1,10 +1,10 @@
 """The exceptions of `trueio.direct`.
 
-All are kinds of `OSError`. `errno` is the system's own number; where the system was not asked, or gave none, it is
-the one that fits best, which each class names. `strerror` is a sentence that says what was attempted, why it failed
-and, where a number was wrong, what is needed. `filename` is set where a path was given.
+All are subclasses of `OSError`. `errno` is the system's own number; if no system call was made, or it returned none, it is
+the number that each class names. `strerror` is a sentence: what was attempted, why it failed and, if a number was wrong,
+which is required. `filename` is set if a path was given.
 
-They are made by `_make`, which the compiled half calls.
+The compiled half makes them by `_make`.
 """
 
 import errno
@@ -17,7 +17,7 @@ class DirectError(OSError):
 
 
 class NotAFileError(DirectError):
-    """A pipe, a socket, a terminal, /dev/null: nothing that holds data at offsets. `kind` says which.
+    """A pipe, a socket, a terminal, /dev/null: nothing that holds data at offsets. `kind` is its kind.
 
     errno: ESPIPE for pipes and sockets, ENOTBLK for devices that are no disks.
     """
@@ -38,14 +38,14 @@ class SilentlyBufferedError(DirectError):
 
 
 class BusyError(DirectError):
-    """With `exclusive`: somebody else has it mounted, locked or open. errno: the system's."""
+    """With `exclusive`: it is mounted, or another program has it locked or open. errno: the system's."""
 
 
 class MisalignedError(DirectError, ValueError):
     """A transfer that direct I/O on this file does not allow, found before the call; nothing was transferred.
 
-    `part` is the first of "address", "length" and "offset" that is wrong, `value` what it is, `needed_bytes` what
-    it must be a multiple of, `needed_by` who demands it, `write` whether it is a write. errno: EINVAL.
+    `part` is the first of "address", "length" and "offset" that is wrong, `value` its value, `needed_bytes` the required
+    alignment, `needed_by` the source of the requirement, `write` whether it is a write. errno: EINVAL.
     """
 
     part: Literal["address", "length", "offset"]
@@ -58,7 +58,7 @@ class MisalignedError(DirectError, ValueError):
 class TransferError(DirectError):
     """A transfer was not completed: `done` of `wanted` bytes from `offset` on. errno: the system's.
 
-    Where the system gave no error: EIO if it took no byte, EINVAL if a short direct transfer cannot go on from
+    If the system returned no error: EIO if it took no byte, EINVAL if a short direct transfer cannot go on from
     where it stopped.
     """
 
@@ -68,7 +68,7 @@ class TransferError(DirectError):
 
 
 class EndOfFileError(TransferError, EOFError):
-    """The file ends within what was to be read; `done` bytes were, and are in the buffer. errno: ENODATA."""
+    """The file ends within the requested range; `done` bytes were read into the buffer. errno: ENODATA."""
 
 
 class AtomicLimitError(DirectError, ValueError):
@@ -76,11 +76,11 @@ class AtomicLimitError(DirectError, ValueError):
 
 
 class LockHeldError(DirectError, BlockingIOError):
-    """Somebody else holds the lock. errno: the system's (EAGAIN, EACCES)."""
+    """Another lock conflicts. errno: the system's (EAGAIN, EACCES)."""
 
 
 class NotADeviceError(DirectError):
-    """This is not a disk; `kind` says what it is. errno: ENOTBLK."""
+    """This is not a disk; `kind` is its kind. errno: ENOTBLK."""
 
     kind: str
 
@@ -95,7 +95,7 @@ class UnsupportedError(DirectError):
 _CLASSES: dict[str, type[OSError]] = {
     kind.__name__: kind
     for kind in (
-        # Python picks FileNotFoundError and its like by the number.
+        # Python selects subclasses such as FileNotFoundError by the number.
         OSError,
         NotAFileError,
         DirectoryError,

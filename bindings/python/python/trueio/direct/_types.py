@@ -15,6 +15,7 @@ class HasFileno(Protocol):
 AnyFile: TypeAlias = HasFileno | int
 AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Mode: TypeAlias = Literal["r", "r+", "x", "x+"]
+OpenMode: TypeAlias = Literal["r", "r+", "x", "x+", "w"]
 Policy: TypeAlias = Literal["require", "prefer", "off"]
 SyncMode: TypeAlias = Literal["none", "dsync", "sync"]
 Granted: TypeAlias = Literal["direct", "unconfirmed", "not-kept", "buffered"]

@@ -1,16 +1,16 @@
-//! What a disk reports about itself: size, sectors, serial number.
+//! Facts of a disk: size, sectors, serial number.
 //!
 //! Source: Linux `include/uapi/linux/fs.h` (BLK* ioctls), `include/scsi/sg.h`, SPC-4.
 
-use crate::device::{DeviceError, DeviceFacts, tidy_serial};
 use crate::os::unix;
+use crate::types::{DeviceError, DeviceFacts, tidy_serial};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
 pub(super) fn size_bytes(file: &File) -> Result<u64, Errno> {
-    // The header says `size_t` and the kernel writes eight bytes on every architecture.
+    // The header has `size_t`, but the kernel writes eight bytes on every architecture.
     const BLKGETSIZE64: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<usize>(0x12, 114);
     // SAFETY: BLKGETSIZE64 fills one 64-bit number.
     unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKGETSIZE64, u64>::new()) }
@@ -54,8 +54,8 @@ fn serial(file: &File, device: u64) -> Option<(String, &'static str)> {
         return Some((serial, "SCSI page 0x80"));
     }
     let root = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    // virtio-blk has `serial` beside the queue, NVMe and MMC in the device; a partition's folder
-    // lies in that of its disk.
+    // virtio-blk has `serial` next to the queue, NVMe and MMC in the device; the directory of a partition is in that
+    // of its disk.
     ["serial", "device/serial", "../serial", "../device/serial"]
         .iter()
         .filter_map(|name| std::fs::read(format!("{root}/{name}")).ok())
@@ -130,8 +130,8 @@ fn scsi_serial(file: &File) -> Option<String> {
     if answered { serial_of_page(&page) } else { None }
 }
 
-/// The serial number in an answer to INQUIRY, page 0x80. Byte 1 repeats the page, bytes 2 and 3 hold
-/// the length of what follows, big-endian. A length beyond the answer is a device that errs.
+/// Returns the serial number in an answer to INQUIRY, page 0x80. Byte 1 is the page, bytes 2 and 3 are the length of
+/// the rest, big-endian. [`None`] if the length exceeds the answer.
 fn serial_of_page(page: &[u8]) -> Option<String> {
     let length = match page {
         [_, 0x80, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_serial_page_is_read_as_far_as_it_goes_and_not_further() {
+    fn a_serial_page_is_read_within_its_length() {
         assert_eq!(serial_of_page(b"\0\x80\0\x06  AB12rest"), Some("AB12".to_owned()));
         assert_eq!(serial_of_page(b"\0\x83\0\x06  AB12"), None, "another page");
         assert_eq!(serial_of_page(b"\0\x80\0\x07  AB12"), None, "one byte more than there is");

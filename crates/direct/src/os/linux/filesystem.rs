@@ -1,4 +1,4 @@
-//! What kind of filesystem a file lies on, and which kinds accept `O_DIRECT` and buffer all the same.
+//! Types of filesystems, and those that accept `O_DIRECT` and buffer.
 //!
 //! Source: statfs(2), proc_pid_mountinfo(5); behaviour was measured on Linux 6.18 (tests/filesystems.rs).
 
@@ -69,24 +69,28 @@ impl Filesystem {
         }
     }
 
-    /// Why direct transfers on this filesystem must be expected to be buffered, where statx is
-    /// silent; [`None`]: not known to buffer.
+    /// Returns why direct transfers on this filesystem are expected to be buffered, where statx has no answer;
+    /// [`None`] if it is not known to buffer.
     pub(super) fn buffers(&self, file: &File) -> Option<String> {
         match self.magic? {
             BTRFS_MAGIC => {
                 let has_checksums =
                     !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(rustix::fs::IFlags::NOCOW));
                 has_checksums.then(|| {
-                    "btrfs accepts O_DIRECT, passes writes with checksums through the page cache, and buffers whatever is misaligned"
+                    "btrfs accepts O_DIRECT, uses the page cache for writes with checksums, and buffers misaligned transfers"
                         .to_owned()
                 })
             }
-            TMPFS_MAGIC => Some("tmpfs holds its files in the page cache itself; O_DIRECT changes nothing".to_owned()),
+            TMPFS_MAGIC => Some("the files of tmpfs are in the page cache; O_DIRECT has no effect".to_owned()),
             ECRYPTFS_MAGIC => Some("eCryptfs encrypts in the page cache".to_owned()),
             ZFS_MAGIC => {
                 let version = std::fs::read_to_string("/sys/module/zfs/version").ok()?;
-                is_zfs_before_2_3(&version)
-                    .then(|| format!("OpenZFS {} accepts O_DIRECT and ignores it; 2.3 does not", version.trim()))
+                is_zfs_before_2_3(&version).then(|| {
+                    format!(
+                        "OpenZFS {} accepts O_DIRECT and ignores it; OpenZFS supports it from 2.3 on",
+                        version.trim()
+                    )
+                })
             }
             EXT_MAGIC => {
                 let device = rustix::fs::fstat(file).ok()?.st_dev;
@@ -99,8 +103,8 @@ impl Filesystem {
     }
 }
 
-/// Whether an OpenZFS version string ("2.2.7-1") is older than 2.3, which brought direct I/O.
-/// A string that cannot be read is not known to be.
+/// Returns whether an OpenZFS version ("2.2.7-1") is older than 2.3, the first with direct I/O. Returns `false` for
+/// unknown text.
 fn is_zfs_before_2_3(version: &str) -> bool {
     let mut numbers = version.trim().split(['.', '-']).map(|part| part.parse::<u32>().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
@@ -109,8 +113,8 @@ fn is_zfs_before_2_3(version: &str) -> bool {
     }
 }
 
-/// Whether a mount of device `major:minor` in the text of `mountinfo` says `data=journal`. Per
-/// mount, the third field is the device and the last one holds the filesystem's options.
+/// Returns whether a mount of device `major:minor` in `mountinfo` has the option `data=journal`. In each line the third
+/// field is the device, and the last one contains the options of the filesystem.
 fn has_journalled_data(mountinfo: &str, major: u32, minor: u32) -> bool {
     let device = format!("{major}:{minor}");
     mountinfo.lines().any(|line| {

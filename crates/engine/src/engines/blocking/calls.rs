@@ -109,7 +109,7 @@ impl Call for Pvsync2 {
         Ok(Self {
             read_flags: rwf(setup.flags, OpKind::Read),
             write_flags: rwf(setup.flags, OpKind::Write),
-            polled: polled.map(|percent| Polled::new(percent, setup.priorities.1)),
+            polled: polled.map(|percent| Polled::new(percent, setup.seed)),
         })
     }
 
@@ -137,7 +137,7 @@ impl Call for Pvsync2 {
 
 /// Does the kernel know the calls: with a bad descriptor it must answer EBADF, not ENOSYS.
 pub(in crate::engines) fn probe_pvsync2() -> (bool, String) {
-    // SAFETY: no memory is handed over: the vector count is 0.
+    // SAFETY: no memory is passed: the vector count is 0.
     unsafe { libc::preadv2(-1, std::ptr::null(), 0, 0, 0) };
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

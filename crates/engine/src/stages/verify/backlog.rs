@@ -3,11 +3,10 @@
 use super::Verifier;
 use crate::engines::{Completion, EngineError};
 use crate::request::Request;
-use crate::seed::mix64;
 use crate::view::{Slot, View};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
-use trueio_model::{OpKind, Verify};
+use trueio_model::{OpKind, Verify, mix64};
 
 /// Returns the size of a batch of a backlog of `length`; 0 stands for all of it.
 fn batch_of(batch: u64, length: usize) -> usize {
@@ -152,7 +151,9 @@ impl Verifier<'_> {
             iolog.issued(request, 0, view);
         }
         let before = view.clock.now();
-        view.engine.queue(0, request, view.state.payload.pointer(0));
+        let pointer = view.state.payload.pointer(0, request);
+        // SAFETY: a trim uses no buffer, and nothing else is in flight.
+        unsafe { view.engine.queue(0, request, pointer) };
         view.engine.submit()?;
         let mut out = [Completion::NONE];
         while view.engine.reap(1, &mut out)? == 0 {}

@@ -61,7 +61,7 @@ impl Verifier<'_> {
     }
 
     /// Reads `request`'s block as soon as a slot is free; blocks that were read until then are compared, here or by the
-    /// threads behind `threads`. False if a read failed: then nothing more is read.
+    /// threads that receive from `threads`. False if a read failed: then nothing more is read.
     pub(super) fn read_later(
         &mut self,
         request: &Request,
@@ -80,7 +80,9 @@ impl Verifier<'_> {
             iolog.issued(&request, slot, view);
         }
         let issued = view.clock.now();
-        view.engine.queue(slot, &request, view.state.payload.pointer(slot as usize));
+        let pointer = view.state.payload.pointer(slot as usize, &request);
+        // SAFETY: as in the worker's loop: the slot's own buffer, which is compared only after its completion was reaped.
+        unsafe { view.engine.queue(slot, &request, pointer) };
         view.engine.submit()?;
         let submitted = view.now_after();
         *view.state.queue.slot_mut(slot) = Slot { request, issued, submitted, due: issued, room_since: issued };

@@ -1,4 +1,4 @@
-//! What verifying leaves in files of the current directory, if it is asked to: how far a job came
+//! What verification leaves in files of the current directory, if the job sets that: how far it came
 //! (`verify_state_save`), and blocks that differ (`verify_dump`).
 //!
 //! Cannot: know that the file that is read belongs to the disk that is compared; it names the job, its seed and its
@@ -31,7 +31,7 @@ pub(super) struct VerifyState {
 }
 
 impl VerifyState {
-    pub(super) fn new(job: &JobPlan, worker: u32, (issued, synced): (u64, Option<u64>), run: u64) -> Self {
+    pub(super) fn new(job: &JobPlan, worker: u32, issued: u64, synced: Option<u64>, run: u64) -> Self {
         let run = format!("{run:016x}");
         let (format, version) = (FORMAT.to_owned(), VERSION);
         Self { format, version, job: job.name.clone(), worker, seed: job.seed, run, issued, synced }
@@ -67,7 +67,7 @@ impl VerifyState {
         u64::from_str_radix(&self.run, 16).map_err(|e| format!("the verify state's `run` is damaged: {e}"))
     }
 
-    /// Holds it against who wants to use it, which was found in the file `name`.
+    /// Compares the state, which was read from the file `name`, with the worker that uses it.
     fn check(&self, name: &str, seed: u64, worker: u32) -> Result<(), String> {
         if self.seed != seed {
             let theirs = self.seed;
@@ -82,10 +82,10 @@ impl VerifyState {
         Ok(())
     }
 
-    /// Writes it to a file; a sentence that says where, or why not.
+    /// Writes it to a file; returns a sentence with its name, or with the error.
     pub(super) fn save(&self, name: &str, create: fn(&Path) -> io::Result<File>) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
-        // It says what can be compared after a power cut, so it must outlast one.
+        // It states what can be compared after a power cut, so it must outlast one.
         let write = |mut file: File| file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all());
         match create(Path::new(name)).and_then(write) {
             Ok(()) => format!("verify: the state is in `{name}`"),
@@ -107,7 +107,7 @@ pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     Ok(state)
 }
 
-/// Keeps a block that differs; a sentence that says where, or why not.
+/// Keeps a block that differs; returns a sentence with the file's name, or with the error.
 pub(super) fn dump(path: &str, offset: u64, block: &[u8]) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let name = format!("{file}.{offset}.received");
@@ -128,13 +128,13 @@ mod tests {
     #[test]
     fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
         let job = JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) };
-        let state = VerifyState::new(&job, 0, (10, None), 1);
+        let state = VerifyState::new(&job, 0, 10, None, 1);
         assert_eq!(state.compared(false), Ok(10));
         assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
-        assert_eq!(VerifyState::new(&job, 0, (10, Some(4)), 1).compared(true), Ok(4));
-        let of_nothing = VerifyState::new(&job, 0, (10, Some(0)), 1).compared(true).unwrap_err();
+        assert_eq!(VerifyState::new(&job, 0, 10, Some(4), 1).compared(true), Ok(4));
+        let of_nothing = VerifyState::new(&job, 0, 10, Some(0), 1).compared(true).unwrap_err();
         assert!(of_nothing.contains("nothing was synced"), "{of_nothing}");
-        assert!(VerifyState::new(&job, 0, (0, None), 1).compared(false).unwrap_err().contains("nothing was written"));
+        assert!(VerifyState::new(&job, 0, 0, None, 1).compared(false).unwrap_err().contains("nothing was written"));
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();
         assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");

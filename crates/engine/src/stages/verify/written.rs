@@ -30,7 +30,8 @@ impl Written {
     pub(super) fn remember(
         &mut self,
         map: &ZoneMap,
-        (file, offset): (u16, u64),
+        file: u16,
+        offset: u64,
         sequence: u64,
     ) -> Result<(), TryReserveError> {
         let (zone, block) = (map.number_at(offset), self.block_bytes);
@@ -56,7 +57,7 @@ impl Written {
         self.zones.remove(&(file, zone));
     }
 
-    /// File, offset and number of each write that was the last to its place: zone by zone, in the order of the places.
+    /// File, offset and number of each write that was the last to its offset: zone by zone, in the order of offsets.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (u16, u64, u64)> + '_ {
         let block_bytes = self.block_bytes;
         self.zones.iter().flat_map(move |((file, _), blocks)| {
@@ -80,7 +81,7 @@ mod tests {
         let mut written = Written::new(12 * KIB);
         let write = |written: &mut Written, file, offset| {
             let sequence = written.blocks().map(|block| block.2).max().unwrap_or(0) + 1;
-            written.remember(&map, (file, offset), sequence).expect("there is memory");
+            written.remember(&map, file, offset, sequence).expect("there is memory");
         };
         for (file, offset) in [(1, 64), (0, 64), (0, 76), (0, 112), (0, 64), (0, 12)] {
             write(&mut written, file, offset * KIB);

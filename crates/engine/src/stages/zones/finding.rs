@@ -1,4 +1,4 @@
-//! What a job finds to read or to trim in zones: in the zone that was asked for, in others, in its other files.
+//! What a job finds to read or to trim in zones: in the requested zone, in others, in its other files.
 //!
 //! If there is nothing, it waits as long as a worker that writes is there, and ends when none is.
 
@@ -18,7 +18,7 @@ impl Zoned {
             request.file = file;
             match self.place_read_in_file(request, view) {
                 Found::Nothing => {}
-                // The only one that was at its end is asked for again, after those that hold something.
+                // The only one that was at its end is tried again, after those that hold something.
                 Found::Over if !self.has_found => {}
                 found => return found,
             }
@@ -107,7 +107,7 @@ impl Zoned {
             outcome.notes.push(format!("the job ended when no zone of `{path}` held data to trim any more"));
         } else {
             outcome.fail(format!(
-                "no zone of `{path}` holds data to read any more ({source}), and nobody writes: other jobs reset or \
+                "no zone of `{path}` holds data to read any more ({source}), and no job writes: other jobs reset or \
                  trimmed what there was"
             ));
         }

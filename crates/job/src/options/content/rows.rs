@@ -1,103 +1,119 @@
 //! Options of section `content`: what is written, and its verification.
 
 use crate::option::{
-    Opt, Scope, Section, Word, address, block_pattern, bytes, choice, count, pattern, percent, switch, word,
+    FioUse, Opt, Scope, Section, address, block_pattern, bytes, count, flag, pattern, percent, switch, word,
 };
-use crate::value::Choice;
-use trueio_model::{BlockPattern, SourceAddress};
+use trueio_model::{BlockPattern, Checksum, Memory, SourceAddress};
 
-const MEMORY: &[Choice] = &[
-    choice("malloc", &[], "in memory of the process, aligned"),
-    choice("mmap", &[], "in a private anonymous mapping"),
-    choice("mmapshared", &[], "in a shared anonymous mapping"),
-    choice("mmaphuge", &[], "in a mapping of huge pages"),
-    choice("shm", &[], "in a segment of System V shared memory"),
-    choice("shmhuge", &[], "in such a segment, of huge pages"),
-];
+crate::option::words_of! {
+    impl Memory {
+        Self::Malloc => "malloc", [], "in memory of the process, aligned";
+        Self::Mmap => "mmap", [], "in a private anonymous mapping";
+        Self::MmapShared => "mmapshared", [], "in a shared anonymous mapping";
+        Self::MmapHuge => "mmaphuge", [], "in a mapping of huge pages";
+        Self::Shm => "shm", [], "in a segment of System V shared memory";
+        Self::ShmHuge => "shmhuge", [], "in such a segment, of huge pages";
+    }
+}
 
-const VERIFY_WORDS: &[Choice] = &[
-    choice("none", &["0"], "nothing is compared"),
-    choice("crc32c", &["crc32c-intel"], "CRC-32C"),
-    choice("xxhash", &[], "XXH3, 64 bits"),
-    choice("md5", &[], "MD5; of this and all longer ones the first 64 bits are kept"),
-    choice("crc64", &[], "CRC-64 (XZ)"),
-    choice("crc32", &[], "CRC-32"),
-    choice("crc16", &[], "CRC-16 (ARC)"),
-    choice("crc7", &[], "CRC-7 (MMC)"),
-    choice("sha1", &[], "SHA-1"),
-    choice("sha256", &[], "SHA-256"),
-    choice("sha512", &[], "SHA-512"),
-    choice("sha3-224", &[], "SHA3-224"),
-    choice("sha3-256", &[], "SHA3-256"),
-    choice("sha3-384", &[], "SHA3-384"),
-    choice("sha3-512", &[], "SHA3-512"),
-    choice("meta", &[], "no checksum: the header's place, write and run"),
-    choice("pattern", &[], "no header: the whole block is `verify_pattern`"),
-    choice("pattern_hdr", &[], "a header, and behind it `verify_pattern`"),
-    choice("null", &[], "nothing is compared, and the blocks are not touched"),
-    choice("source", &[], "what `source` sends when it is asked once more"),
-];
+/// The method by which written data is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyMethod {
+    /// Nothing is compared.
+    None,
+    /// The header or the pattern of each block is checked.
+    Checksum(Checksum),
+    /// The content of `source` is fetched again and compared.
+    Source,
+}
 
-const VERIFY_POLICY_WORDS: &[Choice] = &[
-    choice("completed", &[], "all that ended well"),
-    choice("fsynced", &[], "those before the last sync call that succeeded: a power cut may take the others"),
-];
+crate::option::words_of! {
+    impl VerifyMethod {
+        Self::None => "none", ["0"], "nothing is compared";
+        Self::Checksum(Checksum::Crc32c) => Checksum::Crc32c.name(), ["crc32c-intel"], "CRC-32C";
+        Self::Checksum(Checksum::Xxhash) => Checksum::Xxhash.name(), [], "XXH3, 64 bits";
+        Self::Checksum(Checksum::Md5) => Checksum::Md5.name(), [], "MD5; of this and all longer ones the first 64 bits are stored";
+        Self::Checksum(Checksum::Crc64) => Checksum::Crc64.name(), [], "CRC-64 (XZ)";
+        Self::Checksum(Checksum::Crc32) => Checksum::Crc32.name(), [], "CRC-32";
+        Self::Checksum(Checksum::Crc16) => Checksum::Crc16.name(), [], "CRC-16 (ARC)";
+        Self::Checksum(Checksum::Crc7) => Checksum::Crc7.name(), [], "CRC-7 (MMC)";
+        Self::Checksum(Checksum::Sha1) => Checksum::Sha1.name(), [], "SHA-1";
+        Self::Checksum(Checksum::Sha256) => Checksum::Sha256.name(), [], "SHA-256";
+        Self::Checksum(Checksum::Sha512) => Checksum::Sha512.name(), [], "SHA-512";
+        Self::Checksum(Checksum::Sha3_224) => Checksum::Sha3_224.name(), [], "SHA3-224";
+        Self::Checksum(Checksum::Sha3_256) => Checksum::Sha3_256.name(), [], "SHA3-256";
+        Self::Checksum(Checksum::Sha3_384) => Checksum::Sha3_384.name(), [], "SHA3-384";
+        Self::Checksum(Checksum::Sha3_512) => Checksum::Sha3_512.name(), [], "SHA3-512";
+        Self::Checksum(Checksum::Meta) => Checksum::Meta.name(), [], "no checksum: the header's offset, write number and run";
+        Self::Checksum(Checksum::Pattern) => Checksum::Pattern.name(), [], "no header: the whole block is `verify_pattern`";
+        Self::Checksum(Checksum::PatternHdr) => Checksum::PatternHdr.name(), [], "a header, followed by `verify_pattern`";
+        Self::Checksum(Checksum::Null) => Checksum::Null.name(), [], "nothing is compared, and the blocks are not touched";
+        Self::Source => "source", [], "the content that `source` sends when it is fetched again";
+    }
+}
+
+crate::option::words_of! {
+    /// The writes that are compared.
+    pub enum VerifyPolicy {
+        Completed => "completed", [], "all that succeeded";
+        Fsynced => "fsynced", [], "those before the last successful sync call: a power cut may lose the others";
+    }
+}
 
 crate::option::rows! {
     Section::Content;
 
-    pub const ZERO_BUFFERS: Opt<bool> = switch("zero_buffers")
+    pub const ZERO_BUFFERS: Opt<bool> = flag("zero_buffers")
         .scope(&[Scope::WithCommand, Scope::Writes])
         .summary("Zeros are written instead of random content")
-        .detail("Many devices and filesystems never store zeros; the record says that they were written.");
+        .detail("Many devices and filesystems never store zeros; the record notes that zeros were written.");
 
-    pub const REFILL_BUFFERS: Opt<bool> = switch("refill_buffers")
+    pub const REFILL_BUFFERS: Opt<bool> = flag("refill_buffers")
         .scope(&[Scope::Writes])
-        .summary("Fresh content is generated for every write")
-        .detail("Without it the buffers are filled once and each 4 KiB is stamped, so that no two writes are alike.");
+        .summary("New content is generated for every write")
+        .detail("Without it the buffers are filled once and each 4 KiB is stamped, so that no two writes are \
+                 equal.");
 
     pub const BUFFER_PATTERN: Opt<Option<Vec<u8>>> = pattern("buffer_pattern")
         .unset("random content")
         .unit("bytes")
         .scope(&[Scope::Writes])
-        .summary("The same bytes are written over and over, from the beginning of each buffer to its end")
-        .detail("`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. No write differs from \
-                 another, and the record says so. In fio's job files and command lines `'name'` is the content \
+        .summary("The same bytes are written repeatedly, from the beginning of each buffer to its end")
+        .detail("`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. All writes are \
+                 equal, and the record notes it. In fio's job files and command lines `'name'` is the content \
                  of a file.");
 
-    pub const MEM: Opt<Word> = word("mem", MEMORY)
+    pub const MEM: Opt<Memory> = word("mem")
         .default("malloc")
         .fio_names(&["iomem"])
-        .summary("Where the I/O buffers are");
+        .summary("The memory of the I/O buffers");
 
     pub const HUGEPAGE_SIZE: Opt<u64> = bytes("hugepage_size")
         .default("2m")
         .unit("bytes")
-        .not_in_fio()
-        .summary("The size of the huge pages of `mem = \"mmaphuge\"` and `\"shmhuge\"`")
-        .detail("fio writes `hugepage-size`.");
+        .fio_names_first(&["hugepage-size"])
+        .summary("The size of the huge pages of `mem = \"mmaphuge\"` and `\"shmhuge\"`");
 
     pub const BUFFER_OFFSET: Opt<u32> = count("buffer_offset", 0, 4095)
         .default("0")
         .unit("bytes")
         .not_in_fio()
-        .summary("How far behind an aligned address each I/O buffer begins")
-        .detail("Deliberately misaligned: what a program does that takes its buffer from `malloc`. With direct \
-                 I/O the kernel refuses such a call with EINVAL, unless the buffer lies within one page and the \
-                 kernel is new; `continue_on_error = \"all\"` counts them all.");
+        .summary("Bytes between an aligned address and the start of each I/O buffer")
+        .detail("Deliberately misaligned, like a program with a buffer from `malloc`. With direct I/O the \
+                 kernel refuses such a call with EINVAL, unless the buffer lies within one page and the kernel \
+                 is new; `continue_on_error = \"all\"` counts these failures.");
 
     pub const BUFFER_COMPRESS_PERCENTAGE: Opt<u64> = percent("buffer_compress_percentage")
         .default("0")
         .unit("percent")
         .scope(&[Scope::Writes])
-        .summary("How much of each piece of content compresses away");
+        .summary("The share of each piece of content that is compressible");
 
     pub const BUFFER_COMPRESS_CHUNK: Opt<u64> = bytes("buffer_compress_chunk")
         .default("512")
         .unit("bytes")
-        .summary("How long the pieces are of which `buffer_compress_percentage` compresses away; 0: as long as \
-                  the block")
-        .detail("The end of each piece is zeros.");
+        .summary("Length of the pieces of which `buffer_compress_percentage` is compressible; 0: the block")
+        .detail("The end of each piece contains zeros.");
 
     pub const DEDUPE_PERCENTAGE: Opt<u64> = percent("dedupe_percentage")
         .default("0")
@@ -106,32 +122,34 @@ crate::option::rows! {
         .summary("The share of blocks that repeat an earlier one");
 
     pub const DEDUPE_WORKING_SET_PERCENTAGE: Opt<Option<u64>> = percent("dedupe_working_set_percentage")
-        .unset("they repeat one of 16 blocks")
+        .unset("repeats are drawn from 16 blocks")
         .unit("percent")
-        .summary("Repeated blocks are drawn from as many different ones as this share of the size holds")
-        .detail("The first different blocks of a worker are these. fio takes it with `dedupe_mode=working_set`.");
+        .fio_rule("size of the set of `dedupe_mode=working_set`; no effect without that, as in fio")
+        .fio_default_conditional("5")
+        .summary("Repeated blocks are drawn from this share of the size")
+        .detail("These are the first different blocks of a worker. fio uses it with `dedupe_mode=working_set`.");
 
     pub const SOURCE: Opt<Option<SourceAddress>> = address("source")
-        .unset("what is written is made by this program")
+        .unset("the content is generated by this program")
         .unit("address")
-        .not_in_fio()
-        .summary("The bytes that are written are fetched from there, in order, as a download does")
+        .fio(FioUse::Absent)
+        .summary("The written bytes are fetched from this address, in order, like a download")
         .detail("Plain `http://` with a `Content-Length`, which is the job's `size`; no redirects. Each buffer \
-                 is filled from the connection before its write is handed over, and only after its last write \
-                 completed. The connection is made before the measured time, the request is sent within it; the \
-                 time spent with the source is kept apart from the latencies of the writes. What is left behind \
-                 the last whole unit of direct I/O goes through the page cache. No address is contacted but \
-                 this one, once more while planning if no `size` is said.");
+                 is filled from the connection before its write is submitted, and only after its last write \
+                 completed. The connection is made before the measured time, the request is sent within it; \
+                 the time spent with the source is separate from the latencies of the writes. The rest after \
+                 the last whole unit of direct I/O goes through the page cache. No other address is contacted; \
+                 it is contacted once more while planning if `size` is not set.");
 
-    pub const VERIFY: Opt<Word> = word("verify", VERIFY_WORDS)
+    pub const VERIFY: Opt<VerifyMethod> = word("verify")
         .default("none")
         .scope(&[Scope::Measured, Scope::WithCommand])
-        .summary("What was written is read back and compared, by this")
-        .detail("Each block carries a header that names its offset and its write. A job that writes reads its \
-                 blocks back at its end; a job that reads compares each block with the header that an earlier \
-                 job or run left. Refused where it is not known which write of a block came last: several \
-                 workers, several block sizes, offsets that repeat, and a second pass with more than one I/O in \
-                 flight.");
+        .summary("The method by which written data is read back and compared")
+        .detail("Each block has a header with its offset and the number of its write. A job that writes reads \
+                 its blocks back at its end; a job that reads compares each block with the header of an \
+                 earlier job or run. Refused if it is unknown which write of a block came last: several \
+                 workers, several block sizes, offsets that repeat, and a second pass with more than one I/O \
+                 in flight.");
 
     pub const DO_VERIFY: Opt<bool> = switch("do_verify")
         .default("true")
@@ -139,66 +157,66 @@ crate::option::rows! {
         .summary("A job that writes verifiable blocks reads them back at its end")
         .detail("If false, a later job compares them: one that reads, or one with `verify_only`.");
 
-    pub const VERIFY_ONLY: Opt<bool> = switch("verify_only")
+    pub const VERIFY_ONLY: Opt<bool> = flag("verify_only")
         .scope(&[Scope::Verify])
         .summary("Nothing is written: the blocks that the job would write are read and compared")
-        .detail("The job must be the same as the one that wrote, its seed included. With `verify_state_load` it \
-                 compares as far as that one came.");
+        .detail("The job must be the same as the one that wrote, including its seed. With `verify_state_load` \
+                 it compares as far as that job came.");
 
     pub const VERIFY_INTERVAL: Opt<Option<u64>> = bytes("verify_interval")
-        .unset("one header a block")
+        .unset("one header per block")
         .unit("bytes")
         .scope(&[Scope::Verify])
-        .summary("From one verification header to the next")
-        .detail("A part of the block without a rest, 48 bytes or more.");
+        .summary("Distance between two verification headers")
+        .detail("It must divide the block, and be at least 48 bytes.");
 
     pub const VERIFY_OFFSET: Opt<u64> = bytes("verify_offset")
         .default("0")
         .unit("bytes")
         .scope(&[Scope::Verify])
-        .summary("Where in its interval the header stands, exchanged with the data there")
-        .detail("0, or 48 bytes or more, so that the header and its place do not overlap.");
+        .summary("Position of the header in its interval; it is exchanged with the data there")
+        .detail("0, or at least 48 bytes, so that the header and its position do not overlap.");
 
     pub const VERIFY_PATTERN: Opt<Option<BlockPattern>> = block_pattern("verify_pattern")
         .unset("the job's content")
         .unit("bytes")
         .scope(&[Scope::WithCommand, Scope::Verify])
-        .summary("What fills verified blocks")
-        .detail("As `buffer_pattern`, and `%o` is the block's offset, eight bytes with the lowest first.");
+        .summary("The content of verified blocks")
+        .detail("As `buffer_pattern`, where `%o` is the block's offset, eight bytes with the lowest first.");
 
     pub const VERIFY_PATTERN_INTERVAL: Opt<Option<u64>> = bytes("verify_pattern_interval")
-        .unset("once, with the block")
+        .unset("once, at the start of the block")
         .unit("bytes")
         .scope(&[Scope::Verify])
-        .summary("From one beginning of `verify_pattern` to the next")
-        .detail("`%o` is then the offset of that beginning: with 512, of each sector.");
+        .summary("Distance between two repetitions of `verify_pattern`")
+        .detail("`%o` is then the offset of each repetition: with 512, of each sector.");
 
-    pub const VERIFY_POLICY: Opt<Word> = word("verify_policy", VERIFY_POLICY_WORDS)
+    pub const VERIFY_POLICY: Opt<VerifyPolicy> = word("verify_policy")
         .default("completed")
         .scope(&[Scope::Verify])
-        .summary("Which writes are compared")
-        .detail("`verify_state_load` needs it, too, to compare later, such as after a power cut, what a run \
-                 that ended had synced. Where nothing was synced, nothing is compared, and the run fails.");
+        .summary("The writes that are compared")
+        .detail("`verify_state_load` needs it, too, to compare later, such as after a power cut, the data that \
+                 an earlier run had synced. If nothing was synced, nothing is compared, and the run fails.");
 
     pub const VERIFY_BACKLOG: Opt<u64> = count("verify_backlog", 0, 1 << 20)
         .default("0")
         .unit("writes")
         .scope(&[Scope::Verify])
-        .summary("Writes after which they are read back at once; 0: only at the end")
-        .detail("Within the measured time, and not counted as reads. What is buffered may come from the page \
-                 cache; at the end all is read from the disk once more.");
+        .summary("Number of writes after which they are read back at once; 0: only at the end")
+        .detail("Within the measured time, and not counted as reads. Buffered data may come from the page \
+                 cache; at the end all data is read from the disk again.");
 
     pub const VERIFY_BACKLOG_BATCH: Opt<u64> = count("verify_backlog_batch", 0, 1 << 20)
         .default("0")
         .unit("blocks")
         .scope(&[Scope::Verify])
-        .summary("How many of the `verify_backlog` are read back in one go; 0: all");
+        .summary("Number of blocks of the `verify_backlog` that are read back at a time; 0: all");
 
     pub const VERIFY_ASYNC: Opt<u32> = count("verify_async", 0, 64)
         .default("0")
         .unit("threads")
         .scope(&[Scope::Verify])
-        .summary("Threads that compare what is read back at the end; 0: the worker does");
+        .summary("Number of threads that compare the data read at the end; 0: the worker compares it");
 
     pub const VERIFY_FATAL: Opt<bool> = switch("verify_fatal")
         .scope(&[Scope::Verify])
@@ -207,38 +225,38 @@ crate::option::rows! {
 
     pub const VERIFY_DUMP: Opt<bool> = switch("verify_dump")
         .scope(&[Scope::Verify])
-        .summary("Blocks that differ are kept in files of the current directory")
+        .summary("Blocks that differ are stored in files of the current directory")
         .detail("The first 16, as `NAME.OFFSET.received`.");
 
     pub const VERIFY_STATE_SAVE: Opt<bool> = switch("verify_state_save")
         .scope(&[Scope::Verify])
-        .summary("How far the job came is kept in a file of the current directory")
+        .summary("The progress of the job is stored in a file of the current directory")
         .detail("`local-JOB-WORKER-verify.state`, also when the run is interrupted. fio's default is true.");
 
     pub const VERIFY_STATE_LOAD: Opt<bool> = switch("verify_state_load")
         .scope(&[Scope::Verify])
-        .summary("`verify_only` compares as far as the saved state says, and only what that run wrote");
+        .summary("`verify_only` compares only what the run of the saved state wrote");
 
     pub const TRIM_PERCENTAGE: Opt<u64> = percent("trim_percentage")
         .default("0")
         .unit("percent")
         .scope(&[Scope::Verify])
-        .summary("The share of verified blocks that is trimmed after it was written");
+        .summary("The share of verified blocks that are trimmed after they were written");
 
     pub const TRIM_VERIFY_ZERO: Opt<bool> = switch("trim_verify_zero")
         .default("true")
         .scope(&[Scope::Verify])
-        .summary("Trimmed blocks must read as zeros; otherwise they are not looked at");
+        .summary("Trimmed blocks must read as zeros; otherwise they are not compared");
 
     pub const TRIM_BACKLOG: Opt<u64> = count("trim_backlog", 0, 1 << 20)
         .default("0")
         .unit("writes")
         .scope(&[Scope::Verify])
-        .summary("Writes after which the share `trim_percentage` of them is trimmed");
+        .summary("Number of writes after which the share `trim_percentage` of them is trimmed");
 
     pub const TRIM_BACKLOG_BATCH: Opt<u64> = count("trim_backlog_batch", 0, 1 << 20)
         .default("0")
         .unit("blocks")
         .scope(&[Scope::Verify])
-        .summary("How many blocks `trim_backlog` trims in one go, and the others later; 0: all");
+        .summary("Number of blocks that `trim_backlog` trims at a time, the others later; 0: all");
 }

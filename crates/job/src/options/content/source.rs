@@ -1,23 +1,25 @@
-//! Jobs whose bytes are fetched: what such a job may be, how long its body is, what becomes of its rest.
+//! Jobs whose content is fetched: which jobs may do that, the length of the body, and its unaligned rest.
 //!
-//! A body is written once, from its first byte to its last, by one worker to one file. Whatever would write
-//! parts of it twice, in another order or with other content is refused.
+//! A body is written once, from its first byte to its last, by one worker to one file. Options that would write parts of it
+//! twice, in another order or with other content are refused.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, SOURCE, VERIFY, ZERO_BUFFERS,
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, SOURCE, VERIFY, VerifyMethod,
+    ZERO_BUFFERS,
 };
 use crate::options::durability::rows::ATOMIC;
 use crate::options::engine::rows::{HIPRI, IOENGINE, NUMJOBS};
 use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, STEADY_STATE, TIME_BASED};
 use crate::options::pattern::rows::RW;
+use crate::options::shape::Ops;
 use crate::options::target::rows::{FILENAME, FILESIZE, NRFILES, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, OpKind, OpMix, SourceAddress, SourcePlan, WriteFlags};
 
-/// What direct I/O is taken to need where nobody says, in bytes.
+/// The assumed alignment of direct I/O where it is unknown, in bytes.
 const UNIT_BYTES: u64 = 4096;
 
 /// A body whose length is known.
@@ -27,16 +29,16 @@ pub(crate) struct Body {
     is_verified: bool,
 }
 
-/// What `source` asks for; `None` without one. The job's `size` is the body's length from here on.
+/// Plans the body of `source`; `None` without one. The job's `size` becomes the body's length.
 pub(crate) fn plan_body(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
     engine: EngineKind,
-    (mix, is_random): (OpMix, bool),
+    ops: Ops,
     sizes: &BlockSizes,
     flags: WriteFlags,
 ) -> Result<Option<Body>, Refusal> {
-    let is_verified = values.get(VERIFY) == "source";
+    let is_verified = values.get(VERIFY) == VerifyMethod::Source;
     let Some(address) = values.get(SOURCE).cloned() else {
         return match is_verified {
             false => Ok(None),
@@ -45,7 +47,7 @@ pub(crate) fn plan_body(
                 Rule::Incomplete {
                     option: values.quote(VERIFY),
                     needs: "`source`: there is nothing to compare with",
-                    hint: "say `source`, or another checksum",
+                    hint: "set `source`, or another checksum",
                 },
             )),
         };
@@ -54,11 +56,11 @@ pub(crate) fn plan_body(
         let rule = Rule::SourceImpossible { address: address.to_string(), reason: reason.to_owned(), hint };
         Err(values.refuse(option, rule))
     };
-    if mix != OpMix::Only(OpKind::Write) || is_random {
-        return refuse(RW.row(), "a body is written in order, and nothing else is done", "say `rw = \"write\"`");
+    if ops.mix != OpMix::Only(OpKind::Write) || ops.is_random {
+        return refuse(RW.row(), "a body is written sequentially", "set `rw = \"write\"`");
     }
     if !matches!(sizes, BlockSizes::Fixed(_)) {
-        return refuse(SOURCE.row(), "it is written in blocks of one size", "say one `bs`");
+        return refuse(SOURCE.row(), "it is written in blocks of one size", "set one `bs`");
     }
     if values.get(NUMJOBS) > 1 {
         return refuse(NUMJOBS.row(), "one worker writes a body", "use `numjobs = 1`, or several jobs");
@@ -72,7 +74,7 @@ pub(crate) fn plan_body(
         );
     }
     if engine == EngineKind::Simulated {
-        return refuse(IOENGINE.row(), "its time is virtual and the network's is not", "choose another engine");
+        return refuse(IOENGINE.row(), "its time is virtual, and that of the network is real", "choose another engine");
     }
     if engine.moves_no_data() {
         return refuse(IOENGINE.row(), "this engine moves no data", "choose one that writes");
@@ -82,7 +84,7 @@ pub(crate) fn plan_body(
     }
     if flags.atomic || flags.hipri || values.get(HIPRI) {
         let option = if flags.atomic { ATOMIC.row() } else { HIPRI.row() };
-        return refuse(option, "a body's last block may be shorter than these writes can be", "leave it out");
+        return refuse(option, "the last block of a body may be too short for these writes", "leave it out");
     }
     let with_limits = [
         IO_SIZE.row(),
@@ -94,16 +96,16 @@ pub(crate) fn plan_body(
         STEADY_STATE.row(),
     ];
     if let Some(option) = with_limits.into_iter().find(|name| values.is_set(name)) {
-        return refuse(option, "the job ends when the body does", "leave it out; `size` may say the body's length");
+        return refuse(option, "the job ends when the body does", "leave it out; `size` may set the body's length");
     }
-    if !is_verified && values.get(VERIFY) != "none" {
-        let reason = "each block would get a header of its own, and the body would be another";
-        return refuse(VERIFY.row(), reason, "say `verify = \"source\"`: the body is fetched again and compared");
+    if !is_verified && values.get(VERIFY) != VerifyMethod::None {
+        let reason = "each block would get a header, which would change the body";
+        return refuse(VERIFY.row(), reason, "set `verify = \"source\"`: the body is fetched again and compared");
     }
     let length_bytes = match values.get(SIZE) {
         Some(Extent::Bytes(bytes)) => bytes,
         Some(Extent::Percent(_)) => {
-            return refuse(SIZE.row(), "a body's length is not a percentage", "say it in bytes");
+            return refuse(SIZE.row(), "the length of a body is not a percentage", "set it in bytes");
         }
         None => match values.facts.source_length(&address) {
             Ok(0) => return refuse(SOURCE.row(), "it is empty", "name another"),
@@ -115,8 +117,7 @@ pub(crate) fn plan_body(
                 bytes
             }
             Err(reason) => {
-                let hint =
-                    "check the address; `size` may say the length, and the server is then not asked while planning";
+                let hint = "check the address; if `size` sets the length, the server is not contacted while planning";
                 return refuse(SOURCE.row(), &reason, hint);
             }
         },
@@ -125,8 +126,7 @@ pub(crate) fn plan_body(
 }
 
 impl Body {
-    /// The plan of the body, now that it is known how it is written. `unit_bytes` is what direct I/O needs, if
-    /// anybody says.
+    /// Plans the writes of the body. `unit_bytes` is the alignment of direct I/O, if it is known.
     pub(crate) fn plan(
         self,
         values: &JobInput<'_>,
@@ -143,7 +143,7 @@ impl Body {
             DEDUPE_PERCENTAGE.row(),
         ];
         for name in names.into_iter().filter(|name| values.is_set(name)) {
-            let sentence = format!("{} has no effect: what is written comes from `source`", values.quote(name));
+            let sentence = format!("{} has no effect: the content comes from `source`", values.quote(name));
             decisions.note(&sentence);
         }
         let unit_bytes = match direct {

@@ -1,4 +1,4 @@
-//! What a job verifies, and what cannot be verified.
+//! Verification: what a job compares, and jobs that cannot be verified.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
@@ -6,6 +6,7 @@ use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
     VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET,
     VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
+    VerifyMethod, VerifyPolicy,
 };
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
 use crate::options::engine::rows::NUMJOBS;
@@ -15,15 +16,14 @@ use crate::options::target::files::JobFile;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
-use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, TrimVerify, Verify};
+use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, SyncMode, TrimVerify, Verify};
 
-/// The least block that can be verified: the engine's header must fit (`BLOCK_HEADER_BYTES`).
+/// The smallest block that can be verified: it must contain the engine's header (`BLOCK_HEADER_BYTES`).
 const HEADER_BYTES: u64 = 48;
 
-const ONCE: &str =
-    "let each block come once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
+const ONCE: &str = "write each block once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
 
-/// What is known of the job.
+/// The parts of a job that its verification depends on.
 pub(crate) struct Verified<'a> {
     pub(crate) engine: EngineKind,
     pub(crate) ops: Ops,
@@ -31,14 +31,14 @@ pub(crate) struct Verified<'a> {
     pub(crate) order: &'a Order,
     pub(crate) files: &'a [JobFile],
     pub(crate) limits: &'a Limits,
-    /// Offsets are not plainly the next block, or each once.
+    /// True if offsets are neither sequential nor each used once.
     pub(crate) has_steps: bool,
-    /// Zones are written by their rules: one write at a time in each, the worker knows what each holds, and an I/O
-    /// waits for what is in flight at its place.
+    /// True if zones are written by their rules: each has one write in flight, the worker keeps its content, and an I/O waits
+    /// for those in flight at its offset.
     pub(crate) is_zoned: bool,
-    /// Its I/Os are those of a log.
+    /// True if its I/Os are those of a log.
     pub(crate) is_replayed: bool,
-    /// Some files begin another pass before others have ended theirs.
+    /// True if some files begin another pass before others have ended theirs.
     pub(crate) draws_files: bool,
 }
 
@@ -48,14 +48,13 @@ pub(crate) fn plan_verify(
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
     let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, is_replayed, draws_files } = *job;
-    let word = values.get(VERIFY);
-    let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == kind.name()) else {
+    let VerifyMethod::Checksum(checksum) = values.get(VERIFY) else {
         if values.get(VERIFY_ONLY) {
             return Err(
                 values.refuse(VERIFY_ONLY, incomplete(values, VERIFY_ONLY.row(), "`verify`: nothing is compared"))
             );
         }
-        decisions.note_unused(values, &values.rows_of(Scope::Verify), "`verify` is not asked for");
+        decisions.note_unused(values, &values.rows_of(Scope::Verify), "`verify` is not set");
         return Ok(None);
     };
     let verify = plan_details(values, ops, checksum)?;
@@ -65,15 +64,14 @@ pub(crate) fn plan_verify(
         return refuse(format!("{} keeps no data", engine.name()), "choose an engine that does I/O");
     }
     if ops.has(OpKind::Trim) {
-        return refuse("trimmed blocks hold nothing".into(), "leave `verify` out");
+        return refuse("trimmed blocks contain no data".into(), "leave `verify` out");
     }
-    // Blocks may be cut to a unit.
+    // The last block of a region may be shortened to a multiple of this unit.
     let unit_bytes = unit_of(used);
     let is_fixed = used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit_bytes));
     if !is_fixed && (is_replayed || is_zoned || !ops.has(OpKind::Write)) {
         return refuse(
-            "blocks of several sizes are compared by the job alone that writes them, where no log and no zone says how"
-                .into(),
+            "blocks of several sizes are compared only by the job that writes them, without a log or zones".into(),
             "use one `bs`",
         );
     }
@@ -95,17 +93,17 @@ pub(crate) fn plan_verify(
         let (backlog, threads, saves_state, trim, synced_only) = (0, 0, false, None, false);
         return Ok(Some(Verify { backlog, threads, saves_state, trim, synced_only, ..verify }));
     }
-    // What must be known of a written block is which write came last. The engine lets no two writes of a block be in flight
-    // at once, nor a read beside a write, and its requests can be told again: so that is so if nobody else writes.
+    // The last write of each block must be known. The engine keeps at most one write of a block in flight, and no read
+    // during it, and its requests are repeatable; so it is known unless another worker writes the block.
     if has_steps {
-        let reason = "a block may begin within another one, and what is left of that is not known".into();
-        return refuse(reason, "leave out zones, skips, `blockalign` and their like, or `verify`");
+        let reason = "a block may begin within another one, whose content is then unknown".into();
+        return refuse(reason, "leave out zones, skips, `blockalign` and similar options, or `verify`");
     }
     if values.get(NUMJOBS) > 1 {
-        return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
+        return refuse("several workers write to the same blocks".into(), "use `numjobs = 1`, or a job for each file");
     }
     if values.get(DEDUPE_PERCENTAGE) > 0 {
-        let reason = "each block carries a header of its own, so none repeats another".into();
+        let reason = "each block has its own header, so none repeats another".into();
         return refuse(reason, "leave `dedupe_percentage` out");
     }
     let held = files.iter().map(|file| file.plan.size_bytes / unit_bytes).fold(0, u64::saturating_add);
@@ -115,9 +113,9 @@ pub(crate) fn plan_verify(
     let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files;
     if !is_fixed && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
-        let hint = "use one `bs`, or blocks that come once: the random map and one pass";
-        for (option, is_asked) in [(VERIFY_BACKLOG.row(), verify.backlog > 0), (VERIFY_ONLY.row(), verify.is_offline)] {
-            if is_asked {
+        let hint = "use one `bs`, or write each block once: the random map and one pass";
+        for (option, is_set) in [(VERIFY_BACKLOG.row(), verify.backlog > 0), (VERIFY_ONLY.row(), verify.is_offline)] {
+            if is_set {
                 return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), hint }));
             }
         }
@@ -135,13 +133,12 @@ pub(crate) fn plan_verify(
     Ok(Some(verify))
 }
 
-/// Only what was synced is compared: what came last before the last sync call must be known of each block.
+/// Refuses jobs of which it is unknown what the last sync call made durable: of each block, the last write before it.
 fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: bool) -> Result<(), Refusal> {
     let flags = [END_FSYNC, END_FDATASYNC, FSYNC_ON_CLOSE, RWF_DSYNC];
     let syncs = values.get(FSYNC) > 0 || values.get(FDATASYNC) > 0 || flags.into_iter().any(|flag| values.get(flag));
-    if !syncs && values.get(SYNC) == "none" {
-        let rule =
-            incomplete(values, VERIFY_POLICY.row(), "`fsync`, `fdatasync`, `end_fsync` or `sync`: what is synced");
+    if !syncs && values.get(SYNC) == SyncMode::None {
+        let rule = incomplete(values, VERIFY_POLICY.row(), "`fsync`, `fdatasync`, `end_fsync` or `sync`");
         return Err(values.refuse(VERIFY_POLICY, rule));
     }
     if let Some((other, _)) =
@@ -150,7 +147,7 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: boo
             .find(|(_, is_set)| *is_set)
     {
         let (one, other_quote) = (values.quote(VERIFY_POLICY), values.quote(other));
-        let reason = "blocks would be looked at before they are synced";
+        let reason = "blocks would be compared before they are synced";
         let hint = "leave one of them out";
         return Err(values.refuse(other, Rule::Contradiction { one, other: other_quote, reason, hint }));
     }
@@ -160,16 +157,16 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: boo
         return refuse("a sync call is for one file, and the job has several", "use a job for each file");
     }
     if comes_again {
-        return refuse("a block that was synced may be written again, and that not be", ONCE);
+        return refuse("a block that was synced may be written again without a sync call", ONCE);
     }
     Ok(())
 }
 
 fn incomplete(values: &Values, option: &'static OptionRow, needs: &'static str) -> Rule {
-    Rule::Incomplete { option: values.quote(option), needs, hint: "say it too, or leave this out" }
+    Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave this out" }
 }
 
-/// The options beside `verify`, held against each other.
+/// Plans the options next to `verify`, and refuses those that contradict each other.
 fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify, Refusal> {
     let contradiction = |one, other, reason| {
         let hint = "leave one of them out";
@@ -198,15 +195,15 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         dumps: values.get(VERIFY_DUMP),
         saves_state: values.get(VERIFY_STATE_SAVE),
         loads_state: values.get(VERIFY_STATE_LOAD),
-        synced_only: values.get(VERIFY_POLICY) == "fsynced",
+        synced_only: values.get(VERIFY_POLICY) == VerifyPolicy::Fsynced,
         trim: Some(trim).filter(|trim| trim.percent > 0),
         ..Verify::new(checksum)
     };
     if checksum.compares_pattern() && verify.pattern.is_none() {
-        return Err(values.refuse(VERIFY, incomplete(values, VERIFY.row(), "`verify_pattern`: what is compared")));
+        return Err(values.refuse(VERIFY, incomplete(values, VERIFY.row(), "`verify_pattern`: the expected content")));
     }
     if verify.pattern_interval_bytes > 0 && verify.pattern.is_none() {
-        let rule = incomplete(values, VERIFY_PATTERN_INTERVAL.row(), "`verify_pattern`: what begins anew");
+        let rule = incomplete(values, VERIFY_PATTERN_INTERVAL.row(), "`verify_pattern`: the content to repeat");
         return Err(values.refuse(VERIFY_PATTERN_INTERVAL, rule));
     }
     if percent > 0 && trim_backlog == 0 {
@@ -224,28 +221,29 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
     }
     if verify.loads_state && !verify.is_offline {
         let rule =
-            incomplete(values, VERIFY_STATE_LOAD.row(), "`verify_only`: a job that writes makes a state of its own");
+            incomplete(values, VERIFY_STATE_LOAD.row(), "`verify_only`: a job that writes does not use a saved state");
         return Err(values.refuse(VERIFY_STATE_LOAD, rule));
     }
     if verify.is_offline {
         if !ops.has(OpKind::Write) {
-            let rule = incomplete(values, VERIFY_ONLY.row(), "a job that would write, such as the one that wrote");
+            let rule =
+                incomplete(values, VERIFY_ONLY.row(), "a job that writes, the same as the one that wrote the data");
             return Err(values.refuse(VERIFY_ONLY, rule));
         }
-        let beside = [
+        let others = [
             (DO_VERIFY.row(), !verify.reads_back),
             (VERIFY_BACKLOG.row(), verify.backlog > 0),
             (VERIFY_STATE_SAVE.row(), verify.saves_state),
             (TRIM_PERCENTAGE.row(), verify.trim.is_some()),
         ];
-        if let Some((other, _)) = beside.into_iter().find(|(_, is_set)| *is_set) {
+        if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
             return contradiction(VERIFY_ONLY.row(), other, "nothing is written");
         }
     }
     Ok(verify)
 }
 
-/// Intervals and hidden headers must fit into a block.
+/// Refuses intervals and header positions that do not fit into a block.
 fn check_layout(values: &Values, verify: &Verify, block_bytes: u64) -> Result<(), Refusal> {
     let bad = |option: &'static OptionRow, reason: String| {
         Err(values.refuse(option, Rule::BadValue { option: option.name, reason }))
@@ -253,7 +251,7 @@ fn check_layout(values: &Values, verify: &Verify, block_bytes: u64) -> Result<()
     let interval = verify.interval_bytes;
     if interval > 0 && (interval < HEADER_BYTES || !block_bytes.is_multiple_of(interval)) {
         let (interval, block) = (write_bytes(interval), write_bytes(block_bytes));
-        let reason = format!("{interval} is not a part of {block} without a rest, {HEADER_BYTES} bytes or more");
+        let reason = format!("{interval} does not divide {block}, or is less than {HEADER_BYTES} bytes");
         return bad(VERIFY_INTERVAL.row(), reason);
     }
     let room = if interval > 0 { interval } else { block_bytes };

@@ -1,11 +1,12 @@
-//! Whether I/O is direct, and whether its sizes and places suit that.
+//! Whether I/O is direct, and whether its sizes, offsets and buffers are aligned for that.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
+use crate::option::{OptionRow, Words};
 use crate::options::content::rows::BUFFER_OFFSET;
 use crate::options::durability::rows::{ATOMIC, DIRECT, UNCACHED};
 use crate::options::engine::rows::HIPRI;
 use crate::options::pattern::rows::{BLOCKALIGN, SEQUENTIAL_SKIP, ZONERANGE, ZONESKIP};
+use crate::options::shape::Shape;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{OFFSET, SIZE};
 use crate::refusal::{Refusal, Rule};
@@ -16,7 +17,7 @@ use trueio_model::{
     WriteFlags,
 };
 
-/// What is wanted of the page cache, before the targets are asked.
+/// Plans direct or buffered I/O, before the targets are known.
 pub(crate) fn plan_direct(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -24,31 +25,27 @@ pub(crate) fn plan_direct(
     flags: WriteFlags,
     uring: UringOptions,
 ) -> Result<DirectPolicy, Refusal> {
-    let wanted = match values.get(DIRECT) {
-        "require" => DirectPolicy::Require,
-        "off" => DirectPolicy::Off,
-        _ => DirectPolicy::Prefer,
-    };
+    let wanted = values.get(DIRECT);
     let contradiction = |values: &Values, name: &'static OptionRow, reason: &'static str, hint: &'static str| {
         let rule = Rule::Contradiction { one: values.quote(DIRECT), other: values.quote(name), reason, hint };
         values.refuse(DIRECT, rule)
     };
     if !engine.touches_files() {
-        decisions.derive(DIRECT, "off", format!("{} moves no data", engine.name()));
+        decisions.derive(DIRECT, DirectPolicy::Off.word(), format!("{} moves no data", engine.name()));
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Command {
-        decisions.derive(DIRECT, "off", "the program opens the file as it likes");
+        decisions.derive(DIRECT, DirectPolicy::Off.word(), "the program opens the file by itself");
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Mmap {
         if wanted == DirectPolicy::Require {
-            let lack = "is the page cache and cannot go past it".into();
+            let lack = "works in the page cache".into();
             let rule = Rule::EngineLacks { engine, lack, hint: "leave `direct` out, or choose another engine" };
             return Err(values.refuse(DIRECT, rule));
         }
         if wanted != DirectPolicy::Off {
-            decisions.derive(DIRECT, "off", "mmap is the page cache");
+            decisions.derive(DIRECT, DirectPolicy::Off.word(), "mmap works in the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
@@ -64,7 +61,7 @@ pub(crate) fn plan_direct(
             let rule = Rule::Contradiction {
                 one: values.quote(UNCACHED),
                 other: values.quote(name),
-                reason: "one goes through the page cache and the other past it",
+                reason: "one goes through the page cache, the other bypasses it",
                 hint: "leave one of them out",
             };
             return Err(values.refuse(UNCACHED, rule));
@@ -74,31 +71,31 @@ pub(crate) fn plan_direct(
             return Err(contradiction(values, UNCACHED.row(), reason, "leave one of them out"));
         }
         if wanted == DirectPolicy::Prefer {
-            decisions.derive(DIRECT, "off", "`uncached` goes through the page cache");
+            decisions.derive(DIRECT, DirectPolicy::Off.word(), "`uncached` goes through the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
     if let Some(name) = needs_direct {
         if wanted == DirectPolicy::Off {
-            return Err(contradiction(values, name, "it works on direct I/O only", "say `direct = \"require\"`"));
+            return Err(contradiction(values, name, "it works on direct I/O only", "set `direct = \"require\"`"));
         }
         if wanted == DirectPolicy::Prefer {
-            decisions.derive(DIRECT, "require", format!("`{}` works on direct I/O only", name.name));
+            decisions.derive(DIRECT, DirectPolicy::Require.word(), format!("`{}` works on direct I/O only", name.name));
         }
         return Ok(DirectPolicy::Require);
     }
     Ok(wanted)
 }
 
-/// Holds what is wanted against what the targets say.
+/// Compares the policy with what the targets support.
 pub(crate) fn settle_direct(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
     files: &[JobFile],
-    (used, trims, steps): (&[(OpKind, &BlockSizes)], bool, &Steps),
-    sizes_option: &'static OptionRow,
+    shape: &Shape,
     policy: DirectPolicy,
 ) -> Result<DirectPolicy, Refusal> {
+    let used = shape.used();
     let mut misaligned = None;
     for file in files {
         let Some(facts) = &file.facts else { continue };
@@ -108,27 +105,24 @@ pub(crate) fn settle_direct(
             let rule = Rule::DirectImpossible { path: path.clone(), reason: facts.direct.reason.clone() };
             return Err(values.refuse(DIRECT, rule));
         }
-        // Operations of one job share a grid of offsets, so the strictest alignment is everyone's.
-        // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
-        // anywhere in a file.
+        // The operations of a job share a grid of offsets, so the strictest alignment applies to all. A device is trimmed
+        // in whole sectors, also with buffered I/O; a hole may begin anywhere in a file.
         let transfers = used.iter().any(|(op, _)| *op != OpKind::Trim);
-        let trims_sectors = trims && facts.kind == TargetKind::BlockDevice;
+        let trims_sectors = shape.ops.trims && facts.kind == TargetKind::BlockDevice;
         let must_align = trims_sectors || (transfers && policy != DirectPolicy::Off);
         let alignments = used.iter().filter_map(|(op, _)| alignment_of(facts, *op));
-        let Some((alignment_bytes, source_text)) = alignments.filter(|_| must_align).max_by_key(|(bytes, _)| *bytes)
-        else {
-            continue;
-        };
+        let strictest = alignments.filter(|_| must_align).max_by_key(|alignment| alignment.bytes);
+        let Some(alignment) = strictest else { continue };
         let sizes = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes));
-        let sizes = sizes.map(|bytes| (sizes_option, "a block", bytes));
+        let sizes = sizes.map(|bytes| (shape.sizes_option, "a block", bytes));
         let offset = std::iter::once((OFFSET.row(), "the offset", file.plan.offset_bytes));
-        let places = places_of(steps, file.plan.size_bytes, used);
-        for (option, what, value_bytes) in sizes.chain(offset).chain(places) {
-            if value_bytes.is_multiple_of(alignment_bytes) {
+        let offsets = offsets_of(&shape.steps, file.plan.size_bytes, &used);
+        for (option, what, value_bytes) in sizes.chain(offset).chain(offsets) {
+            if value_bytes.is_multiple_of(alignment.bytes) {
                 continue;
             }
-            let (path, source_text) = (path.clone(), source_text.clone());
-            let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
+            let (alignment_bytes, source_text) = (alignment.bytes, alignment.source.clone());
+            let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path: path.clone(), source_text };
             if trims_sectors || policy == DirectPolicy::Require {
                 return Err(values.refuse(option, rule));
             }
@@ -138,39 +132,40 @@ pub(crate) fn settle_direct(
     match misaligned {
         None => Ok(policy),
         Some(rule) => {
-            decisions.note(format!("direct I/O is preferred and cannot be had: {rule}"));
-            decisions.derive(DIRECT, "off", "preferred, but sizes or offset are not aligned for direct I/O");
+            decisions.note(format!("direct I/O is preferred, but not possible: {rule}"));
+            decisions.derive(
+                DIRECT,
+                DirectPolicy::Off.word(),
+                "preferred, but sizes or offset are not aligned for direct I/O",
+            );
             Ok(DirectPolicy::Off)
         }
     }
 }
 
-/// What says where in a region the I/Os begin that do not follow from one another: the option, it in words, and bytes.
-fn places_of(
+/// Returns the options that set offsets within a region: the option, its description, and bytes.
+fn offsets_of(
     steps: &Steps,
     region_bytes: u64,
     used: &[(OpKind, &BlockSizes)],
 ) -> impl Iterator<Item = (&'static OptionRow, &'static str, u64)> {
     let aligns = [Some(steps.align_bytes), steps.of_writes.map(|writes| writes.align_bytes)];
     let aligns = aligns.map(|bytes| Some((BLOCKALIGN.row(), "`blockalign`", bytes?)));
-    let skip = Some((SEQUENTIAL_SKIP.row(), "what is skipped", steps.skip_bytes.unsigned_abs()));
-    // Backwards it begins at the end.
+    let skip = Some((SEQUENTIAL_SKIP.row(), "the skip", steps.skip_bytes.unsigned_abs()));
+    // A job that goes backwards begins at the end.
     let is_backwards = steps.skip_bytes < 0;
-    let end = is_backwards.then_some((SIZE.row(), "the region that is gone over from its end", region_bytes));
+    let end = is_backwards.then_some((SIZE.row(), "the region, which the job covers from its end,", region_bytes));
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let zones = steps.zones.map_or([None; 2], |zones| {
         let next = zones.range_bytes.saturating_add(zones.skip_bytes);
         let within = (is_backwards || zones.range_bytes < block_bytes_max).then_some(zones.range_bytes);
-        [
-            Some((ZONESKIP.row(), "a zone, with what is skipped behind it,", next)),
-            within.map(|b| (ZONERANGE.row(), "a zone", b)),
-        ]
+        [Some((ZONESKIP.row(), "a zone with the skip after it", next)), within.map(|b| (ZONERANGE.row(), "a zone", b))]
     });
     aligns.into_iter().chain([skip, end]).chain(zones).flatten()
 }
 
-/// Holds deliberately misaligned buffers against what direct I/O needs. Required, the calls are made and the
-/// kernel refuses them: that is what was asked for. Preferred, direct I/O cannot be had.
+/// Compares deliberately misaligned buffers with the requirement of direct I/O. If direct I/O is required, the calls are made
+/// and the kernel refuses them, as intended. If it is preferred, the job is buffered.
 pub(crate) fn settle_buffers(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -181,38 +176,51 @@ pub(crate) fn settle_buffers(
     let facts = files.iter().filter_map(|file| file.facts.as_ref());
     let needed = facts.map(|facts| facts.direct.memory_alignment_bytes.value.unwrap_or(512).max(1));
     let Some(needed) = needed.max().filter(|needed| !offset_bytes.is_multiple_of(*needed)) else { return policy };
-    let buffers = format!("{} puts the buffers at no multiple of {needed} bytes", values.quote(BUFFER_OFFSET));
+    let buffers = format!(
+        "{} puts the buffers at addresses that are not multiples of {needed} bytes",
+        values.quote(BUFFER_OFFSET)
+    );
     match policy {
         DirectPolicy::Off => policy,
         DirectPolicy::Prefer => {
-            decisions.note(format!("direct I/O is preferred and cannot be had: {buffers}"));
-            decisions.derive(DIRECT, "off", "preferred, but the buffers are not aligned for direct I/O");
+            decisions.note(format!("direct I/O is preferred, but not possible: {buffers}"));
+            decisions.derive(
+                DIRECT,
+                DirectPolicy::Off.word(),
+                "preferred, but the buffers are not aligned for direct I/O",
+            );
             DirectPolicy::Off
         }
         DirectPolicy::Require => {
-            decisions.note(format!("{buffers}, which direct I/O needs: its calls may all fail"));
+            decisions.note(format!("{buffers}, which direct I/O requires: all its calls may fail"));
             policy
         }
     }
 }
 
-/// What an operation's offset and length must be multiples of, past the page cache; and who says so.
-pub(crate) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, String)> {
+/// The alignment that direct I/O requires of an operation's offset and length.
+pub(crate) struct IoAlignment {
+    pub(crate) bytes: u64,
+    /// Where it was read.
+    source: String,
+}
+
+/// Returns the alignment of an operation on a target; `None` if it is unknown.
+pub(crate) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<IoAlignment> {
     let fact = match op {
         OpKind::Read => &facts.direct.read_alignment_bytes,
         _ => &facts.direct.write_alignment_bytes,
     };
     if let Some(bytes) = fact.value {
-        return Some((u64::from(bytes.max(1)), fact.source.clone()));
+        return Some(IoAlignment { bytes: u64::from(bytes.max(1)), source: fact.source.clone() });
     }
-    let sectors = facts.disks.iter().filter_map(|disk| Some((disk, disk.logical_sector_bytes.value?)));
-    let (_, bytes, source) = sectors
-        .map(|(disk, bytes)| (&disk.name, bytes, disk.logical_sector_bytes.source.clone()))
-        .max_by_key(|(_, bytes, _)| *bytes)?;
-    Some((u64::from(bytes.max(1)), source))
+    let sectors = facts.disks.iter().map(|disk| &disk.logical_sector_bytes);
+    let of_sector =
+        |bytes: u32, source: &String| IoAlignment { bytes: u64::from(bytes.max(1)), source: source.clone() };
+    sectors.filter_map(|sector| Some(of_sector(sector.value?, &sector.source))).max_by_key(|alignment| alignment.bytes)
 }
 
-/// Every size that an operation may have, or whose multiples it has.
+/// Returns every size of an operation, or the unit of its sizes.
 pub(crate) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
     match sizes {
         BlockSizes::Fixed(bytes) => vec![*bytes],
@@ -221,8 +229,7 @@ pub(crate) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
     }
 }
 
-/// Holds atomic writes against what the targets say of them. Where nobody says, the kernel decides at
-/// the first write.
+/// Compares atomic writes with the limits of the targets. Where these are unknown, the kernel decides at the first write.
 ///
 /// Source: statx(2) `STATX_WRITE_ATOMIC`; pwritev2(2) `RWF_ATOMIC`: a power of two, within the limits,
 /// at a multiple of its length.
@@ -238,20 +245,20 @@ pub(crate) fn check_atomic(
         let refuse = |option: &'static OptionRow, reason: String| {
             Err(values.refuse(option, Rule::AtomicImpossible { path: path.clone(), reason }))
         };
-        // statx says nothing of a block device without them, but its queue does.
+        // statx reports nothing for a block device without atomic writes, but its queue does.
         let limit = |disk: &trueio_model::DiskFacts| disk.limits.atomic_write_max_bytes.value;
         let is_bare = facts.kind == TargetKind::BlockDevice && !facts.disks.is_empty();
         if is_bare && facts.disks.iter().all(|disk| limit(disk) == Some(0)) {
             let source = &facts.disks[0].limits.atomic_write_max_bytes.source;
-            return refuse(ATOMIC.row(), format!("the disk promises none ({source} is 0)"));
+            return refuse(ATOMIC.row(), format!("the disk supports none ({source} is 0)"));
         }
         let atomic = &facts.direct.atomic_write;
         let Some(limits) = atomic.value else { continue };
         if limits.max_bytes == 0 {
-            return refuse(ATOMIC.row(), format!("it has none ({})", atomic.source));
+            return refuse(ATOMIC.row(), format!("it supports none ({})", atomic.source));
         }
         let BlockSizes::Fixed(bytes) = *sizes else {
-            let reason = "blocks of several sizes do not stand at multiples of their own length".to_owned();
+            let reason = "blocks of several sizes are not at multiples of their own length".to_owned();
             return refuse(sizes_option, reason);
         };
         if !bytes.is_power_of_two() {

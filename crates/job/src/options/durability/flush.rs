@@ -1,4 +1,4 @@
-//! What makes writes durable: flags of the opening, and sync calls.
+//! Durability of writes: open flags and sync calls.
 
 use crate::input::{Decisions, JobInput};
 use crate::options::durability::rows::{
@@ -14,13 +14,9 @@ pub(crate) fn plan_sync(
     engine: EngineKind,
     ops: Ops,
 ) -> Result<SyncMode, Refusal> {
-    let sync = match values.get(SYNC) {
-        "dsync" => SyncMode::Dsync,
-        "sync" => SyncMode::Sync,
-        _ => SyncMode::None,
-    };
+    let sync = values.get(SYNC);
     if sync != SyncMode::None && engine == EngineKind::Mmap && ops.has(OpKind::Write) {
-        let lack = "copies into memory, where O_SYNC and O_DSYNC mean nothing".into();
+        let lack = "copies into memory, where O_SYNC and O_DSYNC have no effect".into();
         let hint = "use `fsync = N` or `fdatasync = N`, or another engine";
         return Err(values.refuse(SYNC, Rule::EngineLacks { engine, lack, hint }));
     }
@@ -31,7 +27,7 @@ pub(crate) fn plan_sync(
     Ok(sync)
 }
 
-/// Sync calls between the writes and after them.
+/// Plans sync calls between the writes and after them.
 pub(crate) fn plan_flush(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -51,23 +47,23 @@ pub(crate) fn plan_flush(
     };
     if flush.range.is_some() {
         if engine.works_on_names() {
-            let lack = "has no file in which a range could be written out".into();
+            let lack = "does no writes of data".into();
             return Err(values.refuse(SYNC_FILE_RANGE, Rule::EngineLacks { engine, lack, hint: "leave it out" }));
         }
         let calls = [(FSYNC.row(), flush.fsync_every), (FDATASYNC.row(), flush.fdatasync_every)];
         if let Some((other, _)) = calls.into_iter().find(|(_, every)| *every > 0) {
-            let hint = "say one of them: with `sync_file_range`, `end_fsync` makes it durable at the end";
+            let hint = "set only one of them: with `sync_file_range`, `end_fsync` makes the data durable at the end";
             return contradiction(other, SYNC_FILE_RANGE.row(), "a job makes one kind of sync call", hint);
         }
     }
     if flush.fsync_every > 0 && flush.fdatasync_every > 0 {
-        let hint = "say one of them: `fsync` includes what `fdatasync` does";
+        let hint = "set only one of them: `fsync` includes `fdatasync`";
         return contradiction(FSYNC.row(), FDATASYNC.row(), "a job makes one kind of sync call", hint);
     }
     for (name, is_set) in [(END_FSYNC.row(), flush.end_fsync), (FSYNC_ON_CLOSE.row(), flush.fsync_on_close)] {
         if flush.end_fdatasync && is_set {
-            let reason = "the one call would take the work from the other, and neither would be measured";
-            return contradiction(name, END_FDATASYNC.row(), reason, "say one of them");
+            let reason = "the first call would leave no work for the second";
+            return contradiction(name, END_FDATASYNC.row(), reason, "set only one of them");
         }
     }
     if flush.end_fsync && flush.fsync_on_close {

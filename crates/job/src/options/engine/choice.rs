@@ -1,11 +1,11 @@
-//! Which engine does the I/O, what it can, and how many I/Os it holds at a time.
+//! The engine, its capabilities, and its queue depth.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::durability::rows::{ATOMIC, NOWAIT, RWF_DSYNC, UNCACHED};
 use crate::options::engine::rows::{
-    CPUCHUNKS, CPULOAD, CPUMODE, DRAIN, EXIT_ON_IO_DONE, FIXEDBUFS, FORCE_ASYNC, HIPRI, HIPRI_PERCENTAGE, IODEPTH,
-    IODEPTH_BATCH, IODEPTH_BATCH_COMPLETE_MAX, IODEPTH_BATCH_COMPLETE_MIN, IODEPTH_LOW, IOENGINE, NONVECTORED,
+    CPUCHUNKS, CPULOAD, CPUMODE, CpuMode, DRAIN, EXIT_ON_IO_DONE, FIXEDBUFS, FORCE_ASYNC, HIPRI, HIPRI_PERCENTAGE,
+    IODEPTH, IODEPTH_BATCH, IODEPTH_BATCH_COMPLETE_MAX, IODEPTH_BATCH_COMPLETE_MIN, IODEPTH_LOW, IOENGINE, NONVECTORED,
     REGISTERFILES, SERIALIZE_OVERLAP, SQTHREAD_POLL, SQTHREAD_POLL_CPU,
 };
 use crate::options::limits::rows::RUNTIME;
@@ -26,8 +26,7 @@ pub(crate) fn plan_engine(
 ) -> Result<EngineKind, Refusal> {
     let engines = &values.machine.engines;
     let depth = values.get(IODEPTH);
-    if let Some(word) = values.get(IOENGINE) {
-        let engine = engine_of(word);
+    if let Some(engine) = values.get(IOENGINE) {
         let state = engines.of(engine);
         if let Some(reason) = state.unavailable {
             return Err(values.refuse(IOENGINE, Rule::EngineUnavailable { engine, reason }));
@@ -41,8 +40,8 @@ pub(crate) fn plan_engine(
         }
         return Ok(engine);
     }
-    // io_uring first; what it cannot do here falls to libaio for a queue, and to a blocking engine
-    // for one I/O at a time. The depth is never lowered to fit an engine.
+    // io_uring first; where it does not work, libaio for a queue, and a blocking engine for one I/O
+    // at a time. The depth is never lowered to fit an engine.
     let needs_flags = write_flags != WriteFlags::default() || values.get(HIPRI);
     let fallback = match (depth > 1, needs_flags) {
         (true, _) => EngineKind::Libaio,
@@ -68,12 +67,7 @@ pub(crate) fn plan_engine(
     Err(values.refuse(IODEPTH, rule))
 }
 
-fn engine_of(word: &str) -> EngineKind {
-    let engine = EngineKind::ALL.into_iter().find(|engine| engine.name() == word);
-    engine.expect("the words of `ioengine` are the engines' names")
-}
-
-/// Flags and io_uring's own options, held against what the engine can do.
+/// Plans RWF flags and io_uring's options, and refuses those that the engine lacks.
 pub(crate) fn plan_engine_options(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -90,7 +84,7 @@ pub(crate) fn plan_engine_options(
         (NOWAIT.row(), flags.nowait),
     ] {
         if is_set && !takes_flags {
-            let lack = format!("takes no RWF flags, as `{}` asks for", name.name);
+            let lack = format!("takes no RWF flags, which `{}` requires", name.name);
             let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
             return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint }));
         }
@@ -107,13 +101,14 @@ pub(crate) fn plan_engine_options(
     }
     let hipri_percent = Some(values.get(HIPRI_PERCENTAGE)).filter(|percent| *percent < 100);
     if hipri_percent.is_some() && hipri && is_uring {
-        let lack = "polls for all completions of its ring, or for none; in fio, too, only `pvsync2` has shares".into();
+        let lack =
+            "polls for all completions of its ring, or for none; as in fio, only `pvsync2` polls for a share".into();
         let hint =
-            "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run beside each other";
+            "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run at the same time";
         return Err(values.refuse(HIPRI_PERCENTAGE, Rule::EngineLacks { engine, lack, hint }));
     }
     if !hipri {
-        decisions.note_unused(values, &[HIPRI_PERCENTAGE.row()], "nothing is polled for (`hipri`)");
+        decisions.note_unused(values, &[HIPRI_PERCENTAGE.row()], "completions are not polled (`hipri`)");
     }
     for option in [FIXEDBUFS, REGISTERFILES, SQTHREAD_POLL, DRAIN] {
         let name = option.name;
@@ -121,7 +116,7 @@ pub(crate) fn plan_engine_options(
             continue;
         }
         if values.is_set(option) {
-            let lack = format!("has no ring, as `{name}` asks for");
+            let lack = format!("has no ring, which `{name}` requires");
             return Err(
                 values.refuse(option, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" })
             );
@@ -129,9 +124,9 @@ pub(crate) fn plan_engine_options(
         decisions.derive(option, "false", format!("{} has no ring", engine.name()));
     }
     let force_async = values.get(FORCE_ASYNC);
-    for (name, is_asked) in [(FORCE_ASYNC.row(), force_async > 0), (NONVECTORED.row(), !values.get(NONVECTORED))] {
-        if is_asked && !is_uring {
-            let lack = format!("has no ring, as `{}` asks for", name.name);
+    for (name, is_set) in [(FORCE_ASYNC.row(), force_async > 0), (NONVECTORED.row(), !values.get(NONVECTORED))] {
+        if is_set && !is_uring {
+            let lack = format!("has no ring, which `{}` requires", name.name);
             return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
         }
     }
@@ -156,7 +151,7 @@ pub(crate) fn plan_engine_options(
         let rule = Rule::Contradiction {
             one: values.quote(DRAIN),
             other: values.quote(HIPRI),
-            reason: "a request that waits for those before it is not polled for meanwhile",
+            reason: "a request that waits for earlier ones is not polled for until then",
             hint: "leave one of them out",
         };
         return Err(values.refuse(DRAIN, rule));
@@ -166,8 +161,8 @@ pub(crate) fn plan_engine_options(
     Ok((WriteFlags { hipri, hipri_percent, ..flags }, uring))
 }
 
-/// Refuses to poll where no disk can be polled: io_uring's first I/O would fail with EOPNOTSUPP, and
-/// `RWF_HIPRI` would be ignored in silence.
+/// Refuses to poll if a disk does not support it: io_uring's first I/O would fail with EOPNOTSUPP, and `RWF_HIPRI` would
+/// have no effect.
 ///
 /// Source: Linux `Documentation/ABI/stable/sysfs-block`, `queue/io_poll`.
 pub(crate) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
@@ -186,7 +181,7 @@ pub(crate) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Re
     Ok(())
 }
 
-/// The load of `cpuio`, which its time ends, or the end of the I/O beside it.
+/// Plans the load of `cpuio`, which ends by its runtime or with the I/O of other jobs.
 pub(crate) fn plan_cpu_load(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -201,20 +196,22 @@ pub(crate) fn plan_cpu_load(
         return Ok(None);
     }
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "say it beside the engine" };
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "set it next to the engine" };
         Err(values.refuse(option, rule))
     };
-    let Some(percent) = values.get(CPULOAD) else { return incomplete(CPULOAD.row(), "`cpuload`: how busy it is") };
+    let Some(percent) = values.get(CPULOAD) else {
+        return incomplete(CPULOAD.row(), "`cpuload`: the share of the processor's time");
+    };
     let ends_with_io = values.get(EXIT_ON_IO_DONE);
     if values.get(RUNTIME).is_none() && !ends_with_io {
-        return incomplete(RUNTIME.row(), "`runtime` or `exit_on_io_done`: nothing else would end it");
+        return incomplete(RUNTIME.row(), "`runtime` or `exit_on_io_done`: nothing else ends it");
     }
     let percent = u8::try_from(percent).expect("the row's bounds keep it small");
     let chunk_ns = values.get(CPUCHUNKS).unwrap_or(50_000_000);
-    Ok(Some(CpuLoad { percent, chunk_ns, sorts: values.get(CPUMODE) == "qsort", ends_with_io }))
+    Ok(Some(CpuLoad { percent, chunk_ns, sorts: values.get(CPUMODE) == CpuMode::Qsort, ends_with_io }))
 }
 
-/// What the engines that move no data cannot do.
+/// Refuses what the engines that move no data cannot do.
 pub(crate) fn check_without_data(
     values: &Values,
     engine: EngineKind,
@@ -233,23 +230,19 @@ pub(crate) fn check_without_data(
         if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
             return refuse(
                 RW.row(),
-                "changes the length of files, which is a write".into(),
-                "say `rw = \"write\"` or \"randwrite\"",
+                "only writes: it changes the length of files".into(),
+                "set `rw` to \"write\" or \"randwrite\"",
             );
         }
-        // What it cuts away must lie in the region, which the job was named for to overwrite.
+        // It may only cut off data of the region, which `overwrite_existing` names.
         let reaches_beyond = |file: &&JobFile| {
             let there = file.facts.as_ref().and_then(|facts| facts.size_bytes.value);
             file.plan.prepare == Prepare::UseExisting
                 && there.is_none_or(|there| there > file.plan.offset_bytes + file.plan.size_bytes)
         };
         if let Some(file) = files.iter().find(reaches_beyond) {
-            let lack = format!("would cut off what `{}` holds behind the region", file.plan.path);
-            return refuse(
-                FILENAME.row(),
-                lack,
-                "say a `size` that reaches the file's end, or let it make a file of its own",
-            );
+            let lack = format!("would cut off the data of `{}` after the region", file.plan.path);
+            return refuse(FILENAME.row(), lack, "set a `size` that reaches the end of the file, or use a new file");
         }
     }
     Ok(())
@@ -279,17 +272,17 @@ pub(crate) fn plan_queue(
         ));
     }
     if complete_min > depth {
-        let reason = "more completions cannot come than are in flight";
+        let reason = "no more I/Os can complete than are in flight";
         let hint = "raise `iodepth` or lower the batch";
         return Err(contradiction(values, IODEPTH_BATCH_COMPLETE_MIN.row(), IODEPTH.row(), reason, hint));
     }
     if complete_max > 0 && complete_max < complete_min {
         let (one, other) = (IODEPTH_BATCH_COMPLETE_MAX.row(), IODEPTH_BATCH_COMPLETE_MIN.row());
-        return Err(contradiction(values, one, other, "the most is less than the least", "raise the most"));
+        return Err(contradiction(values, one, other, "the maximum is less than the minimum", "raise the maximum"));
     }
     let low = values.get(IODEPTH_LOW).unwrap_or(0);
     if low > depth {
-        let reason = "more than the depth are never in flight";
+        let reason = "no more I/Os than the depth are in flight";
         return Err(contradiction(
             values,
             IODEPTH_LOW.row(),
@@ -299,7 +292,7 @@ pub(crate) fn plan_queue(
         ));
     }
     if low > 0 && values.get(LATENCY_TARGET).is_some() {
-        let reason = "the search for a depth keeps the queue at one depth, and the mark lets it swing";
+        let reason = "the search for a depth keeps the queue at one depth, and `iodepth_low` lets it drain";
         return Err(contradiction(values, IODEPTH_LOW.row(), LATENCY_TARGET.row(), reason, "leave one of them out"));
     }
     if submit_batch.is_none() {
@@ -310,7 +303,7 @@ pub(crate) fn plan_queue(
         };
         decisions.derive(IODEPTH_BATCH, if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
     }
-    // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
+    // At the depth, or one below, it has no effect: one completion suffices.
     let low = if low + 1 >= depth { 0 } else { low };
     let serializes_overlap = values.get(SERIALIZE_OVERLAP) && depth > 1;
     if depth == 1 {

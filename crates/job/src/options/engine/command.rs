@@ -1,23 +1,23 @@
-//! Jobs whose I/O another program does: which programs, on what, and which options still mean something.
+//! Jobs whose I/O another program does: the permitted programs, their files, and the options that still apply.
 //!
-//! A job file may come from anywhere, so nothing in one starts a program: only those start that the machine's
-//! description names, and only a study puts names there.
+//! A job file may come from a stranger, so it alone starts no program: the description of the machine must name the program,
+//! and only a study adds names to it.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
-use crate::options::content::rows::VERIFY;
+use crate::options::content::rows::{VERIFY, VerifyMethod};
 use crate::options::engine::rows::{COMMAND, GRACE_TIME, IOENGINE, PROGRAM, STD_REDIRECT};
 use crate::options::pattern::rows::RW;
 use crate::options::target::rows::FILENAME;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
-use trueio_model::{BlockSizes, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
+use trueio_model::{BlockSizes, Checksum, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
 
-/// What may stand in a command for something else.
+/// The placeholders of a command.
 const PLACEHOLDERS: &[&str] = &["{file}", "{bs}", "{count}", "{size}"];
 
-/// Whether the job is another program's, and may be.
+/// Returns true if another program does the job's I/O; refuses programs that are not permitted.
 pub(crate) fn check_command(values: &JobInput<'_>, mix: OpMix, is_random: bool) -> Result<bool, Refusal> {
     let Some(words) = values.get(COMMAND) else { return Ok(false) };
     let refuse = |option: &'static OptionRow, reason: String, hint: &'static str| {
@@ -28,37 +28,33 @@ pub(crate) fn check_command(values: &JobInput<'_>, mix: OpMix, is_random: bool) 
         return Err(values.refuse(COMMAND, Rule::CommandNotAllowed { program: program.clone() }));
     }
     if mix != OpMix::Only(OpKind::Write) || is_random {
-        return refuse(
-            RW.row(),
-            "what a program reads is counted for it and not for us".into(),
-            "say `rw = \"write\"`",
-        );
+        return refuse(RW.row(), "the reads of another program are not counted".into(), "set `rw = \"write\"`");
     }
     if let Some(option) = values.all_set().find(|row| !row.scope.contains(&Scope::WithCommand)) {
-        let reason = format!("{} means nothing for another program", values.quote(option));
-        return refuse(option, reason, "leave it out; what the program can do stands in its own arguments");
+        let reason = format!("{} does not apply to another program", values.quote(option));
+        return refuse(option, reason, "leave it out, and use the program's own arguments");
     }
-    if !["none", "pattern"].contains(&values.get(VERIFY)) {
-        let reason = format!("{}: no header of ours is in what another program writes", values.quote(VERIFY));
+    if !matches!(values.get(VERIFY), VerifyMethod::None | VerifyMethod::Checksum(Checksum::Pattern)) {
+        let reason = format!("{}: another program writes no verification headers", values.quote(VERIFY));
         return refuse(
             VERIFY.row(),
             reason,
-            "say `verify = \"pattern\"` and what it writes as `verify_pattern`, or leave it out",
+            "set `verify = \"pattern\"` and `verify_pattern` to what the program writes, or leave it out",
         );
     }
     if values.get(FILENAME).is_some_and(|paths| paths.len() > 1) {
-        return refuse(FILENAME.row(), "a program is given one file".into(), "name one file");
+        return refuse(FILENAME.row(), "a program gets one file".into(), "name one file");
     }
     if !words.iter().any(|word| word.contains("{file}")) {
-        let hint = "write `{file}` where its path belongs; `{bs}`, `{count}` and `{size}` are numbers";
-        return refuse(COMMAND.row(), "it does not say where the file's path goes".into(), hint);
+        let hint = "write `{file}` for the path; `{bs}`, `{count}` and `{size}` are numbers";
+        return refuse(COMMAND.row(), "it has no `{file}` for the file's path".into(), hint);
     }
     for word in words {
         let mut rest = word.as_str();
         while let Some(at) = rest.find('{') {
             let Some(known) = PLACEHOLDERS.iter().find(|name| rest[at..].starts_with(**name)) else {
-                let hint = "there are `{file}`, `{bs}`, `{count}` and `{size}`";
-                return refuse(COMMAND.row(), format!("`{word}` holds a placeholder that is none"), hint);
+                let hint = "the placeholders are `{file}`, `{bs}`, `{count}` and `{size}`";
+                return refuse(COMMAND.row(), format!("`{word}` contains an unknown placeholder"), hint);
             };
             rest = &rest[at + known.len()..];
         }
@@ -66,14 +62,14 @@ pub(crate) fn check_command(values: &JobInput<'_>, mix: OpMix, is_random: bool) 
     Ok(true)
 }
 
-/// The program with its arguments; the file's path is put in when it is known.
+/// Plans the program with its arguments; `{file}` is replaced when the path is known.
 pub(crate) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan) -> Result<CommandPlan, Refusal> {
     let words = values.get(COMMAND).unwrap_or(&[]);
     let block = sizes.max_bytes();
     let uses_count = words.iter().any(|word| word.contains("{count}"));
     if uses_count && !file.size_bytes.is_multiple_of(block) {
         let reason = format!(
-            "{} is no whole number of blocks of {}, which `{{count}}` would be",
+            "{} is not a whole number of blocks of {}, which `{{count}}` requires",
             write_bytes(file.size_bytes),
             write_bytes(block)
         );
@@ -86,7 +82,7 @@ pub(crate) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan)
     Ok(CommandPlan { arguments: words.iter().map(put).collect() })
 }
 
-/// The program that `exec` runs, if it may.
+/// Plans the program that `exec` runs; refuses programs that are not permitted.
 pub(crate) fn plan_exec(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -101,8 +97,8 @@ pub(crate) fn plan_exec(
         return Ok(None);
     }
     let Some(words) = values.get(PROGRAM) else {
-        let needs = "`program`: what it runs";
-        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "say it beside the engine" };
+        let needs = "`program`: the program to run";
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "set it next to the engine" };
         return Err(values.refuse(PROGRAM, rule));
     };
     if !values.machine.programs.contains(&words[0]) {

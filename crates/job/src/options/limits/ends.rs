@@ -3,8 +3,8 @@
 use crate::input::{Decisions, JobInput};
 use crate::options::durability::direct::unit_sizes;
 use crate::options::limits::rows::{
-    IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STEADY_STATE, STEADY_STATE_ROUND, STEADY_STATE_ROUNDS,
-    TIME_BASED,
+    IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STARTDELAY_FROM, STEADY_STATE, STEADY_STATE_ROUND,
+    STEADY_STATE_ROUNDS, TIME_BASED,
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
@@ -14,7 +14,7 @@ use crate::value::{Extent, write_bytes};
 use crate::values::Values;
 use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify};
 
-/// What decides how much one pass over a job's files is.
+/// What the length of a pass over a job's files depends on.
 pub(crate) struct Passing<'a> {
     pub(crate) engine: EngineKind,
     pub(crate) ops: Ops,
@@ -22,7 +22,7 @@ pub(crate) struct Passing<'a> {
     pub(crate) steps: &'a Steps,
     pub(crate) used: &'a [(OpKind, &'a BlockSizes)],
     pub(crate) files: &'a [JobFile],
-    /// Something else says where a pass ends: zones, or a body that is fetched.
+    /// Something else ends a pass: zones, or a body that is fetched.
     pub(crate) ends_otherwise: bool,
 }
 
@@ -31,18 +31,18 @@ impl Passing<'_> {
         self.files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add)
     }
 
-    /// What every transfer is a multiple of.
+    /// Returns the unit of which every transfer is a multiple, in bytes.
     fn unit(&self) -> u64 {
         let unit = unit_of(self.used);
         if self.steps.is_unaligned { 1 } else { unit }
     }
 
-    /// Bytes that one pass transfers, if it has an end: as in fio, files end it that are gone over block by block. The
-    /// others (blocks that may come again, reads and writes each in their own order) transfer as much as the files hold.
+    /// Returns the bytes that one pass transfers, if the files end it. As in fio, that is so if each block is used once. All
+    /// other jobs (blocks that may repeat, reads and writes each in their own order) transfer as much as the files hold.
     fn pass_bytes(&self) -> Option<u64> {
         let unit = self.unit();
         let unskipped = Steps { skip_bytes: 0, ..*self.steps };
-        if !unskipped.places_plainly() {
+        if !unskipped.leaves_offsets_alone() {
             return None;
         }
         let of_file = |file: &JobFile| {
@@ -62,12 +62,19 @@ impl Passing<'_> {
     }
 }
 
-/// The limits of a job, and how many bytes a pass over its files transfers.
+/// The limits of a job, and the length of a pass over its files.
+pub(crate) struct PassLimits {
+    pub(crate) limits: Limits,
+    /// Bytes that a pass transfers.
+    pub(crate) pass_bytes: u64,
+}
+
+/// Plans the limits of a job.
 pub(crate) fn plan_limits(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
     passing: &Passing<'_>,
-) -> Result<(Limits, u64), Refusal> {
+) -> Result<PassLimits, Refusal> {
     let (engine, used) = (passing.engine, passing.used);
     let region_bytes = passing.region_bytes();
     let ends_otherwise = engine.works_on_names() || passing.ends_otherwise;
@@ -78,8 +85,8 @@ pub(crate) fn plan_limits(
     if is_time_based && runtime_ns.is_none() {
         let rule = Rule::Incomplete {
             option: values.quote(TIME_BASED),
-            needs: "`runtime`: nothing would end the job",
-            hint: "say `runtime`, such as `runtime = \"30s\"`",
+            needs: "`runtime`: nothing else ends the job",
+            hint: "set `runtime`, such as `runtime = \"30s\"`",
         };
         return Err(values.refuse(TIME_BASED, rule));
     }
@@ -106,11 +113,11 @@ pub(crate) fn plan_limits(
     }
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let is_set = values.is_set(IO_SIZE);
-    let is_said = (is_set || size_is_io) && !engine.works_on_names();
-    // As in fio: what is said for a loop is reached by all of them together, by whole I/Os; files that have an end are gone
-    // over in each, and then again for as much as was said once, but not for less than a block.
+    let is_given = (is_set || size_is_io) && !engine.works_on_names();
+    // As in fio, all loops together transfer the given bytes, in whole I/Os. If the files end a pass, each loop is a pass,
+    // and one more transfers the rest of the given bytes unless that is less than a block.
     let (io_bytes, loops) = match end {
-        Some(pass_bytes) if is_said && io_bytes > pass_bytes => {
+        Some(pass_bytes) if is_given && io_bytes > pass_bytes => {
             let (passes, rest) = (io_bytes / pass_bytes, io_bytes % pass_bytes);
             let goes_on = rest >= block_bytes_max;
             match times.loops {
@@ -119,7 +126,7 @@ pub(crate) fn plan_limits(
                 loops => (pass_bytes, loops.max(passes + u64::from(goes_on))),
             }
         }
-        _ if is_said && (times.loops == 1 || ends_otherwise) => (whole(io_bytes), times.loops),
+        _ if is_given && (times.loops == 1 || ends_otherwise) => (whole(io_bytes), times.loops),
         _ => (io_bytes, times.loops),
     };
     let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
@@ -128,10 +135,10 @@ pub(crate) fn plan_limits(
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
-    Ok((Limits { io_bytes, loops, ..times }, pass_bytes))
+    Ok(PassLimits { limits: Limits { io_bytes, loops, ..times }, pass_bytes })
 }
 
-/// What every size is a multiple of, in bytes.
+/// Returns the unit of which every size is a multiple, in bytes.
 pub(crate) fn unit_of(used: &[(OpKind, &BlockSizes)]) -> u64 {
     used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1)
 }
@@ -140,7 +147,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What is said of times and counts.
+/// Reads the limits of time and count.
 pub(crate) fn plan_times(values: &Values) -> Limits {
     let loops = values.get(LOOPS);
     let io_count = Some(values.get(NUMBER_IOS)).filter(|count| *count > 0);
@@ -152,10 +159,11 @@ pub(crate) fn plan_times(values: &Values) -> Limits {
         is_time_based: values.get(TIME_BASED),
         ramp_ns: values.get(RAMP_TIME).unwrap_or(0),
         start_delay_ns: values.get(STARTDELAY).unwrap_or(0),
+        delays_from: values.get(STARTDELAY_FROM),
     }
 }
 
-/// Rounds repeat a job, so it must be one that can be repeated on the same bytes.
+/// Plans the rounds before the measured phase. They repeat the job, so it must be repeatable on the same bytes.
 pub(crate) fn plan_steady_state(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -163,7 +171,7 @@ pub(crate) fn plan_steady_state(
     verify: Option<&Verify>,
 ) -> Result<Option<SteadyPlan>, Refusal> {
     if !values.get(STEADY_STATE) {
-        let because = "`steady_state` is not asked for";
+        let because = "`steady_state` is not set";
         decisions.note_unused(values, &[STEADY_STATE_ROUND.row(), STEADY_STATE_ROUNDS.row()], because);
         return Ok(None);
     }
@@ -173,8 +181,8 @@ pub(crate) fn plan_steady_state(
     };
     if verify.is_some() {
         return refuse(
-            "the rounds write again what would be compared afterwards",
-            "leave out `verify`, or compare in a job of its own",
+            "the rounds overwrite the data that would be compared",
+            "leave out `verify`, or compare in a separate job",
         );
     }
     if files.iter().any(|file| matches!(file.plan.prepare, Prepare::CreateEmpty | Prepare::CreateReserved)) {
@@ -184,13 +192,13 @@ pub(crate) fn plan_steady_state(
         );
     }
     if files.iter().any(|f| matches!(f.plan.prepare, Prepare::CreateAllocated | Prepare::CreateSparse)) {
-        let sentence = "nothing was written to the file yet: the rounds of `steady_state` write it, and what is measured then \
-                        overwrites; `overwrite = true` says so from the beginning";
+        let sentence = "the new file holds no data: the rounds of `steady_state` write it, and the measured phase then overwrites \
+                        it; `overwrite = true` fills it before";
         decisions.note(sentence);
     }
     let round_ns = values.get(STEADY_STATE_ROUND).unwrap_or(0);
     if round_ns < 100_000_000 {
-        let reason = "a round shorter than 100 ms says little of a device".to_owned();
+        let reason = "a round shorter than 100 ms is too short to measure a device".to_owned();
         let option = STEADY_STATE_ROUND.row();
         return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }

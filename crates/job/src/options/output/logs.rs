@@ -1,4 +1,4 @@
-//! What a job says about its own reporting.
+//! A job's own reporting: percentiles, grouping and logs.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{Opt, Scope};
@@ -10,18 +10,18 @@ use crate::options::output::rows::{
     WRITE_LAT_LOG,
 };
 use crate::values::Values;
-use trueio_model::{Grouping, JobSpec, LogKind, LogPlan, LogWindow, OutputPlan, Unified};
+use trueio_model::{Grouping, JobSpec, LogKind, LogPlan, OutputPlan};
 
 pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> OutputPlan {
     let reduces = values.get(GTOD_REDUCE);
     let ns = |option: Opt<u64>| values.get(option) * 1_000_000;
     OutputPlan {
-        // The command line's, not the job's.
+        // Set by the command line, not by the job.
         shows_ios: false,
         shows_draws: false,
         shows_verify: false,
         shows_files: false,
-        // The engine's.
+        // Set by the engine.
         names: None,
         grouping: match values.get(GROUP_REPORTING) {
             None => Grouping::Job,
@@ -37,18 +37,14 @@ pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> O
         hides_lat: reduces || values.get(DISABLE_LAT),
         hides_slat: reduces || values.get(DISABLE_SLAT),
         hides_bw: reduces || values.get(DISABLE_BW_MEASUREMENT),
-        unified: match values.get(UNIFIED_RW_REPORTING) {
-            "mixed" => Unified::Mixed,
-            "both" => Unified::Both,
-            _ => Unified::No,
-        },
+        unified: values.get(UNIFIED_RW_REPORTING),
         bw_average_ns: ns(BWAVGTIME),
         iops_average_ns: ns(IOPSAVGTIME),
         logs: plan_logs(values, decisions),
     }
 }
 
-/// What says how logs look is kept only where there is a log.
+/// Plans the logs; their settings are kept only if there is a log.
 fn plan_logs(values: &JobInput<'_>, decisions: &mut Decisions) -> LogPlan {
     let logs = read_logs(values);
     if logs.is_empty() {
@@ -84,11 +80,7 @@ fn read_logs(values: &Values) -> LogPlan {
         has_offset: values.get(LOG_OFFSET),
         has_priority: values.get(LOG_PRIO),
         has_issue_time: values.get(LOG_ISSUE_TIME),
-        window: match values.get(LOG_WINDOW_VALUE) {
-            "max" => LogWindow::Max,
-            "both" => LogWindow::Both,
-            _ => LogWindow::Mean,
-        },
+        window: values.get(LOG_WINDOW_VALUE),
         has_unix_time: values.get(LOG_ALTERNATE_EPOCH),
         is_shared: !values.get(PER_JOB_LOGS),
         is_compressed: values.get(LOG_STORE_COMPRESSED),

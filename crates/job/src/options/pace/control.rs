@@ -5,8 +5,8 @@ use crate::options::limits::rows::{
     STEADYSTATE, STEADYSTATE_CHECK_INTERVAL, STEADYSTATE_DURATION, STEADYSTATE_RAMP_TIME, WAIT_FOR,
 };
 use crate::options::pace::rows::{
-    FLOW, FLOW_ID, FLOW_SLEEP, LATENCY_PERCENTILE, LATENCY_RUN, LATENCY_TARGET, LATENCY_WINDOW, RATE, RATE_IOPS,
-    THINKTIME,
+    FLOW, FLOW_ID, FLOW_SLEEP, FLOW_WATERMARK, LATENCY_PERCENTILE, LATENCY_RUN, LATENCY_TARGET, LATENCY_WINDOW, RATE,
+    RATE_IOPS, THINKTIME,
 };
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_duration;
@@ -21,7 +21,7 @@ pub(crate) fn plan_control(values: &JobInput<'_>, decisions: &mut Decisions) -> 
     })
 }
 
-/// Holds what a job waits for against the jobs before it: what ends before its phase begins is waited for anyway.
+/// Resolves the jobs that a job waits for. Jobs of earlier phases have ended before it begins, and are noted.
 pub(crate) fn resolve_waits(
     notes: &mut Vec<String>,
     before: &[JobPlan],
@@ -32,8 +32,8 @@ pub(crate) fn resolve_waits(
     for name in names {
         match before.iter().find(|other| other.name == name) {
             None => {
-                let origin = spec.options.get(WAIT_FOR.name).map(|said| said.origin.clone());
-                let reason = format!("`{name}` is no job before this one");
+                let origin = spec.options.get(WAIT_FOR.name).map(|given| given.origin.clone());
+                let reason = format!("`{name}` is not a job before this one");
                 let rule = Box::new(Rule::BadValue { option: WAIT_FOR.name, reason });
                 return Err(Refusal { job: Some(job.name.clone()), origin, rule });
             }
@@ -46,14 +46,18 @@ pub(crate) fn resolve_waits(
     Ok(())
 }
 
-/// A part in a flow.
+/// Plans the share of a flow.
 fn plan_flow(values: &JobInput<'_>, decisions: &mut Decisions) -> Option<FlowPlan> {
     let Some(weight) = values.get(FLOW).filter(|weight| *weight > 0) else {
-        decisions.note_unused(values, &[FLOW_ID.row(), FLOW_SLEEP.row()], "no `flow` is given");
+        decisions.note_unused(values, &[FLOW_ID.row(), FLOW_SLEEP.row(), FLOW_WATERMARK.row()], "no `flow` is given");
         return None;
     };
-    let id = values.get(FLOW_ID).unwrap_or(0);
-    Some(FlowPlan { id, weight, sleep_ns: values.get(FLOW_SLEEP).unwrap_or(0) })
+    Some(FlowPlan {
+        id: values.get(FLOW_ID).unwrap_or(0),
+        weight,
+        sleep_ns: values.get(FLOW_SLEEP).unwrap_or(0),
+        watermark: values.get(FLOW_WATERMARK),
+    })
 }
 
 /// fio's rule that ends a job when it is steady.
@@ -68,7 +72,7 @@ fn plan_criterion(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Op
         let option = STEADYSTATE_DURATION.row();
         let interval = write_duration(span_ns);
         let reason =
-            format!("it is no whole number, two at least, of spans of {interval} (`steadystate_check_interval`)");
+            format!("it is not a whole number, two or more, of intervals of {interval} (`steadystate_check_interval`)");
         return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
     let criterion = values.get(STEADYSTATE);
@@ -92,7 +96,7 @@ fn plan_latency_target(values: &JobInput<'_>, decisions: &mut Decisions) -> Resu
         let rule = Rule::Contradiction {
             one: values.quote(other),
             other: values.quote(LATENCY_TARGET),
-            reason: "the search fills the queue to see what it does to latencies, and this keeps it from being filled",
+            reason: "the search varies the queue depth to measure its effect on latency, and this keeps the queue from filling",
             hint: "leave one of them out",
         };
         return Err(values.refuse(other, rule));
@@ -100,8 +104,8 @@ fn plan_latency_target(values: &JobInput<'_>, decisions: &mut Decisions) -> Resu
     let Some(window_ns) = values.get(LATENCY_WINDOW) else {
         let rule = Rule::Incomplete {
             option: values.quote(LATENCY_TARGET),
-            needs: "`latency_window`: how long each queue depth is tried",
-            hint: "say it, such as `latency_window = \"1s\"`: long enough for some hundred I/Os",
+            needs: "`latency_window`: the time for each queue depth",
+            hint: "set it, such as `latency_window = \"1s\"`: long enough for some hundred I/Os",
         };
         return Err(values.refuse(LATENCY_TARGET, rule));
     };

@@ -1,7 +1,7 @@
-//! Rates, pauses, and the least that a job must reach.
+//! Rates, pauses, and the minimum rates of a job.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::{Opt, Rates};
+use crate::option::{JobRates, Opt, Rates};
 use crate::options::content::rows::VERIFY;
 use crate::options::pace::rows::{
     MAX_LATENCY, RATE, RATE_CYCLE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, RATE_PROCESS, THINKTIME, THINKTIME_BLOCKS,
@@ -9,7 +9,7 @@ use crate::options::pace::rows::{
 };
 use crate::options::pattern::rows::{RWMIXREAD, RWMIXWRITE};
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Arrivals, Guard, OpMix, Pace, Think, Verify};
+use trueio_model::{Guard, OpMix, Pace, Think, Verify};
 
 pub(crate) fn plan_pace(
     values: &JobInput<'_>,
@@ -18,17 +18,14 @@ pub(crate) fn plan_pace(
     verify: Option<&Verify>,
 ) -> Result<Option<Pace>, Refusal> {
     let (bytes, ios) = (values.get(RATE), values.get(RATE_IOPS));
-    let arrivals = match values.get(RATE_PROCESS) {
-        "poisson" => Arrivals::Poisson,
-        _ => Arrivals::Linear,
-    };
+    let arrivals = values.get(RATE_PROCESS);
     let (option, rates) = match (bytes, ios) {
         (Some(_), Some(_)) => {
             let rule = Rule::Contradiction {
                 one: values.quote(RATE),
                 other: values.quote(RATE_IOPS),
                 reason: "a job has one rate",
-                hint: "say one of them",
+                hint: "set only one of them",
             };
             return Err(values.refuse(RATE_IOPS, rule));
         }
@@ -39,41 +36,39 @@ pub(crate) fn plan_pace(
         (Some(rates), None) => (RATE.row(), rates),
         (None, Some(rates)) => (RATE_IOPS.row(), rates),
     };
-    let (rate, of_writes) = rates.of(mix);
+    let JobRates { rate, of_writes } = rates.of(mix);
     if rate.max(of_writes.unwrap_or(0.0)) <= 0.0 {
         return Ok(None);
     }
     let is_one_sided = of_writes.is_some_and(|writes| writes <= 0.0 || rate <= 0.0);
     if is_one_sided && verify.is_some() {
         let reason = format!(
-            "with {} the clock says which I/Os are writes, and that cannot be gone over again",
+            "with {} the clock decides which I/Os are writes, and that cannot be repeated",
             values.quote(option)
         );
-        let hint = "give reads and writes a rate each, or leave `verify` out";
+        let hint = "set a rate for reads and one for writes, or leave `verify` out";
         return Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, hint }));
     }
     if of_writes.is_some() && !is_one_sided {
-        let because = "the rates say how many of the I/Os are reads";
+        let because = "the rates set the share of reads";
         decisions.note_unused(values, &[RWMIXREAD.row(), RWMIXWRITE.row()], because);
     }
     let (ios_per_s, bytes_per_s) = if option == RATE.row() { (None, Some(rate)) } else { (Some(rate), None) };
     Ok(Some(Pace { ios_per_s, bytes_per_s, of_writes, arrivals }))
 }
 
-/// What ends the job as failed because it is slow.
+/// Plans the minimum rates and the maximum latency; a job that violates them fails.
 pub(crate) fn plan_guard(values: &JobInput<'_>, decisions: &mut Decisions, mix: OpMix) -> Guard {
-    let rate = |option: Opt<Rates>| {
-        let (rate, of_writes) = values.get(option).map_or((0.0, None), |rates| rates.of(mix));
-        (rate.ceil() as u64, of_writes.map(|rate| rate.ceil() as u64))
-    };
-    let ((bytes, bytes_of_writes), (ios, ios_of_writes)) = (rate(RATE_MIN), rate(RATE_IOPS_MIN));
+    let minimum = |option: Opt<Rates>| values.get(option).map_or(JobRates::default(), |rates| rates.of(mix));
+    let whole = |rate: f64| rate.ceil() as u64;
+    let (bytes, ios) = (minimum(RATE_MIN), minimum(RATE_IOPS_MIN));
     let guard = Guard {
-        bytes_per_s_min: bytes,
-        ios_per_s_min: ios,
-        of_writes: match (bytes_of_writes, ios_of_writes) {
+        bytes_per_s_min: whole(bytes.rate),
+        ios_per_s_min: whole(ios.rate),
+        of_writes: match (bytes.of_writes, ios.of_writes) {
             (None, None) => None,
-            // Said once for all, it is asked of each.
-            (of_bytes, of_ios) => Some((of_bytes.unwrap_or(bytes), of_ios.unwrap_or(ios))),
+            // One number for all is the minimum of reads and of writes.
+            (of_bytes, of_ios) => Some((whole(of_bytes.unwrap_or(bytes.rate)), whole(of_ios.unwrap_or(ios.rate)))),
         },
         cycle_ns: values.get(RATE_CYCLE).saturating_mul(1_000_000),
         latency_ns_max: values.get(MAX_LATENCY).unwrap_or(0),

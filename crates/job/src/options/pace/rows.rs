@@ -1,15 +1,16 @@
 //! Options of section `pace`: rates and pauses.
 
 use crate::option::{
-    Opt, Rates, Scope, Section, TimeNs, Word, choice, count, percentiles, rate_bytes, rate_iops, switch, time, time_us,
-    word,
+    FioUse, Opt, Rates, Scope, Section, TimeNs, count, percentiles, rate_bytes, rate_iops, switch, time, time_us, word,
 };
-use crate::value::Choice;
+use trueio_model::Arrivals;
 
-const RATE_PROCESS_WORDS: &[Choice] = &[
-    choice("linear", &[], "at equal distances"),
-    choice("poisson", &[], "a Poisson process: independent arrivals with exponential distances"),
-];
+crate::option::words_of! {
+    impl Arrivals {
+        Self::Linear => "linear", [], "at equal intervals";
+        Self::Poisson => "poisson", [], "a Poisson process: independent arrivals with exponential intervals";
+    }
+}
 
 crate::option::rows! {
     Section::Pace;
@@ -19,95 +20,106 @@ crate::option::rows! {
         .unit("bytes/s")
         .replaces(&["rate_iops"])
         .scope(&[Scope::Measured])
-        .summary("Bytes a second that each worker offers; 0: as fast as the depth allows")
-        .detail("An open loop: latency also counts from the moment an I/O was due, so a stall is charged to \
-                 every I/O that was due in it. `20m,5m` gives reads and writes rates of their own, each with \
-                 its own schedule; one rate is of all I/Os together. `20m,0` is a rate of reads only: writes \
-                 have none, and are made whenever no read is due.");
+        .fio_rule("bytes a second, of reads, writes and trims; a single number is for each of them")
+        .summary("Bytes per second that each worker issues; 0: as fast as the depth allows")
+        .detail("An open loop: latency also counts from the time an I/O was due, so a stall increases the \
+                 latency of every I/O that was due in it. `20m,5m` are separate rates of reads and writes, \
+                 each with its own schedule; a single rate is of all I/Os together. `20m,0` is a rate of reads \
+                 only: writes have none, and are issued while no read is due.");
 
     pub const RATE_IOPS: Opt<Rates> = rate_iops("rate_iops")
         .default("0")
         .unit("I/Os/s")
         .replaces(&["rate"])
         .scope(&[Scope::Measured])
-        .summary("I/Os a second that each worker offers; 0: as fast as the depth allows")
-        .detail("As `rate`, counted in I/Os, and for reads and writes apart if wanted (`300,100`); not both.");
+        .fio_rule("I/Os a second, of reads, writes and trims; a single number is for each of them")
+        .summary("I/Os per second that each worker issues; 0: as fast as the depth allows")
+        .detail("As `rate`, counted in I/Os, and separately for reads and writes if given (`300,100`). Cannot \
+                 be combined with `rate`.");
 
     pub const RATE_MIN: Opt<Rates> = rate_bytes("rate_min")
         .default("0")
         .unit("bytes/s")
         .fio_names(&["ratemin"])
         .scope(&[Scope::Measured])
-        .summary("Bytes a second below which a worker ends the run as failed; 0: none")
-        .detail("`1m,2m`: of reads and of writes, each by itself.");
+        .summary("Bytes per second below which a worker ends the run as failed; 0: none")
+        .detail("`1m,2m`: of reads and of writes, each separately.");
 
     pub const RATE_IOPS_MIN: Opt<Rates> = rate_iops("rate_iops_min")
         .default("0")
         .unit("I/Os/s")
         .scope(&[Scope::Measured])
-        .summary("I/Os a second below which a worker ends the run as failed; 0: none");
+        .summary("I/Os per second below which a worker ends the run as failed; 0: none");
 
     pub const RATE_CYCLE: Opt<u64> = count("rate_cycle", 1, 3_600_000)
         .default("1000")
         .unit("ms")
         .fio_names(&["ratecycle"])
-        .summary("Over how long `rate_min` and `rate_iops_min` are averaged")
-        .detail("Looked at ten times a second, so no finer than 100.");
+        .summary("The span over which `rate_min` and `rate_iops_min` are averaged")
+        .detail("Checked ten times a second, so the minimum is 100.");
 
     pub const MAX_LATENCY: Opt<TimeNs> = time_us("max_latency")
         .default("0s")
         .unit("time (bare: µs)")
         .scope(&[Scope::Measured])
         .summary("Latency above which an I/O ends the run as failed; 0: none")
-        .detail("Looked at ten times a second.");
+        .detail("Checked ten times a second.");
 
     pub const LATENCY_TARGET: Opt<Option<TimeNs>> = time_us("latency_target")
-        .unset("the queue is as deep as `iodepth` says")
+        .unset("the queue depth is `iodepth`")
         .unit("time (bare: µs)")
         .scope(&[Scope::Measured])
-        .summary("The highest queue depth is looked for, up to `iodepth`, at which I/Os take no longer")
-        .detail("Each depth is tried for a `latency_window`, `iodepth` first, then by halves; the job ends when \
-                 the depth is found. The figures are of all windows. A window counts the I/Os that were issued \
-                 and completed in it, and one without any is longer. If not even one I/O at a time keeps the \
-                 target, the job runs to its end; where every I/O must keep it, the run has failed.");
+        .summary("Searches for the highest queue depth, up to `iodepth`, with which I/Os do not take longer")
+        .detail("Each depth is tried for a `latency_window`, `iodepth` first, then by halves; the job ends \
+                 when the depth is found. The figures are of all windows. A window counts the I/Os that were \
+                 issued and completed in it, and one without any is extended. If even one I/O at a time misses \
+                 the target, the job runs to its end; if every I/O must meet it, the run has failed.");
 
     pub const LATENCY_WINDOW: Opt<Option<TimeNs>> = time_us("latency_window")
-        .unset("`latency_target` needs it")
+        .unset("required for `latency_target`")
         .unit("time (bare: µs)")
-        .summary("How long each queue depth is tried for `latency_target`");
+        .summary("The time for which each queue depth is tried for `latency_target`");
 
     pub const LATENCY_PERCENTILE: Opt<Vec<f64>> = percentiles("latency_percentile")
         .default("100")
         .unit("percent")
-        .summary("The share of a window's I/Os that must keep `latency_target`");
+        .summary("The share of a window's I/Os that must meet `latency_target`");
 
     pub const LATENCY_RUN: Opt<bool> = switch("latency_run")
-        .summary("The job goes on when the queue depth for `latency_target` is found, and adjusts it")
-        .detail("After a window that misses the target a lower depth is looked for, after five that keep it a \
-                 higher one.");
+        .summary("The job continues when the queue depth for `latency_target` is found, and adjusts it")
+        .detail("After a window that misses the target it searches for a lower depth, after five that meet it \
+                 for a higher one.");
 
     pub const FLOW: Opt<Option<u32>> = count("flow", 0, 1000)
         .unset("the job runs as fast as it can")
         .unit("weight")
         .scope(&[Scope::Measured])
-        .summary("Workers of one `flow_id` that run at the same time keep their I/Os in the proportion of these \
-                  weights; 0: no flow")
-        .detail("A worker that is ahead by more than a few I/Os waits for the others. One that begins later \
-                 begins at par, and one that ends is not waited for.");
+        .summary("Parallel workers of one `flow_id` keep their I/Os in the proportion of these weights; 0: no \
+                  flow")
+        .detail("A worker that is ahead by more than a few I/Os waits for the others. A worker that starts \
+                 later starts even with them, and the others do not wait for a worker that has ended.");
 
     pub const FLOW_ID: Opt<Option<u64>> = count("flow_id", 0, u64::MAX)
         .unset("0")
         .unit("number")
-        .summary("Which flow the job belongs to");
+        .summary("The flow of the job");
 
     pub const FLOW_SLEEP: Opt<Option<TimeNs>> = time_us("flow_sleep")
-        .unset("it keeps looking")
+        .unset("it checks continuously")
         .unit("time (bare: µs)")
-        .summary("How long a worker that is ahead of its flow sleeps before it looks again");
+        .summary("The time that a worker ahead of its flow sleeps before it checks again");
 
-    pub const RATE_PROCESS: Opt<Word> = word("rate_process", RATE_PROCESS_WORDS)
+    pub const FLOW_WATERMARK: Opt<u32> = count("flow_watermark", 1, 1 << 20)
+        .default("4")
+        .unit("I/Os a weight unit")
+        .fio(FioUse::Ignored("fio deprecated it"))
+        .summary("A worker of a flow waits when it is ahead of its share by this number of I/Os times its weight")
+        .detail("A larger number makes workers wait less often, such as those that share a processor, and lets their \
+                 I/Os deviate further from the proportion at any time.");
+
+    pub const RATE_PROCESS: Opt<Arrivals> = word("rate_process")
         .default("linear")
-        .summary("How the I/Os of a rate are spread over time");
+        .summary("The distribution of a rate's I/Os over time");
 
     pub const THINKTIME: Opt<TimeNs> = time_us("thinktime")
         .default("0s")
@@ -124,11 +136,11 @@ crate::option::rows! {
     pub const THINKTIME_SPIN: Opt<TimeNs> = time_us("thinktime_spin")
         .default("0s")
         .unit("time (bare: µs)")
-        .summary("How much of a pause keeps the processor busy");
+        .summary("The part of a pause that keeps the processor busy");
 
     pub const THINKTIME_IOTIME: Opt<TimeNs> = time("thinktime_iotime")
         .default("0s")
         .unit("time")
-        .summary("Time of I/O after which a pause comes; 0: `thinktime_blocks` alone says")
-        .detail("Beside `thinktime_blocks`, a pause comes after whichever is first.");
+        .summary("Time of I/O after which a pause follows; 0: only `thinktime_blocks` applies")
+        .detail("Together with `thinktime_blocks`, the pause follows whichever comes first.");
 }

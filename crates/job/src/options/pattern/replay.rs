@@ -1,13 +1,12 @@
-//! Jobs that replay a log: what it would do, to which files, and what may not be said beside it.
+//! Jobs that replay a log: its I/O, its files, and the options that contradict a replay.
 //!
-//! The whole log is read while planning, as a stream, so that every file it names goes through the same rules as one
-//! that the job names: what exists is written only if it is named for that, nothing grows, what is in use is not
-//! touched.
+//! The whole log is read while planning, as a stream, so that the same rules apply to its files as to those in `filename`:
+//! an existing file is written only if `overwrite_existing` names it, none is extended, and none that is in use is written.
 
 use crate::facts::Target;
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
-use crate::options::content::rows::{SOURCE, VERIFY};
+use crate::options::content::rows::{SOURCE, VERIFY, VerifyMethod};
 use crate::options::durability::rows::{ATOMIC, FDATASYNC, FSYNC, SYNC_FILE_RANGE};
 use crate::options::engine::rows::{COMMAND, IOENGINE, NUMJOBS};
 use crate::options::limits::rows::{STEADY_STATE, STEADYSTATE_DURATION, TIME_BASED};
@@ -15,10 +14,12 @@ use crate::options::output::rows::WRITE_IOLOG;
 use crate::options::pace::rows::{FLOW, LATENCY_TARGET, RATE, RATE_IOPS, THINKTIME};
 use crate::options::pattern::rows::{
     READ_IOLOG, REPLAY_ALIGN, REPLAY_NO_STALL, REPLAY_REDIRECT, REPLAY_SCALE, REPLAY_SKIP, REPLAY_TIME_SCALE, RW,
-    ZONEMODE,
+    ZONEMODE, ZoneMode,
 };
 use crate::options::shape::Ops;
-use crate::options::target::files::{JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file};
+use crate::options::target::files::{
+    GivenSize, JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file,
+};
 use crate::options::target::rows::{DIRECTORY, FILENAME, FILESIZE, OFFSET, OVERWRITE_SIGNATURE, SIZE};
 use crate::paths::{join_path, plain};
 use crate::refusal::{Refusal, Rule};
@@ -34,13 +35,13 @@ pub(crate) struct Replayed {
     summary: IologSummary,
 }
 
-/// What `read_iolog` asks for; `None` without it.
+/// Reads the log of `read_iolog`; `None` without it.
 pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<Replayed>, Refusal> {
     let Some(log) = values.get(READ_IOLOG).map(str::to_owned) else {
         decisions.note_unused(values, &values.rows_of(Scope::Replay), "no log is replayed");
         return Ok(None);
     };
-    // What would make something else of a log than its replay.
+    // Options that would change the I/O of the log.
     let against = [
         (TIME_BASED.row(), values.get(TIME_BASED)),
         (RATE.row(), values.get(RATE).is_some()),
@@ -49,8 +50,8 @@ pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> R
         (FSYNC.row(), values.get(FSYNC) > 0),
         (FDATASYNC.row(), values.get(FDATASYNC) > 0),
         (SYNC_FILE_RANGE.row(), values.is_set(SYNC_FILE_RANGE)),
-        (VERIFY.row(), values.get(VERIFY) != "none"),
-        (ZONEMODE.row(), values.get(ZONEMODE) != "none"),
+        (VERIFY.row(), values.get(VERIFY) != VerifyMethod::None),
+        (ZONEMODE.row(), values.get(ZONEMODE) != ZoneMode::None),
         (STEADY_STATE.row(), values.get(STEADY_STATE)),
         (STEADYSTATE_DURATION.row(), values.get(STEADYSTATE_DURATION).is_some()),
         (LATENCY_TARGET.row(), values.get(LATENCY_TARGET).is_some()),
@@ -69,13 +70,13 @@ pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> R
         return Err(values.refuse(other, rule));
     }
     let given = values.rows_of(Scope::ByLog);
-    decisions.note_unused(values, &given, "the log says it (`read_iolog`)");
+    decisions.note_unused(values, &given, "the log sets it (`read_iolog`)");
     for name in given {
-        decisions.forget(name, "the log says it (`read_iolog`)");
+        decisions.forget(name, "the log sets it (`read_iolog`)");
     }
     let settings = settings_of(values)?;
     let summary = values.facts.iolog(&log, &settings).and_then(|summary| match summary.files.is_empty() {
-        true => Err("it asks for no I/O".to_owned()),
+        true => Err("it contains no I/O".to_owned()),
         false => Ok(summary),
     });
     let summary =
@@ -124,7 +125,7 @@ pub fn replay_of(spec: &JobSpec) -> Option<(String, ReplaySettings)> {
 }
 
 impl Replayed {
-    /// The operations, and the nearest thing to them that a pattern could say.
+    /// Returns the operations, as the pattern that is nearest to them.
     pub(crate) fn ops(&self, decisions: &mut Decisions) -> Ops {
         let count = |op| self.summary.of(op).count;
         let (reads, writes, trims) = (count(OpKind::Read), count(OpKind::Write), count(OpKind::Trim));
@@ -137,12 +138,12 @@ impl Replayed {
                 OpMix::ReadWrite { read_percent: percent as u8 }
             }
         };
-        decisions.derive(RW, "", "the log says what is done (`read_iolog`)");
+        decisions.derive(RW, "", "the log sets the operations (`read_iolog`)");
         Ops { mix, is_random: false, replayed: Some([reads > 0, writes > 0, trims > 0]), trims: trims > 0 }
     }
 
-    /// The lengths of reads, writes and trims: up to the longest, in steps of what offsets and lengths are all
-    /// multiples of.
+    /// Returns the lengths of reads, writes and trims: up to the longest, in units of which all offsets and lengths are
+    /// multiples.
     pub(crate) fn sizes(&self) -> [BlockSizes; 3] {
         [OpKind::Read, OpKind::Write, OpKind::Trim].map(|op| {
             let ops = self.summary.of(op);
@@ -154,7 +155,7 @@ impl Replayed {
         })
     }
 
-    /// Bytes that are transferred, and the length of the log.
+    /// Returns the bytes that the log transfers.
     pub(crate) fn bytes(&self) -> u64 {
         self.summary.ops.iter().map(|ops| ops.bytes).fold(0, u64::saturating_add)
     }
@@ -167,13 +168,13 @@ impl Replayed {
         }
         let rule = Rule::EngineLacks {
             engine,
-            lack: "does not do what a log holds: reads, writes and trims of files".into(),
+            lack: "does no reads, writes and trims of files, as a log requires".into(),
             hint: "choose another engine",
         };
         Err(values.refuse(IOENGINE, rule))
     }
 
-    /// The files, each as far as the log's I/O goes.
+    /// Plans the files, each up to the end of the log's I/O to it.
     pub(crate) fn files(
         &self,
         values: &JobInput<'_>,
@@ -205,19 +206,19 @@ impl Replayed {
         for (path, (_, end_bytes)) in paths.iter().zip(&self.summary.files) {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
-            let sizes = (paths.len(), Some(end_bytes));
+            let size = GivenSize { file_count: paths.len() as u64, own_bytes: Some(end_bytes) };
             decisions.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
             files.push(match usage.opens_files {
-                false => untouched_file(values, path, sizes)?,
+                false => untouched_file(values, path, size)?,
                 true => match values.look(path) {
                     Target::Unreadable(reason) => {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };
                         return Err(values.refuse(READ_IOLOG, rule));
                     }
                     Target::Present(facts) => {
-                        existing_file(values, decisions, usage, path, *facts, sizes, &mut carried)?
+                        existing_file(values, decisions, usage, path, *facts, size, &mut carried)?
                     }
-                    Target::Missing => new_file(values, decisions, usage, path, sizes)?,
+                    Target::Missing => new_file(values, decisions, usage, path, size)?,
                 },
             });
         }
@@ -229,12 +230,12 @@ impl Replayed {
         }
         let total = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
         decisions.derive(FILENAME, write_paths(&paths), "the log names them");
-        decisions.derive(FILESIZE, "", "as far as the log goes in each");
-        decisions.derive(SIZE, write_bytes(total), "as far as the log goes");
+        decisions.derive(FILESIZE, "", "up to the end of the log's I/O in each file");
+        decisions.derive(SIZE, write_bytes(total), "up to the end of the log's I/O");
         Ok(files)
     }
 
-    /// For the run.
+    /// Converts it to its part of the plan.
     pub(crate) fn into_plan(self) -> Box<ReplayPlan> {
         let length = |op| self.summary.of(op).length_bytes_max;
         Box::new(ReplayPlan {
@@ -250,17 +251,17 @@ impl Replayed {
     }
 }
 
-/// Where what is issued is written down; `None`: nowhere.
+/// Plans the log of the job's I/O; `None`: no log.
 pub(crate) fn plan_iolog(values: &Values, paths: &[&str]) -> Result<Option<String>, Refusal> {
     let Some(path) = values.get(WRITE_IOLOG).map(str::to_owned) else { return Ok(None) };
     let refuse = |option: &'static OptionRow, reason: String| {
         Err(values.refuse(option, Rule::IologUnusable { log: path.clone(), reason }))
     };
     if values.get(NUMJOBS) > 1 {
-        return refuse(NUMJOBS.row(), "several workers would mix their lines; give each a job and a log".to_owned());
+        return refuse(NUMJOBS.row(), "several workers would mix their lines; use a job and a log for each".to_owned());
     }
     if let Some(name) = paths.iter().find(|name| name.contains(|c: char| c.is_whitespace() || c.is_control())) {
-        return refuse(WRITE_IOLOG.row(), format!("`{name}` has a blank in it, which its lines cannot tell"));
+        return refuse(WRITE_IOLOG.row(), format!("`{name}` contains a blank, which separates the words of a line"));
     }
     Ok(Some(path))
 }

@@ -1,7 +1,7 @@
-//! What is drawn by shares: the order of random blocks, and which of several files is next.
+//! The order of random blocks, and the order of several files.
 
 use crate::input::{Decisions, JobInput};
-use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION, ZONEMODE};
+use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION, ZONEMODE, ZoneMode};
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILE_SERVICE_IOS, FILE_SERVICE_TYPE, OPENFILES};
@@ -16,15 +16,15 @@ pub(crate) fn plan_order(values: &JobInput<'_>, decisions: &mut Decisions, ops: 
     let distribution = values.get(RANDOM_DISTRIBUTION);
     let is_uniform = *distribution == Distribution::Uniform;
     if !is_uniform {
-        decisions.note_unused(values, &[NORANDOMMAP.row()], "a distribution that is not uniform keeps no map anyway");
+        decisions.note_unused(values, &[NORANDOMMAP.row()], "a distribution that is not uniform keeps no map");
     }
     Order::Random {
-        each_block_once: is_uniform && !values.get(NORANDOMMAP) && steps.places_plainly(),
+        each_block_once: is_uniform && !values.get(NORANDOMMAP) && steps.leaves_offsets_alone(),
         distribution: distribution.clone(),
     }
 }
 
-/// Zones of a distribution are of the region: all of it must be there, and nothing else may divide it.
+/// Refuses a distribution over zones of the region next to `zonemode`, or in a file that is smaller than its zones.
 pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFile]) -> Result<(), Refusal> {
     let Order::Random { distribution, .. } = order else { return Ok(()) };
     let zones_bytes = match distribution {
@@ -32,11 +32,11 @@ pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFil
         Distribution::ZonedBytes { zones } => zones.iter().map(|zone| zone.1).fold(0, u64::saturating_add),
         _ => return Ok(()),
     };
-    if values.get(ZONEMODE) != "none" {
+    if values.get(ZONEMODE) != ZoneMode::None {
         let rule = Rule::Contradiction {
             one: values.quote(RANDOM_DISTRIBUTION),
             other: values.quote(ZONEMODE),
-            reason: "both say which part of the region an I/O goes to",
+            reason: "both select the part of the region for an I/O",
             hint: "leave one of them out",
         };
         return Err(values.refuse(RANDOM_DISTRIBUTION, rule));
@@ -50,13 +50,21 @@ pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFil
     }
 }
 
-/// Which file is next, how many I/Os it has before another one is chosen, and how many files are in use at a time; 0: no
-/// such number.
-pub(crate) fn plan_file_selection(
+/// The order in which a job uses its files.
+pub(crate) struct FileOrder {
+    pub(crate) selection: FileSelection,
+    /// I/Os to a file before the next one is selected; 0: no such number.
+    pub(crate) ios_per_file: u32,
+    /// Number of files in use at a time; 0: all.
+    pub(crate) files_at_a_time: u32,
+}
+
+/// Plans the order of `count` files.
+pub(crate) fn plan_file_order(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
     count: usize,
-) -> Result<(FileSelection, u32, u32), Refusal> {
+) -> Result<FileOrder, Refusal> {
     let selection = values.get(FILE_SERVICE_TYPE).clone();
     let is_in_turn = count > 1 && selection != FileSelection::Sequential;
     if !is_in_turn {
@@ -65,20 +73,20 @@ pub(crate) fn plan_file_selection(
     }
     let ios_per_file = Some(values.get(FILE_SERVICE_IOS)).filter(|ios| is_in_turn && *ios > 1).unwrap_or(0);
     let because = match (values.get(OPENFILES).unwrap_or(0), &selection) {
-        (0, _) => return Ok((selection, ios_per_file, 0)),
+        (0, _) => return Ok(FileOrder { selection, ios_per_file, files_at_a_time: 0 }),
         (_, FileSelection::Sequential) => "`file_service_type` uses one file at a time",
         (most, _) if most as usize >= count => "there are no more files",
         (_, FileSelection::Drawn { .. }) => {
             let rule = Rule::Contradiction {
                 one: values.quote(FILE_SERVICE_TYPE),
                 other: values.quote(OPENFILES),
-                reason: "the distribution is over all files, and the others could not be drawn",
+                reason: "the distribution draws from all files",
                 hint: "leave `openfiles` out",
             };
             return Err(values.refuse(OPENFILES, rule));
         }
-        (most, _) => return Ok((selection, ios_per_file, most)),
+        (most, _) => return Ok(FileOrder { selection, ios_per_file, files_at_a_time: most }),
     };
     decisions.note_unused(values, &[OPENFILES.row()], because);
-    Ok((selection, ios_per_file, 0))
+    Ok(FileOrder { selection, ios_per_file, files_at_a_time: 0 })
 }

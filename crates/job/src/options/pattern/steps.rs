@@ -1,10 +1,10 @@
-//! Offsets that are not plainly the next block, nor each drawn anew.
+//! Offsets that are neither the next block nor drawn at random for each I/O.
 
 use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::pattern::rows::{
-    BLOCKALIGN, BS_UNALIGNED, BSRANGE, PERCENTAGE_RANDOM, RANDOM_EVERY, RW, RW_SEQUENCER, SEQUENTIAL_SKIP, ZONEMODE,
-    ZONERANGE, ZONESIZE, ZONESKIP,
+    BLOCKALIGN, BS_UNALIGNED, BSRANGE, Direction, PERCENTAGE_RANDOM, RANDOM_EVERY, RW, RW_SEQUENCER, SEQUENTIAL_SKIP,
+    Sequencer, ZONEMODE, ZONERANGE, ZONESIZE, ZONESKIP, ZoneMode,
 };
 use crate::options::pattern::zones::is_zoned;
 use crate::options::shape::Ops;
@@ -19,21 +19,21 @@ pub(crate) fn plan_steps(
     sizes_option: &'static OptionRow,
 ) -> Result<Steps, Refusal> {
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too, or leave this out" };
+        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave this out" };
         Err(values.refuse(option, rule))
     };
-    let mut steps = Steps { trims_first: values.get(RW).ends_with("trimwrite"), ..Steps::default() };
+    let mut steps = Steps { trims_first: values.get(RW).direction == Direction::TrimWrite, ..Steps::default() };
     let of_random = [RANDOM_EVERY.row(), PERCENTAGE_RANDOM.row(), BLOCKALIGN.row()];
     if ops.is_random {
         decisions.note_unused(values, &[SEQUENTIAL_SKIP.row()], "the job is random");
         let aligns = values.get(BLOCKALIGN).unwrap_or([0; 3]);
         let random = values.get(PERCENTAGE_RANDOM);
         let of = |index: usize| {
-            // What only the other kind has: the smallest block, as in fio.
+            // Without an alignment of its own, while the other operation has one: the smallest block, as in fio.
             let is_alike = aligns[0] == aligns[1] || !matches!(ops.mix, OpMix::ReadWrite { .. });
             let align_bytes = match aligns[index] {
                 0 if !is_alike => sizes[index].min_bytes(),
-                // Of which all offsets are multiples without it.
+                // All offsets are multiples of it anyway.
                 bytes if is_alike && sizes.iter().all(|sizes| is_multiple(sizes, bytes)) => 0,
                 bytes => bytes,
             };
@@ -50,7 +50,7 @@ pub(crate) fn plan_steps(
         steps.sequential_percent = one.sequential_percent;
         steps.of_writes = of_writes;
         steps.random_every = Some(values.get(RANDOM_EVERY)).filter(|every| *every > 1).unwrap_or(0);
-        steps.repeats = steps.random_every > 0 && values.get(RW_SEQUENCER) == "identical";
+        steps.repeats = steps.random_every > 0 && values.get(RW_SEQUENCER) == Sequencer::Identical;
     } else {
         decisions.note_unused(values, &of_random, "the job is sequential");
         steps.skip_bytes = values.get(SEQUENTIAL_SKIP);
@@ -61,37 +61,41 @@ pub(crate) fn plan_steps(
     if values.get(BS_UNALIGNED) {
         steps.is_unaligned = sizes_option == BSRANGE.row();
         if !steps.is_unaligned {
-            decisions.note_unused(values, &[BS_UNALIGNED.row()], "it is about the sizes of `bsrange`");
+            decisions.note_unused(values, &[BS_UNALIGNED.row()], "it applies to the sizes of `bsrange` only");
         }
     }
     if is_zoned(values) {
-        decisions.note_unused(values, &[ZONERANGE.row()], "a zone is as long as `zonesize` or the device says");
+        decisions.note_unused(
+            values,
+            &[ZONERANGE.row()],
+            "the length of a zone is `zonesize`, or that of the device's zones",
+        );
         return Ok(steps);
     }
-    match (values.get(ZONEMODE) == "strided", values.get(ZONESIZE).filter(|bytes| *bytes > 0)) {
+    match (values.get(ZONEMODE) == ZoneMode::Strided, values.get(ZONESIZE).filter(|bytes| *bytes > 0)) {
         (true, Some(zone_bytes)) => {
             let range_bytes = values.get(ZONERANGE).filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
             let skip_bytes = values.get(ZONESKIP);
             steps.zones = Some(Zones { zone_bytes, range_bytes, skip_bytes });
         }
         (true, None) => return incomplete(ZONEMODE.row(), "`zonesize`: when the next zone begins"),
-        // Who says how much of a zone is used wants zones, and a run without them would look the same.
+        // `zonesize` alone has no effect, and the results would not show that.
         (false, Some(_)) => {
             let rule = Rule::Incomplete {
                 option: values.quote(ZONESIZE),
                 needs: "`zonemode`: how the zones are used",
-                hint: "say `zonemode = \"strided\"` (fio: `zonemode=strided`), or `zbd`, or leave `zonesize` out",
+                hint: "set `zonemode = \"strided\"` (fio: `zonemode=strided`), or `zbd`, or leave `zonesize` out",
             };
             return Err(values.refuse(ZONESIZE, rule));
         }
         (false, None) => {
-            decisions.note_unused(values, &[ZONERANGE.row(), ZONESKIP.row()], "no `zonemode` is asked for");
+            decisions.note_unused(values, &[ZONERANGE.row(), ZONESKIP.row()], "`zonemode` is not set");
         }
     }
     Ok(steps)
 }
 
-/// True if `bytes` are the smallest of the sizes, and all are multiples of it.
+/// Returns true if `bytes` is the smallest of the sizes, and all others are multiples of it.
 fn is_multiple(sizes: &BlockSizes, bytes: u64) -> bool {
     !matches!(sizes, BlockSizes::Weighted(_)) && sizes.min_bytes() == bytes
 }

@@ -3,21 +3,22 @@
 //! Resetting a zone destroys what it holds. So a job that writes or trims has whole zones only, rounded to the inside
 //! of what was named, and needs the permissions that overwriting needs.
 //!
-//! Source: fio(1), `zonemode=zbd` and what stands with it.
+//! Source: fio(1), `zonemode=zbd` and the options next to it.
 
 use crate::facts::Identity;
 use crate::facts::{FactsSource, Target};
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
-use crate::option::{Opt, Scope};
-use crate::options::content::rows::{SOURCE, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VERIFY_POLICY, VERIFY_STATE_SAVE};
+use crate::option::{Opt, OptionRow, Scope, Words};
+use crate::options::content::rows::{
+    SOURCE, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VERIFY_POLICY, VERIFY_STATE_SAVE, VerifyMethod, VerifyPolicy,
+};
 use crate::options::durability::direct::alignment_of;
 use crate::options::durability::rows::{DIRECT, SYNC_FILE_RANGE};
 use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pace::rows::FLOW;
 use crate::options::pattern::rows::{
     BS, IGNORE_ZONE_LIMITS, JOB_MAX_OPEN_ZONES, MAX_OPEN_ZONES, READ_BEYOND_WP, WRITE_ZONE_REMAINDER,
-    ZONE_RESET_FREQUENCY, ZONE_RESET_THRESHOLD, ZONECAPACITY, ZONEMODE, ZONESIZE, ZONESKIP,
+    ZONE_RESET_FREQUENCY, ZONE_RESET_THRESHOLD, ZONECAPACITY, ZONEMODE, ZONESIZE, ZONESKIP, ZoneMode,
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
@@ -27,8 +28,8 @@ use crate::value::{Extent, Value, write_bytes};
 use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{
-    BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, JobPlan, OpKind, Prepare, Steps, TargetFacts,
-    TargetKind, ZoneModel, ZonePlan,
+    BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, JobPlan, Locking, OpKind, Prepare, Steps,
+    TargetFacts, TargetKind, ZoneModel, ZonePlan,
 };
 
 /// The least zone.
@@ -39,7 +40,7 @@ const ZONES_MAX: u64 = 1 << 22;
 
 /// True if the job writes zones by their rules.
 pub(crate) fn is_zoned(values: &Values) -> bool {
-    values.get(ZONEMODE) == "zbd"
+    values.get(ZONEMODE) == ZoneMode::Zbd
 }
 
 /// The disk of a target that has zones.
@@ -48,22 +49,21 @@ fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
     facts.disks.iter().find(has_zones).filter(|_| facts.kind == TargetKind::BlockDevice)
 }
 
-/// Sizes that count zones become bytes.
+/// Converts sizes in zones to bytes.
 pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<(), Refusal> {
     for option in [SIZE.row(), OFFSET.row(), IO_SIZE.row()] {
         let Some(count) = values.zones(option) else { continue };
-        let is_strided = values.get(ZONEMODE) == "strided";
+        let is_strided = values.get(ZONEMODE) == ZoneMode::Strided;
         if !is_zoned(values) && !is_strided {
-            let reason =
-                format!("`{count}z` counts zones, and there are none: `zonemode` is neither `strided` nor `zbd`");
+            let reason = format!("`{count}z` counts zones, but `zonemode` is neither `strided` nor `zbd`");
             return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         }
-        // Of strided zones, too, what is counted is `zonesize`, as in fio: what is transferred in a zone.
-        let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
+        // In strided zones, too, `zonesize` is counted, as in fio: the bytes transferred in a zone.
+        let given = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
         let found = || device_zone_bytes(values).filter(|_| !is_strided);
-        let Some(zone_bytes) = said.or_else(found) else {
-            let needs = "`zonesize`: how long a zone is";
-            let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too" };
+        let Some(zone_bytes) = given.or_else(found) else {
+            let needs = "`zonesize`: the length of a zone";
+            let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set it, too" };
             return Err(values.refuse(option, rule));
         };
         let Some(bytes) = count.checked_mul(zone_bytes).filter(|bytes| *bytes <= i64::MAX as u64) else {
@@ -75,7 +75,7 @@ pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> 
     Ok(())
 }
 
-/// What the first target that is named says of its zones.
+/// Returns the length of the zones of the first target in `filename`.
 fn device_zone_bytes(values: &JobInput<'_>) -> Option<u64> {
     let name = values.get(FILENAME)?.first()?.clone();
     let directory = values.get(DIRECTORY);
@@ -83,7 +83,7 @@ fn device_zone_bytes(values: &JobInput<'_>) -> Option<u64> {
     zoned_disk(&facts)?.limits.chunk_bytes.value.filter(|bytes| *bytes > 0)
 }
 
-/// What is known of the job.
+/// The parts of a job that its zones depend on.
 pub(crate) struct InZones<'a> {
     pub(crate) engine: EngineKind,
     pub(crate) ops: Ops,
@@ -101,26 +101,30 @@ pub(crate) fn plan_zones(
     direct: &mut DirectPolicy,
 ) -> Result<Option<ZonePlan>, Refusal> {
     if !is_zoned(values) {
-        decisions.note_unused(values, &values.rows_of(Scope::Zones), "`zonemode = zbd` is not asked for");
+        decisions.note_unused(values, &values.rows_of(Scope::Zones), "`zonemode = zbd` is not set");
         return Ok(None);
     }
     check_job(values, job)?;
     let writes = job.ops.has(OpKind::Write) || job.ops.has(OpKind::Trim);
     let is_emulated = files.iter().all(|file| file.facts.as_ref().is_none_or(|facts| zoned_disk(facts).is_none()));
-    let (zone_bytes, capacity_bytes) = match is_emulated {
+    let ZoneSizes { zone_bytes, capacity_bytes } = match is_emulated {
         true => emulated_zones(values, files, *direct)?,
-        false => (device_zones(values, decisions, files)?, 0),
+        false => ZoneSizes { zone_bytes: device_zones(values, decisions, files)?, capacity_bytes: 0 },
     };
     if !is_emulated && job.ops.has(OpKind::Write) {
         match *direct {
             DirectPolicy::Require => {}
             DirectPolicy::Prefer => {
-                decisions.derive(DIRECT, "require", "zones of a device are written past the page cache only");
+                decisions.derive(
+                    DIRECT,
+                    DirectPolicy::Require.word(),
+                    "zones of a device are written by direct I/O only",
+                );
                 *direct = DirectPolicy::Require;
             }
             DirectPolicy::Off => {
                 let reason = "the page cache writes in an order of its own, which a zoned device refuses".to_owned();
-                return Err(refuse(values, DIRECT.row(), reason, "say `direct = \"require\"` (fio: `direct=1`)"));
+                return Err(refuse(values, DIRECT.row(), reason, "set `direct = \"require\"` (fio: `direct=1`)"));
             }
         }
     }
@@ -175,53 +179,54 @@ fn refuse(values: &Values, option: &'static OptionRow, reason: String, hint: &'s
     values.refuse(option, Rule::ZonesImpossible { reason, hint })
 }
 
-/// What cannot be said of zones, whatever the targets are.
+/// Refuses options that contradict zones, whatever the targets are.
 fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
     let engine = job.engine;
     let is_modelled = matches!(engine, EngineKind::Null | EngineKind::Simulated);
     let moves_data = engine.touches_files() && !engine.moves_no_data() && !engine.works_on_names();
     if engine == EngineKind::Command || !(moves_data || is_modelled) {
-        let lack = "has no places that could be a zone's".into();
+        let lack = "does no I/O at offsets, so there are no zones".into();
         return Err(values.refuse(ZONEMODE, Rule::EngineLacks { engine, lack, hint: "leave `zonemode` out" }));
     }
     if !job.steps.is_none() {
         let reason = "a zone is written in order from its write pointer on".to_owned();
-        let hint = "leave out what moves offsets: skips, repeated offsets, `blockalign` and their like, `trimwrite`";
+        let hint = "leave out options that change offsets: skips, repeated offsets, `blockalign`, `trimwrite`";
         return Err(refuse(values, ZONEMODE.row(), reason, hint));
     }
     if values.is_set(SOURCE) {
-        let reason = "a body is written from its first byte to its last, wherever write pointers are".to_owned();
+        let reason = "a body is written from its first byte to its last, whatever the write pointers are".to_owned();
         return Err(refuse(values, SOURCE.row(), reason, "leave one of them out"));
     }
     if let Some(name) = [UNLINK_EACH_LOOP, FILL_DEVICE, FILE_APPEND].into_iter().find(|option| values.get(*option)) {
-        let reason = "zones are laid over files as they are when the run begins, once for all its jobs".to_owned();
+        let reason = "the zones of a file are set once, when the run begins, for all its jobs".to_owned();
         return Err(refuse(values, name.row(), reason, "leave one of them out"));
     }
     if values.is_set(SYNC_FILE_RANGE) {
-        let reason = "where a block is written is known only when its zone's write pointer is".to_owned();
+        let reason = "the offset of a write is known only when it is submitted".to_owned();
         return Err(refuse(values, SYNC_FILE_RANGE.row(), reason, "leave it out, or use `fdatasync`"));
     }
-    if values.get(LOCKFILE) != "none" {
-        let reason = "each zone has one write in flight, and whoever waits for a zone would hold the file".to_owned();
+    if values.get(LOCKFILE) != Locking::None {
+        let reason = "each zone has one write in flight, and a worker that waits for a zone would keep the file locked"
+            .to_owned();
         return Err(refuse(values, LOCKFILE.row(), reason, "leave `lockfile` out"));
     }
     if values.get(FLOW).is_some_and(|weight| weight > 0) {
-        let reason = "who waits for a zone, or for something to read, would hold up the others of the flow, and may \
-                      wait for one of them"
+        let reason = "a worker that waits for a zone would delay the other jobs of the flow, and may wait for one of \
+                      them"
             .to_owned();
         return Err(refuse(values, FLOW.row(), reason, "leave `flow` out"));
     }
     let against = [VERIFY_ONLY, VERIFY_STATE_SAVE, WRITE_ZONE_REMAINDER];
-    let is_verified = values.get(VERIFY) != "none";
+    let is_verified = values.get(VERIFY) != VerifyMethod::None;
     if is_verified && let Some(name) = against.into_iter().find(|option| values.get(*option)) {
         let reason = match name.name {
-            "write_zone_remainder" => "it makes blocks of several sizes".to_owned(),
-            _ => "where a block was written depends on the write pointers, which a later run does not know".to_owned(),
+            "write_zone_remainder" => "it writes blocks of several sizes".to_owned(),
+            _ => "the offsets of blocks depend on the write pointers, which a later run does not have".to_owned(),
         };
         return Err(values.refuse(name, Rule::VerifyImpossible { reason, hint: "leave one of them out" }));
     }
-    if is_verified && values.get(VERIFY_POLICY) == "fsynced" {
-        let reason = "all that zones hold is compared, synced or not".to_owned();
+    if is_verified && values.get(VERIFY_POLICY) == VerifyPolicy::Fsynced {
+        let reason = "all written blocks of zones are compared, synced or not".to_owned();
         return Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason, hint: "leave it out" }));
     }
     if is_verified && values.get(TRIM_PERCENTAGE) > 0 {
@@ -232,7 +237,7 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Jobs that share the zones of a file must mean the same zones, if it has none of its own.
+/// Refuses jobs that share a file without zones of its own and set different zones for it.
 pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<(), Refusal> {
     let mut known: BTreeMap<(Identity, bool), (&JobPlan, ZonePlan)> = BTreeMap::new();
     for job in jobs {
@@ -241,7 +246,7 @@ pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<
             let file_is = (facts.identity(&file.path), file.prepare == Prepare::Nothing);
             let (first, theirs) = *known.entry(file_is).or_insert((job, zones));
             if (theirs.zone_bytes, theirs.capacity_bytes) != (zones.zone_bytes, zones.capacity_bytes) {
-                let say = |zones: ZonePlan| {
+                let describe = |zones: ZonePlan| {
                     let (length, used) = (write_bytes(zones.zone_bytes), write_bytes(zones.capacity_bytes));
                     format!("{length}, {used} of each used")
                 };
@@ -249,10 +254,10 @@ pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<
                     "jobs share the zones of `{}`, and `{}` has them of {}, this one of {}",
                     file.path,
                     first.name,
-                    say(theirs),
-                    say(zones)
+                    describe(theirs),
+                    describe(zones)
                 );
-                let hint = "say the same `zonesize` and `zonecapacity` in both";
+                let hint = "set the same `zonesize` and `zonecapacity` in both";
                 let rule = Box::new(Rule::ZonesImpossible { reason, hint });
                 return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
             }
@@ -261,13 +266,21 @@ pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<
     Ok(())
 }
 
-/// Length and capacity of zones that the files do not have.
-fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> Result<(u64, u64), Refusal> {
+/// The zones of a job.
+struct ZoneSizes {
+    /// Length of a zone, in bytes.
+    zone_bytes: u64,
+    /// Bytes of a zone that can be written; 0: the device knows.
+    capacity_bytes: u64,
+}
+
+/// Returns the emulated zones, for files without zones.
+fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> Result<ZoneSizes, Refusal> {
     let Some(zone_bytes) = values.get(ZONESIZE).filter(|bytes| *bytes > 0) else {
         let rule = Rule::Incomplete {
             option: values.quote(ZONEMODE),
             needs: "`zonesize`: the target has no zones of its own",
-            hint: "say how long the zones are that it is to be written by",
+            hint: "set `zonesize` to the length of the zones to emulate",
         };
         return Err(values.refuse(ZONEMODE, rule));
     };
@@ -279,7 +292,7 @@ fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> R
     let facts = || files.iter().filter_map(|file| file.facts.as_ref());
     let unit = match direct {
         DirectPolicy::Off => ZONE_BYTES_MIN,
-        _ => facts().filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).fold(ZONE_BYTES_MIN, u64::max),
+        _ => facts().filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.bytes)).fold(ZONE_BYTES_MIN, u64::max),
     };
     for (option, bytes) in [(ZONESIZE.row(), zone_bytes), (ZONECAPACITY.row(), capacity_bytes)] {
         if !bytes.is_multiple_of(unit) {
@@ -287,36 +300,41 @@ fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> R
             return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         }
     }
-    Ok((zone_bytes, capacity_bytes))
+    Ok(ZoneSizes { zone_bytes, capacity_bytes })
 }
 
-/// Length of the zones that the devices have.
+/// Returns the length of the devices' zones.
 fn device_zones(values: &JobInput<'_>, decisions: &mut Decisions, files: &[JobFile]) -> Result<u64, Refusal> {
-    decisions.note_unused(values, &[ZONECAPACITY.row()], "the device says its own");
-    let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
+    decisions.note_unused(values, &[ZONECAPACITY.row()], "the device has zones of its own");
+    let given = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
     let mut found = None;
     for file in files {
         let path = &file.plan.path;
         let Some(disk) = file.facts.as_ref().and_then(zoned_disk) else {
-            let reason = format!("`{path}` has no zones, and another of the job's files has");
-            return Err(refuse(values, FILENAME.row(), reason, "give each kind a job of its own"));
+            let reason = format!("`{path}` has no zones, but another file of the job has");
+            return Err(refuse(values, FILENAME.row(), reason, "use a job for each kind"));
         };
         let fact = &disk.limits.chunk_bytes;
         let Some(bytes) = fact.value.filter(|bytes| *bytes > 0) else {
-            let reason = format!("how long the zones of `{path}` are is not known ({})", fact.source);
+            let reason = format!("the length of the zones of `{path}` is unknown ({})", fact.source);
             return Err(refuse(values, FILENAME.row(), reason, "look at `queue/chunk_sectors` of the device"));
         };
-        if let Some(other) = said.or(found).filter(|other| *other != bytes) {
+        if let Some(other) = given.or(found).filter(|other| *other != bytes) {
             let (bytes, other) = (write_bytes(bytes), write_bytes(other));
             let reason = format!("the zones of `{path}` are {bytes} long ({}), not {other}", fact.source);
-            return Err(refuse(values, ZONESIZE.row(), reason, "leave `zonesize` out: the device says it"));
+            return Err(refuse(
+                values,
+                ZONESIZE.row(),
+                reason,
+                "leave `zonesize` out: the device's zones have that length",
+            ));
         }
         found = Some(bytes);
     }
     Ok(found.unwrap_or(ZONE_BYTES_MIN))
 }
 
-/// Whole zones only: a reset would destroy what stands beside the region.
+/// Rounds each region to whole zones: a reset would destroy data outside the region.
 fn round_regions(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -330,13 +348,13 @@ fn round_regions(
         let whole = (end - end % zone_bytes).saturating_sub(begin);
         if whole == 0 {
             let (zone, path) = (write_bytes(zone_bytes), &plan.path);
-            let reason = format!("what is used of `{path}` holds no whole zone of {zone}");
+            let reason = format!("the used region of `{path}` contains no whole zone of {zone}");
             return Err(refuse(values, SIZE.row(), reason, "use more of it, or smaller zones"));
         }
         if (begin, whole) != (offset, plan.size_bytes) {
             let sentence = format!(
-                "`{}` is used in whole zones: from byte {begin} on, {whole} bytes of the {} that were asked for from \
-                 byte {offset} on",
+                "`{}` is used in whole zones: {whole} bytes from byte {begin} on, instead of {} bytes from byte \
+                 {offset} on",
                 plan.path, plan.size_bytes
             );
             decisions.note(&sentence);
@@ -349,7 +367,7 @@ fn round_regions(
 fn early_resets(values: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
     let of = |option: Opt<f64>| Some(values.get(option)).filter(|part| *part > 0.0);
     let incomplete = |option: &'static OptionRow, needs| {
-        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say both, or leave both out" };
+        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set both, or leave both out" };
         Err(values.refuse(option, rule))
     };
     let early = match (of(ZONE_RESET_THRESHOLD), of(ZONE_RESET_FREQUENCY)) {

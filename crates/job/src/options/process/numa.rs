@@ -1,4 +1,4 @@
-//! Nodes: on whose processors workers run, and where their memory comes from.
+//! NUMA nodes: the processors on which workers run, and the source of their memory.
 
 use crate::input::JobInput;
 use crate::option::OptionRow;
@@ -6,12 +6,19 @@ use crate::options::process::rows::{CPUS_ALLOWED, NUMA_CPU_NODES, NUMA_MEM_POLIC
 use crate::refusal::{Refusal, Rule};
 use trueio_model::{MemoryMode, MemoryPolicy};
 
-/// The processors that workers may run on, each on all of them, if nodes say so; and where memory comes from. The machine
-/// is asked only if one of them is said.
-pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<(Option<Vec<u32>>, Option<MemoryPolicy>), Refusal> {
+/// The processors and the memory that a job's options about nodes select.
+#[derive(Default)]
+pub(crate) struct NodeChoice {
+    /// The processors of the nodes; each worker may run on all of them. `None`: no nodes are given.
+    pub(crate) cpus: Option<Vec<u32>>,
+    pub(crate) memory_policy: Option<MemoryPolicy>,
+}
+
+/// Plans processors and memory by nodes. The machine's nodes are read only if one of the options is set.
+pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<NodeChoice, Refusal> {
     let (cpu_nodes, policy) = (values.get(NUMA_CPU_NODES), values.get(NUMA_MEM_POLICY));
     if cpu_nodes.is_none() && policy.is_none() {
-        return Ok((None, None));
+        return Ok(NodeChoice::default());
     }
     let there = values.facts.memory_nodes().unwrap_or_default();
     let numbers: Vec<u32> = there.iter().map(|(node, _)| *node).collect();
@@ -28,7 +35,7 @@ pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<(Option<Vec<u32>>, Opt
                 one: values.quote(CPUS_ALLOWED),
                 other: values.quote(NUMA_CPU_NODES),
                 reason: "both name the processors",
-                hint: "say one of them",
+                hint: "set only one of them",
             };
             return Err(values.refuse(NUMA_CPU_NODES, rule));
         }
@@ -49,7 +56,7 @@ pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<(Option<Vec<u32>>, Opt
         }
         None => None,
     };
-    let policy = match policy {
+    let memory_policy = match policy {
         Some(MemoryPolicy { mode, nodes }) => {
             let takes_none = matches!(mode, MemoryMode::Default | MemoryMode::Local);
             let nodes = if takes_none { Vec::new() } else { named(NUMA_MEM_POLICY.row(), nodes)? };
@@ -57,5 +64,5 @@ pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<(Option<Vec<u32>>, Opt
         }
         None => None,
     };
-    Ok((cpus, policy))
+    Ok(NodeChoice { cpus, memory_policy })
 }

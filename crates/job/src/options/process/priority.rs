@@ -1,29 +1,28 @@
 //! Priorities of the workers and of single I/Os.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::Opt;
-use crate::option::OptionRow;
+use crate::option::{Opt, OptionRow};
 use crate::options::process::rows::{CMDPRIO_BSSPLIT, PRIO, PRIOCLASS};
-use crate::options::shape::Ops;
+use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, PriorityShare};
 
-/// The workers' own: class and level.
+/// Plans the priority of the workers: class and level.
 pub(crate) fn plan_own_priority(values: &JobInput<'_>, hint: u16) -> Result<Option<(u8, u8)>, Refusal> {
     let small = |option: Opt<Option<u64>>| {
         values.get(option).map(|number| u8::try_from(number).expect("the row's bounds keep it small"))
     };
     let own = match (small(PRIOCLASS), small(PRIO)) {
         (None | Some(0), None | Some(0)) if hint == 0 => None,
-        // As in fio, a hint alone goes with best effort of level 0.
+        // As in fio, a hint alone is set with class best effort, level 0.
         (Some(0), None | Some(0)) => Some((2, 0)),
         (Some(0), Some(_)) => {
             let rule = Rule::Contradiction {
                 one: values.quote(PRIOCLASS),
                 other: values.quote(PRIO),
-                reason: "no class has no levels",
-                hint: "say `prioclass` 1, 2 or 3",
+                reason: "class 0 (none) has no levels",
+                hint: "set `prioclass` to 1, 2 or 3",
             };
             return Err(values.refuse(PRIO, rule));
         }
@@ -35,7 +34,7 @@ pub(crate) fn plan_own_priority(values: &JobInput<'_>, hint: u16) -> Result<Opti
     Ok(own)
 }
 
-/// The kernel lets only the privileged say real time (Linux `block/ioprio.c`).
+/// Refuses the real-time class to a process without the privilege (Linux `block/ioprio.c`).
 fn check_class(values: &JobInput<'_>, option: &'static OptionRow, class: u8) -> Result<(), Refusal> {
     match values.machine.may_be_real_time {
         Some(false) if class == IoPriority::REAL_TIME => {
@@ -45,25 +44,26 @@ fn check_class(values: &JobInput<'_>, option: &'static OptionRow, class: u8) -> 
     }
 }
 
-/// Shares of the I/Os with priorities of their own.
+/// Plans the shares of the I/Os that have their own priorities.
 pub(crate) fn plan_shares(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
-    (engine, direct): (EngineKind, DirectPolicy),
-    ops: Ops,
-    used: &[(OpKind, &BlockSizes)],
+    shape: &Shape,
+    engine: EngineKind,
+    direct: DirectPolicy,
 ) -> Result<Vec<PriorityShare>, Refusal> {
-    let Some(said) = values.get(CMDPRIO_BSSPLIT) else { return Ok(Vec::new()) };
+    let Some(given) = values.get(CMDPRIO_BSSPLIT) else { return Ok(Vec::new()) };
     if !matches!(engine, EngineKind::IoUring | EngineKind::Libaio) {
         let lack = "gives single I/Os no priority".into();
         let hint = "use `ioengine = \"io_uring\"` or \"libaio\"; `prio` and `prioclass` are of all I/Os";
         return Err(values.refuse(CMDPRIO_BSSPLIT, Rule::EngineLacks { engine, lack, hint }));
     }
-    let shares: Vec<PriorityShare> = said.iter().filter(|share| ops.has(share.op)).copied().collect();
+    let shares: Vec<PriorityShare> = given.iter().filter(|share| shape.ops.has(share.op)).copied().collect();
     if shares.is_empty() {
-        decisions.note_unused(values, &[CMDPRIO_BSSPLIT.row()], "the job does no I/O of the kind that it names");
+        decisions.note_unused(values, &[CMDPRIO_BSSPLIT.row()], "the job does no I/O of the operations that it names");
         return Ok(shares);
     }
+    let used = shape.used();
     for share in &shares {
         check_class(values, CMDPRIO_BSSPLIT.row(), share.priority.class)?;
         let Some(bytes) = share.length_bytes.map(u64::from) else { continue };

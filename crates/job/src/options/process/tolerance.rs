@@ -1,23 +1,23 @@
-//! After which failed I/Os a job goes on, and which of them are its end.
+//! The failed I/Os after which a job continues, and those that end it.
 
 use crate::facts::{EDQUOT, ENOSPC};
 use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::limits::rows::FILL_DEVICE;
 use crate::options::pattern::rows::RW;
-use crate::options::process::rows::{CONTINUE_ON_ERROR, IGNORE_ERROR};
+use crate::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError, IGNORE_ERROR};
 use crate::options::shape::Ops;
 use crate::options::target::rows::OVERWRITE;
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance, Verify};
 
-/// Whether the job writes until nothing is free (`fill_device`).
+/// Returns true if the job writes until the filesystem is full (`fill_device`).
 pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result<bool, Refusal> {
     if !values.get(FILL_DEVICE) {
         return Ok(false);
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
-        let lack = "cannot fill a filesystem, as `fill_device` asks for".into();
+        let lack = "cannot fill a filesystem, which `fill_device` requires".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
         return Err(values.refuse(FILL_DEVICE, rule));
     }
@@ -25,16 +25,16 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
         let rule = Rule::Contradiction {
             one: values.quote(FILL_DEVICE),
             other: values.quote(RW),
-            reason: "only a sequential write goes on until nothing is free",
-            hint: "say `rw = \"write\"`; what else there is to measure, a job behind it does on another file",
+            reason: "only a sequential write fills a filesystem",
+            hint: "set `rw = \"write\"`; measure other operations in a later job, on another file",
         };
         return Err(values.refuse(FILL_DEVICE, rule));
     }
     let others = [
-        (OVERWRITE.row(), values.get(OVERWRITE), "what is filled by the job cannot be filled before it"),
-        (SOURCE.row(), values.is_set(SOURCE), "a source ends where its bytes do"),
+        (OVERWRITE.row(), values.get(OVERWRITE), "a file that the job fills cannot be filled before it"),
+        (SOURCE.row(), values.is_set(SOURCE), "a source has an end of its own"),
     ];
-    if let Some((other, _, reason)) = others.into_iter().find(|(_, is_said, _)| *is_said) {
+    if let Some((other, _, reason)) = others.into_iter().find(|(_, is_set, _)| *is_set) {
         let (one, other) = (values.quote(FILL_DEVICE), values.quote(other));
         let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
         return Err(values.refuse(FILL_DEVICE, rule));
@@ -42,9 +42,9 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
     Ok(true)
 }
 
-/// `continue_on_error` of some errors, `ignore_error`, and the end that `fill_device` waits for.
+/// Plans `continue_on_error` of some operations, `ignore_error`, and the error that ends `fill_device`.
 pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verify>) -> Result<Tolerance, Refusal> {
-    let word = values.get(CONTINUE_ON_ERROR);
+    let continues = values.get(CONTINUE_ON_ERROR);
     let lists = values.get(IGNORE_ERROR);
     let of = |op, list: &[i32]| list.iter().map(|&errno| IgnoredError { op, errno }).collect::<Vec<_>>();
     let mut ignored =
@@ -53,14 +53,14 @@ pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verif
         let ends = of(OpKind::Write, &[ENOSPC, EDQUOT]);
         ignored.extend(ends.into_iter().filter(|end| !ignored.contains(end)).collect::<Vec<_>>());
     }
-    // What a block holds after a write that failed is not known, and a run must not end well without having looked.
+    // The content of a block after a failed write is unknown, and a run must not pass without comparing it.
     let is_read_back = verify.is_some_and(|verify| verify.reads_back && !verify.is_offline);
     if is_read_back && ignored.iter().any(|error| error.op == OpKind::Write) {
         let option = if fills { FILL_DEVICE.row() } else { IGNORE_ERROR.row() };
         let rule = Rule::Contradiction {
             one: values.quote(option),
             other: values.quote(VERIFY),
-            reason: "after a write that failed nobody knows what its block holds, so that it could be compared",
+            reason: "the content of a block after a failed write is unknown, so it cannot be compared",
             hint: match fills {
                 true => "leave `verify` out; a file that is kept can be read and compared by another run",
                 false => "leave out the errors of writes, or `verify`",
@@ -68,5 +68,10 @@ pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verif
         };
         return Err(values.refuse(option, rule));
     }
-    Ok(Tolerance { reads: word == "read", writes: word == "write", ignored, ends_when_full: fills })
+    Ok(Tolerance {
+        reads: continues == ContinueOnError::Read,
+        writes: continues == ContinueOnError::Write,
+        ignored,
+        ends_when_full: fills,
+    })
 }

@@ -1,9 +1,9 @@
-//! Whom a job acts as (`uid`, `gid`), and whether that user may use what the job uses.
+//! The user whose rights a job has (`uid`, `gid`), and the check that this user may use the job's files.
 //!
-//! All the other rules are about what this process sees and may, so that no user's lack of rights hides a mount or a
-//! signature. What is asked here comes on top of them.
+//! All other rules use the rights of this process, so that a user without rights hides no mount and no signature. The check
+//! here is additional.
 //!
-//! Cannot see: rights that change until the job begins. The run then ends with the same words.
+//! Limits: rights may change before the job begins. The run then ends with the same message.
 
 use crate::facts::{FactsSource, PathUse};
 use crate::input::{Decisions, JobInput};
@@ -13,7 +13,7 @@ use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{JobPlan, JobSpec, Prepare, UserPlan};
 
-/// Whom the job acts as, if it says so and it is another than us.
+/// Plans the user of the job; `None` if it is the user of this process.
 pub(crate) fn plan_user(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<UserPlan>, Refusal> {
     let (uid, gid) = (values.get(UID), values.get(GID));
     if uid.is_none() && gid.is_none() {
@@ -21,7 +21,7 @@ pub(crate) fn plan_user(values: &JobInput<'_>, decisions: &mut Decisions) -> Res
     }
     let user = values.facts.user(uid, gid).map_err(|reason| {
         let option = if uid.is_some() { UID.row() } else { GID.row() };
-        values.refuse(option, Rule::UserNotPermitted { said: values.quote(option), reason })
+        values.refuse(option, Rule::UserNotPermitted { setting: values.quote(option), reason })
     })?;
     if user.is_none() {
         decisions.note_unused(values, &[UID.row(), GID.row()], "the program is run by that user");
@@ -29,11 +29,21 @@ pub(crate) fn plan_user(values: &JobInput<'_>, decisions: &mut Decisions) -> Res
     Ok(user)
 }
 
-/// The user and the group that a job says, for who must know before there is a plan; `None` if its words cannot be read,
-/// which the plan says.
-pub fn user_said(spec: &JobSpec) -> Option<(Option<u32>, Option<u32>)> {
+/// The user and the group that a job sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GivenUser {
+    /// `uid`.
+    pub uid: Option<u32>,
+    /// `gid`.
+    pub gid: Option<u32>,
+}
+
+/// Returns the user and the group that a job sets, before there is a plan. `None`: it sets neither, or its options cannot
+/// be read, which the plan reports.
+pub fn given_user(spec: &JobSpec) -> Option<GivenUser> {
     let values = Values::resolve(spec).ok()?;
-    Some((values.get(UID), values.get(GID)))
+    let (uid, gid) = (values.get(UID), values.get(GID));
+    (uid.is_some() || gid.is_some()).then_some(GivenUser { uid, gid })
 }
 
 /// Refuses jobs whose user may not use their files.
@@ -41,17 +51,18 @@ pub(crate) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
     for (job, spec) in jobs.iter().zip(specs) {
         let Some(user) = job.user else { continue };
         let refuse = |path: &str, verb: &'static str, reason: String| {
-            let said = spec.options.get(UID.name).or_else(|| spec.options.get(GID.name));
+            let given = spec.options.get(UID.name).or_else(|| spec.options.get(GID.name));
             let rule = Box::new(Rule::UserMayNot { user, path: path.to_owned(), verb, reason });
-            Err(Refusal { job: Some(job.name.clone()), origin: said.map(|said| said.origin.clone()), rule })
+            Err(Refusal { job: Some(job.name.clone()), origin: given.map(|given| given.origin.clone()), rule })
         };
         for (path, usage) in uses(job) {
-            // It is made for its user alone.
+            // A file that a job creates has mode 0600, of that job's user.
             let maker = jobs.iter().find(|other| other.files.iter().any(|file| file.path == path && is_made(file)));
             match maker.filter(|maker| maker.name != job.name) {
                 Some(maker) if maker.user == job.user => continue,
                 Some(maker) => {
-                    let reason = format!("job `{}` makes it, as another user and for nobody else", maker.name);
+                    let reason =
+                        format!("job `{}` creates it as another user, with access for that user only", maker.name);
                     return refuse(&path, usage.verb(), reason);
                 }
                 None => {}
@@ -63,7 +74,10 @@ pub(crate) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
                     let is_its = |other: &&JobPlan| other.directories.binary_search(&plain(path)).is_ok();
                     match jobs.iter().find(is_its).filter(|maker| maker.user != job.user) {
                         Some(maker) => {
-                            let reason = format!("job `{}` makes it, as another user and for nobody else", maker.name);
+                            let reason = format!(
+                                "job `{}` creates it as another user, with access for that user only",
+                                maker.name
+                            );
                             return refuse(path, usage.verb(), reason);
                         }
                         None => path = directory_of(path),
@@ -82,7 +96,7 @@ fn is_made(file: &trueio_model::FilePlan) -> bool {
     file.extends_from.is_none() && !matches!(file.prepare, Prepare::UseExisting | Prepare::Nothing)
 }
 
-/// What a job's user does with which path. Where files are made, the path is that of the file.
+/// Returns the paths that a job's user needs, with their use. For the creation of a file, the path is that of the file.
 fn uses(job: &JobPlan) -> Vec<(String, PathUse)> {
     let mut uses = Vec::new();
     for file in &job.files {

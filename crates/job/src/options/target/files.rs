@@ -1,9 +1,10 @@
-//! Which files a job uses, what becomes of them, and which part of them is used.
+//! The files of a job: which they are, how they are prepared, and which part of them is used.
 //!
-//! The rules that keep a user's data: what exists is used as it is, and written only if it is named
-//! in `overwrite_existing`; what the run creates has a name that is free when the plan is made (and
-//! again when it is created), and is removed afterwards unless the user wants it kept. What is in
-//! use, or carries the mark of a filesystem that was not named, is not written even if it is named.
+//! The rules that protect a user's data:
+//! - An existing file or device is used unchanged, and written only if `overwrite_existing` names it.
+//! - A file that the run creates has a name that is free when the plan is made, and again when it is created. It is removed
+//!   at the end unless `unlink` is false.
+//! - A target that is in use, or has a signature that `overwrite_signature` does not name, is not written.
 
 use crate::facts::Target;
 use crate::input::{Created, Decisions, JobInput};
@@ -12,33 +13,32 @@ use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pattern::rows::{READ_IOLOG, RW};
 use crate::options::target::rows::{
     CREATE_DIRECTORIES, DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE,
-    NRFILES, OFFSET, OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
+    Fallocate, NRFILES, OFFSET, OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
 };
 use crate::paths::{directory_of, join_path, plain};
 use crate::refusal::{Refusal, Rule};
-use crate::seed::splitmix64;
 use crate::value::{Extent, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
-use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind};
+use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind, mix64};
 
-/// Size of a region that nothing touches (`null`, `simulated`), if none is said.
+/// Default size of a region that no I/O reaches (`null`, `simulated`).
 const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 
-/// Size of a file that is written for as long as there is room: more than any filesystem holds.
+/// Size of a file that is written until the filesystem is full: more than any filesystem holds.
 const ENDLESS_BYTES: u64 = 1 << 62;
 
-/// What the files must serve.
+/// The use of the files.
 pub(crate) struct Use {
     pub(crate) writes: bool,
     pub(crate) trims: bool,
-    /// A file that is made must hold something when the job begins: reads and trims of what nobody wrote do nothing.
+    /// A new file must hold data when the job begins: reads and trims of unwritten ranges do no I/O on the disk.
     pub(crate) needs_content: bool,
-    /// The engine opens them.
+    /// True if the engine opens them.
     pub(crate) opens_files: bool,
-    /// The engine moves no data: a new file begins empty.
+    /// True if the engine moves no data: a new file is created empty.
     pub(crate) moves_no_data: bool,
-    /// They are written until nothing is free.
+    /// True if they are written until the filesystem is full.
     pub(crate) fills: bool,
     /// The largest block of the operations used, in bytes.
     pub(crate) block_bytes_max: u64,
@@ -48,14 +48,47 @@ pub(crate) struct Use {
     pub(crate) seed: u64,
 }
 
-/// A file of a job with the facts that hold for it: its own, or those of the directory in which it
-/// will be created. `None` if nothing is touched.
+/// A file of a job, and the facts about it: its own, or those of the directory in which it will be created. `None` if no
+/// I/O reaches it.
 pub(crate) struct JobFile {
     pub(crate) plan: FilePlan,
     pub(crate) facts: Option<TargetFacts>,
 }
 
-/// The files of a job.
+/// The size that a job sets for one of its files.
+#[derive(Clone, Copy)]
+pub(crate) struct GivenSize {
+    /// The number of the job's files, over which `size` is divided.
+    pub(crate) file_count: u64,
+    /// The size of this file alone, in bytes: by `filesize`, a log or `fill_device`. `None`: it gets its share of `size`.
+    pub(crate) own_bytes: Option<u64>,
+}
+
+impl GivenSize {
+    /// Returns the size in bytes. `None`: it is a percentage, or not set.
+    fn bytes(self, values: &Values) -> Option<u64> {
+        match (self.own_bytes, values.get(SIZE)) {
+            (Some(bytes), _) => Some(bytes),
+            (None, Some(Extent::Bytes(bytes))) => Some(bytes / self.file_count),
+            (None, _) => None,
+        }
+    }
+}
+
+/// A part of a file.
+struct Region {
+    offset_bytes: u64,
+    size_bytes: u64,
+}
+
+/// A file that exists, or that exists when the job begins.
+struct Present {
+    size_bytes: u64,
+    /// True if the job may extend it.
+    may_grow: bool,
+}
+
+/// Plans the files of a job.
 pub(crate) fn plan_files(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -80,7 +113,7 @@ pub(crate) fn plan_files(
         let rule = Rule::Contradiction {
             one: values.quote(FILE_APPEND),
             other: values.quote(OFFSET),
-            reason: "both say where the region begins",
+            reason: "both set the start of the region",
             hint: "leave one of them out",
         };
         return Err(values.refuse(FILE_APPEND, rule));
@@ -89,8 +122,10 @@ pub(crate) fn plan_files(
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        let filesize = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
-        let filesize = filesize.or(is_endless.then_some(ENDLESS_BYTES / paths.len() as u64));
+        let file_count = paths.len() as u64;
+        let own_bytes = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
+        let own_bytes = own_bytes.or(is_endless.then_some(ENDLESS_BYTES / file_count));
+        let size = GivenSize { file_count, own_bytes };
         let file = if usage.opens_files {
             match values.look(path) {
                 Target::Unreadable(reason) => {
@@ -100,13 +135,11 @@ pub(crate) fn plan_files(
                 Target::Present(_) if !is_named => {
                     return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path: path.clone() }));
                 }
-                Target::Present(facts) => {
-                    existing_file(values, decisions, usage, path, *facts, (paths.len(), filesize), &mut carried)?
-                }
-                Target::Missing => new_file(values, decisions, usage, path, (paths.len(), filesize))?,
+                Target::Present(facts) => existing_file(values, decisions, usage, path, *facts, size, &mut carried)?,
+                Target::Missing => new_file(values, decisions, usage, path, size)?,
             }
         } else {
-            untouched_file(values, path, (paths.len(), filesize))?
+            untouched_file(values, path, size)?
         };
         if file.plan.size_bytes < usage.block_bytes_max {
             let rule = Rule::BlockBeyondSize {
@@ -132,7 +165,7 @@ pub(crate) fn plan_files(
     Ok(files)
 }
 
-/// The paths, as they will be opened.
+/// Returns the paths, as they will be opened.
 fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
     let directory = values.get(DIRECTORY);
     let join = |name: &str| join_path(directory, name);
@@ -143,8 +176,8 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
             Rule::Contradiction {
                 one: values.quote(NRFILES),
                 other: values.quote(FILENAME),
-                reason: "the files are named already",
-                hint: "say `directory` instead of `filename`, or name all files",
+                reason: "`filename` names all files",
+                hint: "set `directory` instead of `filename`, or name all files",
             },
         )),
         Some(names) => {
@@ -154,7 +187,7 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
                     Rule::Contradiction {
                         one: values.quote(DIRECTORY),
                         other: values.quote(FILENAME),
-                        reason: "the file's path begins at the root already",
+                        reason: "the file's path is absolute",
                         hint: "leave one of them out",
                     },
                 ));
@@ -173,8 +206,8 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// Every path named for destruction must be a target that exists: a name that misses its target is
-/// a mistake, and mistakes about destruction are not passed over.
+/// Refuses a path in `overwrite_existing` that is not an existing target of the job: it may be a typing error, and the
+/// target that was meant is unknown.
 pub(crate) fn check_overwrite_names(values: &JobInput<'_>, usage: &Use, paths: &[String]) -> Result<(), Refusal> {
     for path in values.get(OVERWRITE_EXISTING).unwrap_or(&[]) {
         if !paths.contains(path) {
@@ -188,8 +221,8 @@ pub(crate) fn check_overwrite_names(values: &JobInput<'_>, usage: &Use, paths: &
     Ok(())
 }
 
-/// Refuses to write what is in use, or a device that carries a mark that was not named. The names
-/// of the marks are added to `carried`.
+/// Refuses to write a target that is in use, or a device with a signature that is not named. Adds the names of the
+/// signatures to `carried`.
 fn check_in_use(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -203,22 +236,34 @@ fn check_in_use(
     let found = match values.facts.in_use(&path) {
         Ok(found) => found,
         Err(reason) if is_device => return refuse(Rule::DeviceNotExamined { path, reason }),
-        // Nobody mounts a file but through a loop device, and that it is one is a rare guess.
+        // A file can only be mounted through a loop device, which is rare.
         Err(_) => return Ok(()),
     };
     if let Some(in_use) = found.uses.into_iter().next() {
         return refuse(Rule::TargetInUse { path, in_use });
     }
     for sentence in found.unseen {
-        decisions.note(format!("who uses `{path}` could not be seen altogether: {sentence}"));
+        decisions.note(format!("the users of `{path}` are not all known: {sentence}"));
     }
     let named = values.get(OVERWRITE_SIGNATURE).unwrap_or_default();
     let is_named = found.marks.iter().all(|mark| named.contains(&mark.name));
-    carried.extend(found.marks.iter().map(|mark| mark.name.clone()));
+    for mark in &found.marks {
+        if !carried.contains(&mark.name) {
+            carried.push(mark.name.clone());
+        }
+    }
     if !is_named {
         return refuse(Rule::SignatureNotNamed { path, marks: found.marks, named: named.to_vec() });
     }
     Ok(())
+}
+
+/// Refuses to write through a symbolic link, which may lead elsewhere when the run opens it.
+fn refuse_link(values: &JobInput<'_>, path: &str) -> Result<(), Refusal> {
+    match values.link_of(path) {
+        Some(target) => Err(values.refuse(FILENAME, Rule::TargetIsLink { path: path.to_owned(), target })),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn existing_file(
@@ -227,7 +272,7 @@ pub(crate) fn existing_file(
     usage: &Use,
     path: &str,
     facts: TargetFacts,
-    sizes: (usize, Option<u64>),
+    size: GivenSize,
     carried: &mut Vec<String>,
 ) -> Result<JobFile, Refusal> {
     let what = match facts.kind {
@@ -246,15 +291,16 @@ pub(crate) fn existing_file(
     }
     if usage.writes || usage.trims {
         check_in_use(values, decisions, path, facts.kind, carried)?;
+        refuse_link(values, path)?;
     }
     if usage.trims
         && let Some(filesystem) = &facts.filesystem
-        && ["vfat", "msdos", "exfat", "iso9660", "squashfs"].contains(&filesystem.kind.as_str())
+        && filesystem.kind.cannot_punch_holes()
     {
         let reason = format!("{} cannot punch holes into files", filesystem.kind);
         return Err(values.refuse(RW, Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
-    // As of new files: several spellings of one path are one file, by the name that came first.
+    // As with new files, several spellings of one path are one file, named by the first.
     let name = values.ledger.name_of(&plain(path), path);
     decisions.spell(plain(path), &name);
     let may_grow = facts.kind == TargetKind::File
@@ -263,29 +309,30 @@ pub(crate) fn existing_file(
     let appends = values.get(FILE_APPEND);
     let is_device = facts.kind == TargetKind::BlockDevice;
     if appends && is_device {
-        let reason = format!("`{path}` is a block device, and cannot be made longer");
+        let reason = format!("`{path}` is a block device, and cannot be extended");
         return Err(values.refuse(FILE_APPEND, Rule::BadValue { option: FILE_APPEND.name, reason }));
     }
-    // A device is as large as it is.
-    let sizes = if is_device && !values.is_set(FILESIZE) { (sizes.0, None) } else { sizes };
-    let (offset_bytes, size_bytes) = match facts.size_bytes.value {
+    // The size of a device does not depend on `fill_device` or a log.
+    let own_bytes = size.own_bytes.filter(|_| !is_device || values.is_set(FILESIZE));
+    let size = GivenSize { own_bytes, ..size };
+    let Region { offset_bytes, size_bytes } = match facts.size_bytes.value {
         Some(target_bytes) if appends => {
             let added = values.ledger.created.get(&name).map_or(0, |grown| grown.length_bytes);
-            let (offset_bytes, size_bytes) = appended_region(values, target_bytes + added, sizes)?;
+            let region = appended_region(values, target_bytes + added, size)?;
             if !may_grow {
-                let path = path.to_owned();
+                let (path, Region { offset_bytes, size_bytes }) = (path.to_owned(), region);
                 let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
                 return Err(values.refuse(FILE_APPEND, rule));
             }
-            (offset_bytes, size_bytes)
+            region
         }
-        Some(target_bytes) => region_of_existing(values, usage, path, (target_bytes, may_grow), sizes)?,
+        Some(size_bytes) => region_of_existing(values, usage, path, &Present { size_bytes, may_grow }, size)?,
         None => {
             let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
-            let (Extent::Bytes(offset), Some(size)) = (values.get(OFFSET), said_size_bytes(values, sizes)) else {
+            let (Extent::Bytes(offset_bytes), Some(size_bytes)) = (values.get(OFFSET), size.bytes(values)) else {
                 return Err(values.refuse(SIZE, unknown()));
             };
-            (offset, size)
+            Region { offset_bytes, size_bytes }
         }
     };
     let mut plan = FilePlan {
@@ -300,6 +347,7 @@ pub(crate) fn existing_file(
     if let Some(there) = facts.size_bytes.value.filter(|there| *there < end_bytes) {
         if !usage.writes && !usage.trims {
             check_in_use(values, decisions, path, facts.kind, carried)?;
+            refuse_link(values, path)?;
         }
         plan.extends_from = Some(there);
         plan.prepare = prepare_new(values, usage);
@@ -317,8 +365,8 @@ pub(crate) fn existing_file(
     Ok(JobFile { plan, facts: Some(facts) })
 }
 
-/// What is done with a file, or a part of one, that is new. Reads of unwritten extents never reach the device, and trims
-/// of them do nothing, so only a job that just writes may find its file unwritten.
+/// Returns how a new file, or a new part of one, is prepared. Reads of unwritten extents never reach the device, and trims
+/// of them do nothing, so a file stays unwritten only for a job that just writes.
 fn prepare_new(values: &Values, usage: &Use) -> Prepare {
     if usage.moves_no_data || usage.fills {
         Prepare::CreateEmpty
@@ -326,15 +374,15 @@ fn prepare_new(values: &Values, usage: &Use) -> Prepare {
         Prepare::CreateFilled
     } else {
         match values.get(FALLOCATE) {
-            "none" => Prepare::CreateEmpty,
-            "keep" => Prepare::CreateReserved,
-            "truncate" => Prepare::CreateSparse,
-            _ => Prepare::CreateAllocated,
+            Fallocate::None => Prepare::CreateEmpty,
+            Fallocate::Keep => Prepare::CreateReserved,
+            Fallocate::Truncate => Prepare::CreateSparse,
+            Fallocate::Native => Prepare::CreateAllocated,
         }
     }
 }
 
-/// Adds a file, or a part of one, that the run creates, with what earlier jobs need of it.
+/// Adds a file, or a part of one, that the run creates.
 fn create(values: &JobInput<'_>, decisions: &mut Decisions, path: &str, wanted: Created) {
     if values.ledger.is_promoted(path, &wanted) {
         decisions.note(format!("`{path}` is prepared for this job before an earlier job writes to it"));
@@ -342,13 +390,13 @@ fn create(values: &JobInput<'_>, decisions: &mut Decisions, path: &str, wanted: 
     decisions.create(path, wanted);
 }
 
-/// The region behind the end of a file that ends, or will end by then, at `end_bytes`.
-fn appended_region(values: &Values, end_bytes: u64, sizes: (usize, Option<u64>)) -> Result<(u64, u64), Refusal> {
-    let Some(size_bytes) = said_size_bytes(values, sizes) else {
+/// Returns the region after the end of a file, which is at `end_bytes` when the job begins.
+fn appended_region(values: &Values, end_bytes: u64, size: GivenSize) -> Result<Region, Refusal> {
+    let Some(size_bytes) = size.bytes(values) else {
         let rule = Rule::Incomplete {
             option: values.quote(FILE_APPEND),
-            needs: "`size` in bytes: it says how much is appended",
-            hint: "say `size`, such as `size = \"1g\"`",
+            needs: "`size` in bytes: the amount to append",
+            hint: "set `size`, such as `size = \"1g\"`",
         };
         return Err(values.refuse(FILE_APPEND, rule));
     };
@@ -356,17 +404,18 @@ fn appended_region(values: &Values, end_bytes: u64, sizes: (usize, Option<u64>))
         let rule = Rule::BadValue { option: SIZE.name, reason: "the region ends beyond 2^63 bytes".into() };
         return Err(values.refuse(SIZE, rule));
     }
-    Ok((end_bytes, size_bytes))
+    Ok(Region { offset_bytes: end_bytes, size_bytes })
 }
 
-/// The part of an existing target that is used: (offset, size) in bytes.
+/// Returns the part of an existing target that the job uses.
 fn region_of_existing(
     values: &Values,
     usage: &Use,
     path: &str,
-    (target_bytes, may_grow): (u64, bool),
-    (file_count, filesize): (usize, Option<u64>),
-) -> Result<(u64, u64), Refusal> {
+    target: &Present,
+    size: GivenSize,
+) -> Result<Region, Refusal> {
+    let target_bytes = target.size_bytes;
     let offset_bytes = match values.get(OFFSET) {
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => {
@@ -380,10 +429,10 @@ fn region_of_existing(
     };
     let beyond =
         |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
-    let size_bytes = match (filesize, values.get(SIZE)) {
+    let size_bytes = match (size.own_bytes, values.get(SIZE)) {
         (Some(bytes), _) => bytes,
-        (None, Some(Extent::Bytes(bytes))) => bytes / file_count as u64,
-        // Rounding up the one must not push the other over the end.
+        (None, Some(Extent::Bytes(bytes))) => bytes / size.file_count,
+        // The offset may be rounded up; the region still ends at the end of the target.
         (None, Some(Extent::Percent(percent))) if matches!(values.get(OFFSET), Extent::Percent(_)) => {
             percent_of(target_bytes, percent).min(target_bytes.saturating_sub(offset_bytes))
         }
@@ -393,36 +442,27 @@ fn region_of_existing(
         }
         (None, None) => target_bytes - offset_bytes.min(target_bytes),
     };
-    let is_beyond = |end: u64| end > i64::MAX as u64 || (end > target_bytes && !may_grow);
+    let is_beyond = |end: u64| end > i64::MAX as u64 || (end > target_bytes && !target.may_grow);
     if offset_bytes.checked_add(size_bytes).is_none_or(is_beyond) {
         let option = if values.is_set(FILESIZE) { FILESIZE.row() } else { SIZE.row() };
         return Err(values.refuse(option, beyond(size_bytes)));
     }
-    Ok((offset_bytes, size_bytes))
+    Ok(Region { offset_bytes, size_bytes })
 }
 
 fn percent_of(bytes: u64, percent: u8) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-/// The size of a file of a range: drawn by its number, and whole blocks where the range has room for them.
+/// Draws the size of a file from a range by its index, in whole blocks where the range contains such a size.
 fn draw_size((low, high): (u64, u64), usage: &Use, index: u64) -> u64 {
     if low == high {
         return low;
     }
-    let drawn = splitmix64(splitmix64(usage.seed ^ 0x6669_6c65_7369_7a65).wrapping_add(index));
+    let drawn = mix64(mix64(usage.seed ^ 0x6669_6c65_7369_7a65).wrapping_add(index));
     let span = u128::from(high - low) + 1;
     let size = low + ((u128::from(drawn) * span) >> 64) as u64;
     (size - size % usage.block_bytes_max.max(1)).max(low)
-}
-
-/// The size of each file as it was said in bytes; `sizes` are the number of files and what `filesize` says of this one.
-fn said_size_bytes(values: &Values, (file_count, filesize): (usize, Option<u64>)) -> Option<u64> {
-    match (filesize, values.get(SIZE)) {
-        (Some(bytes), _) => Some(bytes),
-        (None, Some(Extent::Bytes(bytes))) => Some(bytes / file_count as u64),
-        (None, _) => None,
-    }
 }
 
 pub(crate) fn new_file(
@@ -430,19 +470,19 @@ pub(crate) fn new_file(
     decisions: &mut Decisions,
     usage: &Use,
     path: &str,
-    sizes: (usize, Option<u64>),
+    size: GivenSize,
 ) -> Result<JobFile, Refusal> {
     let facts = directory_facts(values, decisions, path)?;
-    // Two spellings of one path are one file, and the first spelling is its name in the plan.
+    // Several spellings of one path are one file, named by the first.
     let name = values.ledger.name_of(&plain(path), path);
     decisions.spell(plain(path), &name);
     let path = &name;
-    // A file that an earlier job of this plan creates has a size already.
+    // A file that an earlier job of this plan creates has a size.
     let earlier_bytes = values.ledger.created.get(path).map(|created| created.length_bytes);
-    let (offset_bytes, size_bytes) = match earlier_bytes {
-        _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), sizes)?,
-        Some(bytes) if said_size_bytes(values, sizes).is_none() => {
-            region_of_existing(values, usage, path, (bytes, false), sizes)?
+    let Region { offset_bytes, size_bytes } = match earlier_bytes {
+        _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), size)?,
+        Some(size_bytes) if size.bytes(values).is_none() => {
+            region_of_existing(values, usage, path, &Present { size_bytes, may_grow: false }, size)?
         }
         _ => {
             let percent =
@@ -451,12 +491,12 @@ pub(crate) fn new_file(
                 Extent::Bytes(bytes) => bytes,
                 Extent::Percent(_) => return Err(values.refuse(OFFSET, percent(OFFSET.row()))),
             };
-            let size_bytes = match (said_size_bytes(values, sizes), values.get(SIZE)) {
+            let size_bytes = match (size.bytes(values), values.get(SIZE)) {
                 (Some(bytes), _) => bytes,
                 (None, Some(_)) => return Err(values.refuse(SIZE, percent(SIZE.row()))),
                 (None, None) => return Err(values.refuse(SIZE, Rule::SizeMissing { path: path.to_owned() })),
             };
-            (offset_bytes, size_bytes)
+            Region { offset_bytes, size_bytes }
         }
     };
     let Some(length_bytes) = offset_bytes.checked_add(size_bytes).filter(|end| *end <= i64::MAX as u64) else {
@@ -479,7 +519,8 @@ pub(crate) fn new_file(
     Ok(JobFile { plan, facts: Some(facts) })
 }
 
-/// Facts of the directory in which a file will be created; if that one will be made, too, of the one in which it is.
+/// Returns the facts of the directory in which a file will be created; if the run creates that, too, of the nearest existing
+/// one.
 pub(crate) fn directory_facts(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -530,15 +571,15 @@ pub(crate) fn directory_facts(
     }
     let refuse = |reason: String| values.refuse(option, Rule::CannotCreateHere { path: path.to_owned(), reason });
     if path.ends_with('/') {
-        return Err(refuse("its name ends with a slash, as a directory's does".into()));
+        return Err(refuse("its name ends with a slash, like the name of a directory".into()));
     }
     if let Some(filesystem) = &facts.filesystem {
-        // `/dev/loop1p1`, mistyped, would become a file in memory, and its figures a disk's.
-        // In a container `/dev` may be a tmpfs.
+        // A mistyped `/dev/loop1p1` would become a file in memory, and its figures would pass for a disk's. In a container
+        // `/dev` may be a tmpfs.
         let is_dev = filesystem.mount_point == "/dev";
-        if is_dev || ["devtmpfs", "proc", "sysfs"].contains(&filesystem.kind.as_str()) {
-            let place = if is_dev { "/dev" } else { &filesystem.kind };
-            let reason = format!("{place} is no place for files; is the device's name mistyped?");
+        if is_dev || filesystem.kind.is_kernel_interface() {
+            let name = if is_dev { "/dev" } else { filesystem.kind.as_str() };
+            let reason = format!("{name} is not for files; is the device's name mistyped?");
             return Err(refuse(reason));
         }
         if filesystem.options.split(',').any(|option| option.trim() == "ro") {
@@ -548,14 +589,15 @@ pub(crate) fn directory_facts(
     Ok(facts)
 }
 
-pub(crate) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
+/// Plans a file that no I/O reaches.
+pub(crate) fn untouched_file(values: &Values, path: &str, size: GivenSize) -> Result<JobFile, Refusal> {
     let offset_bytes = match values.get(OFFSET) {
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
     };
     let size_bytes = match values.get(SIZE) {
-        Some(Extent::Percent(percent)) if sizes.1.is_none() => percent_of(UNTOUCHED_SIZE_BYTES, percent),
-        _ => said_size_bytes(values, sizes).unwrap_or(UNTOUCHED_SIZE_BYTES),
+        Some(Extent::Percent(percent)) if size.own_bytes.is_none() => percent_of(UNTOUCHED_SIZE_BYTES, percent),
+        _ => size.bytes(values).unwrap_or(UNTOUCHED_SIZE_BYTES),
     };
     if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
         let rule = Rule::BadValue { option: OFFSET.name, reason: "the region ends beyond 2^63 bytes".into() };
@@ -572,7 +614,7 @@ pub(crate) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<
     Ok(JobFile { plan, facts: None })
 }
 
-/// Writes down what was worked out about files, and which words about them came to nothing.
+/// Derives the values of options about files, and notes those without effect.
 fn derive_file_values(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -582,7 +624,7 @@ fn derive_file_values(
 ) {
     if !is_named {
         let names: Vec<String> = files.iter().map(|file| file.plan.path.clone()).collect();
-        decisions.derive(FILENAME, write_paths(&names), "the job makes files of its own");
+        decisions.derive(FILENAME, write_paths(&names), "the job creates its own files");
         if !values.is_set(DIRECTORY) {
             decisions.derive(DIRECTORY, ".", "the current directory");
         }
@@ -590,29 +632,29 @@ fn derive_file_values(
     if values.get(FILE_APPEND) {
         match files {
             _ if !usage.opens_files => {
-                let sentence = format!("{} has no effect: nothing is touched", values.quote(FILE_APPEND));
+                let sentence = format!("{} has no effect: no file is used", values.quote(FILE_APPEND));
                 decisions.note(&sentence);
             }
-            [file] => decisions.derive(OFFSET, write_bytes(file.plan.offset_bytes), "where the file ends"),
-            _ => decisions.derive(OFFSET, "", "where each file ends"),
+            [file] => decisions.derive(OFFSET, write_bytes(file.plan.offset_bytes), "the end of the file"),
+            _ => decisions.derive(OFFSET, "", "the end of each file"),
         }
     }
     if usage.fills
         && files.iter().all(|file| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice))
     {
-        let sentence = format!("{} has no effect: a device is as large as it is", values.quote(FILL_DEVICE));
+        let sentence = format!("{} has no effect: the size of a device is fixed", values.quote(FILL_DEVICE));
         decisions.note(&sentence);
     }
     let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     if !values.is_set(SIZE) && values.get(SIZE).is_none() {
         let reason = if usage.fills && !values.is_set(FILESIZE) {
-            "as much as there is room for: `fill_device` ends the job"
+            "as much as the filesystem has free: `fill_device` ends the job"
         } else if values.is_set(FILESIZE) {
             "`filesize` times the number of files"
         } else if !usage.opens_files {
-            "nothing is touched, so any size will do"
+            "no file is used, so any size will do"
         } else {
-            "the whole of what the files hold from `offset` on"
+            "the whole of the files from `offset` on"
         };
         decisions.derive(SIZE, write_bytes(total), reason);
     }
@@ -627,7 +669,8 @@ fn derive_file_values(
             decisions.note(format!("{} has no effect: no file is created", values.quote(name)));
         }
     } else if usage.fills && values.is_explicit(FALLOCATE) {
-        let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote(FALLOCATE));
+        let sentence =
+            format!("{} has no effect: the file grows until the filesystem is full", values.quote(FALLOCATE));
         decisions.note(&sentence);
     } else if usage.needs_content {
         for name in [OVERWRITE.row(), FALLOCATE.row()].into_iter().filter(|name| values.is_explicit(name)) {

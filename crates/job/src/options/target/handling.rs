@@ -1,8 +1,8 @@
-//! How a job's files and memory are handled beside the I/O itself.
+//! The handling of a job's files and buffers apart from the I/O: memory, advice, locks, removal between passes.
 
 use crate::input::{Decisions, JobInput};
 use crate::options::content::rows::{HUGEPAGE_SIZE, MEM, SOURCE, VERIFY};
-use crate::options::durability::rows::{FADVISE_HINT, PRE_READ, STAT_TYPE};
+use crate::options::durability::rows::{AccessHint, FADVISE_HINT, PRE_READ, STAT_TYPE};
 use crate::options::engine::rows::{NUMJOBS, REGISTERFILES};
 use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
@@ -13,25 +13,18 @@ use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{
-    Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, Memory, OpKind, OpMix, Order, Prepare, StatCall,
-    TargetKind, UringOptions,
+    Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, OpKind, OpMix, Order, Prepare, TargetKind,
+    UringOptions,
 };
 
-/// Buffers, advice, and whether there is any I/O at all.
+/// Plans buffers, advice and locks, and whether files are only created.
 pub(crate) fn plan_handling(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
     engine: EngineKind,
     ops: Ops,
 ) -> Result<Handling, Refusal> {
-    let memory = match values.get(MEM) {
-        "mmap" => Memory::Mmap,
-        "mmapshared" => Memory::MmapShared,
-        "mmaphuge" => Memory::MmapHuge,
-        "shm" => Memory::Shm,
-        "shmhuge" => Memory::ShmHuge,
-        _ => Memory::Malloc,
-    };
+    let memory = values.get(MEM);
     let huge_page_bytes = if memory.is_huge() { values.get(HUGEPAGE_SIZE) } else { 0 };
     if memory.is_huge() && (!huge_page_bytes.is_power_of_two() || huge_page_bytes < 4096) {
         let reason = "the size of a page is a power of two, such as 2m or 1g".to_owned();
@@ -42,11 +35,11 @@ pub(crate) fn plan_handling(
         decisions.note_unused(values, &[HUGEPAGE_SIZE.row()], "the buffers are not in huge pages (`mem`)");
     }
     let advice = match values.get(FADVISE_HINT) {
-        "pattern" if ops.is_random => Advice::Random,
-        "pattern" | "sequential" => Advice::Sequential,
-        "random" => Advice::Random,
-        "noreuse" => Advice::Noreuse,
-        _ => Advice::None,
+        AccessHint::Pattern if ops.is_random => Advice::Random,
+        AccessHint::Pattern | AccessHint::Sequential => Advice::Sequential,
+        AccessHint::Random => Advice::Random,
+        AccessHint::Noreuse => Advice::Noreuse,
+        AccessHint::None => Advice::None,
     };
     let opens_files = engine.opens_files() && engine != EngineKind::Command;
     if !opens_files && advice != Advice::None {
@@ -54,7 +47,7 @@ pub(crate) fn plan_handling(
     }
     let creates_only = values.get(CREATE_ONLY);
     if creates_only && !engine.opens_files() {
-        let lack = "has no files that could be made".into();
+        let lack = "creates no files".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `create_only` out, or choose another engine" };
         return Err(values.refuse(CREATE_ONLY, rule));
     }
@@ -69,35 +62,29 @@ pub(crate) fn plan_handling(
     }
     let advice = if opens_files { advice } else { Advice::None };
     let locking = match values.get(LOCKFILE) {
-        "exclusive" if opens_files => Locking::Exclusive,
-        "readwrite" if opens_files => Locking::Readwrite,
-        "none" => Locking::None,
-        _ => {
+        Locking::Exclusive | Locking::Readwrite if !opens_files => {
             decisions.note_unused(values, &[LOCKFILE.row()], "no file is opened here");
             Locking::None
         }
+        locking => locking,
     };
     if locking != Locking::None && values.is_set(SOURCE) {
         let rule = Rule::Contradiction {
             one: values.quote(LOCKFILE),
             other: values.quote(SOURCE),
-            reason: "a file would be locked while the source is waited for",
+            reason: "the file would stay locked while the job waits for the source",
             hint: "leave one of them out",
         };
         return Err(values.refuse(LOCKFILE, rule));
     }
     if !matches!(engine, EngineKind::Filestat | EngineKind::Dirstat) {
-        decisions.note_unused(values, &[STAT_TYPE.row()], "the engine asks about no names");
+        decisions.note_unused(values, &[STAT_TYPE.row()], "the engine calls no stat");
     }
-    let stat = match values.get(STAT_TYPE) {
-        "stat" => StatCall::Stat,
-        "lstat" => StatCall::Lstat,
-        _ => StatCall::Statx,
-    };
+    let stat = values.get(STAT_TYPE);
     Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, ..Handling::default() })
 }
 
-/// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again.
+/// Returns true if cached pages can matter in a further pass: the job is buffered and begins one.
 pub(crate) fn has_further_cached_passes(
     values: &Values,
     engine: EngineKind,
@@ -110,8 +97,8 @@ pub(crate) fn has_further_cached_passes(
     is_cached && has_further_passes(order, limits, pass_bytes)
 }
 
-/// True if the job goes over its files again. fio, too, knows no passes of a job that is `time_based` and draws blocks
-/// that may come again.
+/// Returns true if the job begins a further pass over its files. As in fio, a job that is `time_based` and draws blocks that
+/// may repeat has no passes.
 fn has_further_passes(order: &Order, limits: &Limits, pass_bytes: u64) -> bool {
     let is_drawn_again = matches!(order, Order::Random { each_block_once: false, .. });
     let has_passes = match limits.is_time_based {
@@ -121,7 +108,7 @@ fn has_further_passes(order: &Order, limits: &Limits, pass_bytes: u64) -> bool {
     has_passes && limits.io_count.is_none_or(|count| count > 1)
 }
 
-/// What decides whether files can be removed and made again while a job runs.
+/// What `unlink_each_loop` depends on.
 pub(crate) struct Remaking<'a> {
     pub(crate) engine: EngineKind,
     pub(crate) ops: Ops,
@@ -133,7 +120,7 @@ pub(crate) struct Remaking<'a> {
     pub(crate) uring: &'a mut UringOptions,
 }
 
-/// Whether files are removed before each further pass, and made again (`unlink_each_loop`).
+/// Plans whether files are removed before each further pass, and created again (`unlink_each_loop`).
 pub(crate) fn plan_remaking(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -158,7 +145,7 @@ pub(crate) fn plan_remaking(
         return Ok(false);
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
-        let lack = "goes on with the file that it has, so that none can be made again (`unlink_each_loop`)".into();
+        let lack = "keeps its file, which `unlink_each_loop` would replace".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
         return Err(values.refuse(UNLINK_EACH_LOOP, rule));
     }
@@ -166,22 +153,22 @@ pub(crate) fn plan_remaking(
         (
             RW.row(),
             ops.mix != OpMix::Only(OpKind::Write) || ops.trims,
-            "a file that was made again holds nothing to be read or trimmed",
+            "a file that was created again holds no data to read or trim",
         ),
-        (VERIFY.row(), is_verified, "what an earlier pass wrote is gone"),
+        (VERIFY.row(), is_verified, "the data of earlier passes is removed"),
         (
             NUMJOBS.row(),
             values.get(NUMJOBS) > 1,
-            "one worker would remove what another writes; jobs with files of their own can each remove theirs",
+            "one worker would remove the file that another writes; use several jobs, each with its own file",
         ),
         (
             REGISTERFILES.row(),
             uring.registered_files && values.is_set(REGISTERFILES),
-            "the ring would keep the first ones",
+            "the ring would keep the removed files",
         ),
         (SOURCE.row(), values.is_set(SOURCE), "the source is fetched once"),
     ];
-    if let Some((other, _, reason)) = others.into_iter().find(|(_, is_said, _)| *is_said) {
+    if let Some((other, _, reason)) = others.into_iter().find(|(_, is_set, _)| *is_set) {
         let (one, other) = (values.quote(UNLINK_EACH_LOOP), values.quote(other));
         let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
         return Err(values.refuse(UNLINK_EACH_LOOP, rule));
@@ -191,19 +178,17 @@ pub(crate) fn plan_remaking(
     let is_there = |file: &&JobFile| file.plan.prepare == Prepare::UseExisting || file.plan.extends_from.is_some();
     if let Some(file) = files.iter().find(is_there) {
         return Err(refuse(format!(
-            "`{}` exists, and what exists is never removed; remove it before the run, or leave the option out",
+            "`{}` exists, and existing files are never removed; remove it before the run, or leave the option out",
             file.plan.path
         )));
     }
     if !limits.is_time_based && limits.loops > 1 && !limits.io_bytes.is_multiple_of(pass_bytes) {
         let (io, region) = (write_bytes(limits.io_bytes), write_bytes(pass_bytes));
-        return Err(refuse(format!(
-            "a loop of {io} is no whole number of passes over files of {region}, and would end in the middle of one"
-        )));
+        return Err(refuse(format!("a loop of {io} is not a whole number of passes over files of {region}")));
     }
     if uring.registered_files {
         uring.registered_files = false;
-        decisions.derive(REGISTERFILES, "false", "the files are made again (`unlink_each_loop`)");
+        decisions.derive(REGISTERFILES, "false", "the files are created again (`unlink_each_loop`)");
     }
     Ok(true)
 }

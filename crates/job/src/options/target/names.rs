@@ -1,4 +1,4 @@
-//! Jobs that make, ask for and remove names: where, and how many.
+//! Jobs of the metadata engines: the directory and the number of the files that they create, stat or delete.
 
 use crate::facts::Target;
 use crate::input::{Decisions, JobInput};
@@ -9,7 +9,7 @@ use crate::options::pace::rows::{RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINK
 use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
 use crate::options::target::files::{JobFile, directory_facts};
 use crate::options::target::rows::{
-    DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NRFILES, OFFSET, SIZE,
+    DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NRFILES, NameAccounting, OFFSET, SIZE,
 };
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
@@ -28,10 +28,10 @@ pub(crate) fn plan_names(
         Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
     };
     if values.is_set(FILENAME) {
-        return lacks(FILENAME.row(), "works on names of its own", "say `directory` and `nrfiles`");
+        return lacks(FILENAME.row(), "creates its own files", "set `directory` and `nrfiles`");
     }
     if engine.uses_names_up() {
-        let hint = "leave it out, or say more `nrfiles`";
+        let hint = "leave it out, or set more `nrfiles`";
         let repeats = [
             (LOOPS.row(), values.get(LOOPS) > 1),
             (TIME_BASED.row(), values.get(TIME_BASED)),
@@ -48,7 +48,7 @@ pub(crate) fn plan_names(
         true => &[OFFSET.row()],
         false => &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()],
     };
-    decisions.note_unused(values, unused, "what is counted is names (`nrfiles`)");
+    decisions.note_unused(values, unused, "the engine counts names (`nrfiles`)");
     let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
         "." => format!("trueio-{}-names", values.job),
@@ -77,12 +77,12 @@ pub(crate) fn plan_names(
 
 /// Returns true if a name is counted as the blocks of its file (`name_accounting = blocks`).
 pub(crate) fn counts_blocks(values: &Values) -> bool {
-    values.get(NAME_ACCOUNTING) == "blocks"
+    values.get(NAME_ACCOUNTING) == NameAccounting::Blocks
 }
 
 /// How a job counts the blocks of its names (`name_accounting = blocks`).
 ///
-/// As in fio, each name is a file of some size, and the job goes over the files in I/Os of one size. The first I/O to a
+/// As in fio, each name is a file of some size, and the job covers the files in I/Os of one size. The first I/O to a
 /// file does the work of the engine, and its latency is kept; the others do nothing. All are counted, with their bytes.
 pub(crate) struct CountedNames {
     counts: NameCounts,
@@ -90,7 +90,7 @@ pub(crate) struct CountedNames {
     pass_ios: u64,
     /// Names of such a pass.
     pass_names: u64,
-    /// Each file is gone over to its end before the next.
+    /// True if each file is used to its end before the next.
     in_sequence: bool,
 }
 
@@ -107,17 +107,17 @@ impl CountedNames {
         };
         let block_bytes = match sizes {
             [BlockSizes::Fixed(bytes), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => (*bytes).max(1),
-            _ => return lacks(option, "counts its names in I/Os of one size", "say one `bs`"),
+            _ => return lacks(option, "counts its names in I/Os of one size", "set one `bs`"),
         };
         let pass_names = values.get(NRFILES).max(1);
-        let said = |extent| match extent {
+        let bytes_of = |extent| match extent {
             Some(Extent::Bytes(bytes)) if bytes > 0 => Some(bytes),
             _ => None,
         };
         let filesize = values.get(FILESIZE).filter(|(low, _)| *low > 0);
         // Of sizes that are drawn, the mean. Without any, as fio does where it can, one I/O for each name.
         let (low, high) = filesize
-            .or_else(|| said(values.get(SIZE)).map(|bytes| (bytes / pass_names, bytes / pass_names)))
+            .or_else(|| bytes_of(values.get(SIZE)).map(|bytes| (bytes / pass_names, bytes / pass_names)))
             .unwrap_or((block_bytes, block_bytes));
         if low < block_bytes {
             let path = format!("each file of job {}", values.job);
@@ -128,12 +128,12 @@ impl CountedNames {
         let total_bytes = pass_ios.saturating_mul(block_bytes);
         let wanted = match values.get(IO_SIZE) {
             Some(Extent::Percent(percent)) => Some((u128::from(total_bytes) * u128::from(percent) / 100) as u64),
-            _ => said(values.get(IO_SIZE))
-                .or_else(|| said(values.get(SIZE)).filter(|bytes| filesize.is_some() && *bytes < total_bytes)),
+            _ => bytes_of(values.get(IO_SIZE))
+                .or_else(|| bytes_of(values.get(SIZE)).filter(|bytes| filesize.is_some() && *bytes < total_bytes)),
         };
         let mut ios = wanted.map_or(pass_ios, |bytes| bytes.div_ceil(block_bytes).max(1));
         if ios > pass_ios && engine.uses_names_up() {
-            return lacks(IO_SIZE.row(), "uses each name once", "leave it out, or say more `nrfiles`");
+            return lacks(IO_SIZE.row(), "uses each name once", "leave it out, or set more `nrfiles`");
         }
         if let Some(most) = Some(values.get(NUMBER_IOS)).filter(|most| *most > 0) {
             ios = ios.min(most);
@@ -154,8 +154,8 @@ impl CountedNames {
                 (THINKTIME.row(), values.get(THINKTIME).is_some()),
             ];
             if let Some((option, _)) = paces.into_iter().find(|(_, is_set)| *is_set) {
-                let lack = "would go by I/Os of which most do nothing: a name is several of them here";
-                return lacks(option, lack, "say a `bs` as large as `filesize`, so that a name is one I/O");
+                let lack = "would count I/Os of which most do nothing: each file is several I/Os here";
+                return lacks(option, lack, "set a `bs` as large as `filesize`, so that each file is one I/O");
             }
         }
         let variable = values.is_set(STEADYSTATE).then(|| values.get(STEADYSTATE).variable);
@@ -165,7 +165,7 @@ impl CountedNames {
             Some(CriterionVariable::Latency) | None => false,
         };
         if is_steady_by_names {
-            let hint = "say `steadystate=iops:…`, and a `bs` as large as `filesize`";
+            let hint = "set `steadystate=iops:…`, and a `bs` as large as `filesize`";
             return lacks(STEADYSTATE.row(), "becomes steady by names, not by bytes or several I/Os of each", hint);
         }
         Ok(counted)

@@ -1,104 +1,113 @@
 //! Options of section `target`: files and devices.
 
 use crate::option::{
-    Opt, Scope, Section, Word, bytes, bytes_range, choice, count, extent, file_selection, names, path, paths, switch,
+    FioUse, Opt, Remote, Scope, Section, bytes, bytes_range, count, extent, file_selection, names, path, paths, switch,
     word,
 };
-use crate::value::Choice;
 use crate::value::Extent;
-use trueio_model::FileSelection;
+use trueio_model::{FileSelection, Locking};
 
-const FALLOCATE_WORDS: &[Choice] = &[
-    choice("native", &["posix", "1", "true"], "space is allocated before the job, nothing is written to it"),
-    choice("truncate", &[], "the file has its length before the job and is a hole: no space is allocated"),
-    choice("keep", &[], "space is allocated before the job and the file stays empty: the job extends it"),
-    choice("none", &["0", "false"], "the file is created empty and the job extends it"),
-];
+crate::option::words_of! {
+    /// The allocation of space in a new file.
+    pub enum Fallocate {
+        Native => "native", ["posix", "1", "true"], "space is allocated before the job and not written";
+        Truncate => "truncate", [], "the file gets its length before the job and is one hole: no space is allocated";
+        Keep => "keep", [], "space is allocated before the job and the file stays empty: the job extends it";
+        None => "none", ["0", "false"], "the file is created empty and the job extends it";
+    }
+}
 
-const LOCKING: &[Choice] = &[
-    choice("none", &[], "nobody waits for anybody"),
-    choice("exclusive", &[], "one worker at a time does I/O on a file"),
-    choice("readwrite", &[], "several may read at a time; who writes or trims is alone"),
-];
+crate::option::words_of! {
+    impl Locking {
+        Self::None => "none", [], "no locks";
+        Self::Exclusive => "exclusive", [], "one worker at a time does I/O on a file";
+        Self::Readwrite => "readwrite", [], "several workers may read at a time; a write or trim excludes all others";
+    }
+}
 
-const NAME_ACCOUNTING_WORDS: &[Choice] = &[
-    choice("names", &[], "one name is one I/O without bytes"),
-    choice(
-        "blocks",
-        &[],
-        "a name is `filesize` bytes in I/Os of `bs`, of which the first does the work (as fio counts)",
-    ),
-];
+crate::option::words_of! {
+    /// The unit in which the metadata engines count.
+    pub enum NameAccounting {
+        Names => "names", [], "each name is one I/O without bytes";
+        Blocks => "blocks", [], "each name is `filesize` bytes in I/Os of `bs`, of which the first does the work (as in fio)";
+    }
+}
 
 crate::option::rows! {
     Section::Target;
 
     pub const FILENAME: Opt<Option<Vec<String>>> = paths("filename")
-        .unset("files of its own, `trueio-JOB-N.dat`, under names that must not exist yet")
+        .unset("generated files `trueio-JOB-N.dat`, whose names must not exist yet")
         .unit("paths")
         .scope(&[Scope::WithCommand, Scope::ByLog])
+        .fio_rule("the files or devices; a job that writes them may overwrite them")
+        .remote(Remote::Allowed)
         .summary("The files or devices under test")
-        .detail("Existing ones are used as they are: never truncated or removed, written only if \
-                 `overwrite_existing` names them, and extended only if `extend_existing` does. One that does \
-                 not exist is created, and removed at the end unless `unlink` is false. Several are separated \
-                 by colons, or are a TOML list. All workers share them.");
+        .detail("Existing ones are used unchanged: never truncated or removed, written only if \
+                 `overwrite_existing` names them, and extended only if `extend_existing` does. A missing one \
+                 is created, and removed at the end unless `unlink` is false. Several are separated by colons, \
+                 or are a TOML list. All workers share them.");
 
     pub const DIRECTORY: Opt<Option<String>> = path("directory")
         .unset("the current directory")
         .unit("path")
         .scope(&[Scope::WithoutIo, Scope::WithCommand])
+        .fio_rule("the directory of the files; of a list, each clone takes the next")
+        .remote(Remote::Allowed)
         .summary("The directory of the files")
-        .detail("Stands before relative names in `filename` and before the names of generated files.");
+        .detail("It is prepended to relative names in `filename` and to the names of generated files.");
 
     pub const EXTEND_EXISTING: Opt<Option<Vec<String>>> = paths("extend_existing")
-        .unset("no existing file is made longer")
+        .unset("no existing file is extended")
         .unit("paths")
-        .not_in_fio()
-        .summary("Existing files that may be made longer, if the job needs more than they hold")
-        .detail("What they hold stays. What is added is prepared as a new file would be, and stays, too.");
+        .fio(FioUse::CommandLine)
+        .summary("Existing files that may be extended, if the job needs more than their size")
+        .detail("Existing data stays. The added part is prepared like a new file, and stays, too.");
 
     pub const FILE_APPEND: Opt<bool> = switch("file_append")
         .scope(&[Scope::ByLog])
-        .summary("The region used begins where each file ends, and makes it longer by `size`")
+        .summary("The region begins at the end of each file, and extends it by `size`")
         .detail("An existing file must be named in `overwrite_existing` and in `extend_existing`. Jobs that \
-                 append to one file do so one behind the other, in the order of the jobs. A further pass \
-                 (`loops`) goes over the same bytes again; fio ends after the first.");
+                 append to one file do so one after the other, in the order of the jobs. A further pass \
+                 (`loops`) covers the same bytes again; fio ends after the first.");
 
     pub const OVERWRITE_EXISTING: Opt<Option<Vec<String>>> = paths("overwrite_existing")
-        .unset("nothing that exists is written")
+        .unset("no existing file or device is written")
         .unit("paths")
-        .not_in_fio()
+        .fio(FioUse::CommandLine)
         .scope(&[Scope::WithCommand])
+        .remote(Remote::Allowed)
         .summary("The existing files or devices that this job may destroy by writing or trimming")
-        .detail("Each must be spelled exactly as the target is (`directory` and `filename` joined), so that \
-                 destruction is always asked for by name.");
+        .detail("Each must be spelled exactly as the target (`directory` and `filename` joined), so that an \
+                 overwrite is always requested by name.");
 
     pub const OVERWRITE_SIGNATURE: Opt<Option<Vec<String>>> = names("overwrite_signature")
-        .unset("a device that carries a signature is not written")
+        .unset("a device with a signature is not written")
         .unit("names")
-        .not_in_fio()
+        .fio(FioUse::CommandLine)
         .scope(&[Scope::WithCommand])
         .summary("The signatures on block devices that this job may destroy: filesystems, RAID, LVM, partition \
                   tables")
-        .detail("Each that is found must be named, as `blkid` and `wipefs` call it (`ext4`, `crypto_LUKS`, \
-                 `gpt`, `dos` …), and each that is named must be found: a wrong name may mean the wrong device. \
-                 The device is named in `overwrite_existing` besides. No name makes a mounted device writable.");
+        .detail("Each existing signature must be named, as `blkid` and `wipefs` name it (`ext4`, \
+                 `crypto_LUKS`, `gpt`, `dos` …), and each named one must exist: a wrong name may mean the \
+                 wrong device. The device must also be named in `overwrite_existing`. A mounted device is \
+                 never written.");
 
     pub const SIZE: Opt<Option<Extent>> = extent("size")
-        .unset("the whole of an existing file or device; must be said for a new file")
+        .unset("the whole of an existing file or device; required for a new file")
         .unit("bytes, percent or zones")
         .scope(&[Scope::WithCommand, Scope::ByLog])
-        .summary("How much of the files is used, all files together")
+        .summary("The used size of the files, all files together")
         .detail("Divided evenly over several files. A percentage is of each existing file or device. More than \
-                 an existing file holds is refused; fio would rewrite the file.");
+                 the size of an existing file is refused; fio would rewrite the file.");
 
     pub const FILESIZE: Opt<Option<(u64, u64)>> = bytes_range("filesize")
         .unset("`size`, divided by the number of files")
         .unit("bytes")
         .scope(&[Scope::ByLog])
-        .summary("How much of each single file is used")
-        .detail("If it is given, `size` says how much each worker transfers at most: one pass over the files, \
-                 unless `io_size` or `loops` say more. `4k-1m` draws each file's size by the job's seed, in \
+        .summary("The used size of each single file")
+        .detail("If it is set, `size` limits the bytes that each worker transfers: one pass over the files, \
+                 unless `io_size` or `loops` set more. `4k-1m` draws each file's size by the job's seed, in \
                  whole blocks.");
 
     pub const NRFILES: Opt<u64> = count("nrfiles", 1, 65_536)
@@ -106,104 +115,109 @@ crate::option::rows! {
         .unit("files")
         .fio_names(&["nr_files"])
         .scope(&[Scope::ByLog])
-        .summary("How many files are generated")
+        .fio_rule("number of generated files; no effect next to `filename`, as in fio")
+        .summary("Number of generated files")
         .detail("Only without `filename`. All workers share them (fio generates files for each clone).");
 
     pub const FILE_SERVICE_TYPE: Opt<FileSelection> = file_selection("file_service_type")
         .default("roundrobin")
         .unit("name and number")
         .scope(&[Scope::ByLog])
-        .summary("Which of several files the next I/O goes to")
-        .detail("`roundrobin`: each in turn. `sequential`: one after another, each to its end. `random`: all \
-                 alike. A file whose pass is over waits for the others. A job that draws blocks again \
+        .summary("The selection of the file for the next I/O")
+        .detail("`roundrobin`: each in turn. `sequential`: one after another, each to its end. `random`: \
+                 uniform. A file whose pass is complete waits for the others. A job whose blocks may repeat \
                  (`norandommap`, a `random_distribution`) has no passes, unless `openfiles` limits the files. \
-                 `zipf:1.1`, `pareto:0.2`, `normal:20`: drawn by a distribution over 1024 places a file, in the \
-                 files' order, as `random_distribution` has it for blocks; files wait for none. The most \
-                 popular file is the one that the seed says, or that where a second number is, from 0 to 1 \
-                 (`zipf:1.1:0.3`); those behind it come next. `normal` is around the middle of them; its \
-                 deviation is in percent of all.");
+                 `zipf:1.1`, `pareto:0.2`, `normal:20`: drawn by a distribution over 1024 slots per file, in \
+                 the files' order, as `random_distribution` does for blocks; files do not wait. The seed \
+                 selects the most popular file, or a second number from 0 to 1 gives its position \
+                 (`zipf:1.1:0.3`); the files after it are next in popularity. `normal` is around the middle of \
+                 the files; its deviation is in percent of all.");
 
     pub const FILE_SERVICE_IOS: Opt<u32> = count("file_service_ios", 1, 1 << 31)
         .default("1")
         .unit("I/Os")
         .not_in_fio()
         .scope(&[Scope::ByLog])
-        .summary("I/Os to a file before the next one is chosen, unless its pass is over before")
-        .detail("fio writes it behind `file_service_type`: `file_service_type=roundrobin:4`.");
+        .summary("I/Os to a file before the next one is selected, unless its pass is complete earlier")
+        .detail("fio appends it to `file_service_type`: `file_service_type=roundrobin:4`.");
 
     pub const OPENFILES: Opt<Option<u32>> = count("openfiles", 0, 65_536)
         .unset("all of them")
         .unit("files")
         .scope(&[Scope::ByLog])
-        .summary("How many of several files are in use at a time; 0: all")
-        .detail("The next file begins when the pass over one of them is over: for blocks that may come again, \
-                 when as much as it holds was transferred. All stay open nevertheless, so that nothing is \
-                 opened or closed between the I/Os; the limit of open files is raised as far as the system lets \
-                 it, and a run that needs more ends before a file is made, with the number that it needs.");
+        .summary("Number of files in use at a time; 0: all")
+        .detail("The next file begins when the pass over one of them is complete: if blocks may repeat, when \
+                 the size of the file was transferred. All files stay open nevertheless, so that none is \
+                 opened or closed between I/Os. The limit of open files is raised as far as the system \
+                 permits; a run that needs more ends before a file is created, with the required number.");
 
     pub const OFFSET: Opt<Extent> = extent("offset")
         .default("0")
         .unit("bytes, percent or zones")
         .fio_names(&["fileoffset"])
         .scope(&[Scope::WithCommand, Scope::ByLog])
-        .summary("Where the region used begins in each file")
+        .summary("The start of the used region in each file")
         .detail("A percentage is of an existing file or device, rounded down to a whole block.");
 
     pub const OFFSET_ALIGN: Opt<Option<u64>> = bytes("offset_align")
         .unset("an `offset` in percent is rounded down to a whole block")
         .unit("bytes")
-        .summary("What an `offset` in percent is rounded up to a multiple of; 0: the smallest block")
-        .detail("fio rounds up to the smallest block if nothing is said, and so does `trueio fio`.");
+        .fio_default_conditional("0")
+        .summary("An `offset` in percent is rounded up to a multiple of this size; 0: the smallest block")
+        .detail("fio rounds up to the smallest block by default, and so does `trueio fio`.");
 
     pub const OVERWRITE: Opt<bool> = switch("overwrite")
         .scope(&[Scope::WithCommand])
-        .summary("A file created for a write job is filled first, so that the job overwrites")
-        .detail("Without it, space is only allocated for jobs that just write, and the filesystem converts \
-                 unwritten extents as it goes. Jobs that read or trim always get a really written file.");
+        .summary("A file created for a write job is filled first, so that the job overwrites it")
+        .detail("Without it, space is only allocated for jobs that only write, and the filesystem converts \
+                 unwritten extents during the job. Jobs that read or trim always get a filled file.");
 
-    pub const FALLOCATE: Opt<Word> = word("fallocate", FALLOCATE_WORDS)
+    pub const FALLOCATE: Opt<Fallocate> = word("fallocate")
         .default("native")
         .scope(&[Scope::WithCommand])
-        .summary("How space is prepared in a file created for a write job")
-        .detail("`none` measures appending: each write extends the file, and `keep` measures it with the space \
-                 there. `truncate` measures the first writing of a sparse file, allocation included.");
+        .summary("The allocation of space in a file created for a write job")
+        .detail("`none` measures appending: each write extends the file. `keep` measures it with allocated \
+                 space. `truncate` measures the first write of a sparse file, including allocation.");
 
     pub const UNLINK: Opt<bool> = switch("unlink")
         .default("true")
         .scope(&[Scope::WithoutIo, Scope::WithCommand])
+        .fio_default("false")
         .summary("Files that the run created are removed at its end, however it ends")
         .detail("fio keeps them. A file that existed before is never removed.");
 
-    pub const LOCKFILE: Opt<Word> = word("lockfile", LOCKING)
+    pub const LOCKFILE: Opt<Locking> = word("lockfile")
         .default("none")
         .scope(&[Scope::Measured])
-        .summary("Workers and jobs that run at the same time and share a file wait for each other's I/O on it")
-        .detail("A file is locked from just before an I/O is issued until it has completed, among the jobs that \
-                 say so. What a worker keeps in flight is one use of the file; it ends when others wait. \
-                 Waiting is no part of the latency, but for jobs with a rate, whose latency counts from when \
-                 the I/O was due.");
+        .summary("Parallel workers and jobs that share a file wait for each other's I/O on it")
+        .detail("A file is locked from just before an I/O is issued until it has completed, among the jobs \
+                 that set this option. The I/Os that a worker keeps in flight are one use of the file, which \
+                 ends when others wait. Waiting is not part of the latency, except with a rate, where latency \
+                 counts from the time the I/O was due.");
 
     pub const UNLINK_EACH_LOOP: Opt<bool> = switch("unlink_each_loop")
         .scope(&[Scope::Measured, Scope::ByLog])
-        .summary("The files are removed before each further pass, and made again, empty")
+        .summary("The files are removed before each further pass, and created again, empty")
         .detail("For files that the run creates, in jobs of one worker that only write: a further pass begins \
-                 where `loops`, `io_size` or `time_based` go over the files again. What that costs is measured \
-                 with the job.");
+                 when `loops`, `io_size` or `time_based` start again at the beginning of the files. The cost \
+                 is measured with the job.");
 
     pub const CREATE_ONLY: Opt<bool> = switch("create_only")
-        .summary("The files are made ready as the job needs them, and no I/O is done")
+        .summary("The files are prepared as the job needs them, and no I/O is done")
         .detail("They stay only with `unlink = false`.");
 
     pub const CREATE_DIRECTORIES: Opt<bool> = switch("create_directories")
         .default("false")
         .not_in_fio()
+        .fio_default("true")
         .summary("Missing directories of new files are created, with mode 0700")
         .detail("They stay after the run. The directory that `directory` names must exist. Without this option a \
                  missing directory is refused. fio creates directories, and so do jobs in fio's language.");
 
-    pub const NAME_ACCOUNTING: Opt<Word> = word("name_accounting", NAME_ACCOUNTING_WORDS)
+    pub const NAME_ACCOUNTING: Opt<NameAccounting> = word("name_accounting")
         .default("names")
         .not_in_fio()
-        .summary("What the metadata engines (`filecreate`, `filestat`, `dirdelete`, …) count")
+        .fio_default("blocks")
+        .summary("The unit in which the metadata engines (`filecreate`, `filestat`, `dirdelete`, …) count")
         .detail("Jobs in fio's language count blocks.");
 }

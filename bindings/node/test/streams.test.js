@@ -1,0 +1,236 @@
+'use strict';
+// Streams, vectored transfers, signals and files that are open already.
+
+const assert = require('assert');
+const crypto = require('crypto');
+const { execFileSync } = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const { pipeline } = require('stream/promises');
+const { Readable } = require('stream');
+const { test } = require('node:test');
+const direct = require('../promises');
+const { PACKAGE, isLinux, lacks, loopDevice, loopReason, runNode, scratch } = require('./support');
+
+const linuxOnly = { skip: !isLinux && 'Linux only' };
+
+async function collect(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+test('a read stream gives the bytes of a file from any start to any end', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  const bytes = crypto.randomBytes(100_001);
+  fs.writeFileSync(name, bytes);
+  for (const options of [{}, { start: 1 }, { start: 4096, end: 8191 }, { start: 511, end: 511 }, { start: 5000, end: 70_000 }, { start: 100_000 }, { start: 200_000 }]) {
+    for (const highWaterMark of [1, 4096, 10_000, undefined]) {
+      const read = await collect(direct.createReadStream(name, { policy: 'prefer', highWaterMark, ...options }));
+      assert.ok(read.equals(await collect(fs.createReadStream(name, options))), JSON.stringify({ ...options, highWaterMark }));
+    }
+  }
+  const file = await direct.open(name, { policy: 'prefer' });
+  assert.ok((await collect(file.createReadStream({ start: 3 }))).equals(bytes.subarray(3)));
+  assert.strictEqual(await file.size(), bytes.length, 'the stream of an open file leaves it open');
+  await collect(file.createReadStream({ autoClose: true }));
+  assert.ok(file.isClosed);
+});
+
+/**
+ * Goal: a written file is as long as what was written, and holds what was around it before.
+ * Method: pieces of odd lengths, from an aligned start and from others, into a new file and into the middle of an old one.
+ */
+test('a write stream writes any bytes from any start, and keeps what surrounds them', async (t) => {
+  const folder = scratch(t);
+  for (const [index, [length, start]] of [[0, 0], [1, 0], [4096, 0], [100_001, 0], [100_001, 1], [300, 4000], [5000, 4095], [1 << 20, 512]].entries()) {
+    for (const highWaterMark of [1, 8192, undefined]) {
+      const name = path.join(folder, `${index}-${highWaterMark}`);
+      const bytes = crypto.randomBytes(length);
+      const pieces = [];
+      for (let at = 0; at < length; at += 7777) pieces.push(bytes.subarray(at, at + 7777));
+      const fresh = direct.createWriteStream(name, { create: true, policy: 'prefer', start, highWaterMark, flush: 'data' });
+      await pipeline(Readable.from(pieces), fresh);
+      assert.strictEqual(fresh.bytesWritten, length);
+      assert.ok(fs.readFileSync(name).equals(length === 0 ? bytes : Buffer.concat([Buffer.alloc(start), bytes])), `${length} at ${start}`);
+      const old = crypto.randomBytes(start + length + 5001);
+      fs.writeFileSync(name, old);
+      await pipeline(Readable.from(pieces), direct.createWriteStream(name, { policy: 'prefer', start, highWaterMark }));
+      bytes.copy(old, start);
+      assert.ok(fs.readFileSync(name).equals(old), `${length} at ${start} of an old file`);
+    }
+  }
+});
+
+test('streams copy a file to a disk and back', async (t) => {
+  if (lacks(t, 'loop', loopReason())) return;
+  const folder = scratch(t);
+  const bytes = crypto.randomBytes((3 << 20) + 777);
+  fs.writeFileSync(path.join(folder, 'image'), bytes);
+  const device = loopDevice(t, folder, 4 << 20, 4096);
+  const image = direct.createReadStream(path.join(folder, 'image'), { policy: 'prefer' });
+  await pipeline(image, direct.createWriteStream(device, { exclusive: true, flush: true }));
+  assert.ok((await collect(direct.createReadStream(device, { end: bytes.length - 1 }))).equals(bytes));
+});
+
+test('streams refuse what they cannot do', async (t) => {
+  const folder = scratch(t);
+  assert.throws(() => direct.createReadStream('x', { start: -1 }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(() => direct.createReadStream('x', { start: 5, end: 4 }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(() => direct.createWriteStream('x', { highWaterMark: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });
+  await assert.rejects(collect(direct.createReadStream(path.join(folder, 'none'))), { code: 'ENOENT' });
+  await assert.rejects(collect(direct.createReadStream(folder, { stat: 4 })), { code: 'ERR_INVALID_ARG_VALUE', message: /`stat` is not an option/ });
+  const file = await direct.open(path.join(folder, 'file'), { createNew: true, write: true, policy: 'off' });
+  t.after(() => file.close());
+  await assert.rejects(collect(file.createReadStream({ policy: 'off' })), { code: 'ERR_OUT_OF_RANGE', message: /`policy` is an option of files/ });
+  const controller = new AbortController();
+  const stream = direct.createReadStream(path.join(folder, 'file'), { policy: 'off', signal: controller.signal });
+  controller.abort();
+  await assert.rejects(collect(stream), { name: 'AbortError' });
+});
+
+test('vectored transfers fill and write several buffers with one call, and end with the file', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  const file = await direct.open(name, { write: true, createNew: true, policy: 'prefer' });
+  t.after(() => file.close());
+  const pool = direct.allocate(5 * 4096, 4096);
+  const parts = [pool.subarray(0, 4096), pool.subarray(8192, 16384), pool.subarray(4096, 8192)];
+  parts.forEach((part, index) => part.fill(index + 1));
+  const written = await file.writeVectoredAt(parts, 4096);
+  assert.deepStrictEqual([written.bytes, written.isCopied, isLinux ? written.calls : 1], [16384, false, 1]);
+  assert.ok(fs.readFileSync(name).subarray(4096).equals(Buffer.concat(parts)));
+  const back = [Buffer.from(new ArrayBuffer(0)), direct.allocate(8192, 4096), direct.allocate(16384, 4096)];
+  assert.strictEqual((await file.readVectoredAt(back, 4096)).bytes, 16384);
+  assert.ok(Buffer.concat(back).subarray(0, 16384).equals(Buffer.concat(parts)));
+  assert.strictEqual((await file.readVectoredAt([], 0)).bytes, 0);
+
+  // Memory that was not allocated here goes through a copy, also in part.
+  const plain = await direct.open(name, { policy: 'off' });
+  t.after(() => plain.close());
+  const views = [new Uint8Array(10), direct.allocate(4096, 4096), new DataView(new ArrayBuffer(20_000))];
+  const copied = await plain.readVectoredAt(views, 4090);
+  assert.deepStrictEqual([copied.bytes, copied.isCopied], [16390, true]);
+  const joined = Buffer.concat(views.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)));
+  assert.ok(joined.subarray(0, 16390).equals(fs.readFileSync(name).subarray(4090)));
+
+  await assert.rejects(file.readVectoredAt([pool, pool], 0), { code: 'ERR_TRUEIO_BUFFER_IN_USE' });
+  await assert.rejects(file.readVectoredAt(pool, 0), { code: 'ERR_INVALID_ARG_TYPE', message: /`buffers` must be an array/ });
+  await assert.rejects(file.readVectoredAt([pool, 5], 0), { code: 'ERR_INVALID_ARG_TYPE' });
+  await assert.rejects(file.readVectoredAt([pool], -1), { code: 'ERR_OUT_OF_RANGE' });
+  assert.strictEqual((await file.readVectoredAt([pool], 0)).bytes, 20480, 'a refusal leaves no part in use');
+});
+
+test('a file that is open already is taken as what it is, and stays open', linuxOnly, async (t) => {
+  const folder = scratch(t);
+  const name = path.join(folder, 'data');
+  fs.writeFileSync(name, Buffer.alloc(8192, 7));
+  const support = (await direct.probe(name)).support;
+  for (const [flags, granted] of [[fs.constants.O_RDWR, 'buffered'], [fs.constants.O_RDWR | fs.constants.O_DIRECT, support]]) {
+    const fd = fs.openSync(name, flags);
+    const file = await direct.fromFile(fd);
+    assert.deepStrictEqual([file.granted, file.path], [granted, undefined]);
+    const buffer = direct.allocate(4096, 4096);
+    assert.strictEqual((await file.readAt(buffer, 4096)).bytes, 4096);
+    assert.strictEqual(buffer[0], 7);
+    await file.close();
+    await assert.rejects(file.size(), { code: 'EBADF', message: /the file is closed/ });
+    assert.strictEqual(fs.fstatSync(fd).size, 8192, 'the descriptor is still open');
+    fs.closeSync(fd);
+  }
+  const handle = await fs.promises.open(name);
+  await (await direct.fromFile(handle)).close();
+  assert.strictEqual((await handle.stat()).size, 8192);
+  await handle.close();
+  await assert.rejects(direct.fromFile(4321), { code: 'EBADF' });
+  const folderFd = fs.openSync(folder);
+  await assert.rejects(direct.fromFile(folderFd), { code: 'ERR_TRUEIO_NOT_A_FILE' });
+  fs.closeSync(folderFd);
+  await assert.rejects(direct.fromFile('data'), { code: 'ERR_INVALID_ARG_TYPE' });
+});
+
+/**
+ * Goal: a signal takes out what waits, and leaves alone what has begun.
+ * Method: a pool of one thread, which opens a pipe without a writer. Calls made meanwhile wait.
+ */
+test('a signal cancels calls that wait, and none that have begun', linuxOnly, async (t) => {
+  const folder = scratch(t);
+  execFileSync('mkfifo', [path.join(folder, 'pipe')]);
+  fs.writeFileSync(path.join(folder, 'data'), Buffer.alloc(8192, 7));
+  const script = `
+    const direct = require(${JSON.stringify(path.join(PACKAGE, 'promises.js'))}), fs = require('fs');
+    const outcome = (promise) => promise.then((value) => value?.bytes ?? 'done', (error) => [error.name, error.code, error.cause]);
+    (async () => {
+      const file = await direct.open('data', { write: true, policy: 'off' });
+      const buffer = direct.allocate(4096, 4096), other = direct.allocate(4096, 4096);
+      const opening = fs.promises.open('pipe', 'r');
+      const controller = new AbortController(), { signal } = controller;
+      const waiting = [
+        file.readAt(buffer, 0, { signal }), file.writeAllAt(other, 0, { signal }), file.flush('data', { signal }),
+        file.readVectoredAt([direct.allocate(4096, 4096)], 0, { signal }), direct.open('new', { write: true, createNew: true, policy: 'off', signal }),
+      ];
+      const kept = outcome(file.readAt(direct.allocate(4096, 4096), 0, { signal: new AbortController().signal }));
+      controller.abort('why');
+      const cancelled = await Promise.all(waiting.map(outcome));
+      // The memory is free again while the thread is still busy.
+      const again = outcome(file.readAt(buffer, 0));
+      fs.closeSync(fs.openSync('pipe', 'w'));
+      const late = await outcome(file.readAt(other, 0, { signal }));
+      console.log(JSON.stringify([cancelled, late, await kept, await again, buffer[0], fs.existsSync('new')]));
+      await (await opening).close();
+      await file.close();
+    })();`;
+  const ran = runNode(['-e', script], { cwd: folder, env: { ...process.env, UV_THREADPOOL_SIZE: '1' } });
+  const aborted = ['AbortError', 'ABORT_ERR', 'why'];
+  assert.deepStrictEqual(JSON.parse(ran.stdout || 'null'), [Array(5).fill(aborted), aborted, 4096, 4096, 7, false], ran.stderr);
+});
+
+test('a signal that comes too late, and options that are none', async (t) => {
+  const file = await direct.open(path.join(scratch(t), 'data'), { write: true, createNew: true, policy: 'off' });
+  t.after(() => file.close());
+  const buffer = direct.allocate(4096, 4096);
+  const controller = new AbortController();
+  await file.writeAllAt(buffer, 0, { signal: controller.signal });
+  controller.abort();
+  await assert.rejects(file.readAt(buffer, 0, { signal: 'now' }), { code: 'ERR_INVALID_ARG_TYPE' });
+  await assert.rejects(file.readAt(buffer, 0, { singal: controller.signal }), { code: 'ERR_INVALID_ARG_VALUE', message: /`singal` is not an option/ });
+  await assert.rejects(file.readAt(buffer, 0, 5), { code: 'ERR_INVALID_ARG_TYPE' });
+});
+
+/**
+ * Goal: 20,000 reads at once cost no more than those of fs.promises.
+ * Method: not time, which a busy machine falsifies, but what is made for each: promises and asynchronous resources, counted by
+ * Node's own hook. Times are in docs/performance.md.
+ */
+test('20,000 promise reads at once make no more promises and resources than those of fs.promises', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  fs.writeFileSync(name, Buffer.alloc(8192, 7));
+  const script = `
+    const { createHook } = require('async_hooks'), fs = require('fs');
+    const direct = require(${JSON.stringify(path.join(PACKAGE, 'promises.js'))});
+    const COUNT = 20000, memory = direct.allocate(COUNT * 512, 512);
+    const buffers = Array.from({ length: COUNT }, (_, index) => memory.subarray(index * 512, (index + 1) * 512));
+    let made = 0;
+    const hook = createHook({ init() { made += 1; } });
+    async function count(read) {
+      hook.enable();
+      const before = made;
+      const all = Promise.all(buffers.map(read));
+      await all;
+      hook.disable();
+      return made - before;
+    }
+    (async () => {
+      const handle = await fs.promises.open(${JSON.stringify(name)});
+      const theirs = await count((buffer) => handle.read(buffer, 0, 512, 0));
+      memory.fill(0);
+      const file = await direct.open(${JSON.stringify(name)}, { policy: 'off' });
+      const ours = await count((buffer) => file.readAt(buffer, 0));
+      console.log(JSON.stringify({ ours, theirs, isRead: memory.every((byte) => byte === 7) }));
+      await Promise.all([handle.close(), file.close()]);
+    })();`;
+  const ran = runNode(['-e', script]);
+  assert.strictEqual(ran.status, 0, ran.stderr);
+  const { ours, theirs, isRead } = JSON.parse(ran.stdout);
+  assert.ok(isRead);
+  assert.ok(ours <= theirs, `${ours} of ours, ${theirs} of fs.promises`);
+});

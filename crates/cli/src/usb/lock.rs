@@ -1,0 +1,67 @@
+//! The lock that keeps two switches of USB transports apart: they would restore each other's quirk string.
+//!
+//! Only root may open it, because whoever may open a file may lock it, too, and keep every switch from starting. Whether it is
+//! held is therefore read from the kernel's list of locks, for which no permission is needed.
+//!
+//! Source: proc(5) `/proc/locks`.
+
+use rustix::fs::{FlockOperation, Mode};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+const NAME: &str = "lock";
+
+/// Takes the lock in a directory, which is created if it is missing.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] if another process has it; the system's.
+pub(super) fn take(directory: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(directory.join(NAME))?;
+    // One that an earlier version created.
+    rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
+}
+
+/// Whether a process has the lock. Needs no privileges.
+pub(super) fn is_taken(directory: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(directory.join(NAME)) else { return false };
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    let identity = format!("{major:02x}:{minor:02x}:{}", found.ino());
+    // `1: FLOCK  ADVISORY  WRITE 1234 00:18:5678 0 EOF`
+    std::fs::read_to_string("/proc/locks").is_ok_and(|text| {
+        text.lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>())
+            .any(|fields| fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&identity.as_str()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Goal: no other user can open the lock, and everybody can tell whether it is held.
+    #[test]
+    fn the_lock_is_its_users_alone_and_seen_without_opening_it() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let directory = folder.path().join("a/b");
+        assert!(!is_taken(&directory));
+        // As an earlier version left it.
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::write(directory.join(NAME), "").expect("a file");
+        let lock = take(&directory).expect("nobody has it");
+        let mode = std::fs::metadata(directory.join(NAME)).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(is_taken(&directory));
+        assert_eq!(take(&directory).expect_err("it is held").kind(), io::ErrorKind::WouldBlock);
+        drop(lock);
+        assert!(!is_taken(&directory));
+        take(&directory).expect("it is free again");
+    }
+}

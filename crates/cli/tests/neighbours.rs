@@ -1,0 +1,106 @@
+//! Other programs that use the files of an honest run: they disturb it, and they do not contradict it.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_model::{CheckOutcome, RunRecord};
+
+fn outcome_of(record: &RunRecord, name: &str) -> (CheckOutcome, String) {
+    let check = record.phases[0].checks.iter().find(|check| check.name == name).expect("the check ran");
+    (check.outcome, check.sentence.clone())
+}
+
+/// True, with the reason printed, if the build directory has no direct I/O or no disk is visible below it.
+fn has_no_disk(sandbox: &Sandbox) -> bool {
+    let probe = sandbox.run(&["device", ".", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
+    let has_disk = facts["disks"].as_array().is_some_and(|disks| !disks.is_empty());
+    let is_missing = !has_disk || facts["direct"]["support"] != "direct";
+    if is_missing {
+        println!("skipped: the build directory has no direct I/O, or no disk is visible below it");
+    }
+    is_missing
+}
+
+/// Evicts a file and reads it through the page cache, again and again, while `running` runs.
+fn read_beside(path: &std::path::Path, running: Running) -> Ran {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = fs::File::open(path).expect("the file");
+            while !is_over.load(Relaxed) {
+                rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("fadvise");
+                std::io::Seek::rewind(&mut file).expect("seek");
+                std::io::copy(&mut file, &mut std::io::sink()).expect("reads");
+            }
+        });
+        let (ran, _) = running.wait();
+        is_over.store(true, Relaxed);
+        ran
+    })
+}
+
+/// Goal: a neighbour that reads the file of an honest direct run does not withhold its figures.
+/// Method: while the worker reads or writes the file or the device with direct I/O, this process evicts it and reads it
+/// through the page cache, again and again. How many pages were left when the run ended is left to chance: the test
+/// judges the finding that belongs to them.
+#[track_caller]
+fn assert_not_contradicted(sandbox: &Sandbox, file: &std::path::Path, options: &[&str]) {
+    let path = sandbox.aside("record.json");
+    let job = [
+        "run",
+        "--name",
+        "honest",
+        "--bs",
+        "4k",
+        "--ioengine",
+        "psync",
+        "--direct",
+        "require",
+        "--size",
+        "32m",
+        "--runtime",
+        "900ms",
+        "--time_based",
+        "--json",
+        path.to_str().expect("UTF-8"),
+        "--filename",
+        file.to_str().expect("UTF-8"),
+    ];
+    let running = Running::start(&mut sandbox.command(&[&job, options].concat()));
+    running.wait_for_worker("honest");
+    let ran = read_beside(file, running);
+    let record = read_record(&path);
+    let (outcome, sentence) = outcome_of(&record, "page_cache");
+    match outcome {
+        CheckOutcome::Suspect => assert!(sentence.starts_with("Another process read the same files"), "{sentence}"),
+        CheckOutcome::Passed => println!("the neighbour left few pages"),
+        _ => panic!("{outcome:?}: {sentence}\n{ran:?}"),
+    }
+    ran.assert_code(0);
+}
+
+#[test]
+fn a_neighbour_that_reads_the_same_file_does_not_contradict_direct_reads_or_writes() {
+    let sandbox = Sandbox::new();
+    if has_no_disk(&sandbox) {
+        return;
+    }
+    let data = sandbox.data_file("data", 32 << 20);
+    assert_not_contradicted(&sandbox, &data, &["--rw", "randread"]);
+    let data = data.to_str().expect("UTF-8");
+    assert_not_contradicted(&sandbox, data.as_ref(), &["--rw", "randwrite", "--overwrite_existing", data]);
+}
+
+#[test]
+fn a_neighbour_that_reads_the_same_device_does_not_contradict_direct_reads() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let Some(device) = Loop::attach(32 << 20) else { return };
+    fs::write(device.path(), vec![7u8; 32 << 20]).expect("content");
+    assert_not_contradicted(&sandbox, device.path(), &["--rw", "randread"]);
+}

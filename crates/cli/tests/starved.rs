@@ -1,0 +1,170 @@
+//! A tool that does not get its processor: the figures are not the disk's, and the verdict says so.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_model::{CheckOutcome, RunRecord, Verdict};
+
+/// Direct reads of 4 KiB, one at a time, for long enough to be withheld.
+const READS: &[&str] = &[
+    "run",
+    "--rw",
+    "randread",
+    "--bs",
+    "4k",
+    "--ioengine",
+    "psync",
+    "--direct",
+    "require",
+    "--size",
+    "4m",
+    "--runtime",
+    "1500ms",
+    "--time_based",
+];
+
+#[track_caller]
+fn assert_starved(ran: &Ran, record: &RunRecord, words: &str) {
+    let phase = &record.phases[0];
+    let check = phase.checks.iter().find(|check| check.name == "processor_wait").expect("the check ran");
+    assert_eq!(check.outcome, CheckOutcome::Contradicted, "{check:?}\n{ran:?}");
+    assert!(check.sentence.starts_with("starved: ") && check.sentence.contains(words), "{check:?}");
+    assert_eq!(phase.verdict, Verdict::Contradicted);
+    ran.assert_code(1);
+    let waiting = phase.jobs[0].threads.waiting.expect("the kernel counts it");
+    assert!(waiting.wait_ns > 0 && waiting.run_count > 0, "{waiting:?}");
+}
+
+/// Runs the reads with `options`, without the harness's acceptance of waits, and with what `prepare` does to the command.
+fn run_reads(sandbox: &Sandbox, options: &[&str], prepare: impl FnOnce(&mut Command)) -> (Ran, RunRecord) {
+    let path = sandbox.aside("record.json");
+    let mut command = sandbox.command(&[READS, options, &["--json", path.to_str().expect("UTF-8")]].concat());
+    command.env_remove("TRUEIO_ACCEPT");
+    prepare(&mut command);
+    let ran = Ran::of(command.output().expect("the program starts"));
+    assert!(path.exists(), "no record was written\n{ran:?}");
+    (ran, read_record(&path))
+}
+
+/// True, with the reason printed, if a test cannot be run here.
+fn cannot_run(sandbox: &Sandbox) -> bool {
+    let probe = sandbox.run(&["device", ".", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
+    let has_disk = facts["disks"].as_array().is_some_and(|disks| !disks.is_empty());
+    if !has_disk || facts["direct"]["support"] != "direct" {
+        println!("skipped: the build directory has no direct I/O, or no disk is visible below it");
+        return true;
+    }
+    let counts = fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|text| !text.starts_with("0 0 0"));
+    if !counts {
+        println!("skipped: the kernel does not count how long threads wait for a processor");
+    }
+    !counts
+}
+
+/// Goal: the figure of a worker that waits for its processor nearly all the time is withheld.
+/// Method: the worker (nice 19) shares one processor with eight busy threads (nice 0), which leaves it 0.2 %: a read
+/// from the disk needs more processor time than that at any rate that would keep the disk busy.
+#[test]
+fn a_worker_beside_busy_threads_is_starved() {
+    let sandbox = Sandbox::new();
+    if cannot_run(&sandbox) {
+        return;
+    }
+    let cpu = (0..rustix::thread::CpuSet::MAX_CPU)
+        .find(|cpu| rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(*cpu)))
+        .expect("a processor");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut set = rustix::thread::CpuSet::new();
+                set.set(cpu);
+                rustix::thread::sched_setaffinity(None, &set).expect("a usable processor");
+                while !is_over.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let pinned = cpu.to_string();
+        let (ran, record) = run_reads(&sandbox, &["--nice", "19", "--cpus_allowed", &pinned], |_| ());
+        let (accepted, suspect) = run_reads(&sandbox, &["--nice", "19", "--cpus_allowed", &pinned], |command| {
+            command.env("TRUEIO_ACCEPT", "holes, processor_wait");
+        });
+        is_over.store(true, Relaxed);
+        assert_starved(&ran, &record, "other programs used the processors");
+        assert_eq!(suspect.plan.accepted_checks, ["holes", "processor_wait"]);
+        assert_eq!(suspect.phases[0].verdict, Verdict::Suspect, "{accepted:?}");
+        accepted.assert_code(0);
+    });
+}
+
+/// A control group with a quota, removed on drop.
+struct Quota(PathBuf);
+
+impl Quota {
+    /// 4 % of a processor; `None`, with the reason printed, where none can be made.
+    fn new() -> Option<Self> {
+        let place = Path::new("/sys/fs/cgroup/cpu").join(format!("trueio-test-{}", std::process::id()));
+        let made = fs::create_dir(&place).map(|()| Self(place.clone()));
+        let set = |file: &str, text: &str| fs::write(place.join(file), text);
+        match made.and_then(|own| {
+            set("cpu.cfs_period_us", "100000")?;
+            set("cpu.cfs_quota_us", "4000")?;
+            Ok(own)
+        }) {
+            Ok(quota) => Some(quota),
+            Err(error) => {
+                println!("skipped: no control group of version 1 with a quota: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // The kernel releases a group shortly after its last process.
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+/// Goal: a throttled control group is named, with its quota.
+/// Method: the program has 4 % of a processor.
+#[test]
+fn a_run_within_a_small_quota_is_starved_and_the_machine_shows_the_quota() {
+    use std::os::unix::process::CommandExt;
+    let sandbox = Sandbox::new();
+    if cannot_run(&sandbox) {
+        return;
+    }
+    let Some(quota) = Quota::new() else { return };
+    let tasks = std::ffi::CString::new(quota.0.join("cgroup.procs").to_str().expect("UTF-8")).expect("no zero");
+    let enter = move || {
+        // SAFETY: plain calls that are async-signal-safe; the path and the text live in the closure and the program.
+        let written = unsafe {
+            let file = libc::open(tasks.as_ptr(), libc::O_WRONLY);
+            // 0: the writing process itself.
+            let written = if file < 0 { -1 } else { libc::write(file, c"0".as_ptr().cast(), 1) };
+            libc::close(file);
+            written
+        };
+        if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: between fork and exec the closure makes only async-signal-safe calls and allocates nothing.
+    let (ran, record) = run_reads(&sandbox, &[], |command| unsafe {
+        command.pre_exec(enter);
+    });
+    let quota = record.environment.cpu.quota.expect("the quota is read");
+    assert!((quota - 0.04).abs() < 1e-9, "{quota}");
+    assert_starved(&ran, &record, "used up its CPU quota of 0.04 processors and was throttled for");
+}

@@ -1,0 +1,149 @@
+//! The tool itself as a suspect: what waiting for a processor can explain, from numbers alone.
+
+mod support;
+
+use support::*;
+use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::{Arrivals, DirectPolicy, EngineKind, Fact, OpKind, Pace, ProcessorWait, ThreadUsage, Verdict};
+
+const CHECK: &str = "processor_wait";
+
+/// 10,000 direct reads of 4 KiB in two seconds, of which the workers waited for `wait_ms` and the disk took `disk_ms`.
+fn waited(wait_ms: u64, disk_ms: u64) -> Phase {
+    let bytes = 10_000 * 4096;
+    let mut phase = Phase::honest_reads();
+    phase.records = vec![record(vec![op(OpKind::Read, 10_000, bytes, 198_000)])];
+    phase.records[0].elapsed_ns = 2 * SECOND_NS;
+    let waiting = ProcessorWait { wait_ns: wait_ms * 1_000_000, run_count: 0, involuntary_switch_count: 7 };
+    phase.records[0].threads =
+        ThreadUsage { elapsed_ns: 2 * SECOND_NS, waiting: Some(waiting), ..ThreadUsage::default() };
+    let mut counters = counted(bytes, 0, 0);
+    counters.read_ms = disk_ms;
+    phase.observation.devices = vec![delta(counters)];
+    phase.observation.process_read_bytes = Some(bytes);
+    phase
+}
+
+#[test]
+fn waiting_is_noted_above_one_percent_of_the_rate_and_suspect_above_five() {
+    waited(19, 1_500).judge().assert(CHECK, Passed, "explains at most 1 % of the rate");
+    waited(60, 1_500).judge().assert(CHECK, Passed, "explains at most 3.0 % of the rate");
+    waited(100, 1_500).judge().assert(CHECK, Passed, "explains at most 5.0 % of the rate");
+    let judgement = waited(102, 1_500).judge();
+    judgement.assert(CHECK, Suspect, "in 5 % of the measured time, which can explain up to 5 % of the rate");
+    judgement.assert(CHECK, Suspect, "other programs used the processors");
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+    assert!(judgement.check(CHECK).found.contains("7 involuntary switches"), "{}", judgement.report());
+    assert_eq!(waited(60, 1_500).judge().verdict, Verdict::Supported, "a note does not change the verdict");
+}
+
+#[test]
+fn the_switch_to_a_thread_is_no_waiting() {
+    // 300,000 runs of 2 µs each.
+    let mut phase = waited(600, 1_300);
+    let run =
+        |phase: &mut Phase, count| phase.records[0].threads.waiting.as_mut().expect("set above").run_count = count;
+    run(&mut phase, 300_000);
+    phase.judge().assert(CHECK, Passed, "at most 1 %");
+    run(&mut phase, 30_000);
+    phase.judge().assert(CHECK, Suspect, "up to 27 % of the rate");
+}
+
+#[test]
+fn figures_that_are_mostly_waiting_are_contradicted_if_the_disk_shows_it() {
+    let starved = || waited(1_900, 80);
+    let judgement = starved().judge();
+    judgement.assert(CHECK, Contradicted, "starved: the workers of");
+    judgement.assert(CHECK, Contradicted, "The disk took 8.00 µs per request and the job counted 198 µs per I/O");
+    assert_eq!(judgement.verdict, Verdict::Contradicted);
+    waited(1_000, 80).judge().assert(CHECK, Suspect, "in 50 % of the measured time");
+    waited(1_020, 80).judge().assert(CHECK, Contradicted, "in 51 % of the measured time");
+    // Slower requests of others are in the disk's mean. A worker without a queue has nothing in flight while it waits.
+    waited(1_900, 1_900).judge().assert(CHECK, Contradicted, "the disk held 5 % of the I/Os");
+    // With a queue, the disk may have been busy meanwhile.
+    let mut queued = waited(1_900, 2_000 * 17);
+    queued.jobs[0].engine = EngineKind::IoUring;
+    queued.jobs[0].queue.depth = 32;
+    queued.judge().assert(CHECK, Suspect, "up to 47 % of the rate");
+    queued.observation.devices[0].measured.read_ms = 2_000 * 15;
+    queued.judge().assert(CHECK, Contradicted, "the disk held 47 % of the I/Os");
+    let mut short = starved();
+    short.records[0].elapsed_ns = SECOND_NS - 1;
+    short.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+    let mut blind = starved();
+    blind.observation.devices.clear();
+    blind.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+    let mut buffered = starved();
+    buffered.jobs[0].direct = DirectPolicy::Off;
+    buffered.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+}
+
+/// Goal: a worker that waits while enough I/Os are in flight costs no rate.
+/// Method: depth 32, the worker waits for 30 % of the time. If the disk held 31 I/Os on average, at most 1/32 of the rate
+/// was lost, if it held 16, up to 30 %.
+#[test]
+fn waiting_with_a_full_queue_costs_no_rate() {
+    let queued = |held: u64| {
+        let mut phase = waited(600, 2_000 * held);
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+        phase
+    };
+    queued(31).judge().assert(CHECK, Passed, "explains at most 3.1 % of the rate");
+    queued(16).judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+    // A disk that takes 32 requests at once is full although the job has 256 I/Os in flight.
+    let mut deep = queued(32);
+    deep.jobs[0].queue.depth = 256;
+    deep.judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+    deep.targets[0].disks[0].request_count = Fact::known(32, "by hand");
+    deep.judge().assert(CHECK, Passed, "at most 1 %");
+    // Without counters nothing shows that the disk continued.
+    let mut blind = queued(31);
+    blind.observation.devices.clear();
+    blind.judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+}
+
+#[test]
+fn waiting_of_a_paced_job_is_compared_with_its_latencies() {
+    let paced = |wait_ms| {
+        // 10,000 latencies of 198 µs: 1,980 ms.
+        let mut phase = waited(wait_ms, 500);
+        phase.jobs[0].pace =
+            Some(Pace { ios_per_s: Some(5e3), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Poisson });
+        phase
+    };
+    paced(90).judge().assert(CHECK, Passed, "at most 4.5 % of the mean latency");
+    paced(110).judge().assert(CHECK, Suspect, "up to 6 % of the mean latency");
+    paced(1_900).judge().assert(CHECK, Suspect, "up to 96 % of the mean latency");
+}
+
+#[test]
+fn the_cause_of_the_wait_is_named() {
+    let mut throttled = waited(1_900, 80);
+    throttled.observation.throttled_ns = Some(1_850_000_000);
+    throttled.environment.cpu.quota = Some(0.02);
+    let judgement = throttled.judge();
+    judgement.assert(CHECK, Contradicted, "used up its CPU quota of 0.02 processors and was throttled for 1.85 s");
+    let mut crowded = waited(500, 80);
+    crowded.jobs[0].workers = 16;
+    crowded.judge().assert(CHECK, Suspect, "16 workers and other programs shared 4 usable processors");
+}
+
+#[test]
+fn a_worker_that_uses_all_of_its_quota_limits_the_figures() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert("clock_and_cpu", Passed, "did not use all of their processors");
+    // 0.15 s of CPU time in a second.
+    phase.environment.cpu.quota = Some(0.15);
+    phase.judge().assert("clock_and_cpu", Suspect, "generator_limited");
+}
+
+#[test]
+fn without_a_count_of_waits_the_check_is_not_seen_and_without_files_it_does_not_apply() {
+    let mut phase = Phase::honest_reads();
+    let judgement = phase.judge();
+    judgement.assert(CHECK, NotSeen, "does not count how long");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.jobs[0].engine = EngineKind::Null;
+    phase.judge().assert(CHECK, NotApplicable, "");
+}

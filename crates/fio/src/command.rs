@@ -1,0 +1,309 @@
+//! The command `trueio fio`: fio's command line and exit codes.
+//!
+//! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, an I/O failed, or no I/O
+//! was issued; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
+//! run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
+//!
+//! Standard output and `--output` hold only the results; standard error is empty unless something went
+//! wrong. The lines of `--debug` about I/Os come before the results, as in fio.
+
+mod around;
+mod bandwidth;
+mod exec;
+mod idle;
+mod parsed;
+mod program;
+mod remote;
+mod status;
+
+pub use program::{Program, ProgressLine};
+
+use around::Reading;
+use bandwidth::BandwidthLog;
+use program::Hidden;
+
+use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use crate::logs::{FioLogs, InflateError, inflate_log};
+use crate::outputs::Format;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use trueio_job::{CommandFiles, FileUse, Machine, Role};
+use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
+use trueio_report::clean_lines;
+use trueio_run::planning::{self, PlanningError};
+use trueio_run::{Reporting, Request, machine, watch_signals, watch_status_signal};
+
+/// The parts of `--debug` that print a line for each I/O.
+const SHOWN: [&str; 4] = ["io", "random", "verify", "file"];
+
+/// fio's exit code after SIGINT and SIGTERM.
+const INTERRUPTED: u8 = 128;
+
+/// Runs the command.
+pub fn run(arguments: &[String], program: &Program) -> ExitCode {
+    match arguments.split_first() {
+        Some((word, rest)) if word == remote::LISTEN => return remote::listen(rest),
+        Some((word, rest)) if word == remote::SESSION => return remote::session(rest, program),
+        _ => {}
+    }
+    let reading = Reading::default();
+    let request = match crate::language::read(arguments, &reading) {
+        Ok(request) => request,
+        Err(error) => return refused(&error.render()),
+    };
+    let answer = match &request.action {
+        Action::Version => Some(format!("{FIO_VERSION}\n")),
+        Action::InflateLog(path) => return inflate(path),
+        Action::Help => Some(crate::language::program_help()),
+        Action::CommandHelp(name) => match crate::language::command_help(name.as_deref()) {
+            Some(text) => Some(text),
+            None => return refused(&format!("`{}` is not an option", name.as_deref().unwrap_or(""))),
+        },
+        Action::EngineHelp(name) => match crate::language::engine_help(name.as_deref()) {
+            Some(text) => Some(text),
+            None => {
+                let name = name.as_deref().unwrap_or("");
+                return refused(&match name.split_once(',') {
+                    Some((engine, option)) => format!("the engine `{engine}` is unknown, or has no option `{option}`"),
+                    None => format!("the engine `{name}` is unknown"),
+                });
+            }
+        },
+        Action::DebugHelp => Some(crate::language::debug_help()),
+        Action::CalibrateIdleness => Some(idle::calibrated()),
+        Action::ShowCommand => Some(crate::language::show_command(&request.jobs)),
+        Action::ParseOnly => Some(what_was_read(&request)),
+        Action::Serve(serve) => return remote::serve(serve, &request.settings, program),
+        Action::Clients(_) if request.settings.debugs(&SHOWN) => {
+            return refused("`--debug` does not work with `--client`\n  instead: run the job without `--client`");
+        }
+        Action::Clients(_) if request.settings.has_bandwidth_log => {
+            return refused(
+                "`--bandwidth-log` does not work with `--client`: servers send the bytes of their jobs only at the end\n  \
+                 instead: `write_bw_log`, whose logs are sent to the client",
+            );
+        }
+        Action::Clients(clients) => return remote::clients(clients, &request, program),
+        Action::Run => None,
+    };
+    match answer {
+        Some(text) => match (program.print)(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(text) => refused(&text),
+        },
+        None => run_jobs(request, reading.into_files(), program),
+    }
+}
+
+/// Returns the jobs of one of fio's job files, and adds the files that were read to `read`. Prints a note on stderr for
+/// each option without effect.
+///
+/// # Errors
+/// Why the file cannot be read, with the lines.
+pub fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, String> {
+    let name = path.to_string_lossy();
+    let reading = Reading::default();
+    let text = crate::language::Surroundings::read_file(&reading, &name)
+        .map_err(|reason| format!("job file `{name}` cannot be read\n  because: {reason}"))?;
+    let mut request = crate::language::read_job_file(&name, &text, &reading).map_err(|error| error.render())?;
+    crate::language::meet_targets(&mut request.jobs, &machine::MachineFacts::without_probing(), &request.settings)
+        .map_err(|error| error.render())?;
+    for note in &request.notes {
+        eprintln!("note: {}", clean_lines(note));
+    }
+    read.extend(reading.into_files());
+    Ok(request.jobs)
+}
+
+fn refused(text: &str) -> ExitCode {
+    // Names in it may come from a job file, a client or a server.
+    let text = clean_lines(text.trim_end());
+    if text.starts_with("error") {
+        eprintln!("{text}")
+    } else {
+        eprintln!("error: {text}")
+    }
+    ExitCode::FAILURE
+}
+
+/// Prints the lines of a compressed log.
+fn inflate(path: &str) -> ExitCode {
+    use std::io::Write;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) => return refused(&format!("`{path}` cannot be read: {error}")),
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = inflate_log(file, &mut out);
+    match result.and_then(|()| out.flush().map_err(InflateError::Write)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader closed the pipe (`| head`).
+        Err(InflateError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => refused(&format!("`{path}`: {}", trueio_model::error_line(&error))),
+    }
+}
+
+/// Runs the jobs; `read` holds the paths of their job files.
+fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
+    let settings = &request.settings;
+    let silent = settings.undebugged();
+    if !silent.is_empty() {
+        eprintln!("note: `--debug={}` prints nothing; the results hold what was done", silent.join(","));
+    }
+    let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
+    let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
+    if names_only_a_job || settings.debugs(&["job", "process"]) {
+        for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
+            eprintln!("parse: job `{}`", job.name);
+            for (name, value) in &job.options {
+                eprintln!("parse:   {name}={} ({})", value.text, value.origin);
+            }
+        }
+    }
+    let commands = match exec::Commands::of(&request) {
+        Ok(commands) => commands,
+        Err(error) => return refused(&error.render()),
+    };
+    let mut files: Vec<FileUse> =
+        read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
+    files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
+    files.extend(commands.files());
+    let shows = SHOWN.map(|part| settings.debugs(&[part]));
+    let only = settings.debug_job;
+    let logs_bandwidth = settings.has_bandwidth_log;
+    if logs_bandwidth {
+        files.extend(BandwidthLog::files());
+    }
+    let mut plan = match planned(&mut request, CommandFiles { files, sends_logs: false }, |_| Ok(())) {
+        Ok(plan) => plan,
+        Err(text) => return refused(&text),
+    };
+    for (index, job) in plan.jobs.iter_mut().enumerate() {
+        let [ios, draws, verify, files] = shows.map(|is_shown| is_shown && only.is_none_or(|only| only == index));
+        let output = &mut job.output;
+        (output.shows_ios, output.shows_draws, output.shows_verify, output.shows_files) = (ios, draws, verify, files);
+    }
+    let bandwidth = match logs_bandwidth.then(BandwidthLog::create).transpose() {
+        Ok(bandwidth) => bandwidth,
+        Err(text) => return refused(&text),
+    };
+    let mut results = match status::Results::new(&request.settings, *program) {
+        Ok(results) => results,
+        Err(text) => return refused(&text),
+    };
+    let was_read = what_was_read(&request);
+    if !was_read.is_empty()
+        && let Err(text) = results.write(&was_read)
+    {
+        return refused(&text);
+    }
+    let has_baseline = plan.idle_baseline_ns > 0;
+    let has_line = request.settings.eta != Eta::Never;
+    let stop = watch_signals();
+    let shows_any = plan.jobs.iter().any(|job| job.output.shows_any());
+    let reporting = Reporting {
+        hides_contents: false,
+        interim_every: results.every(),
+        interim_asked: Some(watch_status_signal()),
+        bandwidth_every: bandwidth.is_some().then_some(bandwidth::EVERY),
+        logs: Some(FioLogs::writer_with_io_lines(if shows_any { results.shown_in().map(Arc::new) } else { None })),
+    };
+    let whole = Request {
+        kind: "fio".to_owned(),
+        command: (program.command_line)(),
+        spec: request.jobs.clone(),
+        plan,
+        has_evidence: true,
+        reporting,
+    };
+    let line = if has_line { (program.progress_line)(has_baseline) } else { Box::new(Hidden) };
+    let mut observer = exec::Around::new(line, commands, results, bandwidth);
+    let record = trueio_run::run(whole, stop, &mut observer);
+    let (failed_command, results) = observer.finish();
+    deliver(results, &record, failed_command)
+}
+
+/// Returns the lines of `--debug=parse`; empty without that option.
+fn what_was_read(request: &FioRequest) -> String {
+    match request.settings.debugs(&["parse"]) {
+        true => parsed::lines(&request.jobs, request.settings.debug_job, std::process::id()),
+        false => String::new(),
+    }
+}
+
+/// Plans the jobs, or returns the complete text of the refusal. `command_files` lists the files that are read and written in
+/// addition to the jobs' own; `may_run` may refuse the plan, too. Touches nothing.
+fn planned(
+    request: &mut FioRequest,
+    command_files: CommandFiles,
+    may_run: impl Fn(&Plan) -> Result<(), PlanningError>,
+) -> Result<Plan, String> {
+    let found = machine::MachineFacts::without_probing();
+    crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    let check = |plan: &Plan| may_run(plan).and_then(|()| planning::refuse_unreachable(plan));
+    let machine =
+        Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };
+    let mut plan = planning::planned(&request.jobs, &machine, check).map_err(PlanningError::into_text)?;
+    plan.notes.splice(0..0, request.notes.iter().cloned());
+    Ok(plan)
+}
+
+/// Returns how long the disks are watched idle before each phase, in nanoseconds. Short jobs have no idle baseline,
+/// because scripts run hundreds of them; without one, I/O of other programs cannot be separated from ours.
+fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
+    let runtime_s = |job: &JobSpec| job.options.get("runtime")?.text.strip_suffix('s')?.parse::<u64>().ok();
+    if jobs.iter().filter_map(runtime_s).max().unwrap_or(0) >= 5 { machine::IDLE_BASELINE_NS } else { 0 }
+}
+
+fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<FioError>) -> ExitCode {
+    if let Err(text) = results.end(record) {
+        return refused(&text);
+    }
+    if let Some(error) = failed_command {
+        return refused(&error.render());
+    }
+    match ended(record) {
+        (code, None) => ExitCode::from(code),
+        (_, Some(reason)) => refused(reason),
+    }
+}
+
+/// Returns the exit code of a run, and why it failed.
+fn ended(record: &RunRecord) -> (u8, Option<&str>) {
+    match &record.outcome {
+        Outcome::Interrupted { .. } => (INTERRUPTED, None),
+        Outcome::Failed { reason } => (1, Some(reason)),
+        Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(should_issue) => {
+            (1, Some("the jobs did not issue a single I/O"))
+        }
+        Outcome::Complete => (0, None),
+    }
+}
+
+fn format_of(format: OutputFormat) -> Format {
+    match format {
+        OutputFormat::Normal => Format::Normal,
+        OutputFormat::Terse => Format::Terse,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::JsonPlus => Format::JsonPlus,
+        OutputFormat::JsonLines => Format::JsonLines,
+    }
+}
+
+/// Returns the programs that the jobs name, if the command line allows starting them (`--allow-exec`).
+fn programs(request: &FioRequest) -> Vec<String> {
+    let words = request.jobs.iter().filter(|_| request.settings.allows_exec);
+    let words = words.filter_map(|job| job.options.get("program")?.text.split_whitespace().next());
+    words.map(str::to_owned).collect()
+}
+
+/// Returns true if a job is expected to issue I/O.
+fn should_issue(job: &JobPlan) -> bool {
+    job.engine.does_io() && !job.handling.creates_only
+}
+
+/// Returns the number of I/Os of all jobs in the measured time.
+fn issued(record: &RunRecord) -> u64 {
+    record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.ops).map(|op| op.io_count).sum()
+}

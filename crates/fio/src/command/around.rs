@@ -1,0 +1,149 @@
+//! Files, variables and numbers of this machine, for the reader of fio's language.
+
+use crate::language::Surroundings;
+use std::cell::RefCell;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Number of bytes of a job file that are read: one more than the reader accepts, so that it can refuse a longer file.
+const FILE_BYTES_MAX: u64 = (16 << 20) + 1;
+
+/// Largest number of names below a directory of `opendir`, which is the largest number of files of a job.
+const ENTRIES_MAX: u32 = 1 << 16;
+
+/// Reads files, variables and facts of this machine.
+#[derive(Debug)]
+pub(crate) struct ThisMachine;
+
+/// Reads this machine as [`ThisMachine`] does, and remembers the files that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    files: RefCell<Vec<String>>,
+}
+
+impl Reading {
+    /// Returns the files that were read, without standard input.
+    pub(crate) fn into_files(self) -> Vec<String> {
+        self.files.into_inner()
+    }
+}
+
+impl Surroundings for Reading {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        if path != "-" {
+            self.files.borrow_mut().push(path.to_owned());
+        }
+        ThisMachine.read_file(path)
+    }
+
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        self.files.borrow_mut().push(path.to_owned());
+        ThisMachine.read_bytes(path, most)
+    }
+
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        ThisMachine.files_below(directory)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        ThisMachine.variable(name)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        ThisMachine.page_bytes()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        ThisMachine.memory_bytes()
+    }
+
+    fn processors(&self) -> u64 {
+        ThisMachine.processors()
+    }
+}
+
+impl Surroundings for ThisMachine {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        let read = match path {
+            "-" => std::io::stdin().take(FILE_BYTES_MAX).read_to_end(&mut bytes),
+            _ => match std::fs::metadata(path) {
+                // A pipe (`<(…)`) is read like a file.
+                Ok(metadata) if metadata.is_dir() => return Err("it is a directory".to_owned()),
+                Ok(_) => std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)),
+                Err(error) => return Err(error.to_string()),
+            },
+        };
+        read.map_err(|error| error.to_string())?;
+        String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
+    }
+
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        // O_NONBLOCK: opening a pipe without a writer must not wait. Only regular files are read.
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+        let file = opened.map_err(|error| error.to_string())?;
+        let metadata = file.metadata().map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is no regular file".to_owned());
+        }
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok((bytes, metadata.len()))
+    }
+
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        files_below(directory)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn page_bytes(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        trueio_run::machine::memory_bytes().unwrap_or(0)
+    }
+
+    fn processors(&self) -> u64 {
+        std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
+    }
+}
+
+/// Returns the files below a directory that hold data, sorted by name, and the number of empty files. Does not follow
+/// links.
+fn files_below(directory: &str) -> Result<(Vec<String>, u64), String> {
+    let (mut files, mut empty_count, mut seen) = (Vec::new(), 0, 0);
+    let mut directories = vec![directory.trim_end_matches('/').to_owned()];
+    if directory.starts_with('/') && directories[0].is_empty() {
+        directories[0] = "/".to_owned();
+    }
+    while let Some(directory) = directories.pop() {
+        let failed = |error: std::io::Error| format!("`{directory}` cannot be read: {error}");
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            seen += 1;
+            if seen > ENTRIES_MAX {
+                return Err(format!("there are more than {ENTRIES_MAX} names below it"));
+            }
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(format!("`{directory}` holds a name that is not text (UTF-8)"));
+            };
+            let path = format!("{}/{name}", directory.trim_end_matches('/'));
+            // The file was removed meanwhile.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                directories.push(path);
+            } else if metadata.is_file() && metadata.len() > 0 {
+                files.push(path);
+            } else if metadata.is_file() {
+                empty_count += 1;
+            }
+        }
+    }
+    files.sort();
+    Ok((files, empty_count))
+}

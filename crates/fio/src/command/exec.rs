@@ -1,0 +1,219 @@
+//! `exec_prerun` and `exec_postrun`: commands that run before and after the phase of a job.
+//!
+//! They run only with `--allow-exec`, because a job file may come from a stranger. `/bin/sh -c` runs them; their output
+//! goes to `JOB.prerun.txt` and `JOB.postrun.txt` in the working directory, as with fio.
+//! If a command before a phase fails, the run ends before the phase, because its preparation is incomplete. A command
+//! after a phase runs however the phase ended; if it fails, the run has failed.
+//!
+//! When the run is interrupted, a running command and its process group get SIGTERM, and SIGKILL 5 s later. A command
+//! after a phase, which cleans up, first gets another minute.
+
+use super::bandwidth::BandwidthLog;
+use super::program::ProgressLine;
+use super::status::Results;
+use crate::language::{FioError, FioRequest};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use trueio_job::{Content, FileUse, GivenUser, Role, given_user};
+use trueio_model::UserPlan;
+use trueio_run::{BandwidthSpan, Event, Observer, become_user, create_output, user_of, watch_signals};
+
+/// The commands of one job, each with the file for its output.
+#[derive(Debug)]
+struct OfJob {
+    /// The user they run as; `None`: the user of this process.
+    user: Option<UserPlan>,
+    before: Option<(String, String)>,
+    after: Option<(String, String)>,
+}
+
+/// The commands of all phases.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    phases: Vec<Vec<OfJob>>,
+}
+
+impl Commands {
+    /// Returns the commands of a request, or refuses them without `--allow-exec`.
+    pub(super) fn of(request: &FioRequest) -> Result<Self, FioError> {
+        let mut phases = vec![Vec::new()];
+        for job in &request.jobs {
+            let Some(fio) = &job.fio else { continue };
+            if job.options.get("stonewall").is_some_and(|value| value.text == "true") {
+                phases.push(Vec::new());
+            }
+            let Some(phase) = phases.last_mut().filter(|_| fio.clone == 0) else { continue };
+            let command = |name: &str| fio.word(name).map(|word| word.text.clone()).filter(|text| !text.is_empty());
+            let file_name = fio.name.replace('/', "_");
+            let (before, after) = (command("exec_prerun"), command("exec_postrun"));
+            let user = match given_user(job).filter(|_| before.is_some() || after.is_some()) {
+                Some(GivenUser { uid, gid }) => user_of(uid, gid).map_err(|error| {
+                    FioError::of(format!("the commands of `{}` as its user: {error}", fio.name), None)
+                })?,
+                None => None,
+            };
+            phase.push(OfJob {
+                user,
+                before: before.map(|command| (format!("{file_name}.prerun.txt"), command)),
+                after: after.map(|command| (format!("{file_name}.postrun.txt"), command)),
+            });
+        }
+        let has_any = phases.iter().flatten().any(|job| job.before.is_some() || job.after.is_some());
+        if has_any && !request.settings.allows_exec {
+            let hint = Some("if that is intended, add `--allow-exec`".to_owned());
+            return Err(FioError::of("a job would run commands", hint));
+        }
+        Ok(Self { phases })
+    }
+
+    /// Returns the files for their output.
+    pub(super) fn files(&self) -> Vec<FileUse> {
+        let file =
+            |(path, _): &(String, String)| FileUse::new(path, "a command of a job", Role::Output(Content::Printed));
+        let commands = self.phases.iter().flatten().flat_map(|job| job.before.iter().chain(&job.after));
+        commands.map(file).collect()
+    }
+}
+
+/// Runs the commands before and after the phases, and shows the progress during them.
+#[derive(Debug)]
+pub(super) struct Around {
+    line: Box<dyn ProgressLine>,
+    commands: Commands,
+    /// Number of jobs of the phase whose first commands have run.
+    begun: usize,
+    failed: Option<String>,
+    results: Results,
+    bandwidth: Option<BandwidthLog>,
+}
+
+impl Around {
+    pub(super) fn new(
+        line: Box<dyn ProgressLine>,
+        commands: Commands,
+        results: Results,
+        bandwidth: Option<BandwidthLog>,
+    ) -> Self {
+        Self { line, commands, begun: 0, failed: None, results, bandwidth }
+    }
+
+    /// Removes the progress line; returns the first failure of a command or log, and the results.
+    pub(super) fn finish(self) -> (Option<FioError>, Results) {
+        self.line.clear();
+        (self.failed.map(|message| FioError::of(message, None)), self.results)
+    }
+}
+
+/// When a command gets SIGTERM after an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// At once: there is nothing to clean up yet.
+    None,
+    /// After [`UNDOING`]: the command cleans up.
+    Some,
+}
+
+/// Interval at which a command's state is read.
+const LOOK: Duration = Duration::from_millis(10);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a command after a phase may run after an interrupt, before SIGTERM.
+const UNDOING: Duration = Duration::from_secs(60);
+
+/// Runs a command to its end, or until the run is interrupted; returns why it failed.
+fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Patience) -> Result<(), String> {
+    let failed = |reason: String| format!("the command `{command}` failed: {reason}");
+    // Replaces the output of an earlier run.
+    let output =
+        create_output(file, Content::Printed).map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
+    let errors = output.try_clone().map_err(|error| failed(error.to_string()))?;
+    let mut shell = Command::new("/bin/sh");
+    // A process group of its own: Ctrl-C reaches only this program, and signals reach all that the shell starts.
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
+    // SAFETY: between fork and exec plain system calls are made, nothing else.
+    unsafe {
+        shell.pre_exec(move || {
+            // Before prctl: a change of user clears the death signal.
+            user.map_or(Ok(()), become_user)?;
+            // The shell ends with this program, even after SIGKILL.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+    let group = child.id() as i32;
+    let stop = watch_signals();
+    let (mut stopped, mut asked): (Option<Instant>, Option<Instant>) = (None, None);
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) if asked.is_some() => return Err(failed("it was ended with the run".to_owned())),
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(failed(format!("{status}; what it printed is in `{file}`"))),
+            Ok(None) => {}
+            Err(error) => return Err(failed(error.to_string())),
+        }
+        if stop.load(Relaxed) {
+            stopped.get_or_insert_with(Instant::now);
+        }
+        let is_over = stopped.is_some_and(|at| patience == Patience::None || at.elapsed() >= UNDOING);
+        let signal = match asked {
+            None if is_over => Some(libc::SIGTERM),
+            Some(at) if at.elapsed() >= GRACE => Some(libc::SIGKILL),
+            _ => None,
+        };
+        if let Some(signal) = signal {
+            asked.get_or_insert_with(Instant::now);
+            // SAFETY: a plain call; the group is our child's; the child was not waited for, so its number is still in use.
+            unsafe { libc::kill(-group, signal) };
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Around {
+    fn before_phase(&mut self, index: usize) -> Result<(), String> {
+        self.begun = 0;
+        for commands in self.commands.phases.get(index).into_iter().flatten() {
+            if let Some(before) = &commands.before {
+                run(before, commands.user, Patience::None)?;
+            }
+            self.begun += 1;
+        }
+        Ok(())
+    }
+
+    fn after_phase(&mut self, index: usize) {
+        // As in fio, the second command of a job does not run if its first command failed.
+        let begun = self.commands.phases.get(index).into_iter().flatten().take(self.begun);
+        for (after, user) in begun.filter_map(|commands| Some((commands.after.as_ref()?, commands.user))) {
+            if let Err(reason) = run(after, user, Patience::Some) {
+                self.failed.get_or_insert(reason);
+            }
+        }
+    }
+
+    fn log_bandwidth(&mut self, span: &BandwidthSpan<'_>) {
+        if let Some(log) = &mut self.bandwidth
+            && let Err(reason) = log.write(span)
+        {
+            self.failed.get_or_insert(reason);
+            self.bandwidth = None;
+        }
+    }
+}
+
+impl Observer for Around {
+    fn notify(&mut self, event: Event<'_>) {
+        match event {
+            Event::BeforePhase { index, failure } => *failure = self.before_phase(index).err(),
+            Event::AfterPhase { index } => self.after_phase(index),
+            Event::MeasuringBegins => self.results.measuring(),
+            Event::MeasuringEnds => self.results.measured(),
+            Event::Interim(so_far) => self.results.meanwhile(so_far),
+            Event::Bandwidth(span) => self.log_bandwidth(span),
+            event => self.line.notify(event),
+        }
+    }
+}

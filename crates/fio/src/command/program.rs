@@ -1,0 +1,36 @@
+//! What the program provides to the command: its progress line, its standard output, its command line.
+
+use std::fmt::Debug;
+use trueio_run::Observer;
+
+/// What the program provides to the command.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Returns the command line as typed; the record keeps it.
+    pub command_line: fn() -> Vec<String>,
+    /// Writes text to standard output, or returns why that failed. A closed pipe is no failure.
+    pub print: fn(&str) -> Result<(), String>,
+    /// Creates a progress line. The argument is true if disks are watched idle before each phase.
+    pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
+}
+
+/// A line on the terminal that is redrawn in place.
+pub trait ProgressLine: Observer + Debug {
+    /// Shows a text.
+    fn show(&self, text: &str);
+
+    /// Removes the line.
+    fn clear(&self);
+}
+
+/// A progress line that draws nothing.
+#[derive(Debug)]
+pub(super) struct Hidden;
+
+impl Observer for Hidden {}
+
+impl ProgressLine for Hidden {
+    fn show(&self, _text: &str) {}
+
+    fn clear(&self) {}
+}

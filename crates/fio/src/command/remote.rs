@@ -1,0 +1,49 @@
+//! `trueio fio --server` and `trueio fio --client`: jobs run on a server, results go to the client.
+//!
+//! ```text
+//! client ── job files, variables ──► server (listens; a process for each connection)
+//!        ◄─ plan or refusal ────────   session (plans, runs, sends)
+//!        ◄─ progress, logs, record ─
+//! ```
+//!
+//! The server plans, because it has the disks: it refuses what a local run refuses, and sends the text to the client.
+//! Permission to overwrite data or to run commands comes only from the server's own command line.
+//!
+//! Each session is a process of its own: evidence counts per process, and a session that crashes does not affect the
+//! others. It ends with its client (the connection closes) and with its server (a signal of the kernel).
+//!
+//! The kernel confines a session to the directories that the server's command line names ([`sandbox`]).
+//!
+//! A client over TCP must have the server's token ([`token`]); only the server's user can connect to its socket in the file
+//! system. There is no encryption: `ssh -L` provides it. [`crate::wire`] defines the messages.
+
+mod client;
+mod process;
+mod sandbox;
+mod server;
+mod session;
+mod stream;
+mod token;
+
+pub(super) use client::command as clients;
+pub(super) use process::{LISTEN, SESSION};
+pub(super) use server::{listen, serve};
+pub(super) use session::command as session;
+
+use crate::wire::{Hello, PROTOCOL};
+use std::time::Duration;
+
+/// Time limit of the handshake, up to the last byte of the jobs.
+const HANDSHAKE: Duration = Duration::from_secs(30);
+
+/// Why a client's job cannot take a pattern from a file: the server's file would reach the client in the record.
+const NO_PATTERN_FILE: &str = "a client's job cannot name a file as a pattern; give the bytes: `0x…`, `\"text\"`";
+
+/// Returns the first message of this side.
+fn hello() -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+    }
+}

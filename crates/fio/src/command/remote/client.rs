@@ -1,0 +1,636 @@
+//! The client: sends job files to servers, and prints their results together.
+//!
+//! First all servers plan; if one refuses, none starts. Then all start at once. A lost connection is an error; the
+//! results of the other servers are printed. SIGINT and SIGTERM end the runs, and their results are printed; a second
+//! signal ends this process, and with it the runs.
+
+use super::stream::Stream;
+use super::token::{Token, own_path};
+use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
+use crate::command::around::ThisMachine;
+use crate::command::program::{Hidden, Program, ProgressLine};
+use crate::command::{ended, refused, status};
+use crate::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
+use crate::outputs::{FioOutput, Format, ServerResult, render_clients};
+use crate::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
+use crate::wire::{
+    Address, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive, send, send_bytes, write_magic,
+};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use trueio_job::{Content, FileUse, Role};
+use trueio_model::{RunRecord, error_chain, error_line};
+use trueio_report::{clean, clean_lines, progress_line};
+use trueio_run::planning::{PlanningError, check_files};
+use trueio_run::{OutputFile, watch_signals};
+
+/// Largest number of servers of one client.
+const SERVERS_MAX: usize = 1024;
+/// Largest size of a file of hosts, in bytes.
+const HOSTS_BYTES_MAX: u64 = 1 << 20;
+/// Largest number of logs of one server: six for each of its jobs.
+const LOGS_MAX: usize = 6 * 4096;
+/// Largest number of messages of servers that wait.
+const WAITING_MAX: usize = 64;
+
+/// A server, its jobs and its results.
+struct Server {
+    address: Address,
+    /// The file with its token, as typed.
+    token: Option<String>,
+    jobs: Jobs,
+    /// The possible names of its jobs' logs; `None`: the job files are on the server.
+    logs: Option<BTreeSet<String>>,
+    /// The suffix of its logs' names.
+    log_name: String,
+    stream: Option<Stream>,
+    /// The host name of its machine.
+    machine: String,
+    lines: Vec<String>,
+    progress: Option<Progress>,
+    interim: Option<Box<RunRecord>>,
+    /// Whether `interim` arrived since the last document.
+    is_fresh: bool,
+    record: Option<Box<RunRecord>>,
+    problem: Option<String>,
+    is_over: bool,
+}
+
+/// `--client`.
+pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, program: &Program) -> ExitCode {
+    let settings = &request.settings;
+    let (mut servers, read) = match servers_of(clients, settings) {
+        Ok(found) => found,
+        Err(text) => return refused(&text),
+    };
+    let inputs = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input));
+    let outputs = settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document));
+    let used: Vec<FileUse> = inputs.chain(outputs).collect();
+    let mut logs = LogFiles::new(settings.aux_path.as_ref().map(PathBuf::from), used);
+    if let Err(error) = logs.check(&servers) {
+        return refused(&error.into_text());
+    }
+    let stop = watch_signals();
+    std::thread::scope(|scope| {
+        for server in &mut servers {
+            scope.spawn(|| {
+                if let Err(reason) = meet(server) {
+                    server.problem = Some(reason);
+                }
+            });
+        }
+    });
+    let refusals: Vec<&Server> = servers.iter().filter(|server| server.problem.is_some()).collect();
+    if !refusals.is_empty() {
+        for server in &refusals {
+            let reason = server.problem.as_deref().unwrap_or_default();
+            let reason = reason.trim_end().strip_prefix("error: ").unwrap_or(reason.trim_end());
+            eprintln!("error: {}: {}", server.address, clean_lines(reason));
+        }
+        if refusals.len() < servers.len() {
+            eprintln!("\nhint: the other servers were not started");
+        }
+        return ExitCode::FAILURE;
+    }
+    let mut results = match status::Results::new(settings, *program) {
+        Ok(results) => results,
+        Err(text) => return refused(&text),
+    };
+    if results.options().formats == [Format::Normal]
+        && let Err(text) = results.write(&banner(&servers))
+    {
+        return refused(&text);
+    }
+    let bar = if settings.eta == Eta::Never { Box::new(Hidden) } else { (program.progress_line)(true) };
+    let failed = converse(&mut servers, settings, &mut results, &mut logs, &*bar, || stop.load(Relaxed));
+    deliver(&servers, results, failed)
+}
+
+// ---- servers and their jobs ----------------------------------------------------------------------
+
+/// Returns the servers with their jobs, and the files that were read; or what is wrong with the request.
+fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, Vec<String>), String> {
+    let files = Files::default();
+    let mut lists = Vec::new();
+    let mut servers: Vec<Server> = Vec::new();
+    for client in clients {
+        let (jobs, logs) = files.of(client, settings)?;
+        if Path::new(&client.host).is_file() {
+            lists.push(client.host.clone());
+        }
+        for host in hosts(&client.host)? {
+            let address = Address::parse(&host).map_err(|reason| format!("`--client={host}`: {reason}"))?;
+            if servers.len() >= SERVERS_MAX {
+                return Err(format!("there are more than {SERVERS_MAX} servers"));
+            }
+            servers.push(Server {
+                log_name: address.hostname().replace('/', "_"),
+                address,
+                token: client.token.clone(),
+                jobs: jobs.clone(),
+                logs: logs.clone(),
+                stream: None,
+                machine: String::new(),
+                lines: Vec::new(),
+                progress: None,
+                interim: None,
+                is_fresh: false,
+                record: None,
+                problem: None,
+                is_over: false,
+            });
+        }
+    }
+    // Two servers on one host, or one that is named twice, have logs with different names.
+    for index in 0..servers.len() {
+        let name = servers[index].log_name.clone();
+        if servers[..index].iter().any(|other| other.log_name == name) {
+            let with_port = format!("{name},{}", servers[index].address.port());
+            let is_taken = servers[..index].iter().any(|other| other.log_name == with_port);
+            servers[index].log_name = if is_taken { format!("{with_port}.{index}") } else { with_port };
+        }
+    }
+    let read = files.known.into_inner().into_keys().filter(|path| path != "-");
+    Ok((servers, lists.into_iter().chain(read).collect()))
+}
+
+/// Returns the hosts of an argument: the hosts that a file of that name lists, or the argument itself.
+fn hosts(text: &str) -> Result<Vec<String>, String> {
+    let path = Path::new(text);
+    if !path.is_file() {
+        return Ok(vec![text.to_owned()]);
+    }
+    let bad = |reason: &str| Err(format!("the file of hosts `{text}` cannot be used: {reason}"));
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > HOSTS_BYTES_MAX => return bad("it is too long"),
+        Err(error) => return bad(&error.to_string()),
+        Ok(_) => {}
+    }
+    let content = match std::fs::read_to_string(path) {
+        Ok(content) => content,
+        Err(error) => return bad(&error.to_string()),
+    };
+    let lines = content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let found: Vec<String> = lines.map(str::to_owned).collect();
+    if found.is_empty() { bad("it lists none") } else { Ok(found) }
+}
+
+/// Job files with their includes and variables, each read once.
+#[derive(Default)]
+struct Files {
+    /// All files read so far.
+    known: RefCell<BTreeMap<String, Result<String, String>>>,
+    /// The files of the current client.
+    texts: RefCell<BTreeMap<String, String>>,
+    variables: RefCell<BTreeMap<String, String>>,
+}
+
+impl Files {
+    /// Returns what is sent to a client's server, and the possible names of its jobs' logs if all job files are local.
+    /// Refuses a wrong job file before any server is contacted.
+    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, Option<BTreeSet<String>>), String> {
+        self.texts.borrow_mut().clear();
+        self.variables.borrow_mut().clear();
+        let mut logs = None;
+        if !client.files.is_empty() {
+            let mut words: Vec<String> = settings.sections.iter().map(|name| format!("--section={name}")).collect();
+            words.extend(settings.allows_exec.then(|| "--allow-exec".to_owned()));
+            words.extend(settings.are_warnings_fatal.then(|| "--warnings-fatal".to_owned()));
+            words.push("--".to_owned());
+            words.extend(client.files.iter().cloned());
+            let request = read(&words, self).map_err(|error| error.render())?;
+            let names = crate::language::log_files(&request.jobs).into_iter().collect();
+            logs = Some(names).filter(|_| client.files_there.is_empty());
+        }
+        let jobs = Jobs {
+            files: client.files.clone(),
+            files_there: client.files_there.clone(),
+            texts: self.texts.take(),
+            variables: self.variables.take(),
+            sections: settings.sections.clone(),
+            is_readonly: settings.is_readonly,
+            allows_exec: settings.allows_exec,
+            are_warnings_fatal: settings.are_warnings_fatal,
+            status_interval_ns: settings.status_interval_ns,
+        };
+        Ok((jobs, logs))
+    }
+}
+
+impl Surroundings for Files {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        let mut known = self.known.borrow_mut();
+        let text = known.entry(path.to_owned()).or_insert_with(|| ThisMachine.read_file(path)).clone()?;
+        self.texts.borrow_mut().insert(path.to_owned(), text.clone());
+        Ok(text)
+    }
+
+    fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
+        Err(NO_PATTERN_FILE.to_owned())
+    }
+
+    /// The server reads the directory; here any file serves.
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        Ok((vec![format!("{directory}/file")], 0))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let text = ThisMachine.variable(name)?;
+        self.variables.borrow_mut().insert(name.to_owned(), text.clone());
+        Some(text)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        ThisMachine.page_bytes()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        ThisMachine.memory_bytes()
+    }
+
+    fn processors(&self) -> u64 {
+        ThisMachine.processors()
+    }
+}
+
+// ---- the conversation ---------------------------------------------------------------------------
+
+/// Connects to a server and lets it plan, or returns why that failed.
+fn meet(server: &mut Server) -> Result<(), String> {
+    let explain = |error: WireError| match error {
+        WireError::Closed => {
+            "it closed the connection without a word, as fio's own server does (whose protocol is not \
+                              spoken here); the server must be `trueio fio --server` of this version"
+                .to_owned()
+        }
+        WireError::Late => format!("it did not answer within {} s", HANDSHAKE.as_secs()),
+        error => error_line(&error),
+    };
+    let mut stream = Stream::connect(&server.address)
+        .map_err(|error| format!("the server cannot be reached\n  because: {error}"))?;
+    stream.set_patience(Some(HANDSHAKE)).map_err(|error| error.to_string())?;
+    let hear = |stream: &mut Stream| receive::<ToClient>(stream, TO_CLIENT_BYTES_MAX);
+    if let Some(address) = stream.server_address() {
+        let found = token_for(address, server.token.as_deref())?;
+        let (token, reason) = found.map_or_else(|reason| (None, Some(reason)), |token| (Some(token), None));
+        let bytes = token.as_ref().map_or(&[][..], Token::bytes);
+        write_magic(&mut stream)
+            .and_then(|()| send_bytes(&mut stream, bytes, TOKEN_BYTES_MAX))
+            .and_then(|()| read_magic(&mut stream))
+            .map_err(explain)?;
+        match hear(&mut stream).map_err(explain)? {
+            ToClient::Admitted => {}
+            ToClient::Refused { text } => return Err(reason.map_or(text.clone(), |reason| format!("{text}{reason}"))),
+            ToClient::Hello(theirs) => {
+                let objection = hello().objection(&theirs);
+                return Err(objection.unwrap_or_else(|| "it did not read the token".to_owned()));
+            }
+            _ => return Err("it did not complete the handshake".to_owned()),
+        }
+        send(&mut stream, &ToServer::Hello(hello()), TO_SERVER_BYTES_MAX).map_err(explain)?;
+    } else {
+        write_magic(&mut stream)
+            .and_then(|()| send(&mut stream, &ToServer::Hello(hello()), TO_SERVER_BYTES_MAX))
+            .and_then(|()| read_magic(&mut stream))
+            .map_err(explain)?;
+    }
+    match hear(&mut stream).map_err(explain)? {
+        ToClient::Hello(theirs) => {
+            if let Some(objection) = hello().objection(&theirs) {
+                return Err(objection);
+            }
+            server.machine = theirs.machine;
+        }
+        ToClient::Refused { text } => return Err(text),
+        _ => return Err("it did not complete the handshake".to_owned()),
+    }
+    // Planning reads from disks, which may be slow.
+    stream.set_patience(None).map_err(|error| error.to_string())?;
+    let jobs = ToServer::Jobs(Box::new(server.jobs.clone()));
+    send(&mut stream, &jobs, TO_SERVER_BYTES_MAX).map_err(|error| error_line(&error))?;
+    match hear(&mut stream).map_err(|error| error_line(&error))? {
+        ToClient::Planned(planned) => server.lines = planned.lines,
+        ToClient::Refused { text } => return Err(text),
+        _ => return Err("it sent no plan".to_owned()),
+    }
+    server.stream = Some(stream);
+    Ok(())
+}
+
+/// Returns the token for a server, or why there is none: the server then refuses, unless it is another program.
+///
+/// # Errors
+/// A token that may not be used, or that `--token` names and cannot be read.
+fn token_for(address: SocketAddr, named: Option<&str>) -> Result<Result<Token, String>, String> {
+    if let Some(path) = named {
+        return Token::read(Path::new(path)).map(Ok);
+    }
+    let hint =
+        "hint: name a copy of the server's token file with `--token FILE`; the server prints its name when it starts";
+    match own_path(address).filter(|_| address.ip().to_canonical().is_loopback()) {
+        None => Ok(Err(format!("\n\n{hint}"))),
+        Some(path) if !path.exists() => Ok(Err(format!("\n  because: there is no `{}`\n\n{hint}", path.display()))),
+        Some(path) => Token::read(&path).map(Ok),
+    }
+}
+
+/// Returns the lines of the jobs before they start, each with the name of its machine, as fio writes them.
+fn banner(servers: &[Server]) -> String {
+    let mut text = String::new();
+    for server in servers {
+        for line in &server.lines {
+            text.push_str(&format!("<{}> {}\n", clean(&server.machine), clean(line)));
+        }
+    }
+    text.push_str(&format!("{FIO_VERSION}\n"));
+    text
+}
+
+type Event = (usize, Result<ToClient, WireError>);
+
+/// Starts the servers and receives their messages until all have ended. Returns the first failure to write.
+fn converse(
+    servers: &mut [Server],
+    settings: &Settings,
+    results: &mut status::Results,
+    logs: &mut LogFiles,
+    bar: &dyn ProgressLine,
+    is_stopped: impl Fn() -> bool,
+) -> Option<String> {
+    let (tx, events) = sync_channel::<Event>(WAITING_MAX);
+    for (index, server) in servers.iter_mut().enumerate() {
+        let begun = begin(index, server, tx.clone());
+        if let Err(error) = begun {
+            lose(server, &error);
+        }
+    }
+    drop(tx);
+    let every = settings.status_interval_ns.map(Duration::from_nanos).filter(|every| !every.is_zero());
+    let mut last = Instant::now();
+    let mut was_stopped = false;
+    let mut failed = None;
+    while servers.iter().any(|server| !server.is_over) {
+        if is_stopped() && !std::mem::replace(&mut was_stopped, true) {
+            for server in servers.iter_mut().filter(|server| !server.is_over) {
+                if let Some(stream) = &mut server.stream {
+                    // The receiving thread notices a lost connection.
+                    let _ = send(stream, &ToServer::Stop, TO_SERVER_BYTES_MAX);
+                }
+            }
+        }
+        if let Err(failure) = take(&events, servers, logs) {
+            failed.get_or_insert(failure);
+        }
+        bar.show(&together(servers));
+        if every.is_some_and(|every| is_due(servers, last.elapsed(), every)) {
+            last = Instant::now();
+            servers.iter_mut().for_each(|server| server.is_fresh = false);
+            let options = FioOutput { is_interim: true, ..results.options().clone() };
+            let text = render_clients(&interim(servers), &options);
+            if let Err(failure) = results.write(&text) {
+                failed.get_or_insert(failure);
+            }
+        }
+    }
+    bar.clear();
+    failed
+}
+
+/// Starts a server, and a thread that receives its messages.
+fn begin(index: usize, server: &mut Server, tx: SyncSender<Event>) -> Result<(), WireError> {
+    let Some(stream) = &mut server.stream else { return Err(WireError::Closed) };
+    send(stream, &ToServer::Start, TO_SERVER_BYTES_MAX)?;
+    let mut ear = stream.try_clone()?;
+    std::thread::Builder::new().name(format!("server {index}")).spawn(move || {
+        loop {
+            let heard = receive::<ToClient>(&mut ear, TO_CLIENT_BYTES_MAX);
+            let is_last = matches!(heard, Err(_) | Ok(ToClient::Done { .. } | ToClient::Refused { .. }));
+            if tx.send((index, heard)).is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Marks a server whose connection was lost before its results arrived.
+fn lose(server: &mut Server, error: &WireError) {
+    server.is_over = true;
+    server.problem = Some(format!("the server went away before its results came\n  because: {}", error_line(error)));
+    if let Some(stream) = &server.stream {
+        stream.end();
+    }
+}
+
+/// Handles the next message, if one arrives soon.
+fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -> Result<(), String> {
+    let (index, heard) = match events.recv_timeout(Duration::from_millis(100)) {
+        Ok(event) => event,
+        Err(RecvTimeoutError::Timeout) => return Ok(()),
+        Err(RecvTimeoutError::Disconnected) => {
+            // All receiving threads have ended, and with them the connections.
+            servers.iter_mut().filter(|server| !server.is_over).for_each(|server| lose(server, &WireError::Closed));
+            return Ok(());
+        }
+    };
+    let server = &mut servers[index];
+    match heard {
+        Ok(ToClient::Progress(progress)) => server.progress = Some(progress),
+        Ok(ToClient::Interim(record)) => {
+            server.interim = Some(record);
+            server.is_fresh = true;
+        }
+        Ok(ToClient::Log(part)) => logs.add(server, &part)?,
+        Ok(ToClient::Done { record, problem }) => {
+            server.record = Some(record);
+            server.problem = problem;
+            server.is_over = true;
+        }
+        Ok(ToClient::Refused { text }) => {
+            server.problem = Some(text);
+            server.is_over = true;
+        }
+        Ok(ToClient::Admitted | ToClient::Hello(_) | ToClient::Planned(_)) => {}
+        Err(error) => lose(server, &error),
+    }
+    Ok(())
+}
+
+/// Returns the progress of all servers in one line: the sum of the rates, the smallest fraction, the largest latencies.
+fn together(servers: &[Server]) -> String {
+    let running: Vec<&Progress> =
+        servers.iter().filter(|server| !server.is_over).filter_map(|server| server.progress.as_ref()).collect();
+    let Some(least) = running.iter().min_by(|a, b| a.fraction.total_cmp(&b.fraction)) else { return String::new() };
+    let known = |of: fn(&Progress) -> u64| running.iter().map(|p| of(p)).max().filter(|ns| *ns > 0);
+    let phase = match running.len() {
+        1 => least.phase.clone(),
+        count => format!("{count} servers, {}", least.phase),
+    };
+    progress_line(
+        &clean(&phase),
+        least.fraction,
+        running.iter().map(|p| p.bytes_per_s).sum(),
+        running.iter().map(|p| p.ios_per_s).sum(),
+        known(|p| p.latency_ns_p50),
+        known(|p| p.latency_ns_p99),
+        running.iter().map(|p| p.left_ns).max().flatten(),
+    )
+}
+
+// ---- logs ---------------------------------------------------------------------------------------
+
+/// Logs received from servers.
+struct LogFiles {
+    aux_path: Option<PathBuf>,
+    /// Other files that this command reads and writes.
+    used: Vec<FileUse>,
+    /// The logs that were created. None is kept open: there may be more than a process may open.
+    begun: BTreeMap<PathBuf, BegunLog>,
+}
+
+/// A log that was created.
+struct BegunLog {
+    server: Address,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+impl LogFiles {
+    fn new(aux_path: Option<PathBuf>, used: Vec<FileUse>) -> Self {
+        Self { aux_path, used, begun: BTreeMap::new() }
+    }
+
+    /// Returns the path of a server's log.
+    fn path(&self, server: &Server, name: &str) -> PathBuf {
+        let name = format!("{name}.{}", server.log_name);
+        self.aux_path.as_ref().map_or_else(|| PathBuf::from(&name), |directory| directory.join(&name))
+    }
+
+    /// Refuses results and logs that would replace a file that this command reads, or each other. Called before any
+    /// server is contacted.
+    fn check(&self, servers: &[Server]) -> Result<(), PlanningError> {
+        let logs = servers.iter().flat_map(|server| {
+            let use_of = |name: &String| {
+                FileUse::new(self.path(server, name).to_string_lossy(), log_of(server), Role::Output(Content::Log))
+            };
+            server.logs.iter().flatten().map(use_of)
+        });
+        check_files(&self.used.iter().cloned().chain(logs).collect::<Vec<_>>())
+    }
+
+    /// Appends to `PREFIX_KIND.N.log.HOST`. The server sends only the name of the log, which must be a possible name of
+    /// its jobs' logs; if the job files are on the server, it must be a plain name in the directory for logs.
+    fn add(&mut self, server: &Server, part: &LogPart) -> Result<(), String> {
+        let name = format!("{}{}", part.prefix, part.suffix);
+        let is_plain = !part.prefix.starts_with('.') && !part.prefix.contains(['/', '\0']) && is_log(&part.suffix);
+        let is_expected = server.logs.as_ref().map_or(is_plain, |names| names.contains(&name));
+        if !is_expected {
+            let name = clean(&name);
+            return Err(format!("{} sent a log that no job asked for: `{name}`", server.address));
+        }
+        let path = self.path(server, &name);
+        let failed =
+            |e: std::io::Error| error_chain(&format!("the log `{}` cannot be written", path.display()), Some(&e));
+        let mut file = if let Some(begun) = self.begun.get(&path) {
+            let file = OutputFile::open(&path, Content::Log).map_err(failed)?;
+            if file.identity().map_err(failed)? != begun.identity {
+                return Err(format!("the log `{}` was replaced by another file while it was written", path.display()));
+            }
+            file.appended()
+        } else {
+            if self.begun.values().filter(|begun| begun.server == server.address).count() >= LOGS_MAX {
+                return Err(format!("{} sent more than {LOGS_MAX} logs", server.address));
+            }
+            let mut files = self.used.clone();
+            files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output(Content::Log)));
+            check_files(&files).map_err(PlanningError::into_text)?;
+            let file = OutputFile::open(&path, Content::Log).map_err(failed)?;
+            let begun = BegunLog { server: server.address.clone(), identity: file.identity().map_err(failed)? };
+            let file = file.emptied(Content::Log).map_err(failed)?;
+            self.begun.insert(path.clone(), begun);
+            file
+        };
+        file.write_all(part.text.as_bytes()).map_err(failed)
+    }
+}
+
+/// Returns the name of a server's logs for messages.
+fn log_of(server: &Server) -> String {
+    format!("a log of {}", server.address)
+}
+
+/// Whether a name ends like a log's: `_bw.1.log`, `_clat_hist.log`.
+fn is_log(suffix: &str) -> bool {
+    let kinds = ["_bw", "_iops", "_slat", "_clat", "_lat", "_clat_hist"];
+    let Some(name) = suffix.strip_suffix(".log") else { return false };
+    match name.split_once('.') {
+        Some((kind, number)) => {
+            kinds.contains(&kind) && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        None => kinds.contains(&name),
+    }
+}
+
+// ---- the results --------------------------------------------------------------------------------
+
+/// Whether an interim document is due: each running server has sent results since the last one, or two intervals have
+/// passed. It needs results of all running servers, because each server's clock begins with its own measured part.
+fn is_due(servers: &[Server], since_last: Duration, every: Duration) -> bool {
+    let mut running = servers.iter().filter(|server| !server.is_over).peekable();
+    let is_late = since_last >= every.saturating_mul(2);
+    running.peek().is_some() && running.all(|server| server.is_fresh || (is_late && server.interim.is_some()))
+}
+
+/// Returns the results so far.
+fn interim<'a>(servers: &'a [Server]) -> Vec<ServerResult<'a>> {
+    let of = |server: &'a Server| result(server, server.record.as_deref().or(server.interim.as_deref()));
+    servers.iter().map(of).collect()
+}
+
+fn result<'a>(server: &'a Server, record: Option<&'a RunRecord>) -> ServerResult<'a> {
+    ServerResult {
+        is_running: server.record.is_none(),
+        hostname: server.address.hostname(),
+        port: server.address.port(),
+        record,
+        problem: server.problem.as_deref(),
+    }
+}
+
+/// Prints the results, then the errors; returns the highest exit code.
+fn deliver(servers: &[Server], mut results: status::Results, failed: Option<String>) -> ExitCode {
+    let mut code = 0;
+    if servers.iter().any(|server| server.record.is_some()) {
+        let all: Vec<ServerResult<'_>> =
+            servers.iter().map(|server| result(server, server.record.as_deref())).collect();
+        let text = render_clients(&all, results.options());
+        if let Err(text) = results.write(&text) {
+            refused(&text);
+            code = 1;
+        }
+    }
+    if let Some(text) = failed {
+        refused(&text);
+        code = 1;
+    }
+    for server in servers {
+        if let Some(problem) = &server.problem {
+            eprintln!("error: {}: {}", server.address, clean_lines(problem.trim_end()));
+            code = code.max(1);
+        }
+        let Some(record) = &server.record else { continue };
+        let (of_run, reason) = ended(record);
+        if let Some(reason) = reason {
+            eprintln!("error: {}: {}", server.address, clean_lines(reason));
+        }
+        code = code.max(of_run);
+    }
+    ExitCode::from(code)
+}

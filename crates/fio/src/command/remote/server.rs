@@ -1,0 +1,310 @@
+//! The server: listens, and starts a session for each connection.
+//!
+//! SIGINT, SIGTERM and SIGHUP end it, and the running sessions with it; these send their results until then.
+
+use super::process::{
+    ALLOW_CONTENTS, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN, stdin,
+};
+use super::sandbox::Sandbox;
+use super::stream::Listener;
+use super::token::Token;
+use crate::command::program::Program;
+use crate::command::refused;
+use crate::language::{Serve, Settings};
+use crate::wire::Address;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, setsid, test_kill_process};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use trueio_job::Content;
+use trueio_run::{OutputFile, watch_signals};
+
+/// Largest number of sessions at once.
+const SESSIONS_MAX: usize = 64;
+/// Pause after `accept` fails for lack of descriptors or memory.
+const SHORT_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
+/// A process number has fewer bytes than this, also with a newline.
+const PID_BYTES_MAX: u64 = 32;
+/// This program, even if its file was replaced since.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// `--server`.
+pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Program) -> ExitCode {
+    let address = match Address::parse(serve.address.as_deref().unwrap_or("")) {
+        Ok(address) => address,
+        Err(reason) => return refused(&format!("`--server`: {reason}")),
+    };
+    if let Some(path) = &serve.pid_file
+        && let Some(pid) = running(Path::new(path))
+    {
+        return refused(&format!("`--daemonize={path}`: the process {pid} that it names is running"));
+    }
+    let mut permits = permits_of(serve, settings);
+    if let Some(reason) = Sandbox::of(&permits).objection() {
+        return refused(&format!("the server was not started\n  because: {reason}"));
+    }
+    if serve.token.is_some() && matches!(address, Address::Socket(_)) {
+        return refused(
+            "`--token` is for TCP addresses\n  because: a socket in the file system is for processes of the server's user, \
+             without a token\n\nhint: leave it out",
+        );
+    }
+    if let Some(reason) = objection_to_users(serve, &address) {
+        return refused(&reason);
+    }
+    let listener = match Listener::bind(&address, !serve.users.is_empty()) {
+        Ok(listener) => listener,
+        Err(error) => return refused(&format!("the server cannot listen on {address}\n  because: {error}")),
+    };
+    let place = listener.place(&address);
+    let socket = if let Address::Socket(path) = &address { path.as_str() } else { "" };
+    let token = match token_word(serve, &listener) {
+        Ok(token) => token,
+        Err(reason) => return refused(&format!("the server was not started on {place}\n  because: {reason}")),
+    };
+    let at = token.as_ref().and_then(|word| word.split_once('=')).map(|(_, path)| format!(" (token: {path})"));
+    permits.extend(token);
+    if let Err(text) = (program.print)(&format!("fio: server listening on {place}{}\n", at.unwrap_or_default())) {
+        remove_own(socket, "", &permits);
+        return refused(&text);
+    }
+    match &serve.pid_file {
+        None => attend(&listener, socket, "", &permits),
+        Some(path) => match into_background(listener, socket, path, &permits) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                remove_own(socket, "", &permits);
+                refused(&format!("the server cannot go into the background\n  because: {reason}"))
+            }
+        },
+    }
+}
+
+/// Returns what is wrong with the users of the command line.
+fn objection_to_users(serve: &Serve, address: &Address) -> Option<String> {
+    if let Some(user) = serve.users.iter().find(|user| user.parse::<u32>().is_err()) {
+        return Some(format!("`--allow-user={user}`: it is not the number of a user\n\nhint: `id -u NAME` prints it"));
+    }
+    (!serve.users.is_empty() && !matches!(address, Address::Socket(_))).then(|| {
+        "`--allow-user` is for a socket\n  because: over TCP the user of a client is unknown\n\nhint: use \
+         `--server=sock:PATH`, or give the token's file to that user"
+            .to_owned()
+    })
+}
+
+/// Returns the word that names the file with the token, after it was read or created; `None` for a Unix socket.
+fn token_word(serve: &Serve, listener: &Listener) -> Result<Option<String>, String> {
+    let Some(address) = listener.internet_address().map_err(|error| error.to_string())? else { return Ok(None) };
+    if let Some(path) = &serve.token {
+        Token::read(Path::new(path))?;
+        let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+        return Ok(Some(format!("{TOKEN}{}", path.display())));
+    }
+    if !address.ip().to_canonical().is_loopback() {
+        return Err("clients of other machines need a token\n\nhint: create one with \
+                    `(umask 077; openssl rand -hex 32 > FILE)`, start the server with `--token FILE`, and copy the file to \
+                    its clients"
+            .to_owned());
+    }
+    Ok(Some(format!("{OWN_TOKEN}{}", Token::create(address)?.display())))
+}
+
+/// Returns what sessions may do, as words of their command lines.
+fn permits_of(serve: &Serve, settings: &Settings) -> Vec<String> {
+    let mut permits = serve.permits.clone();
+    permits.extend(serve.writable.iter().map(|path| format!("{ALLOW_WRITE}{path}")));
+    permits.extend(serve.readable.iter().map(|path| format!("{ALLOW_READ}{path}")));
+    permits.extend(serve.users.iter().map(|user| format!("{ALLOW_USER}{user}")));
+    permits.extend(serve.sends_contents.then(|| ALLOW_CONTENTS.to_owned()));
+    permits.extend(serve.is_unconfined.then(|| NO_SANDBOX.to_owned()));
+    permits.extend(settings.is_readonly.then(|| "--readonly".to_owned()));
+    permits.extend(settings.allows_exec.then(|| "--allow-exec".to_owned()));
+    permits
+}
+
+/// Returns the process that a PID file names, if it is running.
+fn running(path: &Path) -> Option<i32> {
+    let pid = std::fs::read_to_string(path).ok()?.trim().parse::<i32>().ok()?;
+    // A number below 1 names a group, or all processes.
+    let named = Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw)?;
+    is_there(test_kill_process(named)).then_some(pid)
+}
+
+/// Interprets the result of kill(2) with signal 0: a process of another user exists, too.
+fn is_there(answer: rustix::io::Result<()>) -> bool {
+    matches!(answer, Ok(()) | Err(Errno::PERM))
+}
+
+fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[String]) -> Result<(), String> {
+    let absolute = |path: &str| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
+    let (socket, pid_path) = match socket {
+        "" => (String::new(), absolute(pid_file)),
+        socket => (absolute(socket).map_err(|error| error.to_string())?, absolute(pid_file)),
+    };
+    let pid_path = pid_path.map_err(|error| error.to_string())?;
+    let mut file = pid_file_at(&pid_path).map_err(|error| format!("`{pid_file}` cannot be written: {error}"))?;
+    let (word, fd) = listener.into_fd();
+    let mut child = Command::new(THIS_PROGRAM)
+        .args(["fio", LISTEN, word, &socket, &pid_path])
+        .args(permits)
+        .stdin(Stdio::from(fd))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    if let Err(error) = writeln!(file, "{}", child.id()) {
+        let _ = child.kill();
+        return Err(format!("`{pid_file}` cannot be written: {error}"));
+    }
+    Ok(())
+}
+
+/// Opens the file for the process number: a new one, or the empty one or the number that an earlier server left.
+fn pid_file_at(path: &str) -> std::io::Result<File> {
+    let file = OutputFile::open(path, Content::Printed)?.appended();
+    // Read through the descriptor: the name may refer to another file by now.
+    let mut text = String::new();
+    let readable = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let is_text = readable.take(PID_BYTES_MAX).read_to_string(&mut text).is_ok();
+    if !is_text || !(text.trim().is_empty() || text.trim().parse::<i32>().is_ok()) {
+        let why = "it holds something other than a process number; name another file, or remove it";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why));
+    }
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Removes the server's socket, the token that it created and the file of its process number, and no other file that took
+/// the name meanwhile.
+fn remove_own(socket: &str, pid_file: &str, permits: &[String]) {
+    for path in permits.iter().filter_map(|word| word.strip_prefix(OWN_TOKEN)) {
+        let _ = std::fs::remove_file(path);
+    }
+    let is_socket = std::fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket {
+        let _ = std::fs::remove_file(socket);
+    }
+    let is_ours = std::fs::symlink_metadata(pid_file).is_ok_and(|found| found.is_file() && found.len() < PID_BYTES_MAX)
+        && std::fs::read_to_string(pid_file).is_ok_and(|text| text.trim() == std::process::id().to_string());
+    if is_ours {
+        let _ = std::fs::remove_file(pid_file);
+    }
+}
+
+/// Runs a server in the background, which inherits the listener from the first process.
+pub(in crate::command) fn listen(words: &[String]) -> ExitCode {
+    let [word, socket, pid_file, permits @ ..] = words else {
+        return refused("this is an internal command of the server");
+    };
+    let Some(listener) = stdin().and_then(|fd| Listener::from_fd(word, fd)) else {
+        return refused("standard input is not a listening socket");
+    };
+    // Leaves the terminal's session. It fails only if this process already leads a session.
+    let _ = setsid();
+    attend(&listener, socket, pid_file, permits)
+}
+
+/// Accepts connections until a signal arrives.
+fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String]) -> ExitCode {
+    let stop = watch_signals();
+    if let Err(error) = listener.never_wait() {
+        return refused(&format!("the server cannot listen\n  because: {error}"));
+    }
+    let mut sessions: Vec<Child> = Vec::new();
+    let wait = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+    while !stop.load(Relaxed) {
+        sessions.retain_mut(|session| matches!(session.try_wait(), Ok(None)));
+        let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
+        let stream = match listener.accept() {
+            Ok(stream) => stream,
+            Err(error) => {
+                // The client is gone already: nothing to do. Without a free descriptor or memory the client stays in
+                // the queue, and this loop must not spin.
+                let is_short =
+                    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM));
+                if is_short {
+                    std::thread::sleep(SHORT_WAIT);
+                }
+                continue;
+            }
+        };
+        if sessions.len() >= SESSIONS_MAX {
+            eprintln!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already");
+            continue;
+        }
+        let (word, fd) = stream.into_fd();
+        let session = Command::new(THIS_PROGRAM)
+            .args(["fio", SESSION, word])
+            .args(permits)
+            .stdin(Stdio::from(fd))
+            // Only the server gets the terminal's signals; it ends its sessions.
+            .process_group(0)
+            .spawn();
+        match session {
+            Ok(session) => sessions.push(session),
+            Err(error) => eprintln!("fio: a session cannot be started: {error}"),
+        }
+    }
+    for session in &sessions {
+        if let Some(pid) = i32::try_from(session.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+    for session in &mut sessions {
+        let _ = session.wait();
+    }
+    remove_own(socket, pid_file, permits);
+    ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_file_names_a_running_process_only_by_a_positive_number() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("pid");
+        let of = |text: &str| {
+            std::fs::write(&path, text).expect("a file");
+            running(&path)
+        };
+        let own = std::process::id() as i32;
+        assert_eq!(of(&format!("{own}\n")), Some(own));
+        // Negative numbers name the group of this process, and all processes.
+        assert_eq!(
+            (of(&format!("-{own}")), of("-1"), of("0"), of("no number"), of("")),
+            (None, None, None, None, None)
+        );
+        assert!(is_there(Ok(())) && is_there(Err(Errno::PERM)), "another user's is there");
+        assert!(!is_there(Err(Errno::SRCH)));
+    }
+
+    #[test]
+    fn a_file_that_holds_something_else_is_neither_truncated_nor_removed() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("pid");
+        let name = path.to_str().expect("a path");
+        for text in ["", "1234\n"] {
+            std::fs::write(&path, text).expect("a file");
+            pid_file_at(name).expect("it may be replaced");
+            assert_eq!(std::fs::read(&path).expect("it exists"), b"", "{text:?}");
+        }
+        for text in ["A thesis\n", "1234 and more\n", &"1".repeat(100)] {
+            std::fs::write(&path, text).expect("a file");
+            assert!(pid_file_at(name).is_err(), "{text:?}");
+            remove_own(name, name, &[]);
+            assert_eq!(std::fs::read_to_string(&path).expect("it exists"), text);
+        }
+        std::fs::write(&path, format!("{}\n", std::process::id())).expect("a file");
+        remove_own("", name, &[]);
+        assert!(!path.exists());
+    }
+}

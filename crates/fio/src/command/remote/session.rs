@@ -1,0 +1,723 @@
+//! A session: a process that runs one client's jobs, with the connection as its standard input.
+//!
+//! It reads only what the client sent, except for job files of the server (`--remote-config`): these and their includes
+//! are read as the server's user. Errors in them are printed only on the server, because a client could name any file,
+//! and an error message quotes lines of the file.
+
+use super::process::{ALLOW_CONTENTS, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin};
+use super::sandbox::Sandbox;
+use super::stream::Stream;
+use super::token::Token;
+use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
+use crate::command::around::ThisMachine;
+use crate::command::program::{Hidden, Program};
+use crate::command::{exec, planned, refused, status};
+use crate::language::{Action, FioRequest, Settings, Surroundings, read};
+use crate::logs::FioLogs;
+use crate::wire::frame::{SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
+use crate::wire::{
+    Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, receive_bytes, send,
+    write_magic,
+};
+use rustix::process::{
+    Resource, Rlimit, Signal, Uid, geteuid, getpid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
+};
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use trueio_job::CommandFiles;
+use trueio_job::option;
+use trueio_model::{JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
+use trueio_report::clean_lines;
+use trueio_run::planning::PlanningError;
+use trueio_run::{Event, Observer, Reporting, Request, watch_signals};
+
+/// How long a client may wait for other servers' plans before it starts its jobs.
+const START_WAIT: Duration = Duration::from_secs(300);
+/// Largest part of a log in one message, in bytes.
+const LOG_BYTES: u64 = 64 << 10;
+/// Interval at which logs are read.
+const LOG_EVERY: Duration = Duration::from_millis(200);
+/// Largest number of messages that wait for a slow client.
+const WAITING_MAX: usize = 16;
+
+/// Largest memory of a session while it reads and plans jobs, in bytes. A session that needs more aborts, and no other.
+const PLANNING_BYTES_MAX: u64 = 512 << 20;
+
+/// The command in a record, without the paths of the server's command line.
+const OWN_COMMAND: [&str; 3] = ["trueio", "fio", "--server"];
+
+/// Runs a session.
+pub(in crate::command) fn command(words: &[String], program: &Program) -> ExitCode {
+    let Some((word, permits)) = words.split_first() else {
+        return refused("this is an internal command of the server");
+    };
+    // Ends this process with the server.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    let Some(stream) = stdin().and_then(|fd| Stream::from_fd(word, fd)) else {
+        return refused("standard input is not a connection");
+    };
+    let peer = stream.peer();
+    match attend(stream, &peer, permits, program) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ended::Refused(text)) => {
+            eprintln!("fio: the client {peer} was refused: {}", clean_lines(text.trim_end()));
+            ExitCode::FAILURE
+        }
+        Err(Ended::Wire(WireError::Closed)) => ExitCode::FAILURE,
+        Err(Ended::Wire(error)) => {
+            eprintln!("fio: the client {peer}: {}", clean_lines(&error_line(&error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a session ended before its jobs did.
+enum Ended {
+    Refused(String),
+    Wire(WireError),
+}
+
+impl From<WireError> for Ended {
+    fn from(error: WireError) -> Self {
+        Ended::Wire(error)
+    }
+}
+
+impl From<std::io::Error> for Ended {
+    fn from(error: std::io::Error) -> Self {
+        Ended::Wire(error.into())
+    }
+}
+
+fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program) -> Result<(), Ended> {
+    // A peer that sends byte after byte does not hold a session for longer.
+    let end = Instant::now() + HANDSHAKE;
+    read_magic(&mut stream.until(end))?;
+    let objection = objection_to_peer(&mut stream, end, permits)?;
+    write_magic(&mut stream)?;
+    if let Some(objection) = objection {
+        return turn_away(&mut stream, objection);
+    }
+    if matches!(stream, Stream::Internet(_)) {
+        send(&mut stream, &ToClient::Admitted, TO_CLIENT_BYTES_MAX)?;
+    }
+    let ToServer::Hello(theirs) = receive(&mut stream.until(end), SHORT_BYTES_MAX)? else {
+        return Err(WireError::Stranger.into());
+    };
+    if let Some(objection) = hello().objection(&theirs) {
+        return turn_away(&mut stream, objection);
+    }
+    send(&mut stream, &ToClient::Hello(hello()), TO_CLIENT_BYTES_MAX)?;
+    let ToServer::Jobs(jobs) = receive(&mut stream.until(end), TO_SERVER_BYTES_MAX)? else {
+        return Err(WireError::Stranger.into());
+    };
+    stream.set_patience(None)?;
+    // From here on a signal ends the session in order, so that its directory is removed.
+    let stop = watch_signals();
+    let private = match PrivateDirectory::create() {
+        Ok(private) => private,
+        Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
+    };
+    let (mut request, mut plan, commands) = match confined(*jobs, peer, permits, &private.0) {
+        Ok(prepared) => prepared,
+        Err(text) => return turn_away(&mut stream, text),
+    };
+    let sends_contents = permits.iter().any(|word| word == ALLOW_CONTENTS);
+    let interim_every = request.settings.status_interval_ns.map(Duration::from_nanos);
+    let logs = Logs::divert(&mut plan, &private.0);
+    let lines = status::banner_lines(&request.jobs, &plan);
+    send(&mut stream, &ToClient::Planned(Planned { lines }), TO_CLIENT_BYTES_MAX)?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let begin = listen(stream.try_clone()?, is_over.clone())?;
+    match wait_for_start(&begin, || stop.load(Relaxed), START_WAIT) {
+        Ok(()) => {}
+        Err(NotBegun::Gone) => return Err(WireError::Closed.into()),
+        Err(why) => return turn_away(&mut stream, why.sentence()),
+    }
+    let (tx, writer) = talk(stream.try_clone()?)?;
+    let tail = logs.as_ref().map(|logs| logs.follow(tx.clone())).transpose()?;
+    let whole = Request {
+        kind: "fio".to_owned(),
+        command: if sends_contents { (program.command_line)() } else { OWN_COMMAND.map(str::to_owned).to_vec() },
+        spec: std::mem::take(&mut request.jobs),
+        has_evidence: true,
+        plan,
+        reporting: Reporting {
+            interim_every,
+            hides_contents: !sends_contents,
+            logs: Some(FioLogs::writer()),
+            ..Reporting::default()
+        },
+    };
+    let results = match status::Results::new(&Settings::default(), *program) {
+        Ok(results) => results,
+        Err(text) => return turn_away(&mut stream, text),
+    };
+    let around = exec::Around::new(Box::new(Hidden), commands, results, None);
+    let originals = logs.as_ref().map(|logs| logs.originals.clone()).unwrap_or_default();
+    let mut observer = Remote { around, tx, phase: String::new(), originals };
+    let mut record = trueio_run::run(whole, stop, &mut observer);
+    let Remote { around, tx, originals, .. } = observer;
+    let (failed_command, _) = around.finish();
+    put_back(&mut record, &originals);
+    if let (Some(logs), Some((is_written, tail))) = (logs, tail) {
+        is_written.store(true, Relaxed);
+        let _ = tail.join();
+        drop(logs);
+    }
+    drop(private);
+    let problem = failed_command.map(|error| error.render());
+    let _ = tx.send(ToClient::Done { record: Box::new(record), problem });
+    drop(tx);
+    let _ = writer.join();
+    is_over.store(true, Relaxed);
+    stream.end();
+    Ok(())
+}
+
+/// Returns why the peer may not connect: over TCP it must send the server's token, and a Unix socket is for the server's
+/// user, for root and for the users of the server's command line.
+/// Nothing that the peer sent is parsed before.
+fn objection_to_peer(stream: &mut Stream, end: Instant, permits: &[String]) -> Result<Option<String>, Ended> {
+    if let Stream::Socket(_) = stream {
+        let is_listed = |user: &Uid| {
+            let mut listed = permits.iter().filter_map(|word| word.strip_prefix(ALLOW_USER)?.parse::<u32>().ok());
+            listed.any(|number| number == user.as_raw())
+        };
+        let user = stream.peer_user();
+        let is_known = user.is_some_and(|user| user.is_root() || user == geteuid() || is_listed(&user));
+        let number = user.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
+        return Ok((!is_known).then(|| {
+            format!(
+                "this socket is not for processes of the user {number}\n\nhint: `--allow-user=UID` at the server adds a user"
+            )
+        }));
+    }
+    let sent = receive_bytes(&mut stream.until(end), TOKEN_BYTES_MAX)?;
+    let path = permits.iter().find_map(|word| word.strip_prefix(TOKEN).or_else(|| word.strip_prefix(OWN_TOKEN)));
+    let token = path.ok_or_else(|| "the server has no token".to_owned()).and_then(|path| Token::read(Path::new(path)));
+    Ok(match token {
+        Ok(token) if token.is_equal(&sent) => None,
+        Ok(_) if sent.is_empty() => Some("this server requires a token, and none was sent".to_owned()),
+        Ok(_) => Some("the token is not the server's".to_owned()),
+        Err(reason) => {
+            eprintln!("fio: {}", clean_lines(&reason));
+            Some("the server cannot read its token".to_owned())
+        }
+    })
+}
+
+/// Confines this session to the paths that the server's command line names, and plans the jobs, with a limit of memory.
+fn confined(
+    jobs: Jobs,
+    peer: &str,
+    permits: &[String],
+    private: &Path,
+) -> Result<(FioRequest, Plan, exec::Commands), String> {
+    let sandbox = Sandbox::of(permits);
+    if let Some(home) = &sandbox.home {
+        std::env::set_current_dir(home)
+            .map_err(|error| format!("the server cannot use its directory `{}`: {error}", home.display()))?;
+    }
+    // Whether other programs have a device open is asked while planning, and the kernel hides it from the confined.
+    let is_late = sandbox.hides_openers();
+    if !is_late {
+        sandbox.enforce(private)?;
+    }
+    let before = getrlimit(Resource::Data);
+    let lowered = before.current.map_or(PLANNING_BYTES_MAX, |current| current.min(PLANNING_BYTES_MAX));
+    let _ = setrlimit(Resource::Data, Rlimit { current: Some(lowered), ..before });
+    let prepared = prepare(jobs, peer, permits, &sandbox);
+    let _ = setrlimit(Resource::Data, before);
+    let prepared = prepared?;
+    if is_late {
+        sandbox.enforce(private)?;
+    }
+    Ok(prepared)
+}
+
+/// Why a client's jobs do not start.
+#[derive(Debug, PartialEq, Eq)]
+enum NotBegun {
+    /// The client disconnected.
+    Gone,
+    /// The server is ending.
+    Ended,
+    /// The client did not start them in time.
+    Late,
+}
+
+impl NotBegun {
+    fn sentence(&self) -> String {
+        match self {
+            NotBegun::Gone => "the client disconnected".to_owned(),
+            NotBegun::Ended => "the server is being ended".to_owned(),
+            NotBegun::Late => format!("the client did not begin within {} s", START_WAIT.as_secs()),
+        }
+    }
+}
+
+/// Waits until the client starts its jobs. The time is limited, because a waiting session takes a place from other
+/// clients.
+fn wait_for_start(begin: &Receiver<()>, is_ended: impl Fn() -> bool, wait: Duration) -> Result<(), NotBegun> {
+    let until = Instant::now() + wait;
+    loop {
+        match begin.recv_timeout(Duration::from_millis(200).min(until.saturating_duration_since(Instant::now()))) {
+            Ok(()) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return Err(NotBegun::Gone),
+            Err(RecvTimeoutError::Timeout) if is_ended() => return Err(NotBegun::Ended),
+            Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Err(NotBegun::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Sends the refusal to the client.
+fn turn_away(stream: &mut Stream, text: String) -> Result<(), Ended> {
+    let _ = send(stream, &ToClient::Refused { text: text.clone() }, TO_CLIENT_BYTES_MAX);
+    Err(Ended::Refused(text))
+}
+
+/// The client's files and variables, for the reader of fio's language.
+struct Sent<'a> {
+    jobs: &'a Jobs,
+    client: &'a str,
+    sandbox: &'a Sandbox,
+    /// With `--allow-contents`.
+    sends_contents: bool,
+}
+
+impl Surroundings for Sent<'_> {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        match self.jobs.texts.get(path) {
+            Some(text) => Ok(text.clone()),
+            None if self.jobs.files_there.is_empty() => Err("the client did not send it".to_owned()),
+            None if path == "-" => Err("a server has no standard input".to_owned()),
+            None => read_there(path, self.sandbox),
+        }
+    }
+
+    fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
+        // Does not reveal whether the file exists.
+        Err(NO_PATTERN_FILE.to_owned())
+    }
+
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        if !self.sandbox.may_read(Path::new(directory)) {
+            return Err(not_readable(directory, self.sandbox));
+        }
+        if !self.sends_contents {
+            return Err("the results would tell the client which files there are, and the server was started without \
+                        `--allow-contents`"
+                .to_owned());
+        }
+        ThisMachine.files_below(directory)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.jobs.variables.get(name).cloned()
+    }
+
+    fn page_bytes(&self) -> u64 {
+        ThisMachine.page_bytes()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        ThisMachine.memory_bytes()
+    }
+
+    fn processors(&self) -> u64 {
+        ThisMachine.processors()
+    }
+
+    fn client(&self) -> Option<String> {
+        Some(self.client.to_owned())
+    }
+}
+
+/// Reads a job file that lies at the server.
+fn read_there(path: &str, sandbox: &Sandbox) -> Result<String, String> {
+    if !sandbox.may_read(Path::new(path)) {
+        return Err(not_readable(path, sandbox));
+    }
+    // A pipe would keep this session waiting for a writer.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err("it is no regular file".to_owned());
+    }
+    ThisMachine.read_file(path)
+}
+
+/// Returns why a client may not read a path, and what to do.
+fn not_readable(path: &str, sandbox: &Sandbox) -> String {
+    format!(
+        "it would read `{path}`, and this server's clients may read {}\n\nhint: if that is intended, start the server with \
+         `--allow-read={path}`",
+        sandbox.read()
+    )
+}
+
+/// Reads and plans the jobs, or returns the refusal.
+fn prepare(
+    jobs: Jobs,
+    peer: &str,
+    permits: &[String],
+    sandbox: &Sandbox,
+) -> Result<(FioRequest, Plan, exec::Commands), String> {
+    for path in &jobs.files_there {
+        read_there(path, sandbox)
+            .map_err(|reason| format!("the job file `{path}` at the server cannot be read: {reason}"))?;
+    }
+    let sends_contents = permits.iter().any(|word| word == ALLOW_CONTENTS);
+    let may_exec = permits.iter().any(|word| word == "--allow-exec");
+    let is_of_reader = |word: &&String| {
+        let of_server = [ALLOW_WRITE, ALLOW_READ, ALLOW_USER, TOKEN, OWN_TOKEN];
+        !["--allow-exec", NO_SANDBOX, ALLOW_CONTENTS].contains(&word.as_str())
+            && !of_server.iter().any(|prefix| word.starts_with(prefix))
+    };
+    let mut words: Vec<String> = permits.iter().filter(is_of_reader).cloned().collect();
+    words.extend((jobs.allows_exec && may_exec).then(|| "--allow-exec".to_owned()));
+    words.extend(jobs.is_readonly.then(|| "--readonly".to_owned()));
+    words.extend(jobs.are_warnings_fatal.then(|| "--warnings-fatal".to_owned()));
+    words.extend(jobs.sections.iter().map(|section| format!("--section={section}")));
+    words.push("--".to_owned());
+    words.extend(jobs.files_there.iter().chain(&jobs.files).cloned());
+    let mut request = read(&words, &Sent { jobs: &jobs, client: peer, sandbox, sends_contents }).map_err(|error| {
+        let text = error.render();
+        if !jobs.files_there.is_empty() {
+            eprintln!("{}", clean_lines(text.trim_end()));
+            return format!(
+                "`{}` at the server cannot be run\n\nhint: the server printed the reason on its standard error; \
+                 clients do not get the content of its files",
+                jobs.files_there.join("`, `")
+            );
+        }
+        match jobs.allows_exec && !may_exec && text.contains("would run a command") {
+            true => format!("{}\nhint: the server was started without `--allow-exec`", text),
+            false => text,
+        }
+    })?;
+    if request.action != Action::Run {
+        return Err("the client sent no jobs".to_owned());
+    }
+    stays_with_clients(&request)?;
+    request.settings.status_interval_ns = jobs.status_interval_ns;
+    let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
+    let command_files = CommandFiles { files: commands.files(), sends_logs: true };
+    let is_readonly = request.settings.is_readonly;
+    let plan = planned(&mut request, command_files, |plan| {
+        keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)
+    })
+    .map_err(|text| sandbox.explained(if sends_contents { text } else { without_link_targets(text) }))?;
+    Ok((request, plan, commands))
+}
+
+/// Removes from a refusal where symbolic links lead.
+fn without_link_targets(text: String) -> String {
+    const BEFORE: &str = " is a symbolic link";
+    let Some((before, after)) = text.split_once(BEFORE) else { return text };
+    let rest = after.strip_prefix(" to `").and_then(|named| named.split_once('`')).map_or(after, |(_, rest)| rest);
+    // The hint names the target, too.
+    let rest = rest.split_once("\n\nhint:").map_or(rest, |(reason, _)| reason);
+    format!("{before}{BEFORE}{}\n\nhint: name the link's target", rest.trim_end())
+}
+
+/// Refuses options that name further files of this machine, before such a file is read: an error message about an I/O
+/// log quotes its lines, and a client could name any file as a log.
+fn stays_with_clients(request: &FioRequest) -> Result<(), String> {
+    for job in &request.jobs {
+        for (name, value) in &job.options {
+            let is_asked = !["", "0", "false"].contains(&value.text.as_str());
+            if let (true, Some(option::Remote::Refused(why))) = (is_asked, trueio_job::row(name).map(|row| row.remote))
+            {
+                return Err(format!(
+                    "job `{}` was not started\n  because: `{name}` {why}\n\nhint: run the job on that machine, without \
+                     `--client`",
+                    job.name
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses jobs that would use files outside of the paths of the server's command line.
+/// Otherwise every client could do what the server's user can do.
+fn keep_within(plan: &Plan, sandbox: &Sandbox) -> Result<(), String> {
+    for job in &plan.jobs {
+        let is_writing = job.modifies_files() || job.engine.works_on_names();
+        let is_touched = |prepare: &Prepare| {
+            !matches!(prepare, Prepare::Nothing) && (is_writing || *prepare != Prepare::UseExisting)
+                || job.engine.works_on_names()
+        };
+        // A directory that is created for a file may be outside, even if the file itself is not.
+        let touched = job.files.iter().filter(|file| is_touched(&file.prepare)).map(|file| &file.path);
+        if let Some(path) = touched.chain(&job.directories).find(|path| !sandbox.may_write(Path::new(path))) {
+            return Err(format!(
+                "job `{}` was not started\n  because: it would write to `{path}`, and this server's clients may write {}\n\n\
+                 hint: if that is intended, start the server with `--allow-write={path}`",
+                job.name,
+                sandbox.written(),
+            ));
+        }
+        let mut read =
+            job.files.iter().filter(|file| !matches!(file.prepare, Prepare::Nothing) || job.engine.opens_files());
+        if let Some(file) = read.find(|file| !sandbox.may_read(Path::new(&file.path))) {
+            return Err(format!(
+                "job `{}` was not started\n  because: {}",
+                job.name,
+                not_readable(&file.path, sandbox)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses jobs that would keep files of their verification on a server with `--readonly`.
+fn keep_nothing(plan: &Plan, is_readonly: bool) -> Result<(), String> {
+    let keeps = |job: &JobPlan| {
+        let verify = job.verify.as_ref()?;
+        let asked = [("verify_dump", verify.dumps), ("verify_state_save", verify.saves_state)];
+        asked.into_iter().find(|(_, is_asked)| *is_asked).map(|(name, _)| (job.name.clone(), name))
+    };
+    match plan.jobs.iter().find_map(keeps).filter(|_| is_readonly) {
+        None => Ok(()),
+        Some((job, name)) => Err(format!(
+            "job `{job}` was not started\n  because: `{name}` would make files at the server, and `--readonly` forbids \
+             that\n\nhint: leave it out"
+        )),
+    }
+}
+
+/// Receives the client's messages while the jobs wait and run: `Start` starts them; `Stop`, or the end of the
+/// connection, ends them.
+fn listen(mut stream: Stream, is_over: Arc<AtomicBool>) -> Result<Receiver<()>, std::io::Error> {
+    let (begin, began): (Sender<()>, _) = channel();
+    std::thread::Builder::new().name("client".to_owned()).spawn(move || {
+        let mut begin = Some(begin);
+        loop {
+            let signal = match receive::<ToServer>(&mut stream, SHORT_BYTES_MAX) {
+                Ok(ToServer::Start) => {
+                    if let Some(begin) = begin.take() {
+                        let _ = begin.send(());
+                    }
+                    continue;
+                }
+                Ok(ToServer::Stop) => Signal::INT,
+                Ok(_) => continue,
+                Err(_) if is_over.load(Relaxed) || begin.is_some() => return,
+                Err(_) => Signal::TERM,
+            };
+            let has_ended = signal == Signal::TERM;
+            // Like a signal from a terminal: the run ends with a record of what it measured. Only once: a second signal
+            // would end the process without a record.
+            if !watch_signals().load(Relaxed) {
+                let _ = kill_process(getpid(), signal);
+            }
+            if has_ended {
+                return;
+            }
+        }
+    })?;
+    Ok(began)
+}
+
+/// Starts a thread that sends messages, so that a slow client does not delay the run. It ends when all senders are
+/// dropped.
+fn talk(mut stream: Stream) -> Result<(SyncSender<ToClient>, JoinHandle<()>), std::io::Error> {
+    let (tx, rx) = sync_channel::<ToClient>(WAITING_MAX);
+    let writer = std::thread::Builder::new().name("answers".to_owned()).spawn(move || {
+        let mut is_gone = false;
+        for message in rx {
+            // After a failure it continues to receive, so that no sender blocks.
+            if !is_gone && let Err(error) = send(&mut stream, &message, TO_CLIENT_BYTES_MAX) {
+                is_gone = true;
+                if let WireError::TooLong { .. } = error {
+                    eprintln!("fio: results cannot be sent: {error}");
+                }
+                stream.end();
+            }
+        }
+    })?;
+    Ok((tx, writer))
+}
+
+/// Sends the events of the run to the client.
+struct Remote {
+    around: exec::Around,
+    tx: SyncSender<ToClient>,
+    phase: String,
+    originals: Vec<LogPlan>,
+}
+
+impl Observer for Remote {
+    fn notify(&mut self, event: Event<'_>) {
+        if let Event::PhaseBegins { index, count, name } = event {
+            self.phase = format!("{}/{count} {name}", index + 1);
+        }
+        match event {
+            // A message that the client is too slow for is dropped; the next one has newer figures.
+            Event::Progress(tick) => drop(self.tx.try_send(ToClient::Progress(Progress {
+                phase: self.phase.clone(),
+                fraction: tick.fraction,
+                bytes_per_s: tick.bytes_per_s,
+                ios_per_s: tick.ios_per_s,
+                latency_ns_p50: tick.latency_ns_p50,
+                latency_ns_p99: tick.latency_ns_p99,
+                left_ns: tick.left_ns,
+            }))),
+            Event::Interim(so_far) => {
+                let mut record = so_far.clone();
+                put_back(&mut record, &self.originals);
+                let _ = self.tx.try_send(ToClient::Interim(Box::new(record)));
+            }
+            // The client makes its own results.
+            Event::MeasuringBegins | Event::MeasuringEnds | Event::Bandwidth(_) => {}
+            event => self.around.notify(event),
+        }
+    }
+}
+
+/// Logs of a client's jobs, written to a directory of their own while they are sent to the client: a client's job
+/// cannot replace files of the server.
+struct Logs {
+    directory: PathBuf,
+    /// The prefixes of the jobs' logs; the position of a prefix is the name of its files in the directory.
+    prefixes: Vec<String>,
+    /// The original log plans of all jobs.
+    originals: Vec<LogPlan>,
+}
+
+/// Restores the jobs' own log plans in the record.
+fn put_back(record: &mut RunRecord, originals: &[LogPlan]) {
+    for (job, original) in record.plan.jobs.iter_mut().zip(originals) {
+        job.output.logs = original.clone();
+    }
+}
+
+impl Logs {
+    /// Redirects the logs of a plan to a directory; `None` if there are no logs.
+    fn divert(plan: &mut Plan, directory: &Path) -> Option<Self> {
+        if plan.jobs.iter().all(|job| job.output.logs.is_empty()) {
+            return None;
+        }
+        let mut logs = Self { directory: directory.to_owned(), prefixes: Vec::new(), originals: Vec::new() };
+        for job in &mut plan.jobs {
+            let of = &mut job.output.logs;
+            logs.originals.push(of.clone());
+            for prefix in [&mut of.bw, &mut of.iops, &mut of.lat, &mut of.hist].into_iter().flatten() {
+                let known = logs.prefixes.iter().position(|known| known == prefix);
+                let place = known.unwrap_or_else(|| {
+                    logs.prefixes.push(prefix.clone());
+                    logs.prefixes.len() - 1
+                });
+                *prefix = logs.directory.join(place.to_string()).to_string_lossy().into_owned();
+            }
+        }
+        Some(logs)
+    }
+
+    /// Starts a thread that sends the logs as they grow. It ends after the returned flag is set and everything is sent.
+    fn follow(&self, tx: SyncSender<ToClient>) -> std::io::Result<(Arc<AtomicBool>, JoinHandle<()>)> {
+        let is_written = Arc::new(AtomicBool::new(false));
+        let (directory, prefixes, until) = (self.directory.clone(), self.prefixes.clone(), is_written.clone());
+        let tail = std::thread::Builder::new().name("log tail".to_owned()).spawn(move || {
+            let mut sent: BTreeMap<String, u64> = BTreeMap::new();
+            loop {
+                let is_last = until.load(Relaxed);
+                for name in names(&directory) {
+                    let Some((place, suffix)) = name.split_once('_') else { continue };
+                    let Some(prefix) = place.parse::<usize>().ok().and_then(|place| prefixes.get(place)) else {
+                        continue;
+                    };
+                    let suffix = format!("_{suffix}");
+                    let is_first = !sent.contains_key(&name);
+                    let offset = sent.entry(name.clone()).or_default();
+                    let part = |text| ToClient::Log(LogPart { prefix: prefix.clone(), suffix: suffix.clone(), text });
+                    if is_first {
+                        let _ = tx.send(part(String::new()));
+                    }
+                    while let Some(text) = more(&directory.join(&name), *offset) {
+                        *offset += text.len() as u64;
+                        let _ = tx.send(part(text));
+                    }
+                }
+                if is_last {
+                    return;
+                }
+                std::thread::sleep(LOG_EVERY);
+            }
+        })?;
+        Ok((is_written, tail))
+    }
+}
+
+/// A directory of this session, removed with everything in it when it is dropped.
+#[derive(Debug)]
+struct PrivateDirectory(PathBuf);
+
+impl PrivateDirectory {
+    /// Creates it in the directory of temporary files, with mode 0700.
+    fn create() -> std::io::Result<Self> {
+        (0..100)
+            .find_map(|number| {
+                let name = format!("trueio-session-{}-{number}", std::process::id());
+                // Absolute: the session changes its working directory.
+                let path = match std::path::absolute(std::env::temp_dir().join(name)) {
+                    Ok(path) => path,
+                    Err(error) => return Some(Err(error)),
+                };
+                match DirBuilder::new().mode(0o700).create(&path) {
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
+                    made => Some(made.map(|()| Self(path))),
+                }
+            })
+            .unwrap_or_else(|| Err(std::io::Error::from(std::io::ErrorKind::AlreadyExists)))
+    }
+}
+
+impl Drop for PrivateDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Reads the next part of a log from an offset; `None` at the end.
+fn more(path: &Path, offset: u64) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LOG_BYTES).read_to_end(&mut bytes).ok()?;
+    // Logs contain only digits, commas and spaces.
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_if_its_client_does_not_start_it_in_time_or_disconnects() {
+        let (begin, began) = channel();
+        let now = Duration::ZERO;
+        assert_eq!(wait_for_start(&began, || false, now), Err(NotBegun::Late));
+        assert_eq!(wait_for_start(&began, || true, Duration::from_secs(3600)), Err(NotBegun::Ended));
+        begin.send(()).expect("the main thread waits");
+        assert_eq!(wait_for_start(&began, || false, Duration::from_secs(3600)), Ok(()));
+        drop(begin);
+        assert_eq!(wait_for_start(&began, || false, Duration::from_secs(3600)), Err(NotBegun::Gone));
+    }
+}

@@ -1,0 +1,131 @@
+//! fio's rules for the engine and its queue: its name, depth, batches and buffers.
+
+use super::engines;
+use super::lowering::{JobWords, Lowering, preset, set_default};
+use super::problem::Problems;
+use trueio_job::option::Words;
+use trueio_job::options::durability::rows::STAT_TYPE;
+use trueio_job::options::engine::rows::{IODEPTH_BATCH, IOENGINE};
+use trueio_model::{EngineKind, Origin};
+
+use super::Word;
+
+/// Sets engine, queue depth and batches.
+pub(super) fn engine_and_queue(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    let (name, origin) = match job.word("ioengine") {
+        Some(word) => (word.text().split(':').next().unwrap_or("").to_owned(), word.origin()),
+        None => (IOENGINE.fio_default().unwrap_or_default().to_owned(), preset()),
+    };
+    let Some(engine) = EngineKind::parse(&name) else {
+        let (message, hint) = missing(&name);
+        return job.complain_about("ioengine", message, Some(hint), problems);
+    };
+    let is_offloaded = job.word("io_submit_mode").is_some_and(|word| word.text() == "offload");
+    let (engine, origin) = match is_offloaded {
+        // fio's threads call the engine, each for one I/O; of an engine of single calls they are a queue on threads.
+        true if engines::makes_single_calls(engine) => {
+            let reason = format!("`io_submit_mode=offload`: `iodepth` threads make the calls of `{name}`");
+            lowering.note(&job.section.name, format!("{reason}; here they are pread and pwrite (`posixaio`)"));
+            (EngineKind::Posixaio, Origin::Derived { reason })
+        }
+        true => {
+            let message = format!("`io_submit_mode=offload` gives each I/O of `{name}` to a thread of its own");
+            let hint = match engine.holds_a_queue() {
+                true => {
+                    "leave it out: the engine holds a queue itself, and under `rate` or `rate_iops` `lat_ns` counts \
+                     from the time each I/O was due, which is the purpose of offloading (with `inline`, too)"
+                }
+                false => "leave it out, or choose `psync`",
+            };
+            return job.complain_about("io_submit_mode", message, Some(hint.to_owned()), problems);
+        }
+        false => (engine, origin),
+    };
+    if STAT_TYPE.fio_engines.contains(&engine.name()) && !job.spec.options.contains_key(STAT_TYPE.name) {
+        set_default(&mut job.spec, STAT_TYPE.row());
+    }
+    job.spec.set(IOENGINE.name, engine.name(), origin);
+    let depth = depth(job, &name, engine.holds_a_queue(), lowering, problems);
+    batches(job, depth, engine.holds_a_queue(), problems);
+}
+
+/// Returns a message and a hint about an engine that does not exist here.
+fn missing(name: &str) -> (String, String) {
+    if let Some((reason, instead)) = engines::why_missing(name) {
+        return (format!("the engine `{name}` is not here: {reason}"), format!("instead: {instead}"));
+    }
+    let near = engines::names()
+        .map(|known| (strsim::osa_distance(name, known), known))
+        .min()
+        .filter(|(distance, _)| *distance <= 1 + name.chars().count() / 3)
+        .map(|(_, known)| format!("did you mean `{known}`?"));
+    let hint = near.unwrap_or_else(|| "`--enghelp` lists the engines".to_owned());
+    (format!("the engine `{name}` is not known"), hint)
+}
+
+/// Sets the queue depth, and returns it.
+fn depth(
+    job: &mut JobWords,
+    engine: &str,
+    holds_a_queue: bool,
+    lowering: &mut Lowering,
+    problems: &mut Problems,
+) -> u64 {
+    let Some(text) = job.by_row("iodepth", problems) else { return 1 };
+    let depth = text.parse().unwrap_or(1);
+    if depth > 1 && !holds_a_queue {
+        let reason = format!("the engine `{engine}` holds one I/O at a time; fio, too, lowers the depth to 1");
+        lowering.note(&job.section.name, format!("`iodepth={depth}` becomes 1: {reason}"));
+        job.spec.set("iodepth", "1", Origin::Derived { reason });
+        return 1;
+    }
+    let origin = job.word("iodepth").map_or_else(preset, Word::origin);
+    job.spec.set("iodepth", text, origin);
+    depth
+}
+
+/// Sets how many I/Os are submitted and reaped at a time.
+fn batches(job: &mut JobWords, depth: u64, holds_a_queue: bool, problems: &mut Problems) {
+    let batch = job.number("iodepth_batch", problems);
+    let complete = job.number("iodepth_batch_complete_min", problems);
+    let low = job.number("iodepth_low", problems);
+    if !holds_a_queue {
+        return;
+    }
+    match batch {
+        // 0 is the whole depth, and the depth is the most, as in fio.
+        Some((batch, origin)) => {
+            let batch = if batch == 0 { depth } else { batch.min(depth) };
+            job.spec.set(IODEPTH_BATCH.name, batch.to_string(), origin);
+        }
+        None if depth > 1 => set_default(&mut job.spec, IODEPTH_BATCH.row()),
+        None => {}
+    }
+    if let Some((low, origin)) = low.filter(|(low, _)| (1..=depth).contains(low)) {
+        job.spec.set("iodepth_low", low.to_string(), origin);
+    }
+    // fio reaps no more completions at a time than it waits for, so the queue is refilled one by one and stays full. It
+    // reaps all that are there only if it polls.
+    let least = complete.as_ref().map_or(1, |(least, _)| *least);
+    if depth > 1 && least > 0 && !job.spec.options.contains_key("iodepth_batch_complete_max") {
+        job.spec.set("iodepth_batch_complete_max", least.min(depth).to_string(), preset());
+    }
+    if let Some((least, origin)) = complete {
+        job.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
+    }
+}
+
+/// Sets the bytes between the beginning of a page and that of each buffer, which is how fio applies `iomem_align`.
+pub(super) fn buffer_offset(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    const PAGE_BYTES: u64 = 4096;
+    let Some((bytes, origin)) = job.number("iomem_align", problems) else { return };
+    let bytes = bytes % PAGE_BYTES;
+    if job.spec.options.contains_key("buffer_offset") {
+        let message = "`iomem_align` and `buffer_offset` set the same thing".to_owned();
+        return job.complain_about("iomem_align", message, Some("set only one of them".to_owned()), problems);
+    }
+    if bytes == 0 {
+        lowering.remark("`iomem_align` has no effect: buffers begin with a page by default".to_owned());
+    }
+    job.spec.set("buffer_offset", bytes.to_string(), origin);
+}

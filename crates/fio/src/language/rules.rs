@@ -1,0 +1,245 @@
+//! fio's rules for single options of a job: runtime, cache, rates, priorities, content, programs.
+
+use super::Word;
+use super::lowering::{JobWords, Lowering, preset, set_default};
+use super::priority::shares;
+use super::problem::{FioProblem, Problems};
+use super::value::{BadValue, listed, read_number, read_time_ns};
+use trueio_job::options::content::rows::DEDUPE_WORKING_SET_PERCENTAGE;
+use trueio_job::options::durability::rows::DIRECT;
+use trueio_job::options::limits::rows::NUMBER_IOS;
+use trueio_job::options::pattern::rows::{Direction, RW};
+use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
+use trueio_job::value::{write_bytes, write_duration};
+use trueio_model::{DirectPolicy, EngineKind, Origin};
+
+/// Applies the rules of this file, except [`flushes`].
+pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    limits(job, lowering);
+    cache(job, problems);
+    rates(job, problems);
+    priorities(job, lowering, problems);
+    working_set(job, lowering, problems);
+    exec_commands(job, lowering, problems);
+    exec_engine(job, lowering, problems);
+    create_on_open(job, lowering, problems);
+}
+
+/// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
+pub(super) fn flushes(job: &mut JobWords, lowering: &mut Lowering) {
+    let every = |name: &str| job.spec.options.get(name)?.text.parse::<u64>().ok().filter(|every| *every > 0);
+    let (Some(fsync), Some(fdatasync)) = (every("fsync"), every("fdatasync")) else { return };
+    if fdatasync.is_multiple_of(fsync) {
+        job.spec.options.remove("fdatasync");
+        lowering.remark(format!("`fdatasync={fdatasync}` has no effect next to `fsync={fsync}`, as in fio"));
+    }
+}
+
+/// Sets `time_based`, which has no effect without a runtime.
+fn limits(job: &mut JobWords, lowering: &mut Lowering) {
+    if !job.is_on("time_based") {
+        return;
+    }
+    let origin = job.word("time_based").map_or_else(preset, Word::origin);
+    if job.spec.options.get("runtime").is_some_and(|runtime| runtime.text != "0s") {
+        job.spec.set("time_based", "true", origin);
+        // The job starts over, and its I/Os are counted again.
+        if job.spec.options.remove(NUMBER_IOS.name).is_some_and(|count| count.text != "0") {
+            lowering.remark("`number_ios` has no effect next to `time_based`, as in fio".to_owned());
+        }
+    } else {
+        lowering.note(&job.section.name, "`time_based` has no effect without `runtime`, as in fio".to_owned());
+    }
+}
+
+/// Sets `direct` from its opposite, `buffered`.
+fn cache(job: &mut JobWords, problems: &mut Problems) {
+    let Some(&(word, is_own)) = job.words.get("buffered") else { return };
+    let direct = if word.text() == "1" { DirectPolicy::Off } else { DirectPolicy::Require };
+    let given = DIRECT.value_in(&job.spec);
+    let other = job.spec.options.get(DIRECT.name).filter(|other| other.origin != preset());
+    let level = if is_own { &job.section.words } else { &*job.section.globals };
+    let is_next_to_it = level.iter().any(|word| word.option.name() == "direct");
+    match other {
+        Some(other) if given != direct && is_next_to_it => {
+            let message = format!(
+                "`buffered={}` ({}) and `direct={}` ({}) contradict each other",
+                word.text(),
+                word.origin(),
+                u8::from(given == DirectPolicy::Require),
+                other.origin
+            );
+            let position = Some((*word.position).clone());
+            problems.push(FioProblem { message, position, hint: Some("set only one of them".to_owned()) });
+        }
+        // The job's own `direct` over a `buffered` of all jobs.
+        Some(_) if !is_own && !is_next_to_it => {}
+        _ => {
+            let origin = word.origin();
+            DIRECT.set_in(&mut job.spec, direct, origin);
+        }
+    }
+}
+
+/// Sets rates of reads, writes and trims; in a mixed job each direction has its own.
+fn rates(job: &mut JobWords, problems: &mut Problems) {
+    let both = job.words.get("rate").zip(job.words.get("rate_iops"));
+    let dropped = match both {
+        Some(((_, true), (_, false))) => Some("rate_iops"),
+        Some(((_, false), (_, true))) => Some("rate"),
+        _ => None,
+    };
+    for name in ["rate", "rate_iops"].into_iter().filter(|name| Some(*name) != dropped) {
+        let Some(word) = job.word(name) else { continue };
+        let [of_reads, of_writes, of_trims] = match rates_of(job, name, word) {
+            Ok(each) => each,
+            Err(bad) => return job.complain(word, &bad, problems),
+        };
+        let origin = word.origin();
+        let text = |number: u64| if name == "rate" { write_bytes(number) } else { number.to_string() };
+        let rate = match RW.value_in(&job.spec).direction {
+            Direction::Read => text(of_reads),
+            // Each write includes the trim of its block.
+            Direction::Write | Direction::TrimWrite => text(of_writes),
+            Direction::Trim => text(of_trims),
+            Direction::ReadWrite if of_reads == 0 && of_writes == 0 => text(0),
+            // Each direction keeps its own, or has none.
+            Direction::ReadWrite => format!("{},{}", text(of_reads), text(of_writes)),
+        };
+        job.spec.set(name, rate, origin);
+    }
+    if RW.value_in(&job.spec).direction == Direction::ReadWrite {
+        // One number is the minimum of reads and of writes, each by itself.
+        for name in ["rate_min", "rate_iops_min"] {
+            if let Some(least) = job.spec.options.get_mut(name).filter(|least| !least.text.contains(',')) {
+                least.text = format!("{0},{0}", least.text);
+            }
+        }
+    }
+}
+
+/// Reads the rates of reads, writes and trims: one number is for all, and of two, trims have the second.
+fn rates_of(job: &JobWords, name: &str, word: &Word) -> Result<[u64; 3], BadValue> {
+    let mut each = [0_u64; 3];
+    let text = listed(word.text());
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(BadValue::whole("reads, writes and trims are three", word.text()));
+    }
+    let mut at = 0;
+    for (index, part) in parts.iter().enumerate() {
+        let value = match part.trim() {
+            "" => 0,
+            _ => read_number(part, job.base_of(name))
+                .map_err(|bad| BadValue { at: bad.at.start + at..bad.at.end + at, ..bad })?,
+        };
+        each[index..].fill(value);
+        at += part.len() + 1;
+    }
+    Ok(each)
+}
+
+/// Sets priorities of single I/Os: five options of fio are one of ours.
+fn priorities(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    let names = ["cmdprio_bssplit", "cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_hint"];
+    let Some(word) = names.into_iter().find_map(|name| job.word(name)) else { return };
+    let (name, origin) = (word.option.name(), word.origin());
+    let Some(text) = shares(job, problems) else { return };
+    if !text.is_empty() {
+        job.spec.set("cmdprio_bssplit", text, origin);
+    } else if !names[..2].contains(&name) {
+        let note = format!("`{name}` has no effect without `cmdprio_percentage` or `cmdprio_bssplit`, as in fio");
+        lowering.note(&job.section.name, note);
+    }
+}
+
+/// Sets the set of blocks from which repeated blocks are drawn.
+fn working_set(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    let name = DEDUPE_WORKING_SET_PERCENTAGE.name;
+    let is_set = job.word("dedupe_mode").is_some_and(|word| word.text() == "working_set");
+    match job.word(name).map(Word::origin) {
+        Some(_) if !is_set => {
+            lowering.remark(format!("`{name}` has no effect without `dedupe_mode=working_set`, as in fio"));
+        }
+        None if !is_set => {}
+        None => set_default(&mut job.spec, DEDUPE_WORKING_SET_PERCENTAGE.row()),
+        Some(origin) => {
+            if let Some(text) = job.by_row(name, problems) {
+                job.spec.set(name, text, origin);
+            }
+        }
+    }
+}
+
+/// Refuses commands unless the command line allows them.
+fn exec_commands(job: &JobWords, lowering: &Lowering, problems: &mut Problems) {
+    for name in ["exec_prerun", "exec_postrun"] {
+        if job.word(name).is_some_and(|word| !word.text().is_empty()) && !lowering.settings.allows_exec {
+            let message = format!("`{name}` would run a command of the job");
+            job.complain_about(name, message, Some(ALLOW_EXEC.to_owned()), problems);
+        }
+    }
+}
+
+/// The hint about a command that a job would run.
+const ALLOW_EXEC: &str = "to allow it, set `--allow-exec` on the command line";
+
+/// Sets the program of `ioengine=exec`, with its arguments.
+fn exec_engine(job: &mut JobWords, lowering: &Lowering, problems: &mut Problems) {
+    if job.engine() != Some(EngineKind::Exec) {
+        if let Some(name) = ["program", "arguments", "grace_time"].into_iter().find(|name| job.word(name).is_some()) {
+            let message = format!("`{name}` belongs to `ioengine=exec`, and the job has another engine");
+            job.complain_about(name, message, Some("leave it out".to_owned()), problems);
+        }
+        return;
+    }
+    let Some(word) = job.word("program").filter(|word| !word.text().is_empty()) else {
+        let message = "`ioengine=exec` has no `program`".to_owned();
+        return job.complain_about(
+            "ioengine",
+            message,
+            Some("set `program` to the program to run".to_owned()),
+            problems,
+        );
+    };
+    if !lowering.settings.allows_exec {
+        let message = format!("`ioengine=exec` would run `{}`", word.text());
+        return job.complain_about("program", message, Some(ALLOW_EXEC.to_owned()), problems);
+    }
+    let runtime = job.spec.options.get("runtime").map_or("0s", |runtime| runtime.text.as_str());
+    let seconds = trueio_model::units::parse_duration_ns(runtime).unwrap_or(0) / 1_000_000_000;
+    let arguments = job.word("arguments").map_or("", Word::text);
+    let arguments = arguments.replace("%r", &seconds.to_string()).replace("%n", &job.section.name);
+    let text = format!("{} {arguments}", word.text());
+    let origin = word.origin();
+    job.spec.set("program", text.trim(), origin);
+    if let Some(word) = job.word("grace_time") {
+        match read_time_ns(word.text(), 1_000_000_000) {
+            Ok(ns) => {
+                let origin = word.origin();
+                job.spec.set("grace_time", write_duration(ns), origin);
+            }
+            Err(bad) => job.complain(word, &bad, problems),
+        }
+    }
+}
+
+/// Applies `create_on_open`: only a job that just writes can begin with empty files.
+fn create_on_open(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    if !job.is_on("create_on_open") {
+        return;
+    }
+    if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
+        let note = format!("`create_on_open` has no effect: `{}` needs no content", engine.name());
+        lowering.note(&job.section.name, note);
+    } else if RW.value_in(&job.spec).direction == Direction::Write {
+        if !job.spec.options.contains_key(FALLOCATE.name) {
+            let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
+            FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
+        }
+    } else {
+        let message = "`create_on_open`: only a job that just writes can begin with an empty file".to_owned();
+        let hint = Some("leave it out: files are prepared before the measured time".to_owned());
+        job.complain_about("create_on_open", message, hint, problems);
+    }
+}

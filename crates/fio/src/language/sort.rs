@@ -1,0 +1,329 @@
+//! Sorts the words of a section by what the language does with each: it sets a row, applies a rule, keeps the value for
+//! fio's outputs, drops it with a note, or refuses it.
+
+use super::lowering::{JobWords, Lowering, preset};
+use super::options::{Fate, FioOption, Kind};
+use super::problem::{FioProblem, Problems};
+use super::value::{BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
+use super::{Section, Word, pattern};
+use std::collections::BTreeMap;
+use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
+use trueio_job::options::durability::rows::Invalidate;
+use trueio_job::options::pattern::rows::Operations;
+use trueio_job::options::target::rows::SIZE;
+use trueio_job::table::{TABLE, overlay, value_hint};
+use trueio_model::{JobSpec, SpecValue, switch_of};
+
+/// Sorts the words of a section; `None`: a problem was added, and the section is not read further.
+pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: &mut Problems) -> Option<JobWords<'a>> {
+    let mut spec = JobSpec::new(section.name.clone());
+    for row in TABLE {
+        if let FioDefault::Preset(text) = row.fio_default {
+            spec.set(row.name, text, preset());
+        }
+    }
+    let mut words: BTreeMap<&'static str, (&Word, bool)> = BTreeMap::new();
+    let mut bases = BTreeMap::new();
+    let mut base = KbBase::Binary;
+    for (level, is_own) in [(&*section.globals, false), (&section.words, true)] {
+        let mut level_rows = LevelRows::default();
+        // In a job file fio reads `kb_base` before any size of its section; on the command line it holds for what follows it.
+        let mut of_file = None;
+        for word in level.iter().filter(|word| word.position.path.is_some() && word.option.name() == "kb_base") {
+            of_file = Some(kb_base(word, problems)?);
+        }
+        base = of_file.unwrap_or(base);
+        for word in level {
+            if word.position.path.is_none() && word.option.name() == "kb_base" {
+                base = kb_base(word, problems)?;
+            }
+            let option = word.option;
+            if let Some((message, hint)) = foreign(word) {
+                problems.add((*word.position).clone(), message, Some(hint.to_owned()));
+                continue;
+            }
+            match option.fate() {
+                Fate::Row => level_rows.take(word, &section.name, base, lowering, problems),
+                Fate::Rule(_) => {
+                    if option.name() == "name" && word.text().is_empty() {
+                        let hint = Some("write the job's name: `name=JOB`".to_owned());
+                        problems.add((*word.position).clone(), "`name` is empty, and a job has a name", hint);
+                    }
+                    check(option, word, base, problems);
+                    words.insert(option.name(), (word, is_own));
+                    bases.insert(option.name(), base);
+                }
+                Fate::Output(_) => check(option, word, base, problems),
+                Fate::NoEffect(reason) => {
+                    check(option, word, base, problems);
+                    lowering.remark(format!("`{}` has no effect: {reason}", option.name()));
+                }
+                Fate::Only { values, reason, instead } => {
+                    if !word.text().split(',').all(|part| values.contains(&part.trim())) {
+                        refuse(option, word, reason, instead, problems);
+                    }
+                }
+                Fate::Refused { reason, instead } => {
+                    let is_off =
+                        word.text() == "0" && !matches!(option.kind(), Kind::Text(_) | Kind::Size | Kind::Range);
+                    if !is_off {
+                        refuse(option, word, reason, instead, problems);
+                    }
+                }
+            }
+        }
+        let LevelRows { mut values, has_no_size } = level_rows;
+        // fio keeps all three, and applies the most specific one.
+        let sizes: Vec<&str> =
+            ["bssplit", "bsrange", "bs"].into_iter().filter(|name| values.contains_key(name)).collect();
+        if let [counts, others @ ..] = &sizes[..] {
+            for other in others {
+                values.remove(other);
+                lowering.remark(format!("`{other}` has no effect next to `{counts}`, as in fio"));
+            }
+        }
+        overlay(&mut spec, &values);
+        if has_no_size {
+            spec.options.remove(SIZE.name);
+        }
+    }
+    Some(JobWords { section, bases, words, spec })
+}
+
+/// The options of `[global]`, or of a job, that set a row.
+#[derive(Default)]
+struct LevelRows {
+    values: BTreeMap<&'static str, SpecValue>,
+    /// The last `size` is 0, fio's default: as far as the files go.
+    has_no_size: bool,
+}
+
+impl LevelRows {
+    /// Takes a word that sets a row, or adds a problem.
+    fn take(&mut self, word: &Word, section: &str, base: KbBase, lowering: &mut Lowering, problems: &mut Problems) {
+        let option = word.option;
+        let Some(row) = option.row() else { return };
+        if let Some(problem) = special(option, word) {
+            problems.push(problem);
+            return;
+        }
+        if option.name() == SIZE.name {
+            self.values.remove(SIZE.name);
+            self.has_no_size = is_zero(word.text());
+            if self.has_no_size {
+                return;
+            }
+        }
+        let expanded = match option.name() {
+            "buffer_pattern" | "verify_pattern" if word.text().contains('\'') => {
+                match pattern::with_files(word, section, lowering, problems) {
+                    Some(word) => Some(word),
+                    None => return,
+                }
+            }
+            "mem" => without_file(word, section, lowering),
+            _ => None,
+        };
+        take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
+    }
+}
+
+/// Returns true for a size of 0 in any unit.
+fn is_zero(text: &str) -> bool {
+    read_number(text.trim_end_matches('%'), KbBase::Binary) == Ok(0)
+}
+
+fn kb_base(word: &Word, problems: &mut Problems) -> Option<KbBase> {
+    match word.text() {
+        "1024" => Some(KbBase::Binary),
+        "1000" => Some(KbBase::Decimal),
+        other => {
+            let message = format!("`kb_base` is 1000 or 1024, not `{other}`");
+            problems.add(word.value_position(&(0..other.len())), message, None);
+            None
+        }
+    }
+}
+
+fn refuse(option: FioOption, word: &Word, reason: &str, instead: &str, problems: &mut Problems) {
+    let shown = match word.text() {
+        "" => option.name().to_owned(),
+        text => format!("{}={text}", option.name()),
+    };
+    let message = format!("`{shown}` is not done here: {reason}");
+    problems.add((*word.position).clone(), message, Some(format!("instead: {instead}")));
+}
+
+/// Returns why an option of the table is refused in fio's language, where a file may come from a stranger: it starts a
+/// program, contacts an address, or permits to destroy.
+fn foreign(word: &Word) -> Option<(String, &'static str)> {
+    let row = word.option.row()?;
+    match row.fio {
+        FioUse::Absent => {
+            Some((format!("`{}` is not an option of fio's language", row.name), "write it into a job file in TOML"))
+        }
+        FioUse::CommandLine if word.position.path.is_some() => {
+            Some((format!("`{}` in a job file permits nothing", row.name), "set it on the command line"))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a value for a row of the option table.
+fn take(
+    row: &'static OptionRow,
+    word: &Word,
+    job: &str,
+    base: KbBase,
+    values: &mut BTreeMap<&'static str, SpecValue>,
+    problems: &mut Problems,
+) {
+    let drawn = Some(word.text()).filter(|_| row.name == "file_service_type").and_then(drawn_files);
+    let text = match (row.name, word.text()) {
+        ("rw", text) if text.contains(':') => {
+            let (rw, steps) = text.split_once(':').unwrap_or((text, ""));
+            if let Err(bad) = take_steps(rw, steps, word, base, values) {
+                problems.add(word.value_position(&(rw.len() + 1..text.len())), format!("`rw`: {}", bad.message), None);
+            }
+            rw
+        }
+        ("file_service_type", _) if drawn.is_some() => {
+            values.remove("file_service_ios");
+            drawn.as_deref().expect("it was drawn")
+        }
+        ("file_service_type", text) => {
+            // This word replaces an earlier one, its number of I/Os included.
+            values.remove("file_service_ios");
+            let (name, ios) = text.split_once(':').map_or((text, None), |(name, ios)| (name, Some(ios)));
+            match ios.map(|ios| read_number(ios, base)) {
+                // As in fio, 0 means to the end of the file.
+                Some(Ok(0)) if name == "roundrobin" => "sequential",
+                // Each file is used to its end, whatever the number.
+                Some(Ok(_)) if name == "sequential" => name,
+                Some(Ok(ios)) => {
+                    let text = ios.max(1).to_string();
+                    values.insert("file_service_ios", SpecValue { text, origin: word.origin() });
+                    name
+                }
+                Some(Err(bad)) => {
+                    let at = word.value_position(&(name.len() + 1..text.len()));
+                    return problems.add(at, format!("`file_service_type`: {}", bad.message), None);
+                }
+                None => name,
+            }
+        }
+        // fio reads 0 as 1.
+        ("loops", "0") => "1",
+        ("invalidate", "" | "1") => Invalidate::EachPass.word(),
+        // fio probes whether the kernel supports READ and WRITE; every kernel with io_uring that is still maintained does.
+        ("nonvectored", "-1") => "1",
+        // A log without a name has the name of the job.
+        (name, "") if name.starts_with("write_") && !job.is_empty() => job,
+        (_, text) => text,
+    };
+    match translate(row, text, base) {
+        Ok(text) => {
+            values.insert(row.name, SpecValue { text, origin: word.origin() });
+        }
+        Err(bad) => {
+            let hint = value_hint(row, text, &bad.message);
+            problems.add(word.value_position(&bad.at), format!("`{}`: {}", word.option.name(), bad.message), hint);
+        }
+    }
+}
+
+/// Reads what follows `rw`: the number of I/Os at a random offset, or the bytes that a sequential job skips.
+fn take_steps(
+    rw: &str,
+    steps: &str,
+    word: &Word,
+    base: KbBase,
+    values: &mut BTreeMap<&'static str, SpecValue>,
+) -> Result<(), BadValue> {
+    let (name, text) = match Operations::parse(rw).is_some_and(|operations| operations.is_random) {
+        true => ("random_every", read_number(steps, base)?.max(1).to_string()),
+        false => {
+            let (sign, number) = steps.strip_prefix('-').map_or(("", steps), |number| ("-", number));
+            ("sequential_skip", format!("{sign}{}", read_number(number, base)?))
+        }
+    };
+    values.insert(name, SpecValue { text, origin: word.origin() });
+    Ok(())
+}
+
+/// Returns the reason to refuse a value that fio accepts and that the row would only call unknown.
+fn special(option: FioOption, word: &Word) -> Option<FioProblem> {
+    let text = word.text();
+    let (message, hint) = match option.name() {
+        "mem" if text.starts_with("mmapshared:") => (
+            format!(
+                "`mem={text}` shares the buffers with a file: the file loses its content, and writing it back adds I/O \
+                 to what is measured"
+            ),
+            "`mem=mmapshared`, or `mem=mmaphuge:PATH` for huge pages",
+        ),
+        _ => return None,
+    };
+    let position = Some(word.value_position(&(0..text.len())));
+    Some(FioProblem { message, position, hint: Some(format!("instead: {hint}")) })
+}
+
+/// Returns a word without the file from which fio maps buffers; `None`: the word names no file.
+///
+/// With `mmap:PATH` fio's mapping is private: pages that are written never reach the file, which is only truncated to
+/// their length. With `mmaphuge:PATH` the file provides huge pages, for which mmap(2) has a flag. Neither needs the file,
+/// so it is not touched.
+fn without_file(word: &Word, section: &str, lowering: &mut Lowering) -> Option<Word> {
+    let (kind, path) = word.text().split_once(':').filter(|(_, path)| !path.is_empty())?;
+    let pages = match kind {
+        "mmap" => "buffers",
+        "mmaphuge" => "huge pages",
+        _ => return None,
+    };
+    lowering
+        .note(section, format!("`mem={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"));
+    Some(Word { value: Some(kind.to_owned()), ..word.clone() })
+}
+
+/// Checks a value against its kind, where no row does.
+fn check(option: FioOption, word: &Word, base: KbBase, problems: &mut Problems) {
+    let text = word.text();
+    let whole = |message: String| Err(BadValue::whole(message, text));
+    let result = match option.kind() {
+        _ if text.is_empty()
+            && word.value.is_some()
+            && !option.may_stand_alone()
+            && !matches!(option.kind(), Kind::Text(_)) =>
+        {
+            whole("has no value".to_owned())
+        }
+        Kind::Flag if switch_of(text).is_none() => whole(format!("`{text}` is not a whole number")),
+        Kind::Bool if !matches!(text, "0" | "1") => whole(format!("`{text}` is not 0 or 1")),
+        Kind::Number if matches!(option.name(), "rate" | "rate_iops") => Ok(()),
+        Kind::Number => text
+            .split([',', ':'])
+            .filter(|part| !part.is_empty())
+            .try_for_each(|part| read_number(part, base).map(drop)),
+        Kind::Time if option.name() == "startdelay" => Ok(()),
+        Kind::Time => read_time_ns(text, 1_000_000_000).map(drop),
+        Kind::Floats => {
+            let is_number = |part: &str| part.trim().parse::<f64>().is_ok_and(|n| (0.0..=100.0).contains(&n));
+            match text.split(':').count() {
+                0..=20 if text.split(':').all(is_number) => Ok(()),
+                0..=20 => whole(format!("`{text}` is not a list of numbers from 0 to 100 with colons between them")),
+                count => whole(format!("{count} numbers are more than 20")),
+            }
+        }
+        Kind::Text(_) if !option.words().is_empty() && option.name() != "ioengine" => {
+            let (first, words) = (text.split([':', ',']).next().unwrap_or(text), option.words());
+            match words.contains(&first) {
+                true => Ok(()),
+                false => whole(format!("`{first}` is not one of {}", words.join(", "))),
+            }
+        }
+        _ => Ok(()),
+    };
+    if let Err(bad) = result {
+        problems.add(word.value_position(&bad.at), format!("`{}`: {}", option.name(), bad.message), None);
+    }
+}

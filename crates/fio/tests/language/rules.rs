@@ -1,0 +1,228 @@
+//! fio's defaults and rules: the jobs that options are lowered to.
+
+use crate::{World, line, text, wrong, wrong_file};
+use std::collections::BTreeSet;
+use trueio_fio::language::read_job_file;
+use trueio_model::{JobSpec, Origin};
+
+#[test]
+fn fios_defaults_are_set_in_the_job_with_their_origin() {
+    let job = &line("--name=a --size=1m").jobs[0];
+    for (option, value) in [("direct", "off"), ("unlink", "false"), ("ioengine", "psync"), ("filename", "a.0.0")] {
+        assert_eq!(text(job, option), value);
+        assert_eq!(job.options[option].origin, Origin::Preset { name: "fio".into() }, "{option}");
+    }
+}
+
+#[test]
+fn each_clone_is_a_job_with_files_and_a_seed_of_its_own() {
+    let request = line("--name=a --size=1m --numjobs=3 --nrfiles=2 --directory=x:y --randseed=7 --offset_increment=1m");
+    let files: Vec<&str> = request.jobs.iter().map(|job| text(job, "filename")).collect();
+    assert_eq!(files, ["a.0.0:a.0.1", "a.1.0:a.1.1", "a.2.0:a.2.1"]);
+    let directories: Vec<&str> = request.jobs.iter().map(|job| text(job, "directory")).collect();
+    assert_eq!(directories, ["x", "y", "x"]);
+    let seeds: BTreeSet<&str> = request.jobs.iter().map(|job| text(job, "randseed")).collect();
+    assert!(seeds.len() == 3 && seeds.contains("7"));
+    let offsets: Vec<&str> = request.jobs.iter().map(|job| text(job, "offset")).collect();
+    assert_eq!(offsets, ["", "1m", "2m"]);
+    let names: Vec<&str> = request.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["a.0", "a.1", "a.2"]);
+    let numbers: Vec<u32> = request.jobs.iter().map(|job| job.fio.as_ref().unwrap().number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+
+    let shared = line("--name=a --size=1m --numjobs=2 --filename=/dev/sdx");
+    assert!(shared.jobs.iter().all(|job| text(job, "filename") == "/dev/sdx"));
+    let named = line("--name=a --size=1m --filename_format=f.$FILENUM.$jobname --nrfiles=2");
+    assert_eq!(text(&named.jobs[0], "filename"), "f.0.a:f.1.a");
+}
+
+/// Goal: jobs with the same name have different drawn delays, and a given seed changes them.
+#[test]
+fn a_delay_from_a_range_is_drawn_by_the_jobs_position_or_its_seed() {
+    let delays = |words: &str| {
+        let request = line(&format!("--size=1m --startdelay=1-9 {words}"));
+        request.jobs.iter().map(|job| text(job, "startdelay").to_owned()).collect::<Vec<_>>()
+    };
+    let of_place = delays("--name=a --name=a --name=b --numjobs=2");
+    let different: BTreeSet<&String> = of_place.iter().collect();
+    assert_eq!((of_place.len(), different.len()), (4, 4), "{of_place:?}");
+    assert_eq!(delays("--name=c --name=a --name=b --numjobs=2"), of_place, "a name has no part in it");
+    assert_ne!(delays("--randseed=5 --name=a"), delays("--randseed=6 --name=a"));
+    assert_eq!(delays("--randseed=5 --name=a"), delays("--name=b --randseed=5"));
+}
+
+#[test]
+fn groups_begin_at_a_stonewall_and_at_a_new_group_if_a_job_came_before() {
+    let request =
+        line("--size=1m --name=a --stonewall --name=b --new_group --name=c --stonewall --name=d --wait_for=c --name=e");
+    let of = |job: &JobSpec| (job.fio.as_ref().unwrap().group, text(job, "stonewall") == "true");
+    let groups: Vec<(u32, bool)> = request.jobs.iter().map(of).collect();
+    assert_eq!(groups, [(0, false), (1, false), (2, true), (2, true), (2, false)]);
+    let jobs = line("--size=1m --name=a --numjobs=2 --name=b --name=c --wait_for=a").jobs;
+    assert_eq!(jobs[3].options["wait_for"].text, "a.0,a.1");
+    assert!(jobs.iter().all(|job| !job.options.contains_key("stonewall")), "the parallel jobs continue");
+    assert!(wrong("--size=1m --name=a --name=b --wait_for=z").render().contains("names no job before this one"));
+}
+
+#[test]
+fn a_depth_on_a_blocking_engine_becomes_one_with_a_note() {
+    let request = line("--name=a --size=1m --iodepth=32");
+    assert_eq!(text(&request.jobs[0], "iodepth"), "1");
+    assert!(request.notes[0].contains("`iodepth=32` becomes 1"), "{:?}", request.notes);
+    let request = line("--name=a --size=1m --iodepth=32 --ioengine=libaio --iodepth_batch=0");
+    assert_eq!((text(&request.jobs[0], "iodepth"), text(&request.jobs[0], "iodepth_batch")), ("32", "32"));
+    assert!(wrong("--name=a --size=1m --iodepth=32 --warnings-fatal").render().contains("becomes 1"));
+}
+
+#[test]
+fn the_number_of_reaped_completions_is_the_awaited_one_unless_polling_or_a_maximum_is_set() {
+    let of = |options: &str| {
+        let job = line(&format!("--name=a --size=1m --iodepth=8 --ioengine=libaio {options}")).jobs.remove(0);
+        text(&job, "iodepth_batch_complete_max").to_owned()
+    };
+    assert_eq!(of(""), "1");
+    assert_eq!(of("--iodepth_batch_complete=4"), "4");
+    assert_eq!(of("--iodepth_batch_complete_max=6"), "6");
+    assert_eq!(of("--iodepth_batch_complete_min=0"), "", "all that are there");
+    assert_eq!(of("--iodepth=1"), "");
+}
+
+#[test]
+fn reads_and_writes_keep_their_own_rates() {
+    let of = |options: &str| {
+        let job = line(&format!("--name=a --size=1m {options}")).jobs.remove(0);
+        (text(&job, "rate").to_owned(), text(&job, "rate_iops").to_owned(), text(&job, "rwmixread").to_owned())
+    };
+    let expect = |rate: &str, iops: &str, mix: &str| (rate.to_owned(), iops.to_owned(), mix.to_owned());
+    assert_eq!(of("--rate=1m"), expect("1m", "", ""));
+    assert_eq!(of("--rw=write --rate=1m,2m"), expect("2m", "", ""));
+    assert_eq!(of("--rw=randrw --rate_iops=300,100"), expect("", "300,100", ""));
+    assert_eq!(of("--rw=randrw --rwmixread=70 --rate_iops=100"), expect("", "100,100", "70"));
+    let least = line("--name=a --size=1m --rw=rw --rate_min=1m --rate_iops_min=10,5").jobs.remove(0);
+    assert_eq!((text(&least, "rate_min"), text(&least, "rate_iops_min")), ("1m,1m", "10,5,5"));
+    let read = line("--name=a --size=1m --rate_min=1m").jobs.remove(0);
+    assert_eq!(text(&read, "rate_min"), "1m");
+    // One direction may have no rate, and `trimwrite` has that of the writes.
+    assert_eq!(of("--rw=rw --rate=1m,"), expect("1m,0", "", ""));
+    assert_eq!(of("--rw=randrw --rate_iops=,100"), expect("", "0,100", ""));
+    assert_eq!(of("--rw=trimwrite --rate=,1m"), expect("1m", "", ""));
+    assert_eq!(of("--rw=randtrimwrite --rate=1m,"), expect("0", "", ""));
+}
+
+#[test]
+fn direct_and_buffered_must_agree() {
+    assert_eq!(text(&line("--name=a --size=1m --buffered=0").jobs[0], "direct"), "require");
+    assert_eq!(text(&line("--direct=1 --name=a --size=1m --buffered=1").jobs[0], "direct"), "off");
+    let error = wrong_file("[a]\nsize=1m\ndirect=1\nbuffered=1\n");
+    assert!(error.contains("`buffered=1` (job.fio:4) and `direct=1` (job.fio:3) contradict each other"), "{error}");
+}
+
+#[test]
+fn commands_in_a_job_are_refused_unless_the_command_line_allows_them() {
+    let error = wrong_file("[a]\nsize=1m\nexec_prerun=rm -rf /\n");
+    assert!(error.contains("--allow-exec"), "{error}");
+    let request = line("--allow-exec --name=a --size=1m --exec_prerun=true");
+    assert!(request.settings.allows_exec);
+}
+
+#[test]
+fn a_job_file_permits_no_destruction_no_program_and_no_network() {
+    for option in
+        ["overwrite_signature=ext4", "overwrite_existing=/dev/sdx", "command=rm", "source=http://x/y", "strace=1"]
+    {
+        let error = wrong_file(&format!("[a]\nsize=1m\n{option}\n"));
+        assert!(error.contains("job.fio:3:1"), "{error}");
+    }
+    assert_eq!(text(&line("--name=a --size=1m --overwrite_signature=ext4").jobs[0], "overwrite_signature"), "ext4");
+    assert!(wrong("--name=a --size=1m --source=http://x/y").render().contains("not an option of fio's language"));
+}
+
+#[test]
+fn unsupported_options_are_refused_by_name_with_the_nearest_alternative() {
+    for (options, sentence) in [
+        ("--cgroup=x", "instead: `systemd-run"),
+        ("--allow_mounted_write=1", "unmount it"),
+        ("--ioengine=rados", "storage across a network"),
+        ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
+        ("--bssplit=4k/80:8k/80", "sum to 160"),
+    ] {
+        let error = wrong(&format!("--name=a --size=1m {options}")).render();
+        assert!(error.contains(sentence), "{options}: {error}");
+    }
+}
+
+#[test]
+fn options_without_effect_are_noted_unless_they_are_off() {
+    let request = line("--name=a --size=1m --thread --random_generator=lfsr --verify=0 --zonemode=none --pre_read=0");
+    assert_eq!(request.notes.len(), 2, "{:?}", request.notes);
+    assert!(request.notes[0].starts_with("`thread` has no effect"));
+}
+
+#[test]
+fn fios_units_apply_and_ignored_text_after_a_number_is_refused() {
+    let of =
+        |options: &str, option: &str| text(&line(&format!("--name=a --size=1g {options}")).jobs[0], option).to_owned();
+    assert_eq!(of("--runtime=1min", "runtime"), "60s");
+    assert_eq!(of("--runtime=1sec", "runtime"), "1s");
+    assert_eq!(of("--io_size=1.5m", "io_size"), "1536k");
+    assert_eq!(of("--io_size=1mib", "io_size"), "1000000");
+    assert_eq!(of("--kb_base=1000 --io_size=4k", "io_size"), "4000");
+    // On the command line it applies from its position on, also to options of the parser itself.
+    assert_eq!(of("--io_size=4k --kb_base=1000", "io_size"), "4k");
+    assert_eq!(of("--rate=4k --kb_base=1000", "rate"), of("--rate=4096", "rate"));
+    assert_eq!(of("--kb_base=1000 --rate=4k --kb_base=1024", "rate"), of("--rate=4000", "rate"));
+    assert_eq!(of("--thinktime=50", "thinktime"), "50us");
+    assert_eq!(of("--startdelay=2-2", "startdelay"), "2s");
+    assert_eq!(of("--cpumask=5", "cpus_allowed"), "0,2");
+    assert_eq!(of("--bs=4096B", "bs"), "4k");
+}
+
+/// Goal: every `filename` adds files, on the command line, in a job file, and in a job after `[global]`. fio has done so
+/// for ever: 23 public job files name devices that way.
+#[test]
+fn each_filename_adds_files_as_in_fio() {
+    assert_eq!(text(&line("--name=j --size=1m --filename=a --filename=b:c").jobs[0], "filename"), "a:b:c");
+    let file = "[global]\nsize=1m\nfilename=a\n[j]\nfilename=b\nfilename=c\n[k]\n";
+    let request =
+        read_job_file("job.fio", file, &World::default()).unwrap_or_else(|error| panic!("{}", error.render()));
+    let files: Vec<&str> = request.jobs.iter().map(|job| text(job, "filename")).collect();
+    assert_eq!(files, ["a:b:c", "a"]);
+}
+
+#[test]
+fn delays_count_from_the_start_of_the_run() {
+    let job = &line("--name=j --size=1m --stonewall --startdelay=2").jobs[0];
+    assert_eq!((text(job, "startdelay"), text(job, "startdelay_from")), ("2s", "run"));
+}
+
+#[test]
+fn number_ios_has_no_effect_next_to_time_based_with_a_runtime() {
+    let request = line("--name=j --size=1m --number_ios=10 --time_based --runtime=1");
+    assert_eq!(text(&request.jobs[0], "number_ios"), "");
+    assert!(request.notes.iter().any(|note| note.contains("`number_ios` has no effect")), "{:?}", request.notes);
+    let without = line("--name=j --size=1m --number_ios=10 --time_based");
+    assert_eq!(text(&without.jobs[0], "number_ios"), "10");
+}
+
+/// Goal: of a switch any number but 0 is on.
+#[test]
+fn a_switch_is_on_with_any_number_other_than_0() {
+    for (word, is_on) in [("time_based", "true"), ("time_based=600", "true"), ("time_based=0", "")] {
+        let job = &line(&format!("--name=j --size=1m --runtime=1 --{word}")).jobs[0];
+        assert_eq!(text(job, "time_based"), is_on, "{word}");
+    }
+    let job = &line("--name=j --size=1m --norandommap=2 --refill_buffers=0x10 --thread=16").jobs[0];
+    assert_eq!((text(job, "norandommap"), text(job, "refill_buffers")), ("true", "true"));
+    let bad = wrong("--name=j --size=1m --time_based=long").render();
+    assert!(bad.contains("`long` is not a whole number"), "{bad}");
+}
+
+/// Goal: a size of 0 is fio's default, as far as the files go, and a fraction of zeros of a percentage has no effect.
+#[test]
+fn a_size_of_0_is_no_size_and_percentages_may_have_a_fraction_of_zeros() {
+    let job =
+        &line("--size=1m --name=j --size=0 --filename=a --rw=randrw --rwmixread=70.0 --percentage_random=50.0").jobs[0];
+    assert_eq!((text(job, "size"), text(job, "rwmixread"), text(job, "percentage_random")), ("", "70", "50"));
+    assert_eq!(text(&line("--size=0 --name=j --size=4k").jobs[0], "size"), "4k");
+    assert!(wrong("--name=j --size=1m --rwmixread=70.5").render().contains("70.5"));
+}

@@ -1,0 +1,261 @@
+//! Creates and extends files. After an error or a signal, a created file is removed and an extended file is truncated
+//! to its old length; data of other programs is neither removed nor truncated.
+//!
+//! A path is removed only while it refers to the created file. An existing file is truncated only while it ends where
+//! this module stopped writing. Data is added to an existing file with `O_APPEND`, so that a line that another program
+//! appends at the same time is not overwritten.
+//!
+//! Limit: Linux cannot truncate a file on a condition. Another program may append between the `fstat` that reads the
+//! length and the `ftruncate` that follows.
+
+use crate::Observer;
+use crate::file_error::FileError;
+use crate::held::{Held, HoldError};
+use crate::sharing::Sharing;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
+use trueio_engine::{RandomFill, unlink_same};
+use trueio_model::{FilePlan, Prepare};
+
+/// Bytes written at once when a file is filled.
+const FILL_BYTES: usize = 4 << 20;
+
+/// Creates a directory that only this user can access. A directory of the same user that appeared after planning is
+/// accepted, because another run may have created it. A link, or a directory of another user, is refused.
+pub(crate) fn make_directory(path: &str) -> io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let found = std::fs::symlink_metadata(path)?;
+            let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+            match found.is_dir() && is_ours {
+                true => Ok(()),
+                false => Err(io::Error::other("another program created this path after the run was planned")),
+            }
+        }
+        made => made,
+    }
+}
+
+/// Creates a file that must not exist yet, and fills it or allocates its space.
+pub(crate) fn create(
+    file: &FilePlan,
+    end_bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<File, FileError> {
+    let path = Path::new(&file.path);
+    let created = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .policy(Policy::Prefer)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| FileError::Create { path: file.path.clone(), source: Box::new(source) })?;
+    if file.remove_after {
+        unlink_same(path, created.file()).map_err(|source| FileError::Unlink { path: file.path.clone(), source })?;
+    }
+    let mut written = 0;
+    let result = match file.prepare {
+        Prepare::CreateFilled => fill(&created, file, end_bytes, seed, &mut written, stop, observer),
+        Prepare::CreateAllocated => trueio_direct::preallocate(created.file(), 0, end_bytes)
+            .map_err(|source| fill_error(file, "allocating space", 0, end_bytes, source)),
+        Prepare::CreateReserved => reserve(created.file(), 0, end_bytes)
+            .map_err(|source| fill_error(file, "allocating space after its end", 0, end_bytes, source)),
+        Prepare::CreateSparse => created
+            .file()
+            .set_len(end_bytes)
+            .map_err(|source| fill_error(file, "setting its length", 0, end_bytes, source)),
+        _ => Ok(()),
+    };
+    match result {
+        Ok(()) => Ok(created.into_file()),
+        Err(error) => {
+            // A partly filled file under its final name would be mistaken for a complete one, so it is removed. A file
+            // longer than what was written here holds data that another program appended, and stays.
+            let own_bytes = match &error {
+                FileError::Stopped => written,
+                _ if file.prepare == Prepare::CreateFilled => written + FILL_BYTES as u64,
+                _ => end_bytes,
+            };
+            let is_own = created.file().metadata().is_ok_and(|found| found.len() <= own_bytes);
+            if !file.remove_after && is_own {
+                // Does not remove another file that has the path now.
+                let _ = unlink_same(path, created.file());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Checks, before a later phase, that another program has not extended a file to which a job of that phase appends:
+/// the job would overwrite the added data. Does nothing for a file that was extended to its final length before the
+/// first phase.
+pub(crate) fn check_growth(file: &FilePlan, held: &Held, sharing: Sharing) -> Result<(), FileError> {
+    let Some(there) = file.extends_from.filter(|there| sharing.phase_begin_bytes_max >= *there) else { return Ok(()) };
+    if !matches!(file.prepare, Prepare::CreateEmpty | Prepare::CreateReserved) {
+        return Ok(());
+    }
+    let failed = |source| fill_error(file, "appending to it", file.offset_bytes, sharing.end_bytes, source);
+    let entry = held.entry().map_err(|error| error.of("", &file.path))?;
+    let length = std::fs::metadata(&entry.path).map_err(failed)?.len();
+    if length > sharing.earlier_end_bytes.max(there) {
+        let grown = format!("another program extended it after the run was planned: it has {length} bytes");
+        return Err(failed(std::io::Error::other(grown)));
+    }
+    Ok(())
+}
+
+/// Extends an existing file of at least `there` bytes and keeps its content. After an error, the file has its old
+/// length again, unless another program appended to it.
+pub(crate) fn extend(
+    file: &FilePlan,
+    held: &Held,
+    there: u64,
+    sharing: Sharing,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
+    let end_bytes = sharing.end_bytes;
+    let failed = |attempted, source: io::Error| fill_error(file, attempted, there, end_bytes, source);
+    let changed = |error: HoldError| error.of("", &file.path);
+    let entry = held.entry().map_err(changed)?;
+    // Not with direct I/O: the existing content may end at an unaligned offset.
+    let opened = std::fs::OpenOptions::new().read(true).append(true).open(&entry.path);
+    let opened = opened.map_err(|source| failed("opening it to extend it", source))?;
+    held.confirm(&opened).map_err(changed)?;
+    let length_of = |file: &File| Ok(file.metadata()?.len());
+    let length = length_of(&opened).map_err(|source| failed("reading its length", source))?;
+    if length < there {
+        let source = io::Error::other(format!("it became shorter after the run was planned: it has {length} bytes"));
+        return Err(failed("extending it", source));
+    }
+    if length > there && sharing.begin_bytes_max >= there {
+        // A job that appends would overwrite what another program added.
+        let source = io::Error::other(format!("it became longer after the run was planned: it has {length} bytes"));
+        return Err(failed("appending to it", source));
+    }
+    if length >= end_bytes {
+        return Ok(());
+    }
+    // The contiguous range that was added here.
+    let mut own = length..length;
+    let result = match file.prepare {
+        Prepare::CreateFilled => append(&opened, file, &mut own, end_bytes, seed, stop, observer),
+        Prepare::CreateAllocated => trueio_direct::preallocate(&opened, length, end_bytes - length)
+            .map_err(|source| failed("allocating space", source)),
+        Prepare::CreateReserved => reserve(&opened, length, end_bytes - length)
+            .map_err(|source| failed("allocating space after its end", source)),
+        Prepare::CreateSparse => {
+            own.end = end_bytes;
+            opened.set_len(end_bytes).map_err(|source| failed("setting its length", source))
+        }
+        _ => Ok(()),
+    };
+    if result.is_err() && !own.is_empty() && length_of(&opened).is_ok_and(|length| length == own.end) {
+        let _ = opened.set_len(own.start);
+    }
+    result
+}
+
+/// Appends random content to a file until it has `end_bytes`, and flushes it. `own` is the contiguous range that was
+/// added. If another program appended in between, `own` is the range after that, and the call fails.
+fn append(
+    mut opened: &File,
+    file: &FilePlan,
+    own: &mut Range<u64>,
+    end_bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
+    let failed = |at, source: io::Error| fill_error(file, "writing it before the run", at, end_bytes, source);
+    let mut content = RandomFill::new(seed ^ 0xf111);
+    let mut buffer = vec![0; FILL_BYTES];
+    while own.end < end_bytes {
+        if stop.load(Relaxed) {
+            return Err(FileError::Stopped);
+        }
+        let length = (end_bytes - own.end).min(FILL_BYTES as u64) as usize;
+        content.fill(&mut buffer[..length]);
+        let mut rest = &buffer[..length];
+        while !rest.is_empty() {
+            let written = match opened.write(rest) {
+                Ok(0) => return Err(failed(own.end, io::ErrorKind::WriteZero.into())),
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(own.end, error)),
+            };
+            // After an append, the kernel sets the file position to the end of the appended bytes.
+            let end = opened.stream_position().map_err(|source| failed(own.end, source))?;
+            let begin = end.saturating_sub(written as u64);
+            if begin != own.end {
+                *own = begin..end;
+                return Err(failed(begin, io::Error::other("another program appended to it at the same time")));
+            }
+            own.end = end;
+            rest = &rest[written..];
+        }
+        observer.notify(crate::Event::Preparing { path: &file.path, done_bytes: own.end, size_bytes: end_bytes });
+    }
+    opened.sync_all().map_err(|source| fill_error(file, "flushing it before the run", own.end, end_bytes, source))
+}
+
+/// Allocates space and keeps the file's length. Fails on a filesystem that cannot do that; writes nothing instead.
+fn reserve(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, offset, length)?)
+}
+
+pub(crate) fn fill_error(
+    file: &FilePlan,
+    attempted: &'static str,
+    offset: u64,
+    size_bytes: u64,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> FileError {
+    FileError::Fill { path: file.path.clone(), attempted, offset, size_bytes, source: source.into() }
+}
+
+/// Fills the file with random content, in pieces whose lengths are multiples of its alignment, and flushes it.
+/// `written` is the number of bytes written so far, also after an error.
+fn fill(
+    created: &DirectFile,
+    file: &FilePlan,
+    end_bytes: u64,
+    seed: u64,
+    written: &mut u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
+    let alignment = created.alignment().write_offset_bytes.unwrap_or(4096).max(512);
+    let memory = created.alignment().memory_bytes.unwrap_or(4096).max(512);
+    let mut buffer = AlignedBuffer::new(FILL_BYTES, memory as usize)
+        .map_err(|source| fill_error(file, "allocating a buffer", 0, end_bytes, source))?;
+    let mut content = RandomFill::new(seed ^ 0xf111);
+    while *written < end_bytes {
+        if stop.load(Relaxed) {
+            return Err(FileError::Stopped);
+        }
+        // The last piece is rounded up to the alignment, so the file may end a little later.
+        let length = (end_bytes - *written).min(FILL_BYTES as u64).next_multiple_of(u64::from(alignment)) as usize;
+        let piece = &mut buffer[..length.min(FILL_BYTES)];
+        content.fill(piece);
+        created
+            .write_all_at(piece, *written)
+            .map_err(|source| fill_error(file, "writing it before the run", *written, end_bytes, source))?;
+        *written += piece.len() as u64;
+        let done_bytes = (*written).min(end_bytes);
+        observer.notify(crate::Event::Preparing { path: &file.path, done_bytes, size_bytes: end_bytes });
+    }
+    created
+        .file()
+        .sync_all()
+        .map_err(|source| fill_error(file, "flushing it before the run", *written, end_bytes, source))
+}

@@ -1,0 +1,117 @@
+//! Plans jobs on this machine, and checks that this user may run the plan.
+
+use crate::machine::MachineFacts;
+use crate::strace::why_no_strace;
+use trueio_job::{FileUse, Machine, Refusal, check_outputs};
+use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
+
+/// A request that was refused before anything was touched.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct PlanningError {
+    text: String,
+}
+
+impl PlanningError {
+    /// `text` is complete: what was refused, why, and what to do instead.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+
+    /// The complete text.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// Refuses a plan whose files this user may not use, or that records in a way that is unavailable here. Touches nothing.
+///
+/// # Errors
+/// The first job that is refused, and why.
+pub fn may_run(plan: &Plan) -> Result<(), PlanningError> {
+    refuse_unreachable(plan)?;
+    refuse_unrecordable(plan)
+}
+
+/// Refuses to record system calls, or to run under strace, if that is impossible here.
+fn refuse_unrecordable(plan: &Plan) -> Result<(), PlanningError> {
+    let refused = |asks: fn(&JobPlan) -> bool, what: &str, why_not: fn() -> Option<String>, hint: &str| {
+        let Some(job) = plan.jobs.iter().find(|job| asks(job)) else { return Ok(()) };
+        why_not().map_or(Ok(()), |reason| {
+            let name = &job.name;
+            Err(PlanningError::new(format!(
+                "job `{name}` was not started\n  because: {what}\n  because: {reason}\n\nhint: {hint}"
+            )))
+        })
+    };
+    refused(
+        |job| job.trace_syscalls,
+        "its system calls cannot be recorded (`trace_syscalls`)",
+        trueio_evidence::why_no_syscall_trace,
+        "leave `trace_syscalls` out, or run as root outside of containers",
+    )?;
+    refused(
+        |job| job.strace,
+        "it cannot run under strace (`strace`)",
+        why_no_strace,
+        "leave `strace` out, or install it",
+    )
+}
+
+/// Refuses existing files and devices that this user may not read, or may not write if a job writes them.
+///
+/// # Errors
+/// The first file that is refused, and why.
+pub fn refuse_unreachable(plan: &Plan) -> Result<(), PlanningError> {
+    use rustix::fs::Access;
+    for job in plan.jobs.iter().filter(|job| job.engine.opens_files()) {
+        let only_reads = !job.modifies_files();
+        for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting || file.extends_from.is_some())
+        {
+            let only_reads = only_reads && file.extends_from.is_none();
+            let wanted = if only_reads { Access::READ_OK } else { Access::READ_OK | Access::WRITE_OK };
+            if let Err(error) = rustix::fs::access(file.path.as_str(), wanted) {
+                let verb = if only_reads { "read" } else { "read and write" };
+                return Err(PlanningError::new(format!(
+                    "job `{}` was not started\n  because: this user may not {verb} `{}`\n  because: {}",
+                    job.name,
+                    file.path,
+                    std::io::Error::from(error)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the plan, or the refusal as text. `check` may refuse the plan, too.
+///
+/// A probe of direct I/O in a directory creates a file without a name. So the jobs are first planned and checked without
+/// opening anything for writing.
+///
+/// # Errors
+/// The refusal of the planner, or of `check`.
+pub fn planned(
+    specs: &[JobSpec],
+    machine: &Machine,
+    check: impl Fn(&Plan) -> Result<(), PlanningError>,
+) -> Result<Plan, PlanningError> {
+    let plan = |facts: &MachineFacts| {
+        let refused = |refusal: Refusal| PlanningError::new(trueio_job::explain_refusal(&refusal));
+        trueio_job::plan(specs, facts, machine).map_err(refused)
+    };
+    let untouched = MachineFacts::without_probing();
+    let first = plan(&untouched)?;
+    check(&first)?;
+    if untouched.has_skipped() { plan(&MachineFacts::probing()) } else { Ok(first) }
+}
+
+/// Refuses outputs that would replace an input or each other, or that cannot be written.
+///
+/// # Errors
+/// The first file that is refused, and why.
+pub fn check_files(files: &[FileUse]) -> Result<(), PlanningError> {
+    let refused = |rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
+    check_outputs(files, &MachineFacts::without_probing())
+        .map_err(|rule| PlanningError::new(trueio_job::explain_refusal(&refused(rule))))
+}

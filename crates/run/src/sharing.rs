@@ -1,0 +1,40 @@
+//! The combined extent of all jobs that use one file.
+
+use trueio_model::JobPlan;
+
+/// The combined extent of all jobs of a run that use one file, from the view of one phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// The phase.
+    pub(crate) phase: u32,
+    /// The largest end of any job's region, in bytes: the length that the file gets.
+    pub(crate) end_bytes: u64,
+    /// The largest end among jobs of earlier phases, in bytes: these may have extended the file to it.
+    pub(crate) earlier_end_bytes: u64,
+    /// The largest start of any job's region, in bytes.
+    pub(crate) begin_bytes_max: u64,
+    /// The largest start among jobs of this phase, in bytes.
+    pub(crate) phase_begin_bytes_max: u64,
+}
+
+impl Sharing {
+    /// Computes the extent of the file at `path` from all `jobs`, for phase `phase`.
+    pub(crate) fn of(jobs: &[JobPlan], path: &str, phase: u32) -> Self {
+        let mut sharing =
+            Self { phase, end_bytes: 0, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
+        for job in jobs {
+            for file in job.files.iter().filter(|file| file.path == path) {
+                let end = file.offset_bytes + file.size_bytes;
+                sharing.end_bytes = sharing.end_bytes.max(end);
+                sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
+                if job.phase == phase {
+                    sharing.phase_begin_bytes_max = sharing.phase_begin_bytes_max.max(file.offset_bytes);
+                }
+                if job.phase < phase {
+                    sharing.earlier_end_bytes = sharing.earlier_end_bytes.max(end);
+                }
+            }
+        }
+        sharing
+    }
+}

@@ -1,0 +1,277 @@
+//! A run writes only the targets that were checked, even if another program changes paths and devices in between. Each
+//! test makes the change at an exact point: between plan and run, or while an event is handled.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_job::Machine;
+use trueio_model::{JobSpec, Origin, Outcome, Plan, RunRecord};
+use trueio_run::machine::MachineFacts;
+use trueio_run::{Event, Observer, Reporting, Request, run};
+use trueio_testkit::{Loop, folder, tool};
+
+/// Calls `deed` once, at the first event for which `is_time` returns true.
+struct Meanwhile<'a> {
+    is_time: fn(&Event<'_>) -> bool,
+    deed: Option<&'a dyn Fn()>,
+}
+
+impl Observer for Meanwhile<'_> {
+    fn notify(&mut self, event: Event<'_>) {
+        if (self.is_time)(&event)
+            && let Some(deed) = self.deed.take()
+        {
+            deed();
+        }
+    }
+}
+
+/// The files of the first phase are prepared, and no later phase has begun.
+fn in_phase_1(event: &Event<'_>) -> bool {
+    matches!(event, Event::PhaseBegins { index: 0, .. })
+}
+
+/// A piece of a file was written before the run.
+fn while_filling(event: &Event<'_>) -> bool {
+    matches!(event, Event::Preparing { .. })
+}
+
+/// A plan of jobs, each in its own phase.
+fn planned(jobs: &[&[(&str, &str)]]) -> Plan {
+    let spec = |(index, options): (usize, &&[(&str, &str)])| {
+        let mut spec = JobSpec::new(format!("j{index}"));
+        let mut set = |name: &str, value: &str| spec.set(name, value, Origin::Preset { name: "test".into() });
+        options.iter().for_each(|(name, value)| set(name, value));
+        set("stonewall", "true");
+        spec
+    };
+    let specs: Vec<JobSpec> = jobs.iter().enumerate().map(spec).collect();
+    trueio_job::plan(&specs, &MachineFacts::probing(), &Machine::unknown()).expect("a plan")
+}
+
+fn ran(plan: Plan, stop: &AtomicBool, meanwhile: &mut Meanwhile<'_>) -> RunRecord {
+    let request = Request {
+        kind: "run".into(),
+        command: Vec::new(),
+        spec: Vec::new(),
+        plan,
+        has_evidence: false,
+        reporting: Reporting::default(),
+    };
+    let record = run(request, stop, meanwhile);
+    assert!(meanwhile.deed.is_none(), "nothing was staged: {:?}", record.outcome);
+    record
+}
+
+#[track_caller]
+fn assert_failed(record: &RunRecord, words: &str) {
+    let Outcome::Failed { reason } = &record.outcome else { panic!("{:?}", record.outcome) };
+    assert!(reason.contains(words), "{reason}");
+}
+
+const NULL: &[(&str, &str)] = &[("ioengine", "null"), ("size", "64k")];
+
+fn write_of(path: &str) -> [(&str, &str); 4] {
+    [("rw", "write"), ("size", "64k"), ("filename", path), ("overwrite_existing", path)]
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// Goal: the file that was named is written, or nothing. Method: while phase 1 runs, the file of phase 2 is renamed, and its
+/// name given to a link to another file, to that file itself, or to nothing; by jobs that write and that read.
+#[test]
+fn a_file_that_is_replaced_during_phase_1_ends_the_run_before_phase_2() {
+    let swaps: [fn(&Path, &Path); 3] = [
+        |name, other| symlink(other, name).expect("a link"),
+        |name, other| fs::hard_link(other, name).expect("a link"),
+        |_, _| {},
+    ];
+    for (index, swap) in swaps.iter().enumerate() {
+        for rw in ["write", "read"] {
+            let folder = folder();
+            let [name, other, kept] = ["b.dat", "precious", "kept"].map(|name| folder.path().join(name));
+            fs::write(&name, vec![1; 1 << 20]).expect("a file");
+            fs::write(&other, vec![2; 1 << 20]).expect("a file");
+            let write = write_of(text(&name));
+            let read = [("rw", "read"), ("filename", text(&name))];
+            let plan = planned(&[NULL, if rw == "write" { &write } else { &read }]);
+            let deed = || {
+                fs::rename(&name, &kept).expect("moved");
+                swap(&name, &other);
+            };
+            let mut meanwhile = Meanwhile { is_time: in_phase_1, deed: Some(&deed) };
+            let record = ran(plan, &AtomicBool::new(false), &mut meanwhile);
+            // A job that only reads follows links, and finds another file.
+            assert_failed(&record, "has changed since the run was planned: ");
+            assert_eq!(record.phases.len(), 1, "{rw} {index}");
+            assert!(fs::read(&other).expect("a file") == vec![2; 1 << 20], "another file was written");
+            assert!(fs::read(&kept).expect("a file") == vec![1; 1 << 20]);
+        }
+    }
+}
+
+/// The same of a file that is not the one of the plan when the run begins, and of one that is longer or shorter.
+#[test]
+fn a_file_that_changes_between_plan_and_run_is_not_written() {
+    let changes: [fn(&Path); 3] = [
+        |name| {
+            fs::remove_file(name).expect("removed");
+            fs::write(name, vec![2; 1 << 20]).expect("a file");
+        },
+        |name| fs::write(name, vec![2; 2 << 20]).expect("a file"),
+        |name| fs::write(name, vec![2; 1 << 19]).expect("a file"),
+    ];
+    for change in changes {
+        let folder = folder();
+        let name = folder.path().join("b.dat");
+        fs::write(&name, vec![1; 1 << 20]).expect("a file");
+        let plan = planned(&[&write_of(text(&name))]);
+        change(&name);
+        let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
+        assert_failed(&record, "has changed since the run was planned: ");
+        assert!(fs::read(&name).expect("a file").iter().all(|&byte| byte == 2), "it was written");
+    }
+}
+
+/// A disk with an ext4 on it, in a file.
+fn ext4_image(folder: &Path) -> PathBuf {
+    let image = folder.join("ext4");
+    File::create(&image).and_then(|file| file.set_len(16 << 20)).expect("an image");
+    tool("mkfs.ext4", &["-q", "-F", text(&image)]).expect("mkfs.ext4");
+    image
+}
+
+/// Goal: a device under the same name and number that is another disk is not written.
+/// Method: a loop device, bare when planned, that is attached again to an image with ext4.
+#[test]
+fn a_device_that_is_another_disk_when_the_run_begins_is_not_written() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let folder = folder();
+    let image = ext4_image(folder.path());
+    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let plan = planned(&[&write_of(&disk.device)]);
+    tool("losetup", &["--detach", &disk.device]).expect("detached");
+    tool("losetup", &[&disk.device, text(&image)]).expect("attached");
+    let before = fs::read(&image).expect("an image");
+    let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
+    assert_failed(&record, "its path now refers to another disk");
+    assert!(fs::read(&image).expect("an image") == before, "the filesystem was written");
+}
+
+/// The same during phase 1: the kernel does not detach a device that is held.
+#[test]
+fn a_device_cannot_become_another_disk_during_the_run() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let folder = folder();
+    let image = ext4_image(folder.path());
+    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let plan = planned(&[NULL, &write_of(&disk.device)]);
+    let before = fs::read(&image).expect("an image");
+    let deed = || {
+        let _ = tool("losetup", &["--detach", &disk.device]);
+        tool("losetup", &[&disk.device, text(&image)]).expect_err("it is held");
+    };
+    let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: Some(&deed) });
+    assert_eq!((&record.outcome, record.phases.len()), (&Outcome::Complete, 2));
+    assert!(fs::read(&image).expect("an image") == before, "the filesystem was written");
+    assert!(fs::read(&disk.backing).expect("an image")[..64 << 10] != [0; 64 << 10], "the disk was not written");
+}
+
+#[test]
+fn a_device_that_carries_something_else_before_its_first_phase_is_not_written() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let plan = planned(&[NULL, &write_of(&disk.device)]);
+    let deed = || {
+        let device = fs::OpenOptions::new().write(true).open(&disk.device).expect("a device");
+        device.write_all_at(b"XFSB", 0).and_then(|()| device.sync_all()).expect("a signature");
+    };
+    let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: Some(&deed) });
+    assert_failed(&record, "its signatures were none, and are xfs (at byte 0) now");
+    assert_eq!(&fs::read(&disk.backing).expect("an image")[..4], b"XFSB");
+}
+
+/// Goal: clean-up removes the file that was made and no other. Method: while it is filled, the file is moved aside and its
+/// name given to another one; then the run is interrupted.
+#[test]
+fn clean_up_leaves_another_file_that_got_the_name_meanwhile() {
+    let folder = folder();
+    let [name, aside] = ["data", "aside"].map(|name| folder.path().join(name));
+    let plan = planned(&[&[("rw", "read"), ("size", "16m"), ("filename", text(&name)), ("unlink", "false")]]);
+    let stop = AtomicBool::new(false);
+    let deed = || {
+        fs::rename(&name, &aside).expect("moved");
+        fs::write(&name, "another's").expect("a file");
+        stop.store(true, Relaxed);
+    };
+    let record = ran(plan, &stop, &mut Meanwhile { is_time: while_filling, deed: Some(&deed) });
+    assert!(matches!(record.outcome, Outcome::Interrupted { .. }), "{:?}", record.outcome);
+    assert_eq!(fs::read(&name).expect("a file"), b"another's");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
+}
+
+#[test]
+fn clean_up_leaves_a_file_to_which_another_program_appended() {
+    let folder = folder();
+    let name = folder.path().join("data");
+    let plan = planned(&[&[("rw", "read"), ("size", "16m"), ("filename", text(&name)), ("unlink", "false")]]);
+    let stop = AtomicBool::new(false);
+    let deed = || {
+        append(&name);
+        stop.store(true, Relaxed);
+    };
+    ran(plan, &stop, &mut Meanwhile { is_time: while_filling, deed: Some(&deed) });
+    assert!(fs::read(&name).expect("a file").ends_with(LINE));
+}
+
+const LINE: &[u8] = b"a line of another program\n";
+
+fn append(path: &Path) {
+    fs::OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(LINE)).expect("appended");
+}
+
+/// Goal: what another program appends while a file is made longer is neither written over nor cut off.
+/// Method: it does so while the file is filled; then the run is interrupted, or goes on and finds it.
+#[test]
+fn a_line_that_another_program_appends_while_a_file_is_extended_is_kept() {
+    for is_interrupted in [true, false] {
+        let folder = folder();
+        let name = folder.path().join("data");
+        fs::write(&name, [7; 1000]).expect("a file");
+        let path = text(&name);
+        let extended = [("rw", "read"), ("size", "16m"), ("filename", path), ("extend_existing", path), ("bs", "4k")];
+        let stop = AtomicBool::new(false);
+        let deed = || {
+            append(&name);
+            stop.store(is_interrupted, Relaxed);
+        };
+        let record = ran(planned(&[&extended]), &stop, &mut Meanwhile { is_time: while_filling, deed: Some(&deed) });
+        match is_interrupted {
+            true => assert!(matches!(record.outcome, Outcome::Interrupted { .. }), "{:?}", record.outcome),
+            false => assert_failed(&record, "another program appended to it at the same time"),
+        }
+        let content = fs::read(&name).expect("a file");
+        assert!(content.starts_with(&[7; 1000]));
+        assert!(content.ends_with(LINE), "the line is gone, of {} bytes", content.len());
+    }
+    // Without such a line, the file is as long as it was.
+    let folder = folder();
+    let name = folder.path().join("data");
+    fs::write(&name, [7; 1000]).expect("a file");
+    let path = text(&name);
+    let extended = [("rw", "read"), ("size", "16m"), ("filename", path), ("extend_existing", path), ("bs", "4k")];
+    let stop = AtomicBool::new(false);
+    let deed = || stop.store(true, Relaxed);
+    ran(planned(&[&extended]), &stop, &mut Meanwhile { is_time: while_filling, deed: Some(&deed) });
+    assert_eq!(fs::read(&name).expect("a file"), [7; 1000]);
+}
