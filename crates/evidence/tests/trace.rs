@@ -317,7 +317,7 @@ fn a_trace_leaves_nothing_and_the_next_one_removes_the_instance_of_a_killed_proc
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, 64);
         assert!(instances().iter().any(|name| name.starts_with(&own)), "an instance while it is traced");
     });
-    assert_eq!(judgement.level, EvidenceLevel::E3);
+    assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     assert!(!instances().iter().any(|name| name.starts_with(&own)), "{:?}", instances());
     assert_eq!(mounts(), mounts_before);
 
