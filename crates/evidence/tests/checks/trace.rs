@@ -1,0 +1,132 @@
+//! Traced requests: `flush_order`, `traced_requests`, and requests of others in the trace.
+
+use crate::support::*;
+use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
+use trueio_model::{DeviceCounters, EvidenceLevel, RequestSum, SyncOrder, TraceRecord, TransferMatch, Verdict};
+
+/// A log whose requests were traced: 100 sampled writes, flushed or not.
+fn traced_log(flushed: u64, unflushed: u64) -> Phase {
+    let mut phase = Phase::honest_log();
+    let example = (unflushed > 0).then(|| "a write of 4096 bytes, and no flush".to_owned());
+    phase.trace = Some(TraceRecord {
+        disks: vec!["vda".to_owned()],
+        window_count: 4,
+        window_ns: 40_000_000,
+        ours: RequestSum { count: 100, bytes: 100 * 4096 },
+        filesystem: RequestSum { count: 100, bytes: 100 * 4096 },
+        syncs: SyncOrder {
+            sampled_count: flushed + unflushed,
+            flushed_count: flushed,
+            unflushed_count: unflushed,
+            failure_example: example,
+            ..SyncOrder::default()
+        },
+        ..TraceRecord::default()
+    });
+    phase
+}
+
+#[test]
+fn sampled_writes_flushed_in_order_raise_the_level_and_others_are_flagged() {
+    let honest = traced_log(100, 0).judge();
+    honest.assert("flush_order", Passed, "durable according to the disk");
+    assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
+    traced_log(95, 5).judge().assert("flush_order", Suspect, "5 of 100 sampled writes were not durable");
+    traced_log(80, 20).judge().assert("flush_order", Contradicted, "a write of 4096 bytes, and no flush");
+}
+
+#[test]
+fn without_a_trace_the_level_stays_and_the_finding_names_what_root_adds() {
+    let mut phase = traced_log(100, 0);
+    let why = "the kernel allows tracing only to root (CAP_SYS_ADMIN)".to_owned();
+    phase.trace = Some(TraceRecord { missing: Some(why), ..TraceRecord::default() });
+    let judgement = phase.judge();
+    judgement.assert("flush_order", NotSeen, "only to root");
+    judgement.assert("traced_requests", NotSeen, "at its offset on the disk");
+    assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E2));
+}
+
+#[test]
+fn a_trace_without_matches_does_not_raise_the_level() {
+    let mut phase = traced_log(0, 0);
+    phase.judge().assert("flush_order", NotSeen, "No write and its sync");
+    assert_eq!(phase.judge().level, EvidenceLevel::E2);
+    phase.judge().assert("traced_requests", NotSeen, "averaged 4 KiB, calls 4 KiB");
+    phase.trace.as_mut().expect("a trace").syncs.unplaced_count = 7;
+    phase.trace.as_mut().expect("a trace").syncs.sampled_count = 7;
+    phase.judge().assert("flush_order", NotSeen, "disk offsets of 7 sampled writes");
+}
+
+fn traced_reads(matched: u64, missing: u64) -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.trace = traced_log(0, 0).trace;
+    let trace = phase.trace.as_mut().expect("a trace");
+    trace.transfers = TransferMatch {
+        sampled_count: matched + missing,
+        matched_count: matched,
+        merged_count: 3,
+        missing_count: missing,
+        missing_example: (missing > 0).then(|| "a read of 4096 bytes".to_owned()),
+        ..TransferMatch::default()
+    };
+    phase
+}
+
+#[test]
+fn direct_transfers_without_a_request_at_their_offset_are_flagged() {
+    let honest = traced_reads(100, 0).judge();
+    honest.assert("traced_requests", Passed, "at its offset on the disk");
+    assert_eq!(honest.check("traced_requests").found, "100 found, 3 merged with neighbours");
+    assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
+    traced_reads(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers did not reach");
+    let lie = traced_reads(0, 100).judge();
+    lie.assert("traced_requests", Contradicted, "a read of 4096 bytes");
+    assert_eq!(lie.level, EvidenceLevel::E2, "nothing was matched");
+}
+
+#[test]
+fn traced_processes_are_named_and_unknown_origins_are_suspect() {
+    let with = |change: fn(&mut TraceRecord)| {
+        let mut phase = traced_reads(100, 0);
+        change(phase.trace.as_mut().expect("a trace"));
+        phase
+    };
+    let others = with(|trace| {
+        trace.others = RequestSum { count: 20, bytes: 20 * 65536 };
+        trace.others_names = vec!["dd".to_owned()];
+    });
+    others.judge().assert("foreign_io", Suspect, "outside the measured files: dd.");
+    assert!(others.judge().check("foreign_io").found.contains("1.25 MiB in 20 of 220 requests traced in 40 ms"));
+    let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 << 20 });
+    few.judge().assert("foreign_io", Passed, "");
+    let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
+    nameless.judge().assert("foreign_io", Suspect, "for other processes or for the filesystem");
+
+    // The trace of the phase itself has precedence over a busy baseline.
+    let busy = |phase: &mut Phase| {
+        let delta = &mut phase.observation.devices[0];
+        delta.baseline = DeviceCounters { write_count: 5000, write_bytes: 5000 * 4096, ..delta.baseline };
+    };
+    let mut alone = traced_reads(100, 0);
+    busy(&mut alone);
+    alone.judge().assert("foreign_io", Passed, "while requests were traced");
+    let mut own = with(|trace| trace.own_elsewhere = RequestSum { count: 100, bytes: 100 * 4096 });
+    own.judge().assert("foreign_io", Passed, "");
+    busy(&mut own);
+    own.judge().assert("foreign_io", Suspect, "just before the phase");
+    let mut unsure = with(|trace| {
+        trace.inseparable = Some(
+            "the disk offsets of a part of the measured files are \
+                                                            unknown"
+                .to_owned(),
+        )
+    });
+    unsure.judge().assert("foreign_io", Passed, "");
+    busy(&mut unsure);
+    unsure.judge().assert(
+        "foreign_io",
+        Suspect,
+        "could not be attributed: the disk offsets of a part of the measured \
+                                                  files are unknown.",
+    );
+}
