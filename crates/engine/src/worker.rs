@@ -114,7 +114,9 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
                 }
                 return Ok((queued, Admission::Drain));
             };
-            let Step::Io(mut request) = step else {
+            // A copy of the whole step is written in overlapping halves, and reading a field of it waits for both.
+            let &Step::Io(mut request) = step else {
+                let step = *step;
                 match self.step_alone(step) {
                     Admission::Ready => continue,
                     wait => return Ok((queued, wait)),
@@ -149,7 +151,6 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
             if self.stages.hooks().is_issuing {
                 self.stages.issued(slot, &mut view!(self));
             }
-            self.state.queue.enqueue(queued, slot);
             queued += 1;
         }
         Ok((queued, Admission::Ready))

@@ -17,14 +17,13 @@ pub(crate) struct Slot {
     pub(crate) room_since: u64,
 }
 
-/// The slots: which are free, and which are queued for the next submission.
+/// The slots, and which of them are free.
 #[derive(Debug)]
 pub(crate) struct Queue {
     slots: Box<[Slot]>,
+    /// A stack of the free slots. Above them stand those taken since a slot was last given back, the first one on top.
     free: Box<[u32]>,
     free_count: usize,
-    /// The slots queued since the last submission.
-    queued: Box<[u32]>,
     /// Free slots that are not used: the queue is to be less deep than it could be, or runs low before it is refilled.
     pub(crate) reserve: usize,
     /// Since when at least one slot is free and may be used.
@@ -40,7 +39,6 @@ impl Queue {
             slots: vec![slot; depth].into(),
             free: (0..depth as u32).rev().collect(),
             free_count: depth,
-            queued: vec![0; depth].into(),
             reserve: 0,
             room_since: 0,
             awaits_lock: false,
@@ -94,25 +92,18 @@ impl Queue {
         self.free_count += 1;
     }
 
-    /// Notes that `slot` is the submission's I/O number `index`.
+    /// Returns the operations of the `count` I/Os queued for this submission.
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, index: usize, slot: u32) {
-        self.queued[index] = slot;
-    }
-
-    /// Returns the operation of the submission's I/O number `index`.
-    #[inline(always)]
-    pub(crate) fn queued_op(&self, index: usize) -> OpKind {
-        self.slots[self.queued[index] as usize].request.op
+    pub(crate) fn queued_ops(&self, count: usize) -> impl Iterator<Item = OpKind> {
+        self.free[self.free_count..self.free_count + count].iter().map(|&slot| self.slots[slot as usize].request.op)
     }
 
     /// Notes when the submission's `count` I/Os were submitted.
     #[inline(always)]
     pub(crate) fn note_submission(&mut self, count: usize, before: u64, after: u64) {
-        for &slot in &self.queued[..count] {
+        for &slot in &self.free[self.free_count..self.free_count + count] {
             let slot = &mut self.slots[slot as usize];
-            slot.issued = before;
-            slot.submitted = after;
+            (slot.issued, slot.submitted) = (before, after);
         }
     }
 

@@ -31,8 +31,8 @@ impl StepQueue {
 
     /// Returns the next step without taking it; `None` if the block is used up.
     #[inline(always)]
-    pub(crate) fn peek(&self) -> Option<Step> {
-        if self.at == self.end { None } else { Some(self.block[self.at as usize]) }
+    pub(crate) fn peek(&self) -> Option<&Step> {
+        if self.at == self.end { None } else { Some(&self.block[self.at as usize]) }
     }
 
     /// Takes the step that [`Self::peek`] returns.

@@ -71,8 +71,7 @@ impl LoopState<'_> {
         match self.single_op {
             Some(op) => self.recorder.op(op).set.submission.record_many(call.ns, call.queued),
             None => {
-                for index in 0..call.queued as usize {
-                    let op = self.queue.queued_op(index);
+                for op in self.queue.queued_ops(call.queued as usize) {
                     self.recorder.op(op).set.submission.record(call.ns);
                 }
             }
