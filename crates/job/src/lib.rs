@@ -37,6 +37,7 @@ pub use facts::{
 pub use flags::{FlagError, apply_flags, spec_from_flags};
 pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use option::{Opt, OptionRow};
+pub use options::pattern::only_reads;
 pub use outputs::check_outputs;
 pub use plan::{GivenUser, given_user, plan};
 pub use reference::{render_help, render_reference};

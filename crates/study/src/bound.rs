@@ -88,7 +88,7 @@ fn sample_s(row: &Row, disk: DiskSpeed) -> f64 {
     let block = bytes(row, "bs").unwrap_or(4096.0).max(1.0);
     let size = bytes(row, "size").unwrap_or(0.0);
     let count = bytes(row, "number_ios").unwrap_or((size / block).ceil());
-    let reads_only = option_text(row, "rw").is_some_and(|rw| rw.ends_with("read"));
+    let reads_only = trueio_job::only_reads(&row.job);
     let each = disk.io_s.max(block / disk.bytes_per_s);
     let mut flushes = 0.0;
     if !reads_only {

@@ -28,7 +28,7 @@ pub(crate) fn chosen_rows(study: &Study, order: &Order, name: &str) -> Result<(V
     let may_not_write = matches!(&order.target, Target::Existing { overwrite: false, .. });
     if study.definition.reads_alone && may_not_write {
         let count = rows.len();
-        rows.retain(only_reads);
+        rows.retain(|row| trueio_job::only_reads(&row.job));
         if rows.is_empty() {
             let why = "every chosen row writes, and the target may not be written: name it with --overwrite";
             return Err(Refused(format!("mode `{name}`: {why}")));
@@ -41,10 +41,6 @@ pub(crate) fn chosen_rows(study: &Study, order: &Order, name: &str) -> Result<(V
         }
     }
     Ok((rows, notes))
-}
-
-fn only_reads(row: &Row) -> bool {
-    row.job.options.get("rw").is_some_and(|value| ["read", "randread"].contains(&value.text.as_str()))
 }
 
 /// Returns the rows that can run on this machine, and a sentence for each reason why others cannot.

@@ -7,7 +7,7 @@ pub(crate) mod steps;
 pub(crate) mod zones;
 
 use crate::input::{Decisions, JobInput};
-use crate::option::{OptionRow, Scope};
+use crate::option::{OptionRow, Scope, Words};
 use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VerifyMethod};
 use crate::options::shape::{Ops, Shape};
 use crate::refusal::{Refusal, Rule};
@@ -17,10 +17,16 @@ use rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, Operations, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG,
     RW, RWMIXREAD, RWMIXWRITE,
 };
-use trueio_model::{BlockSizes, OpKind, OpMix, mix64};
+use trueio_model::{BlockSizes, JobSpec, OpKind, OpMix, mix64};
 
 /// The base of default seeds. Any constant would do: a constant makes runs repeatable.
 const SEED_BASE: u64 = 0x7472_7565_696f_0001;
+
+/// Returns true if the job sets operations that only read. A job that does not set them may run a command or a log.
+pub fn only_reads(job: &JobSpec) -> bool {
+    let operations = job.options.get(RW.row().name).and_then(|value| Operations::parse(&value.text));
+    operations.is_some_and(|operations| operations.direction == Direction::Read)
+}
 
 /// Resolves the values on which other options depend: sizes that count zones, and the log that is replayed.
 pub(crate) fn settle(job: &JobInput<'_>) -> Result<(Option<Replayed>, Decisions), Refusal> {
