@@ -5,11 +5,12 @@
 //! Correct runs in the same places must not be flagged, because a check that always flags would detect every
 //! false result, too.
 //!
-//! Cannot stage: throttling, a hypervisor's cache, a disk with a wrong cache declaration (only a power cut
+//! Cannot stage: throttling by a disk, a hypervisor's cache, a disk with a wrong cache declaration (only a power cut
 //! shows it), blocks that a thin-provisioned device never stored. `docs/evidence.md` lists what is
 //! detectable.
 
 mod busy;
+mod limited;
 mod misaligned;
 mod rows;
 mod scratch;
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 use crate::output;
 use busy::BusyProcessor;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
+use limited::LimitedGroup;
 use rows::{Count, Finding, Row};
 use rustix::fs::OFlags;
 use scratch::{Disk, Mounted, Scratch, nameless};
@@ -149,7 +151,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 const DISK_CASES: &[&str] =
     &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, STARVED, FALLS, FEW, ZEROS];
 /// False results that need private filesystems, which only root can mount.
-const SCRATCH_CASES: &[&str] = &[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
+const SCRATCH_CASES: &[&str] = &[UNFLUSHED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
@@ -162,6 +164,8 @@ const PACE: &str = "a rate that the disk cannot sustain, with latencies from the
 const STARVED: &str = "the tool waits for its processor, which other programs use";
 const FEW: &str = "p99.9 of 50 I/Os";
 const ZEROS: &str = "zeros are written: disks and filesystems need not store them";
+const UNLIMITED: &str = "direct reads in a control group whose limit is far away";
+const LIMITED: &str = "a control group limits the disk to 256 KiB/s";
 const UNFLUSHED: &str = "buffered writes without a flush";
 const NEIGHBOUR: &str = "another program writes to the same disk";
 const JOURNAL: &str = "ext4 with data=journal accepts O_DIRECT and buffers";
@@ -415,7 +419,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
+                self.not_staged(&[UNFLUSHED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
             }
         }
         if self.continues() {
@@ -458,7 +462,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, NEIGHBOUR], &why)?;
+                self.not_staged(&[UNFLUSHED, LIMITED, NEIGHBOUR], &why)?;
             }
         }
         if !self.continues() {
@@ -496,10 +500,32 @@ impl Selftest {
         if !self.continues() {
             return Ok(());
         }
+        self.limited(at)?;
         match Neighbour::move_in(at) {
             Ok(neighbour) => self.stage_neighbour(&neighbour, at),
             Err(error) => self.not_staged(&[NEIGHBOUR], &format!("no file for the other writer: {error}")),
         }
+    }
+
+    /// The limit is on the loop device under `at`.
+    fn limited(&mut self, at: &Path) -> Result<(), Failure> {
+        let number = match look(&at.to_string_lossy()) {
+            Target::Present(facts) => facts.disks.first().map(|disk| disk.device_number),
+            _ => None,
+        };
+        let Some((major, minor)) = number else {
+            return self.not_staged(&[LIMITED], "no disk is visible under the filesystem");
+        };
+        let group = match LimitedGroup::enter(format!("{major}:{minor}"), 256 << 10) {
+            Ok(group) => group,
+            Err(error) => return self.not_staged(&[LIMITED], &format!("no control group with a limit: {error}")),
+        };
+        let reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
+        self.false_result(LIMITED, ("limited", at), reads, None, &["io_limits"])?;
+        if let Err(error) = group.set(1 << 40) {
+            return self.add(Row::not_staged(true, UNLIMITED, &error.to_string()));
+        }
+        self.correct(UNLIMITED, ("limited", at), reads, &["io_limits"])
     }
 
     /// Reads while another thread writes. On a machine that is busy otherwise that thread may get no

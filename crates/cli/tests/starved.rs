@@ -4,7 +4,6 @@ mod common;
 
 use common::*;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_model::{CheckOutcome, RunRecord, Verdict};
@@ -103,67 +102,20 @@ fn a_worker_beside_busy_threads_is_starved() {
     });
 }
 
-/// A control group with a quota, removed on drop.
-struct Quota(PathBuf);
-
-impl Quota {
-    /// 4 % of a processor; `None`, with the reason printed, where none can be made.
-    fn new() -> Option<Self> {
-        let place = Path::new("/sys/fs/cgroup/cpu").join(format!("trueio-test-{}", std::process::id()));
-        let made = fs::create_dir(&place).map(|()| Self(place.clone()));
-        let set = |file: &str, text: &str| fs::write(place.join(file), text);
-        match made.and_then(|own| {
-            set("cpu.cfs_period_us", "100000")?;
-            set("cpu.cfs_quota_us", "4000")?;
-            Ok(own)
-        }) {
-            Ok(quota) => Some(quota),
-            Err(error) => {
-                println!("skipped: no control group of version 1 with a quota: {error}");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Quota {
-    fn drop(&mut self) {
-        // The kernel releases a group shortly after its last process.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
-}
-
 /// Goal: a throttled control group is named, with its quota.
 /// Method: the program has 4 % of a processor.
 #[test]
 fn a_run_within_a_small_quota_is_starved_and_the_machine_shows_the_quota() {
-    use std::os::unix::process::CommandExt;
     let sandbox = Sandbox::new();
     if cannot_run(&sandbox) {
         return;
     }
-    let Some(quota) = Quota::new() else { return };
-    let tasks = std::ffi::CString::new(quota.0.join("cgroup.procs").to_str().expect("UTF-8")).expect("no zero");
-    let enter = move || {
-        // SAFETY: plain calls that are async-signal-safe; the path and the text live in the closure and the program.
-        let written = unsafe {
-            let file = libc::open(tasks.as_ptr(), libc::O_WRONLY);
-            // 0: the writing process itself.
-            let written = if file < 0 { -1 } else { libc::write(file, c"0".as_ptr().cast(), 1) };
-            libc::close(file);
-            written
-        };
-        if written == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    let files = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "4000")];
+    let group = match ControlGroup::create("cpu", &files) {
+        Ok(group) => group,
+        Err(why) => return println!("skipped: {why}"),
     };
-    // SAFETY: between fork and exec the closure makes only async-signal-safe calls and allocates nothing.
-    let (ran, record) = run_reads(&sandbox, &[], |command| unsafe {
-        command.pre_exec(enter);
-    });
+    let (ran, record) = run_reads(&sandbox, &[], |command| group.hold(command));
     let quota = record.environment.cpu.quota.expect("the quota is read");
     assert!((quota - 0.04).abs() < 1e-9, "{quota}");
     assert_starved(&ran, &record, "used up its CPU quota of 0.04 processors and was throttled for");

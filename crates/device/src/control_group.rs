@@ -14,9 +14,12 @@ use crate::system::System;
 
 /// A directory of a control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Group {
-    path: String,
-    is_v2: bool,
+pub(crate) struct Group {
+    /// The group's name in its hierarchy (`/jobs/backup`; `/` is the root).
+    pub(crate) name: String,
+    /// Where its files are.
+    pub(crate) path: String,
+    pub(crate) is_v2: bool,
 }
 
 /// Returns the quota of CPU time, in processors (0.5: half of one processor's time); `None` if there is none.
@@ -52,12 +55,17 @@ pub fn throttled_ns(system: &System) -> Option<u64> {
 
 /// Returns the process's own group of a controller and all visible ones above it; empty if none is mounted.
 fn groups(system: &System, controller: &str) -> Vec<Group> {
-    let Ok(text) = system.read("/proc/self/cgroup") else { return Vec::new() };
     // A machine may have many mounts, and this is read around every phase: only lines that may match are parsed.
     let mounts = system.read("/proc/self/mountinfo").unwrap_or_default();
     let is_candidate =
         |line: &&str| line.contains(" - cgroup2 ") || (line.contains(" - cgroup ") && line.contains(controller));
     let mounts: Vec<Mount> = mounts.lines().filter(is_candidate).filter_map(parse_line).collect();
+    groups_among(system, &mounts, controller)
+}
+
+/// Like [`groups`], with mounts that are known already.
+pub(crate) fn groups_among(system: &System, mounts: &[Mount], controller: &str) -> Vec<Group> {
+    let Ok(text) = system.read("/proc/self/cgroup") else { return Vec::new() };
     // `4:cpu,cpuacct:/path` for version 1, `0::/path` for version 2.
     let find = |is_wanted: &dyn Fn(&str, &str) -> bool| {
         text.lines().find_map(|line| {
@@ -93,7 +101,9 @@ fn below(mount: &Mount, own: &str, is_v2: bool) -> Option<Vec<Group>> {
     let top = path.len() - inside.len();
     let mut groups = Vec::new();
     loop {
-        groups.push(Group { path: path.clone(), is_v2 });
+        let name = format!("{root}{}", &path[top..]);
+        let name = if name.is_empty() { "/".to_owned() } else { name };
+        groups.push(Group { name, path: path.clone(), is_v2 });
         if path.len() <= top {
             return Some(groups);
         }

@@ -28,6 +28,8 @@ pub(crate) struct Stack<'a> {
     mounts: &'a [Mount],
     pub(crate) layers: Vec<Layer>,
     pub(crate) disks: Vec<DiskFacts>,
+    /// All block devices on the way down, also those below a loop device's file: kernel name and number.
+    pub(crate) devices: Vec<(String, DeviceNumber)>,
 }
 
 /// Whether the counters of the disks found count our I/O.
@@ -40,7 +42,7 @@ enum Disks {
 
 impl<'a> Stack<'a> {
     pub(crate) fn new(system: &'a System, mounts: &'a [Mount]) -> Self {
-        Self { system, mounts, layers: Vec::new(), disks: Vec::new() }
+        Self { system, mounts, layers: Vec::new(), disks: Vec::new(), devices: Vec::new() }
     }
 
     /// Adds the layers below a path on a mounted filesystem.
@@ -117,6 +119,9 @@ impl<'a> Stack<'a> {
             return self.push(LayerKind::Device, format!("{major}:{minor}"), format!("{link} does not exist"), depth);
         };
         let name = directory.rsplit('/').next().unwrap_or_default().to_owned();
+        if !self.devices.iter().any(|(_, known)| *known == number) {
+            self.devices.push((name.clone(), number));
+        }
         if self.system.exists(&format!("{directory}/partition")) {
             self.push_with(LayerKind::Partition, name, link, depth, partition_facts(self.system, &directory));
             let whole = directory.rsplit_once('/').map_or("", |(parent, _)| parent);

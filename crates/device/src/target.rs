@@ -2,6 +2,7 @@
 
 use crate::error::DeviceError;
 use crate::identity::PathIdentity;
+use crate::io_limits::io_limits;
 use crate::mounts::{Mount, mount_of, mounts};
 use crate::stack::Stack;
 use crate::system::System;
@@ -57,14 +58,16 @@ fn facts_of(system: &System, path: &Path, ask: AskDirectory) -> Result<TargetFac
             stack.descend_from_path(layer, &identity);
         }
     }
-    let Stack { layers, disks, .. } = stack;
+    let Stack { layers, disks, devices, .. } = stack;
+    let io_limits = io_limits(system, &mounts, &devices);
     let direct = if kind == TargetKind::Directory && ask == AskDirectory::No {
         not_probed("it was not probed".to_owned(), filesystem.as_ref(), &disks)
     } else {
         direct_facts(system, &identity, kind, filesystem.as_ref(), &disks)
     };
     let size_bytes = size_bytes(system, &identity, kind);
-    Ok(TargetFacts { path: path.display().to_string(), kind, size_bytes, filesystem, stack: layers, disks, direct })
+    let path = path.display().to_string();
+    Ok(TargetFacts { path, kind, size_bytes, filesystem, stack: layers, disks, direct, io_limits })
 }
 
 fn size_bytes(system: &System, identity: &PathIdentity, kind: TargetKind) -> Fact<u64> {

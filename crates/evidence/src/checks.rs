@@ -12,6 +12,7 @@ pub(crate) mod flushes;
 pub(crate) mod foreign_io;
 pub(crate) mod heat;
 pub(crate) mod holes;
+pub(crate) mod io_limits;
 pub(crate) mod latency_floor;
 pub(crate) mod memory_backed;
 pub(crate) mod pace;

@@ -3,7 +3,7 @@
 use crate::filemap::FileMap;
 use crate::sample::ContentSample;
 use crate::trace::PhaseTrace;
-use trueio_model::{DeviceDelta, Residency};
+use trueio_model::{DeviceDelta, IoLimit, Residency};
 
 /// The counters observed during a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Observation {
     /// Time for which a control group of this process was throttled because its CPU quota was used up, in nanoseconds,
     /// all processors together.
     pub throttled_ns: Option<u64>,
+    /// What the control groups that limit a device of the targets transferred to and from it.
+    pub limited: Vec<LimitedIo>,
     /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
     pub cpu_pressure_share: Option<f64>,
     /// Share of the time in which everything waited for memory, from 0 to 1.
@@ -43,6 +45,22 @@ pub struct Observation {
     /// Time spent on observing during and around the phase, in nanoseconds, without the baseline and without
     /// the wait for the tracing thread after the last counter was read.
     pub cost_ns: u64,
+}
+
+/// The use of a control group's limit during a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitedIo {
+    /// The limit.
+    pub limit: IoLimit,
+    /// Bytes, or I/Os, of the limited kind that the group's processes transferred; `None` if the kernel does not count
+    /// them, or the limit has no rate.
+    pub moved: Option<u64>,
+    /// Time for which `io.cost` delayed the group's I/O, in nanoseconds; `None` if the kernel does not count it.
+    pub delayed_ns: Option<u64>,
+    /// Time in which at least one task of the group waited for I/O, in nanoseconds; `None` if the kernel does not count it.
+    pub stalled_ns: Option<u64>,
+    /// Length of the observed span, in nanoseconds.
+    pub span_ns: u64,
 }
 
 /// A disk's temperature around a phase, in thousandths of a degree Celsius.

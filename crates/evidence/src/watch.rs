@@ -12,7 +12,7 @@
 //! processors. [`Observation::cost_ns`] contains it. Files are opened for reading only.
 
 use crate::filemap::{FileMap, map_file};
-use crate::observation::{Heat, Observation};
+use crate::observation::{Heat, LimitedIo, Observation};
 use crate::sample::{ContentSample, sample};
 use crate::trace::{ObservedFile, TraceSession};
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use trueio_device::{
-    CpuTicks, Pressure, System, background_work, counters, cpu_ticks, pressure, process_io, temperature,
-    throttle_count, throttled_ns,
+    CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, pressure, process_io,
+    temperature, throttle_count, throttled_ns,
 };
-use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, TargetFacts};
+use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, Prepare, Residency, TargetFacts};
 
 /// The counters of one phase.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Watch {
     system: System,
     targets: Vec<TargetFacts>,
     disks: Vec<DiskWatch>,
+    /// The limits of control groups on the targets' devices, each once.
+    limits: Vec<IoLimit>,
     files: Vec<FileWatch>,
     maps: Vec<FileMap>,
     samples: Vec<ContentSample>,
@@ -69,6 +71,8 @@ struct Begin {
     throttled_ns: Option<u64>,
     temperatures: Vec<Option<i64>>,
     throttle_count: Option<u64>,
+    /// What each limited group has transferred.
+    limited: Vec<Option<GroupIo>>,
     at: Instant,
 }
 
@@ -80,6 +84,12 @@ impl Watch {
             if !disks.iter().any(|known| known.name == disk.name) {
                 let name = disk.name.clone();
                 disks.push(DiskWatch { name, baseline: DeviceCounters::default(), baseline_ns: 0, before: None });
+            }
+        }
+        let mut limits: Vec<IoLimit> = Vec::new();
+        for limit in targets.iter().flat_map(|target| target.io_limits.value.iter().flatten()) {
+            if !limits.contains(limit) {
+                limits.push(limit.clone());
             }
         }
         let mut watched: Vec<FileWatch> = Vec::new();
@@ -96,6 +106,7 @@ impl Watch {
             system: system.clone(),
             targets: targets.to_vec(),
             disks,
+            limits,
             files: watched,
             maps: Vec::new(),
             samples: Vec::new(),
@@ -159,14 +170,23 @@ impl Watch {
         let throttled_ns = throttled_ns(&self.system);
         let throttle_count = throttle_count(&self.system);
         let temperatures = self.temperatures();
+        let limited = self.limits.iter().map(|limit| group_io(&self.system, limit)).collect();
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         for index in 0..self.disks.len() {
             self.disks[index].before = self.read(&self.disks[index].name);
         }
         self.cost += at.elapsed();
         let at = Instant::now();
-        self.begin =
-            Some(Begin { process_read_bytes, ticks, pressure, throttled_ns, temperatures, throttle_count, at });
+        self.begin = Some(Begin {
+            process_read_bytes,
+            ticks,
+            pressure,
+            throttled_ns,
+            temperatures,
+            throttle_count,
+            limited,
+            at,
+        });
     }
 
     /// Reads the counters again and returns the observation. Call it just after the last measured I/O
@@ -185,6 +205,7 @@ impl Watch {
         let waited = both(begin.throttled_ns, throttled_ns(&self.system));
         let throttled = both(begin.throttle_count, throttle_count(&self.system));
         let heats = self.heats(&begin.temperatures);
+        let limited = self.limited(&begin.limited, measured_ns);
         let mut devices = Vec::new();
         for (disk, after) in self.disks.iter_mut().zip(after) {
             let (Some(before), Some(after)) = (disk.before.take(), after) else {
@@ -219,6 +240,7 @@ impl Watch {
             traced,
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
             throttled_ns: waited.map(|(a, b)| b.saturating_sub(a)),
+            limited,
             cpu_pressure_share: pressure
                 .map(|(a, b)| share_of(b.cpu_some_us.saturating_sub(a.cpu_some_us), measured_ns)),
             memory_pressure_share: pressure
@@ -249,6 +271,29 @@ impl Watch {
                 })
             })
             .collect()
+    }
+
+    /// Returns the use of each limit since `before`.
+    fn limited(&self, before: &[Option<GroupIo>], span_ns: u64) -> Vec<LimitedIo> {
+        let limits = self.limits.iter().zip(before);
+        let used = limits.map(|(limit, before)| {
+            let both = both(*before, group_io(&self.system, limit));
+            let grown = |of: fn(&GroupIo) -> u64| both.map(|(a, b)| of(&b).saturating_sub(of(&a)));
+            let moved = match limit.kind {
+                IoLimitKind::ReadBytes => grown(|io| io.read_bytes),
+                IoLimitKind::WriteBytes => grown(|io| io.write_bytes),
+                IoLimitKind::ReadCount => grown(|io| io.read_count),
+                IoLimitKind::WriteCount => grown(|io| io.write_count),
+                IoLimitKind::LatencyTarget | IoLimitKind::CostWeight => None,
+            };
+            let grown_ns = |of: fn(&GroupIo) -> Option<u64>| {
+                let (from, to) = both.and_then(|(a, b)| Some((of(&a)?, of(&b)?)))?;
+                Some(to.saturating_sub(from).saturating_mul(1_000))
+            };
+            let (delayed_ns, stalled_ns) = (grown_ns(|io| io.delayed_us), grown_ns(|io| io.stalled_us));
+            LimitedIo { limit: limit.clone(), moved, delayed_ns, stalled_ns, span_ns }
+        });
+        used.collect()
     }
 
     fn read(&self, disk: &str) -> Option<DeviceCounters> {

@@ -3,8 +3,11 @@
 mod support;
 
 use support::*;
+use trueio_evidence::LimitedIo;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{Arrivals, DirectPolicy, EngineKind, Fact, OpKind, Pace, ProcessorWait, ThreadUsage, Verdict};
+use trueio_model::{
+    Arrivals, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, ThreadUsage, Verdict,
+};
 
 const CHECK: &str = "processor_wait";
 
@@ -146,4 +149,73 @@ fn without_a_count_of_waits_the_check_is_not_seen_and_without_files_it_does_not_
     assert_eq!(judgement.verdict, Verdict::Supported);
     phase.jobs[0].engine = EngineKind::Null;
     phase.judge().assert(CHECK, NotApplicable, "");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Limits of control groups
+
+const LIMITS: &str = "io_limits";
+
+/// 400 MiB read in a second under a limit on vda of `value`, of which the group's processes used `moved`.
+fn limited(kind: IoLimitKind, value: u64, moved: Option<u64>) -> Phase {
+    let mut phase = Phase::honest_reads();
+    let source = "/sys/fs/cgroup/jobs/io.max".to_owned();
+    let (group, device) = ("/jobs".to_owned(), "vda".to_owned());
+    let limit = IoLimit { group, device, device_number: (254, 0), kind, value, source };
+    phase.targets[0].io_limits = Fact::known(vec![limit.clone()], "by hand");
+    phase.observation.limited =
+        vec![LimitedIo { limit, moved, delayed_ns: None, stalled_ns: None, span_ns: SECOND_NS }];
+    phase
+}
+
+#[test]
+fn a_limit_that_the_group_comes_near_is_suspect_and_one_far_above_is_a_note() {
+    let read = |limit: u64| limited(IoLimitKind::ReadBytes, limit * MIB, Some(400 * MIB)).judge();
+    let judgement = read(401);
+    judgement.assert(LIMITS, Suspect, "The control group `/jobs` limits reads of vda to 401 MiB/s; its processes");
+    judgement.assert(LIMITS, Suspect, "reached 400 MiB/s, so the figures describe this limit");
+    assert_eq!(judgement.verdict, Verdict::Suspect, "never contradicted");
+    read(800).assert(LIMITS, Suspect, "limits reads of vda to 800 MiB/s");
+    let judgement = read(801);
+    judgement.assert(LIMITS, Passed, "to 801 MiB/s, far above the 400 MiB/s that its processes reached");
+    assert_eq!(judgement.verdict, Verdict::Supported, "a note does not change the verdict");
+}
+
+#[test]
+fn a_limit_of_reads_per_second_is_compared_with_reads_and_one_of_writes_not_with_them() {
+    let reads = limited(IoLimitKind::ReadCount, 110_000, Some(102_400)).judge();
+    reads.assert(
+        LIMITS,
+        Suspect,
+        "limits reads of vda to 110,000 per second; its processes reached 102,400 per second",
+    );
+    limited(IoLimitKind::WriteBytes, MIB, Some(0)).judge().assert(LIMITS, Passed, "did no such I/O");
+}
+
+#[test]
+fn where_the_group_is_not_counted_the_calls_results_are_the_measure() {
+    limited(IoLimitKind::ReadBytes, 500 * MIB, None).judge().assert(LIMITS, Suspect, "reached 400 MiB/s");
+    limited(IoLimitKind::ReadCount, 900_000, None).judge().assert(LIMITS, Passed, "above the 102,400 per second");
+}
+
+#[test]
+fn a_weight_is_a_note_until_it_delays_the_group() {
+    let mut phase = limited(IoLimitKind::CostWeight, 25, None);
+    phase.judge().assert(LIMITS, Passed, "limits its use of vda to weight 25 (io.cost).");
+    phase.observation.limited[0].delayed_ns = Some(40_000_000);
+    phase.judge().assert(LIMITS, Passed, "weight 25");
+    phase.observation.limited[0].delayed_ns = Some(60_000_000);
+    phase.judge().assert(LIMITS, Suspect, "io.cost delayed its I/O for 60.0 ms");
+}
+
+#[test]
+fn without_limits_the_check_passes_and_unknown_ones_are_not_seen() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert(LIMITS, Passed, "No control group limits I/O");
+    phase.targets[0].io_limits = Fact::unknown("no control group of this process is mounted");
+    let judgement = phase.judge();
+    judgement.assert(LIMITS, NotSeen, "unknown: no control group of this process is mounted.");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.jobs[0].engine = EngineKind::Null;
+    phase.judge().assert(LIMITS, NotApplicable, "");
 }

@@ -57,6 +57,7 @@ impl FactsSource for Described {
                 read_alignment_bytes: aligned(),
                 atomic_write: Fact::unknown("not read"),
             },
+            io_limits: Fact::not_recorded(),
         }))
     }
 

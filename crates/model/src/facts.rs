@@ -4,7 +4,7 @@ mod words;
 
 pub use words::{FilesystemKind, LayerKind, Transport, WriteCache, ZoneModel};
 
-use crate::{Fact, UsbFacts};
+use crate::{Fact, IoLimit, UsbFacts};
 use serde::{Deserialize, Serialize};
 
 /// The kind of what a path refers to.
@@ -38,6 +38,9 @@ pub struct TargetFacts {
     pub disks: Vec<DiskFacts>,
     /// Whether direct I/O is supported, and the alignment that it requires.
     pub direct: DirectFacts,
+    /// Limits of this process's control groups on the block devices of the stack.
+    #[serde(default = "Fact::not_recorded")]
+    pub io_limits: Fact<Vec<IoLimit>>,
 }
 
 /// A mounted filesystem.

@@ -18,6 +18,7 @@ mod failure;
 mod foreign;
 mod histogram;
 mod identity;
+mod io_limit;
 mod iolog;
 mod latency;
 mod numa;
@@ -61,6 +62,7 @@ pub use failure::{IoFailure, VerifyFailure};
 pub use foreign::{ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun};
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};
+pub use io_limit::{IoLimit, IoLimitKind};
 pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };

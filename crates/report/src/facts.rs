@@ -67,6 +67,12 @@ pub(crate) fn target_tables(target: &TargetFacts) -> Vec<FactTable> {
             table.fact(&format!("  {}", named.name), &named.fact, Clone::clone);
         }
     }
+    for limit in target.io_limits.value.iter().flatten() {
+        table.plain("I/O limit", &format!("control group {} limits {}", limit.group, limit.describe()), &limit.source);
+    }
+    if target.io_limits.value.as_ref().is_none_or(Vec::is_empty) {
+        table.fact("I/O limits", &target.io_limits, |_| "none by control groups".to_owned());
+    }
     let direct = &target.direct;
     table.plain("direct I/O", &support_words(direct.support), &direct.reason);
     table.fact("buffer alignment", &direct.memory_alignment_bytes, small);

@@ -55,6 +55,9 @@ pub(crate) fn target_lines(target: &TargetFacts) -> Vec<(&'static str, String)> 
     for disk in &target.disks {
         lines.extend([("disk", disk_name(disk)), ("", disk_sentence(disk))]);
     }
+    for limit in target.io_limits.value.iter().flatten() {
+        lines.push(("I/O limit", format!("control group {} limits {}", limit.group, limit.describe())));
+    }
     lines.push(("direct I/O", direct_sentence(target)));
     lines
 }

@@ -358,6 +358,7 @@ fn write_through(path: &Path) -> TargetFacts {
             read_alignment_bytes: Fact::not_recorded(),
             atomic_write: Fact::not_recorded(),
         },
+        io_limits: Fact::not_recorded(),
     }
 }
 

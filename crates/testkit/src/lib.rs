@@ -4,6 +4,8 @@
 //! Only tests and `xtask` depend on it. It depends on no other crate of the workspace, so the tests of every crate
 //! may use it, those of `direct` on other systems too (there without devices and programs).
 
+#[cfg(unix)]
+mod control_group;
 mod devices;
 mod folders;
 mod needs;
@@ -13,6 +15,8 @@ mod program;
 mod terminal;
 mod tools;
 
+#[cfg(unix)]
+pub use control_group::ControlGroup;
 pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};
 pub use folders::{folder, hash, listing};
 pub use needs::{is_root, lacks, skip};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trueio_model::{JobRecord, PhaseRecord, RunRecord};
-pub(crate) use trueio_testkit::{Loop, Mount, Ran, Running, hash, joined, listing, on_terminal, tool};
+pub(crate) use trueio_testkit::{ControlGroup, Loop, Mount, Ran, Running, hash, joined, listing, on_terminal, tool};
 
 /// True, after its reason is printed, if this machine lacks `need`: those of the testkit, and `tracing`. The test then
 /// returns.

@@ -2,7 +2,8 @@
 //!
 //! Reads the I/Os completed per interval of 100 ms, summed over the jobs while all of them ran. It looks for
 //! a lasting change of level (a full write cache, exhausted burst credits, other I/O) and for drift (a line
-//! fitted through five equal parts). If the job sets a steady state, it reports whether that was reached.
+//! fitted through five equal parts). If the rate falls to a level and then stays within 2 % of it for a second or longer, it
+//! behaves as under a limit, and the sentence says so. If the job sets a steady state, it reports whether that was reached.
 //!
 //! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
 //! One stall is not a change of level: the percentiles show it.
@@ -26,6 +27,9 @@ const PARTS: usize = 5;
 const DRIFT_SHARE_MAX: f64 = 0.25;
 const CHANGE_P_MAX: f64 = 0.01;
 const CHANGE_RATIO_MIN: f64 = 4.0 / 3.0;
+/// A plateau is at least as long, and at most as uneven: a throttle lets the same amount pass in each interval.
+const PLATEAU_ROWS_MIN: usize = 10;
+const PLATEAU_SPREAD_MAX: f64 = 0.02;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(state) = facts.steady_state.filter(|state| !state.is_attained) {
@@ -64,7 +68,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
     if !changes.is_empty() {
         let described: Vec<String> = changes.iter().map(|change| rows.describe(change)).collect();
-        let cause = cause(facts, &changes);
+        let cause = match rows.plateau(&rates, &changes) {
+            Some(spread) => format!(
+                "The rate then stayed within ±{:.1} %, as under a limit: exhausted burst credits of a cloud volume, or a \
+                 throttle.",
+                spread * 100.0
+            ),
+            None => cause(facts, &changes).to_owned(),
+        };
         return report(
             CheckOutcome::Suspect,
             measured,
@@ -164,6 +175,19 @@ impl Rows {
     fn rates(&self) -> Vec<f64> {
         let has_bytes = self.rows.iter().any(|row| row.1 > 0.0);
         self.rows.iter().map(|row| if has_bytes { row.1 } else { row.0 }).collect()
+    }
+
+    /// Returns the spread around the last level, as a share, if the rate fell to it and was flat from then on: the middle
+    /// 90 % of at least [`PLATEAU_ROWS_MIN`] intervals lie within it.
+    fn plateau(&self, rates: &[f64], changes: &[ChangePoint]) -> Option<f64> {
+        let last = changes.last().filter(|change| change.after < change.before && change.after > 0.0)?;
+        let mut distances: Vec<f64> = rates[last.index..].iter().map(|rate| (rate / last.after - 1.0).abs()).collect();
+        if distances.len() < PLATEAU_ROWS_MIN {
+            return None;
+        }
+        distances.sort_by(f64::total_cmp);
+        let spread = distances[(distances.len() * 9).div_ceil(10) - 1];
+        (spread <= PLATEAU_SPREAD_MAX).then_some(spread)
     }
 
     /// `from 1.9 GiB/s to 400 MiB/s after 20.1 s and 38 GiB`.

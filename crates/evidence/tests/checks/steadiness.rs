@@ -57,6 +57,18 @@ fn a_full_write_cache_is_reported_with_time_and_amount() {
     assert_eq!(judgement.verdict, Verdict::Suspect);
 }
 
+/// Goal: a cloud volume whose burst credit is exhausted is named as a limit, a full write cache is not.
+/// Method: the rate falls to a quarter; then it is flat within 1 %, or varies by 10 %.
+#[test]
+fn a_fall_to_a_flat_plateau_is_named_a_limit() {
+    let mut phase = Phase::honest_reads();
+    let fallen = |after: fn(u64) -> u64| series((0..70).map(|i| if i < 30 { honest_rate(i) } else { after(i) }));
+    phase.records[0].series = fallen(|i| 2_400 + i % 3 * 12);
+    phase.judge().assert("steadiness", Suspect, "stayed within ±0.5 %, as under a limit: exhausted burst credits");
+    phase.records[0].series = fallen(|i| 2_400 + i % 3 * 240);
+    phase.judge().assert("steadiness", Suspect, "Possible causes: exhausted burst credits, throttling, other I/O");
+}
+
 #[test]
 fn a_slowly_falling_rate_is_a_drift_and_one_stall_is_not() {
     let mut phase = Phase::honest_reads();

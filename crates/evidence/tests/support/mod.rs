@@ -13,10 +13,10 @@ use trueio_device::{System, environment, target_facts};
 use trueio_direct::AlignedBuffer;
 use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
 use trueio_model::{
-    Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectFacts, DirectPolicy, DirectSupport, DiskFacts,
-    DiskLimits, EngineKind, Environment, EvidenceLevel, Fact, FilePlan, FilesystemFacts, Histogram, IoFailure, JobPlan,
-    JobRecord, LatencySet, Layer, OpKind, OpMix, OpRecord, Pattern, Prepare, Queue, Residency, Ruler, SampledIo,
-    SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
+    Check, CheckOutcome, CpuFacts, CpuTime, DeviceCounters, DeviceDelta, DirectFacts, DirectPolicy, DirectSupport,
+    DiskFacts, DiskLimits, EngineKind, Environment, EvidenceLevel, Fact, FilePlan, FilesystemFacts, Histogram,
+    IoFailure, JobPlan, JobRecord, LatencySet, Layer, OpKind, OpMix, OpRecord, Pattern, Prepare, Queue, Residency,
+    Ruler, SampledIo, SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
 };
 
 pub use trueio_testkit::{Loop, Mount, folder, skip};
@@ -124,6 +124,7 @@ pub fn target() -> TargetFacts {
             read_alignment_bytes: known(512),
             atomic_write: Fact::unknown("not asked"),
         },
+        io_limits: Fact::known(Vec::new(), "by hand"),
     }
 }
 
@@ -189,6 +190,24 @@ pub fn residency(cached_bytes: u64, dirty_bytes: u64, region_bytes: u64) -> Opti
         page_bytes: 4096,
         source: "cachestat".to_owned(),
     })
+}
+
+/// A machine of four processors with 16 GiB of memory, without quotas. Not the one that the tests run on.
+pub fn machine() -> Environment {
+    fn none<T>() -> Fact<T> {
+        Fact::unknown("made by hand")
+    }
+    Environment {
+        system: "Linux".to_owned(),
+        distribution: none(),
+        cpu: CpuFacts { model: none(), usable_count: 4, governor: none(), quota: None },
+        memory_bytes: Fact::known(16 << 30, "by hand"),
+        memory_available_bytes: none(),
+        hypervisor: none(),
+        clock_source: none(),
+        load_average: none(),
+        is_root: false,
+    }
 }
 
 pub fn ruler() -> Ruler {
@@ -270,9 +289,6 @@ impl Phase {
             steal_share: Some(0.001),
             ..Observation::default()
         };
-        let mut environment = environment(&System::live());
-        environment.memory_bytes = Fact::known(16 << 30, "by hand");
-        environment.cpu.usable_count = 4;
         let cpu = CpuTime { user_ns: SECOND_NS / 20, system_ns: SECOND_NS / 10 };
         Self {
             targets: vec![target()],
@@ -282,7 +298,7 @@ impl Phase {
             trace: None,
             cpu,
             worker_cpu: cpu,
-            environment,
+            environment: machine(),
             elapsed_ns: SECOND_NS,
             steady_state: None,
             accepted_checks: Vec::new(),
@@ -526,6 +542,8 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
         .files
         .iter()
         .map(|file| target_facts(&system, Path::new(&file.path)).expect("facts of the staged file"))
+        // Limits of the control group that the tests run in are not under test here, nor is its quota.
+        .map(|facts| TargetFacts { io_limits: Fact::known(Vec::new(), "by hand"), ..facts })
         .collect();
     let mut watch = Watch::new(&system, &targets, &job.files);
     if job.pattern.mix != OpMix::Only(OpKind::Write) {
@@ -553,6 +571,8 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
     record.failures = calls.failures;
     // The calls are made by hand, so their CPU time is not counted; half a core is not suspect.
     let cpu = CpuTime { user_ns: elapsed_ns / 4, system_ns: elapsed_ns / 4 };
+    let mut environment = environment(&system);
+    environment.cpu.quota = None;
     let traced = observation.traced.take();
     let mut phase = Phase {
         targets,
@@ -562,7 +582,7 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
         trace: None,
         cpu,
         worker_cpu: cpu,
-        environment: environment(&system),
+        environment,
         elapsed_ns,
         steady_state: None,
         accepted_checks: Vec::new(),

@@ -17,7 +17,7 @@ use crate::options::target::files::JobFile;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use rows::DIRECT;
-use trueio_model::{DirectPolicy, EngineKind, Flush, OpKind, SyncMode, ZonePlan};
+use trueio_model::{DirectPolicy, EngineKind, Flush, IoLimit, OpKind, SyncMode, ZonePlan};
 
 /// The least alignment of buffers: a page, which every engine and device accepts.
 const BUFFER_ALIGNMENT_BYTES_MIN: u32 = 4096;
@@ -92,6 +92,7 @@ pub(crate) fn settle(
     }
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     note_memory(job, &mut decisions, engine.kind, ops, direct, region_bytes);
+    note_limits(&mut decisions, &files);
     let buffer_alignment_bytes = buffer_alignment(&files);
     Ok((Granted { files, direct, zones, buffer_alignment_bytes, buffer_offset_bytes }, decisions))
 }
@@ -104,6 +105,18 @@ fn buffer_alignment(files: &[JobFile]) -> u32 {
     });
     let least = alignments.fold(BUFFER_ALIGNMENT_BYTES_MIN, u32::max).checked_next_power_of_two();
     least.unwrap_or(BUFFER_ALIGNMENT_BYTES_MIN)
+}
+
+/// Notes what the control groups of this process limit on the disks under the files.
+fn note_limits(decisions: &mut Decisions, files: &[JobFile]) {
+    let mut limits: Vec<&IoLimit> = Vec::new();
+    let facts = files.iter().filter_map(|file| file.facts.as_ref());
+    for limit in facts.flat_map(|facts| facts.io_limits.value.iter().flatten()) {
+        if !limits.contains(&limit) {
+            limits.push(limit);
+            decisions.note(format!("the control group `{}` limits {}", limit.group, limit.describe()));
+        }
+    }
 }
 
 fn note_memory(

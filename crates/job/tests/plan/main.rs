@@ -57,6 +57,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             read_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
             atomic_write: Fact::unknown("not read"),
         },
+        io_limits: Fact::not_recorded(),
     }
 }
 
