@@ -1,10 +1,10 @@
 //! The functions of the module. Each does what the function of the same name in `trueio-direct` does.
 
-use crate::argument::{Lent, count, path, size, word};
+use crate::argument::{count, path, size, word};
 use crate::descriptor::{OpenFile, open_file, open_file_or_none};
 use crate::error;
 use crate::fact::{Alignment, AtomicWrite, DeviceFacts, Flushed, Probe, Residency, Transfer};
-use crate::file::{DirectFile, flush_level, flushed, transferred};
+use crate::file::{DirectFile, flush_level, flushed, read_into, transferred, write_from};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::fs::File;
@@ -87,11 +87,10 @@ pub(crate) fn read_unaligned_by_copy_at(
     buffer: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<Transfer> {
-    let (file, offset) = (file.get().open_file()?, count("offset", offset)?);
-    let lent = Lent::for_writing(buffer)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call, and was made for writing.
-    let result = py.detach(|| trueio_direct::read_unaligned_by_copy_at(&file, unsafe { span.bytes_mut() }, offset));
+    let file = file.get().open_file()?;
+    let result = read_into(py, buffer, offset, |buffer, offset| {
+        trueio_direct::read_unaligned_by_copy_at(&file, buffer, offset)
+    })?;
     transferred(py, &file, result)
 }
 
@@ -107,12 +106,10 @@ pub(crate) fn write_unaligned_by_read_modify_write_at(
     data: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<Transfer> {
-    let (file, offset) = (file.get().open_file()?, count("offset", offset)?);
-    let lent = Lent::for_reading(data)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call.
-    let result =
-        py.detach(|| trueio_direct::write_unaligned_by_read_modify_write_at(&file, unsafe { span.bytes() }, offset));
+    let file = file.get().open_file()?;
+    let result = write_from(py, data, offset, |buffer, offset| {
+        trueio_direct::write_unaligned_by_read_modify_write_at(&file, buffer, offset)
+    })?;
     transferred(py, &file, result)
 }
 
@@ -128,11 +125,10 @@ pub(crate) fn write_atomic_at(
     buffer: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let (file, offset, limits) = (file.get().open_file()?, count("offset", offset)?, limits.get().limits());
-    let lent = Lent::for_reading(buffer)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call.
-    let result = py.detach(|| trueio_direct::write_atomic_at(&file, &limits, unsafe { span.bytes() }, offset));
+    let (file, limits) = (file.get().open_file()?, limits.get().limits());
+    let result = write_from(py, buffer, offset, |buffer, offset| {
+        trueio_direct::write_atomic_at(&file, &limits, buffer, offset)
+    })?;
     result.map_err(|error| error::atomic(py, &error))
 }
 
@@ -145,11 +141,8 @@ pub(crate) fn write_dsync_at(
     buffer: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<Transfer> {
-    let (file, offset) = (file.get().open_file()?, count("offset", offset)?);
-    let lent = Lent::for_reading(buffer)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call.
-    let result = py.detach(|| trueio_direct::write_dsync_at(&file, unsafe { span.bytes() }, offset));
+    let file = file.get().open_file()?;
+    let result = write_from(py, buffer, offset, |buffer, offset| trueio_direct::write_dsync_at(&file, buffer, offset))?;
     transferred(py, &file, result)
 }
 
@@ -162,11 +155,9 @@ pub(crate) fn write_uncached_at(
     buffer: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<Transfer> {
-    let (file, offset) = (open_file(file)?, count("offset", offset)?);
-    let lent = Lent::for_reading(buffer)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call.
-    let result = py.detach(|| trueio_direct::write_uncached_at(&file, unsafe { span.bytes() }, offset));
+    let file = open_file(file)?;
+    let result =
+        write_from(py, buffer, offset, |buffer, offset| trueio_direct::write_uncached_at(&file, buffer, offset))?;
     result.map(Transfer::from).map_err(|error| error::transfer(py, &error, None))
 }
 
@@ -179,11 +170,9 @@ pub(crate) fn read_uncached_at(
     buffer: &Bound<'_, PyAny>,
     offset: &Bound<'_, PyAny>,
 ) -> PyResult<Transfer> {
-    let (file, offset) = (open_file(file)?, count("offset", offset)?);
-    let lent = Lent::for_writing(buffer)?;
-    let span = lent.span();
-    // SAFETY: `lent` outlives the call, and was made for writing.
-    let result = py.detach(|| trueio_direct::read_uncached_at(&file, unsafe { span.bytes_mut() }, offset));
+    let file = open_file(file)?;
+    let result =
+        read_into(py, buffer, offset, |buffer, offset| trueio_direct::read_uncached_at(&file, buffer, offset))?;
     result.map(Transfer::from).map_err(|error| error::transfer(py, &error, None))
 }
 

@@ -38,6 +38,34 @@ pub(crate) fn transferred(
     result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
 }
 
+/// Calls `read` with the memory of `buffer` and with `offset`, without the interpreter.
+pub(crate) fn read_into<T: Send>(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    offset: &Bound<'_, PyAny>,
+    read: impl FnOnce(&mut [u8], u64) -> T + Send,
+) -> PyResult<T> {
+    let offset = count("offset", offset)?;
+    let lent = Lent::for_writing(buffer)?;
+    let span = lent.span();
+    // SAFETY: `lent` outlives the call, and was made for writing.
+    Ok(py.detach(|| read(unsafe { span.bytes_mut() }, offset)))
+}
+
+/// Calls `write` with the memory of `buffer` and with `offset`, without the interpreter.
+pub(crate) fn write_from<T: Send>(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    offset: &Bound<'_, PyAny>,
+    write: impl FnOnce(&[u8], u64) -> T + Send,
+) -> PyResult<T> {
+    let offset = count("offset", offset)?;
+    let lent = Lent::for_reading(buffer)?;
+    let span = lent.span();
+    // SAFETY: `lent` outlives the call.
+    Ok(py.detach(|| write(unsafe { span.bytes() }, offset)))
+}
+
 /// Lends each buffer of a sequence; the spans are valid while the first part of the result lives.
 fn lend_all(
     buffers: &Bound<'_, PyAny>,
@@ -157,11 +185,8 @@ impl DirectFile {
         buffer: &Bound<'_, PyAny>,
         offset: &Bound<'_, PyAny>,
     ) -> PyResult<Transfer> {
-        let (file, offset) = (self.open_file()?, count("offset", offset)?);
-        let lent = Lent::for_writing(buffer)?;
-        let span = lent.span();
-        // SAFETY: `lent` outlives the call, and was made for writing.
-        let result = py.detach(|| file.read_exact_at(unsafe { span.bytes_mut() }, offset));
+        let file = self.open_file()?;
+        let result = read_into(py, buffer, offset, |buffer, offset| file.read_exact_at(buffer, offset))?;
         transferred(py, &file, result)
     }
 
@@ -170,11 +195,8 @@ impl DirectFile {
     /// `bytes` of the result is smaller than the buffer only where the file ended. Raises MisalignedError and
     /// TransferError as `read_exact_at`, never EndOfFileError.
     fn read_at(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, offset: &Bound<'_, PyAny>) -> PyResult<Transfer> {
-        let (file, offset) = (self.open_file()?, count("offset", offset)?);
-        let lent = Lent::for_writing(buffer)?;
-        let span = lent.span();
-        // SAFETY: `lent` outlives the call, and was made for writing.
-        let result = py.detach(|| file.read_at(unsafe { span.bytes_mut() }, offset));
+        let file = self.open_file()?;
+        let result = read_into(py, buffer, offset, |buffer, offset| file.read_at(buffer, offset))?;
         transferred(py, &file, result)
     }
 
@@ -183,11 +205,8 @@ impl DirectFile {
     /// Raises MisalignedError before the call if address, length or offset does not suit the file's alignment,
     /// and TransferError with the system's errno for an error of the system; bytes written until then stay written.
     fn write_all_at(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, offset: &Bound<'_, PyAny>) -> PyResult<Transfer> {
-        let (file, offset) = (self.open_file()?, count("offset", offset)?);
-        let lent = Lent::for_reading(buffer)?;
-        let span = lent.span();
-        // SAFETY: `lent` outlives the call.
-        let result = py.detach(|| file.write_all_at(unsafe { span.bytes() }, offset));
+        let file = self.open_file()?;
+        let result = write_from(py, buffer, offset, |buffer, offset| file.write_all_at(buffer, offset))?;
         transferred(py, &file, result)
     }
 

@@ -6,23 +6,7 @@ mod fixture;
 use proptest::prelude::*;
 use serde_json::Value;
 use trueio_fio::outputs::{FioOutput, Format, render};
-use trueio_model::{Histogram, RunRecord};
-
-/// Returns a record with few leaves, so that a random change often hits a figure of interest.
-fn small() -> RunRecord {
-    let mut record = fixture::troubled();
-    for job in record.phases.iter_mut().flat_map(|p| &mut p.jobs) {
-        job.series.truncate(2);
-        for op in &mut job.ops {
-            let mut few = Histogram::new();
-            (0..10).for_each(|i| few.record_many(20_000 << i, 400 >> i));
-            op.latency.total = few.clone();
-            op.latency.completion = few;
-            op.latency.submission.clear();
-        }
-    }
-    record
-}
+use trueio_model::RunRecord;
 
 /// Renders a record in each of fio's formats and checks the histograms of `json+`.
 fn render_all(record: &RunRecord) {
@@ -45,32 +29,6 @@ fn render_all(record: &RunRecord) {
     }
 }
 
-/// Returns all measured figures of a record.
-fn figures(record: &mut RunRecord) -> Vec<&mut u64> {
-    let mut all = vec![&mut record.ruler.null_latency_ns_p50];
-    for phase in &mut record.phases {
-        all.extend([&mut phase.begin_ns, &mut phase.elapsed_ns, &mut phase.cpu.user_ns, &mut phase.cpu.system_ns]);
-        for device in &mut phase.devices {
-            let (b, m) = (&mut device.baseline, &mut device.measured);
-            all.extend([&mut device.baseline_ns, &mut device.measured_ns]);
-            all.extend([&mut b.read_bytes, &mut b.write_bytes, &mut m.read_bytes, &mut m.write_count, &mut m.busy_ms]);
-        }
-        for job in &mut phase.jobs {
-            all.extend([&mut job.elapsed_ns, &mut job.backlog_count, &mut job.verified_block_count]);
-            all.push(&mut job.verify_failure_count);
-            for op in &mut job.ops {
-                all.extend([&mut op.io_count, &mut op.byte_count, &mut op.short_count, &mut op.error_count]);
-            }
-            for r in &mut job.series {
-                all.extend([&mut r.end_ns, &mut r.span_ns, &mut r.read_count, &mut r.read_bytes, &mut r.write_count]);
-                all.extend([&mut r.write_bytes, &mut r.other_count, &mut r.latency_ns_p50, &mut r.latency_ns_p99]);
-                all.push(&mut r.latency_ns_max);
-            }
-        }
-    }
-    all
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -81,8 +39,8 @@ proptest! {
         ])), 1..40),
         latencies in prop::collection::vec((prop::sample::select(vec![0, 1, 500, 10_u64.pow(9), 1 << 42, u64::MAX]), 1u64..1 << 50), 0..4),
     ) {
-        let mut record = small();
-        let mut all = figures(&mut record);
+        let mut record = fixture::small();
+        let mut all = fixture::figures(&mut record);
         for (index, with) in &changes {
             let at = index.index(all.len());
             *all[at] = *with;
