@@ -375,12 +375,12 @@ fn exit_codes_are_fios() {
         ("--name=a --ioengine=null --size=1m --output=nosuch/o", 1, 1),
         ("--name=a --filename=/dev/full --ioengine=psync --rw=write --size=4k", 1, 1),
         ("--name=a --ioengine=null --size=1m --time_based=2 --runtime=100ms", 0, 0),
+        ("--name=a --ioengine=null --size=1m --debug=nosuch", 0, 0),
         // fio reports success for a run that did nothing, was refused, or differed from the options.
         ("--name=a --ioengine=null --size=1g --time_based --runtime=1x", 1, 0),
         ("--name=r --rw=read --filename=small --size=64k", 1, 0),
         ("--name=a --ioengine=null --size=1m --bssplit=4k/80:8k/80", 1, 0),
         ("--name=a --ioengine=null --size=1m --bs=4kfoo", 1, 0),
-        ("--name=a --ioengine=null --size=1m --debug=nosuch", 1, 0),
         ("--cmdhelp=nosuch", 1, 0),
     ];
     for (line, code, fios) in cases {

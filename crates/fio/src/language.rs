@@ -315,7 +315,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         }
     }
     sections.extend(current.take());
-    let Program { settings, mut action, remarks } = program;
+    let Program { mut settings, mut action, remarks } = program;
     if let Some(remote) = remote {
         action = remote.action(action, &files, &mut problems);
         problems.into_result()?;
@@ -338,6 +338,13 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                 problems.add(position.clone(), format!("the job file `{path}` cannot be read: {reason}"), None);
             }
         }
+    }
+    if action == Action::ParseOnly && files.is_empty() && sections.is_empty() && problems.is_empty() {
+        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks });
+    }
+    if action == Action::ShowCommand {
+        // The jobs are printed, and no command of theirs runs.
+        settings.allows_exec = true;
     }
     if sections.is_empty() && problems.is_empty() {
         let hint = "give a job file, or `--name=JOB` and its options; `--cmdhelp` lists them".to_owned();

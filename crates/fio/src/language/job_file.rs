@@ -128,14 +128,11 @@ impl Reader<'_> {
     /// Reads the name of a section; `rest` follows its opening bracket.
     fn section(&mut self, line: &Content<'_>, rest: &str) {
         match rest.split_once(']') {
-            Some((name, "")) if !name.trim().is_empty() && name.len() <= SECTION_BYTES_MAX => {
+            Some((name, "")) if name.len() <= SECTION_BYTES_MAX => {
                 self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
             }
-            Some((name, "")) => {
-                let message = match name.trim().is_empty() {
-                    true => "a section has no name".to_owned(),
-                    false => format!("a section's name is longer than {SECTION_BYTES_MAX} bytes"),
-                };
+            Some((_, "")) => {
+                let message = format!("a section's name is longer than {SECTION_BYTES_MAX} bytes");
                 self.problems.add(line.all(), message, None);
             }
             Some((name, after)) => {

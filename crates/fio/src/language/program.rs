@@ -91,7 +91,7 @@ impl Program {
                     self.remarks.push(remark);
                 }
             }
-            "eta" => self.eta(text, position, problems),
+            "eta" => self.eta(text),
             "bandwidth-log" => settings.has_bandwidth_log = true,
             "aux-path" => settings.aux_path = Some(text.to_owned()),
             "warnings-fatal" => settings.are_warnings_fatal = true,
@@ -138,7 +138,7 @@ impl Program {
     }
 
     /// Sets when progress is shown.
-    fn eta(&mut self, text: &str, position: Position, problems: &mut Problems) {
+    fn eta(&mut self, text: &str) {
         self.settings.eta = match text {
             "auto" => Eta::Auto,
             "always" => {
@@ -146,7 +146,10 @@ impl Program {
                 Eta::Always
             }
             "never" => Eta::Never,
-            _ => return problems.add(position, format!("`{text}` is not one of auto, always, never"), None),
+            _ => {
+                self.remarks.push(format!("`--eta={text}` has no effect, as in fio: it takes auto, always, never"));
+                return;
+            }
         };
     }
 
@@ -167,8 +170,9 @@ impl Program {
                 continue;
             }
             if !DEBUG_PARTS.contains(&part) {
-                let hint = Some(format!("it takes {}", DEBUG_PARTS.join(", ")));
-                return problems.add(position, format!("`{part}` is not a part that `--debug` takes"), hint);
+                let known = DEBUG_PARTS.join(", ");
+                self.remarks.push(format!("`--debug={part}` has no effect, as in fio: it takes {known}"));
+                continue;
             }
             self.settings.debug.push(part.to_owned());
         }

@@ -3,26 +3,32 @@
 use super::Word;
 use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::priority::shares;
-use super::problem::{FioProblem, Problems};
+use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
-use trueio_job::options::content::rows::DEDUPE_WORKING_SET_PERCENTAGE;
+use trueio_job::option::OptionRow;
+use trueio_job::options::content::rows::{
+    DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL, VerifyMethod,
+};
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::NUMBER_IOS;
-use trueio_job::options::pattern::rows::{Direction, RW};
+use trueio_job::options::pattern::rows::{BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RW};
+use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
-use trueio_job::value::{write_bytes, write_duration};
-use trueio_model::{DirectPolicy, EngineKind, Origin};
+use trueio_job::value::{Value, write_bytes, write_duration};
+use trueio_model::{BlockSizes, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
 /// Applies the rules of this file, except [`flushes`].
 pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
     limits(job, lowering);
-    cache(job, problems);
+    cache(job, lowering);
     rates(job, problems);
     priorities(job, lowering, problems);
     working_set(job, lowering, problems);
     exec_commands(job, lowering, problems);
     exec_engine(job, lowering, problems);
-    create_on_open(job, lowering, problems);
+    create_on_open(job, lowering);
+    generator(job, lowering);
+    verification(job);
 }
 
 /// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
@@ -52,32 +58,29 @@ fn limits(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
-/// Sets `direct` from its opposite, `buffered`.
-fn cache(job: &mut JobWords, problems: &mut Problems) {
-    let Some(&(word, is_own)) = job.words.get("buffered") else { return };
-    let direct = if word.text() == "1" { DirectPolicy::Off } else { DirectPolicy::Require };
-    let given = DIRECT.value_in(&job.spec);
-    let other = job.spec.options.get(DIRECT.name).filter(|other| other.origin != preset());
-    let level = if is_own { &job.section.words } else { &*job.section.globals };
-    let is_next_to_it = level.iter().any(|word| word.option.name() == "direct");
-    match other {
-        Some(other) if given != direct && is_next_to_it => {
-            let message = format!(
-                "`buffered={}` ({}) and `direct={}` ({}) contradict each other",
-                word.text(),
-                word.origin(),
-                u8::from(given == DirectPolicy::Require),
-                other.origin
-            );
-            let position = Some((*word.position).clone());
-            problems.push(FioProblem { message, position, hint: Some("set only one of them".to_owned()) });
+/// Sets `direct` from its opposite, `buffered`: the last of the two applies.
+fn cache(job: &mut JobWords, lowering: &mut Lowering) {
+    let last = |name: &str| {
+        let mut words = job.section.globals.iter().chain(&job.section.words);
+        words.by_ref().enumerate().filter(|(_, word)| word.option.name() == name).last()
+    };
+    if let Some((at, word)) = last("buffered") {
+        let direct = if switch_of(word.text()) == Some(true) { DirectPolicy::Off } else { DirectPolicy::Require };
+        let other = last("direct").map(|(other, word)| (other > at, word.origin()));
+        if let Some((_, other)) = other.as_ref().filter(|_| DIRECT.value_in(&job.spec) != direct) {
+            let (buffered, other) = (word.origin(), other.clone());
+            lowering
+                .remark(format!("`buffered` ({buffered}) and `direct` ({other}) differ: the last applies, as in fio"));
         }
-        // The job's own `direct` over a `buffered` of all jobs.
-        Some(_) if !is_own && !is_next_to_it => {}
-        _ => {
+        if !other.is_some_and(|(is_later, _)| is_later) {
             let origin = word.origin();
             DIRECT.set_in(&mut job.spec, direct, origin);
         }
+    }
+    if job.engine() == Some(EngineKind::Mmap) && DIRECT.value_in(&job.spec) == DirectPolicy::Require {
+        let reason = "`mmap` works in the page cache; fio, too, maps the file as if `direct` were 0".to_owned();
+        lowering.note(&job.section.name, format!("`direct=1` has no effect: {reason}"));
+        DIRECT.set_in(&mut job.spec, DirectPolicy::Off, Origin::Derived { reason });
     }
 }
 
@@ -224,22 +227,80 @@ fn exec_engine(job: &mut JobWords, lowering: &Lowering, problems: &mut Problems)
     }
 }
 
-/// Applies `create_on_open`: only a job that just writes can begin with empty files.
-fn create_on_open(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+/// Applies `create_on_open`: a job that just writes begins with empty files. For another one the files must exist
+/// (`targets.rs`).
+fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
     if !job.is_on("create_on_open") {
         return;
     }
     if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
         let note = format!("`create_on_open` has no effect: `{}` needs no content", engine.name());
         lowering.note(&job.section.name, note);
-    } else if RW.value_in(&job.spec).direction == Direction::Write {
-        if !job.spec.options.contains_key(FALLOCATE.name) {
-            let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
-            FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
-        }
-    } else {
-        let message = "`create_on_open`: only a job that just writes can begin with an empty file".to_owned();
-        let hint = Some("leave it out: files are prepared before the measured time".to_owned());
-        job.complain_about("create_on_open", message, hint, problems);
+    } else if RW.value_in(&job.spec).direction != Direction::Write {
+        lowering.note(&job.section.name, "`create_on_open`: files of a job that reads or trims must exist".to_owned());
+    } else if !job.spec.options.contains_key(FALLOCATE.name) {
+        let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
+        FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
     }
+}
+
+/// Applies `random_generator=lfsr`, which visits each block once, with a map or without.
+fn generator(job: &mut JobWords, lowering: &mut Lowering) {
+    let Some(word) = job.word("random_generator") else { return };
+    if word.text() == "lfsr" && job.spec.options.get(NORANDOMMAP.name).is_some_and(|set| set.text == "true") {
+        let reason = "`random_generator=lfsr` visits each block once, also without a map".to_owned();
+        job.spec.set(NORANDOMMAP.name, "false", Origin::Derived { reason });
+    } else {
+        let reason = "offsets come from one generator of 64 bits, which serves any size";
+        lowering.remark(format!("`random_generator` has no effect: {reason}"));
+    }
+}
+
+/// Applies fio's rules for `verify`: a `verify_interval` that does not fit into the blocks is shortened, and a block that
+/// differs ends the job unless `continue_on_error` covers it.
+fn verification(job: &mut JobWords) {
+    if VERIFY.value_in(&job.spec) == VerifyMethod::None {
+        return;
+    }
+    if let Some(given) = VERIFY_INTERVAL.value_in(&job.spec).filter(|given| *given > 0) {
+        let [reads, writes, _] = block_sizes(&job.spec).map(|sizes| (sizes.min_bytes(), sizes.max_bytes()));
+        let reads_too = matches!(RW.value_in(&job.spec).direction, Direction::Read | Direction::ReadWrite);
+        let fits = fitting_interval(given, writes, reads.0, reads_too);
+        if fits != given {
+            let reason = format!("`verify_interval={given}` does not fit into the blocks; fio shortens it, too");
+            job.spec.set(VERIFY_INTERVAL.name, fits.to_string(), Origin::Derived { reason });
+        }
+    }
+    let goes_on = matches!(CONTINUE_ON_ERROR.value_in(&job.spec), ContinueOnError::All | ContinueOnError::Verify);
+    if !goes_on && !VERIFY_FATAL.value_in(&job.spec) {
+        let reason = "as in fio, a block that differs ends the job, unless `continue_on_error` covers it".to_owned();
+        job.spec.set(VERIFY_FATAL.name, "true", Origin::Derived { reason });
+    }
+}
+
+/// Returns the sizes of reads, writes and trims; those of an invalid text, which the plan refuses, are 4 KiB.
+fn block_sizes(spec: &JobSpec) -> [BlockSizes; 3] {
+    let read = |row: &OptionRow| match row.kind.read(&spec.options.get(row.name)?.text) {
+        Ok(Value::Sizes(sizes)) => Some(*sizes),
+        _ => None,
+    };
+    let set = [BSSPLIT.row(), BSRANGE.row(), BS.row()].into_iter().find_map(read);
+    set.unwrap_or_else(|| [0; 3].map(|_| BlockSizes::Fixed(4096)))
+}
+
+/// Returns the interval that fio uses where `given` does not divide the smallest and largest write.
+fn fitting_interval(given: u64, (least, most): (u64, u64), least_read: u64, reads_too: bool) -> u64 {
+    let fits = match given {
+        _ if given > least => least,
+        _ if reads_too && given > least_read => least_read,
+        _ => given,
+    };
+    if least.is_multiple_of(fits) && most.is_multiple_of(fits) {
+        return fits;
+    }
+    let (mut a, mut b) = (least, most);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }

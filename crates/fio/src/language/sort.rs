@@ -82,6 +82,7 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 lowering.remark(format!("`{other}` has no effect next to `{counts}`, as in fio"));
             }
         }
+        last_mix(level, &mut values, lowering);
         overlay(&mut spec, &values);
         if has_no_size {
             spec.options.remove(SIZE.name);
@@ -122,9 +123,25 @@ impl LevelRows {
                 }
             }
             "mem" => without_file(word, section, lowering),
+            "flow" => without_sign(word, section, lowering),
             _ => None,
         };
         take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
+    }
+}
+
+/// Keeps the last of `rwmixread` and `rwmixwrite`, as fio does where they do not sum to 100.
+fn last_mix(level: &[Word], values: &mut BTreeMap<&'static str, SpecValue>, lowering: &mut Lowering) {
+    let share = |name: &str| values.get(name).and_then(|value| value.text.parse::<u64>().ok());
+    let (Some(reads), Some(writes)) = (share("rwmixread"), share("rwmixwrite")) else { return };
+    let names = ["rwmixread", "rwmixwrite"];
+    let last = level.iter().rev().find_map(|word| names.into_iter().find(|name| word.option.name() == *name));
+    if reads + writes != 100
+        && let Some(last) = last
+    {
+        let other = if last == names[0] { names[1] } else { names[0] };
+        values.remove(other);
+        lowering.remark(format!("`{other}` has no effect next to `{last}`, as in fio: they do not sum to 100"));
     }
 }
 
@@ -283,6 +300,13 @@ fn without_file(word: &Word, section: &str, lowering: &mut Lowering) -> Option<W
     lowering
         .note(section, format!("`mem={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"));
     Some(Word { value: Some(kind.to_owned()), ..word.clone() })
+}
+
+/// Returns the weight of a negative `flow` without its sign, which no fio since 3.28 reads; `None`: it has none.
+fn without_sign(word: &Word, section: &str, lowering: &mut Lowering) -> Option<Word> {
+    let weight = word.text().strip_prefix('-')?;
+    lowering.note(section, format!("`flow=-{weight}` is the weight {weight}: weights have no sign"));
+    Some(Word { value: Some(weight.to_owned()), ..word.clone() })
 }
 
 /// Checks a value against its kind, where no row does.

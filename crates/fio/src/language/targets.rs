@@ -12,12 +12,12 @@ use trueio_job::option::Words;
 use trueio_job::options::content::rows::VERIFY_ONLY;
 use trueio_job::options::engine::rows::IOENGINE;
 use trueio_job::options::limits::rows::FILL_DEVICE;
-use trueio_job::options::pattern::rows::RW;
+use trueio_job::options::pattern::rows::{Direction, RW};
 use trueio_job::options::target::rows::FILE_APPEND;
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};
+use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of};
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them.
 ///
@@ -29,6 +29,13 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         let Some(fio) = &spec.fio else { continue };
         let is_offline = VERIFY_ONLY.value_in(spec);
         let kind = IOENGINE.value_in(spec);
+        if settings.is_readonly && writes(spec) && !spec.options.contains_key("read_iolog") {
+            let rw = RW.value_in(spec).word();
+            let message = format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name);
+            let hint = Some("leave out `--readonly`, or run jobs that read".to_owned());
+            problems.push(FioProblem { message, position: None, hint });
+            continue;
+        }
         if !kind.is_none_or(|kind| kind.opens_files() || kind.works_on_names()) {
             continue;
         }
@@ -41,12 +48,8 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             None => (writes(spec) && !is_offline) || is_changing,
         };
         if settings.is_readonly && is_writing {
-            let rw = RW.value_in(spec).word();
             problems.push(FioProblem {
-                message: match replayed {
-                    None => format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name),
-                    Some(_) => format!("the log of job `{}` writes or trims, and `--readonly` forbids it", fio.name),
-                },
+                message: format!("job `{}` changes files, and `--readonly` forbids it", fio.name),
                 position: None,
                 hint: Some("leave out `--readonly`, or run jobs that read".to_owned()),
             });
@@ -64,14 +67,13 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             spec.set("filename", path, preset());
         }
         problems.extend(other_scheduler(spec, facts));
-        let forbids_files = settings.is_readonly
-            || spec.fio.as_ref().is_some_and(|fio| fio.word("allow_file_create").is_some_and(|word| word.text == "0"));
+        let forbids_files = forbidding(spec, settings);
         clip(spec, facts);
         let may_grow = !is_changing || (kind == Some(EngineKind::Falloc) && writes(spec));
         if replayed.is_none() && !settings.is_readonly && may_grow && !is_offline {
             grow(spec, facts, is_writing);
         }
-        if !is_writing && !forbids_files {
+        if !is_writing && forbids_files.is_none() {
             continue;
         }
         let mut existing = Vec::new();
@@ -84,8 +86,7 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
                 Target::Present(found) if matches!(found.kind, TargetKind::File | TargetKind::BlockDevice) => {
                     existing.push(path);
                 }
-                Target::Missing if forbids_files => {
-                    let why = if settings.is_readonly { "--readonly" } else { "allow_file_create=0" };
+                Target::Missing if let Some(why) = forbids_files => {
                     let message = format!("`{path}` does not exist, and `{why}` forbids its creation");
                     problems.push(FioProblem { message, position: None, hint: None });
                 }
@@ -98,6 +99,20 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(FioError { problems }) }
+}
+
+/// Returns what forbids the creation of a job's files, if anything does.
+fn forbidding(spec: &JobSpec, settings: &Settings) -> Option<&'static str> {
+    let fio = spec.fio.as_ref()?;
+    let is_set = |name, on| fio.word(name).is_some_and(|word| switch_of(&word.text) == Some(on));
+    let just_writes = RW.value_in(spec).direction == Direction::Write;
+    let needs_data = !just_writes && IOENGINE.value_in(spec).is_some_and(|engine| !engine.works_on_names());
+    match () {
+        () if settings.is_readonly => Some("--readonly"),
+        () if is_set("allow_file_create", false) => Some("allow_file_create=0"),
+        () if needs_data && is_set("create_on_open", true) => Some("create_on_open=1"),
+        () => None,
+    }
 }
 
 /// Returns the names of the logs of all jobs of a run in fio's language: each job has one worker.

@@ -133,7 +133,9 @@ fn no_option_is_ignored_without_a_message() {
         }
         let expected = match option.fate() {
             // Done, but not of the engine of this job.
-            Fate::Row | Fate::Rule(_) if ["create_on_open", "io_submit_mode"].contains(&name) => "refused",
+            Fate::Row | Fate::Rule(_) if name == "io_submit_mode" => "refused",
+            // Done, but not for the operations of this job, or only next to another option.
+            Fate::Row | Fate::Rule(_) if ["create_on_open", "random_generator"].contains(&name) => "noted",
             Fate::Row | Fate::Rule(_) => "done",
             Fate::Output(_) => "nothing",
             Fate::NoEffect(_) => "noted",

@@ -110,11 +110,60 @@ fn reads_and_writes_keep_their_own_rates() {
 }
 
 #[test]
-fn direct_and_buffered_must_agree() {
+fn the_last_of_direct_and_buffered_applies() {
     assert_eq!(text(&line("--name=a --size=1m --buffered=0").jobs[0], "direct"), "require");
     assert_eq!(text(&line("--direct=1 --name=a --size=1m --buffered=1").jobs[0], "direct"), "off");
-    let error = wrong_file("[a]\nsize=1m\ndirect=1\nbuffered=1\n");
-    assert!(error.contains("`buffered=1` (job.fio:4) and `direct=1` (job.fio:3) contradict each other"), "{error}");
+    for (words, direct) in [
+        ("--direct=1 --buffered=1", "off"),
+        ("--buffered=1 --direct=1", "require"),
+        ("--direct=0 --buffered=0", "require"),
+        ("--buffered=0 --direct=0", "off"),
+    ] {
+        let both = line(&format!("--name=a --size=1m {words}"));
+        assert_eq!(text(&both.jobs[0], "direct"), direct, "{words}");
+        assert!(both.notes.iter().any(|note| note.contains("the last applies")), "{words}: {:?}", both.notes);
+    }
+    assert_eq!(line("--name=a --size=1m --direct=1 --buffered=0").notes, Vec::<String>::new());
+    let mapped = line("--name=a --size=1m --ioengine=mmap --direct=1");
+    assert_eq!(text(&mapped.jobs[0], "direct"), "off");
+    assert!(mapped.notes.iter().any(|note| note.contains("page cache")), "{:?}", mapped.notes);
+}
+
+#[test]
+fn a_verify_interval_that_does_not_fit_becomes_fios() {
+    let of = |words: &str| {
+        let job = line(&format!("--name=a --size=1m --rw=write --verify=md5 {words}")).jobs.remove(0);
+        text(&job, "verify_interval").to_owned()
+    };
+    assert_eq!(of("--bs=4k --verify_interval=3000"), "4096");
+    assert_eq!(of("--bs=4k --verify_interval=8k"), "4096");
+    assert_eq!(of("--bs=12k --verify_interval=8k"), "12288");
+    assert_eq!(of("--bsrange=8k-12k --verify_interval=8k"), "4096");
+    assert_eq!(of("--bs=4k --verify_interval=512"), "512");
+    assert_eq!(of("--bs=1k,4k --rw=rw --verify_interval=4k"), "1024");
+}
+
+#[test]
+fn a_block_that_differs_ends_the_job_unless_it_is_to_continue() {
+    let of = |words: &str| {
+        let job = line(&format!("--name=a --size=1m --verify=md5 {words}")).jobs.remove(0);
+        job.options.get("verify_fatal").map(|set| set.text.clone())
+    };
+    assert_eq!(of("").as_deref(), Some("true"));
+    assert_eq!(of("--verify_fatal=0").as_deref(), Some("true"));
+    assert_eq!(of("--continue_on_error=verify"), None);
+    assert_eq!(of("--continue_on_error=verify --verify_fatal=1").as_deref(), Some("true"));
+    assert_eq!(line("--name=a --size=1m").jobs[0].options.get("verify_fatal"), None);
+}
+
+#[test]
+fn a_generator_that_visits_each_block_once_needs_no_map() {
+    let of = |words: &str| {
+        let request = line(&format!("--name=a --size=1m --rw=randread {words}"));
+        (text(&request.jobs[0], "norandommap").to_owned(), request.notes.len())
+    };
+    assert_eq!(of("--norandommap --random_generator=lfsr"), ("false".to_owned(), 0));
+    assert_eq!(of("--norandommap --random_generator=tausworthe64"), ("true".to_owned(), 1));
 }
 
 #[test]
@@ -141,7 +190,6 @@ fn a_job_file_permits_no_destruction_no_program_and_no_network() {
 fn unsupported_options_are_refused_by_name_with_the_nearest_alternative() {
     for (options, sentence) in [
         ("--cgroup=x", "instead: `systemd-run"),
-        ("--allow_mounted_write=1", "unmount it"),
         ("--ioengine=rados", "storage across a network"),
         ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
         ("--bssplit=4k/80:8k/80", "sum to 160"),

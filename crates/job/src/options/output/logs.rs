@@ -36,7 +36,7 @@ pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> O
         hides_clat: reduces || values.get(DISABLE_CLAT),
         hides_lat: reduces || values.get(DISABLE_LAT),
         hides_slat: reduces || values.get(DISABLE_SLAT),
-        hides_bw: reduces || values.get(DISABLE_BW_MEASUREMENT),
+        hides_bw: values.get(DISABLE_BW_MEASUREMENT),
         unified: values.get(UNIFIED_RW_REPORTING),
         bw_average_ns: ns(BWAVGTIME),
         iops_average_ns: ns(IOPSAVGTIME),

@@ -75,7 +75,7 @@ crate::option::rows! {
 
     pub const GTOD_REDUCE: Opt<bool> = switch("gtod_reduce")
         .scope(&[Scope::WithoutIo])
-        .summary("All four of them are omitted")
+        .summary("The three latencies are omitted")
         .detail("Every latency is measured nevertheless, and is in the record.");
 
     pub const UNIFIED_RW_REPORTING: Opt<Unified> = word("unified_rw_reporting")

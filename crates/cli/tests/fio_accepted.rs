@@ -1,0 +1,186 @@
+//! What fio runs, this program runs, too: the same exit code, the same errors of jobs, and as many I/Os and bytes, side by
+//! side with the installed fio.
+//!
+//! Limits: differences of fio 3.42 from 3.33 are not tested. In mixed jobs only the sum of reads and writes is compared,
+//! because each is drawn.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::fs;
+
+/// How a run ended, and of each job its name, its error and what it transferred.
+type Ending = (Option<i32>, Vec<(String, u64, [u64; 4])>);
+
+/// Returns the ending of a run; fio may print lines before its document, or none at all.
+fn ending(ran: &Ran) -> Ending {
+    let document: Option<Value> = ran.out.find('{').and_then(|begin| serde_json::from_str(&ran.out[begin..]).ok());
+    let jobs = document.as_ref().and_then(|document| document["jobs"].as_array()).cloned().unwrap_or_default();
+    let of = |job: &Value| {
+        let sum = |ops: &[&str], key| ops.iter().map(|op| job[*op][key].as_u64().unwrap_or(0)).sum::<u64>();
+        let data = ["read", "write"];
+        let counts = [(&data[..], "total_ios"), (&data, "io_bytes"), (&["trim"], "total_ios"), (&["trim"], "io_bytes")];
+        let name = job["jobname"].as_str().unwrap_or_default().to_owned();
+        (name, job["error"].as_u64().unwrap_or(u64::MAX), counts.map(|(ops, key)| sum(ops, key)))
+    };
+    (ran.code, jobs.iter().map(of).collect())
+}
+
+/// A folder with two files of 1 MiB, `a` and `b`, and a job file.
+fn sandbox(job: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    for name in ["a", "b"] {
+        sandbox.data_file(name, 1 << 20);
+    }
+    sandbox.write("j.fio", job);
+    sandbox
+}
+
+/// Runs a line, each program in a folder of its own, and returns ours after it was compared with the installed fio's.
+#[track_caller]
+fn compared(job: &str, line: &str) -> (Sandbox, Ran) {
+    let ours = sandbox(job);
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ran = ours.run(&words);
+    let beside = sandbox(job);
+    if let Some(mut fio) = real_fio(&beside, line) {
+        let theirs = Ran::of(fio.output().expect("fio starts"));
+        let (ours, mut theirs) = (ending(&ran), ending(&theirs));
+        if ours.1.is_empty() && ours.0 != Some(0) {
+            // Refused before the jobs, where fio fails in them.
+            theirs.1.clear();
+        }
+        assert_eq!(ours, theirs, "{line}: {ran:?}");
+    }
+    (ours, ran)
+}
+
+/// Runs a line that fails in both before anything is printed.
+#[track_caller]
+fn ends_alike(line: &str) -> Ran {
+    compared("", &format!("--output-format=json {line}")).1
+}
+
+#[test]
+fn spellings_that_fio_accepts_are_accepted() {
+    for words in [
+        "--buffered=0 --direct=0",
+        "--direct=0 --buffered=0",
+        "--ioengine=mmap --direct=1",
+        "--rw=rw --rwmixread=70 --rwmixwrite=50",
+        "--allow_mounted_write=1 --rw=write",
+        "--eta=bogus",
+        "--debug=foo",
+        "--random_generator=lfsr --norandommap --rw=randread",
+        "--flow=8 --flow_watermark=100 --name=k --filename=b --size=256k --flow=-1",
+    ] {
+        let ran = ends_alike(&format!("--name=j --filename=a --size=256k {words}"));
+        assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
+    }
+}
+
+#[test]
+fn nothing_to_parse_is_parsed_and_a_section_needs_no_name() {
+    let (_, ran) = compared("", "--parse-only");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (_, ran) = compared("[]\nrw=read\nfilename=a\n", "j.fio --output-format=json");
+    assert_eq!(ending(&ran).1, [(String::new(), 0, [256, 1 << 20, 0, 0])], "{ran:?}");
+}
+
+#[test]
+fn a_job_with_commands_is_printed_without_running_them() {
+    let (sandbox, ran) = compared("[j]\nrw=read\nfilename=a\nexec_prerun=touch made\n", "--showcmd j.fio");
+    assert!(ran.code == Some(0) && ran.out.contains("exec_prerun"), "{ran:?}");
+    assert!(!sandbox.path("made").exists());
+    let ran = sandbox.run(&["fio", "--parse-only", "j.fio"]);
+    assert_eq!(ran.code, Some(1), "what a run would refuse is refused: {ran:?}");
+}
+
+#[test]
+fn a_job_that_reads_may_open_its_files_late_if_they_exist() {
+    let options = "--create_on_open=1 --size=256k";
+    assert_eq!(ends_alike(&format!("--name=j --filename=a {options} --rw=read")).code, Some(0));
+    for rw in ["read", "randrw"] {
+        let (sandbox, ran) = compared("", &format!("--output-format=json --name=j --filename=n {options} --rw={rw}"));
+        assert_eq!(ran.code, Some(1), "{rw}: {ran:?}");
+        assert!(!sandbox.path("n").exists(), "{rw}");
+    }
+}
+
+/// Goal: each block is visited once, also without a map.
+/// Method: random writes to a file without content; no block is left a hole.
+#[test]
+fn a_generator_that_visits_each_block_once_leaves_none_out() {
+    let words = "--rw=randwrite --size=1m --bs=4k --fallocate=none --norandommap";
+    let holes = |sandbox: &Sandbox| {
+        let content = fs::read(sandbox.path("n")).expect("the file");
+        256 - content.chunks(4096).filter(|block| block.iter().any(|byte| *byte != 0)).count()
+    };
+    let line = |generator: &str| format!("--output-format=json --name=j --filename=n {words} {generator}");
+    assert_eq!(holes(&compared("", &line("--random_generator=lfsr")).0), 0);
+    assert!(holes(&compared("", &line("")).0) > 0, "blocks repeat, so others are left out");
+}
+
+#[test]
+fn a_verify_interval_need_not_fit_into_the_blocks() {
+    for words in ["--bs=4k --verify_interval=3000", "--bs=4k --verify_interval=8192", "--bs=16k --verify_interval=12k"]
+    {
+        let line = format!("--name=j --filename=n --rw=write --size=1m --verify=md5 --verify_async=1 {words}");
+        assert_eq!(ends_alike(&line).code, Some(0), "{words}");
+    }
+}
+
+/// Goal: a block that differs ends a job as in fio: after it no further one is read, and the error is EILSEQ.
+#[test]
+fn the_first_block_that_differs_ends_the_job() {
+    let line =
+        "--output-format=json --name=j --filename=a --rw=read --verify=md5 --name=k --stonewall --filename=b --rw=read";
+    let (_, ran) = compared("", line);
+    let job = |name: &str, error, ios: u64| (name.to_owned(), error, [ios, ios * 4096, 0, 0]);
+    assert_eq!(ending(&ran), (Some(1), vec![job("j", 84, 1), job("k", 0, 256)]), "{ran:?}");
+    // `continue_on_error=verify` compares all of them, and the run fails nevertheless.
+    let sandbox = sandbox("");
+    let ran = sandbox.run(&[
+        "fio",
+        "--name=j",
+        "--filename=a",
+        "--rw=read",
+        "--verify=md5",
+        "--continue_on_error=verify",
+        "--output-format=json",
+    ]);
+    assert_eq!(ending(&ran).1, [job("j", 84, 256)], "{ran:?}");
+}
+
+#[test]
+fn readonly_refuses_writes_and_trims_of_engines_without_files_too() {
+    for words in ["--ioengine=null --rw=write", "--ioengine=null --rw=randtrim", "--ioengine=filedelete --rw=write"] {
+        let ran = ends_alike(&format!("--readonly --name=j --size=1m {words}"));
+        assert!(ran.code == Some(1) && ran.err.contains("--readonly"), "{words}: {ran:?}");
+    }
+    assert_eq!(ends_alike("--readonly --name=j --size=1m --ioengine=null --rw=read").code, Some(0));
+}
+
+/// Goal: without latencies, bandwidth and IOPS over time are reported as fio reports them.
+#[test]
+fn reduced_timestamps_leave_bandwidth_over_time() {
+    let line = "--name=j --filename=a --rw=read --time_based --runtime=1200ms --rate_iops=100 --gtod_reduce=1 --output-format=json";
+    let of = |ran: &Ran| {
+        let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+        let document: Value = serde_json::from_str(&ran.out[begin..]).expect("JSON");
+        let read = document["jobs"][0]["read"].clone();
+        let positive =
+            ["bw_min", "bw_max", "bw_mean", "bw_samples", "iops_min", "iops_max", "iops_mean", "iops_samples"]
+                .map(|key| read[key].as_f64().is_some_and(|value| value > 0.0));
+        (positive, ["slat_ns", "clat_ns", "lat_ns"].map(|key| read[key]["N"].as_u64()))
+    };
+    let ours = sandbox("");
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ours = of(&ours.run(&words));
+    assert_eq!(ours, ([true; 8], [Some(0); 3]));
+    let beside = sandbox("");
+    if let Some(mut fio) = real_fio(&beside, line) {
+        assert_eq!(of(&Ran::of(fio.output().expect("fio starts"))), ours);
+    }
+}
