@@ -184,3 +184,42 @@ fn reduced_timestamps_leave_bandwidth_over_time() {
         assert_eq!(of(&Ran::of(fio.output().expect("fio starts"))), ours);
     }
 }
+
+/// Goal: a job that ends within its ramp reports what it did, as in fio.
+/// Method: 256 reads are done long before a minute.
+#[test]
+fn a_job_that_ends_within_its_ramp_is_reported() {
+    let ran = ends_alike("--name=j --filename=a --rw=read --ramp_time=60");
+    assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [256, 1 << 20, 0, 0])]), "{ran:?}");
+}
+
+/// Goal: an I/O above `max_latency` is the last one, and the error of its job is ETIMEDOUT; later jobs run.
+/// Method: the first read comes from the disk, and takes more than a microsecond.
+#[test]
+fn the_first_io_above_max_latency_ends_its_job() {
+    let line = "--name=j --filename=a --rw=read --max_latency=1us --name=k --stonewall --filename=b --rw=read";
+    let ran = ends_alike(line);
+    let job = |name: &str, error, ios: u64| (name.to_owned(), error, [ios, ios * 4096, 0, 0]);
+    assert_eq!(ending(&ran), (Some(1), vec![job("j", 110, 1), job("k", 0, 256)]), "{ran:?}");
+}
+
+/// Goal: a low rate in a job's first two seconds does not end it, and a later one does, as in fio.
+/// Method: pauses of 50 ms allow at most 20 I/Os a second.
+#[test]
+fn a_minimum_rate_applies_when_the_job_has_settled() {
+    for (seconds, expected) in [(1, (Some(0), 0)), (6, (Some(1), 5))] {
+        let line = format!(
+            "--name=j --filename=a --rw=read --thinktime=50ms --rate_iops_min=200 --time_based --runtime={seconds} \
+             --output-format=json"
+        );
+        let of = |ran: &Ran| (ran.code, ending(ran).1.first().map_or(0, |job| job.1));
+        let ours = sandbox("");
+        let ran = ours.run(&["fio"].into_iter().chain(line.split_whitespace()).collect::<Vec<_>>());
+        assert_eq!(of(&ran), expected, "{seconds} s: {ran:?}");
+        let beside = sandbox("");
+        if let Some(mut fio) = real_fio(&beside, &line) {
+            let theirs = Ran::of(fio.output().expect("fio starts"));
+            assert_eq!(of(&theirs), expected, "{seconds} s: {theirs:?}");
+        }
+    }
+}

@@ -441,6 +441,11 @@ fn a_job_that_is_too_slow_ends_as_failed_and_one_that_is_not_goes_on() {
         let fatal = report.fatal.unwrap_or_else(|| panic!("{guard:?}"));
         assert!(fatal.contains(word) && report.elapsed_ns <= 600 * MS, "{fatal}: {}", report.elapsed_ns);
     }
+    // The first I/O that is too slow is the last one.
+    assert_eq!(run(trueio_model::Guard { latency_ns_max: MS - 1, ..none }).ops[0].io_count, 1);
+    // The first cycle begins when the time to settle is over.
+    let settled = run(trueio_model::Guard { ios_per_s_min: 1_001, settle_ns: S, ..none });
+    assert!(settled.fatal.is_some() && settled.elapsed_ns == 1500 * MS, "{}", settled.elapsed_ns);
     let kept = trueio_model::Guard { ios_per_s_min: 990, bytes_per_s_min: 4_000_000, latency_ns_max: 2 * MS, ..none };
     assert_clean(&run(kept), "fast enough");
 }

@@ -220,6 +220,7 @@ impl JobPlan {
                 runtime_ns: None,
                 is_time_based: false,
                 ramp_ns: 0,
+                measures_short_ramp: false,
                 start_delay_ns: 0,
                 delays_from: DelayStart::Phase,
             },
@@ -280,6 +281,17 @@ impl JobPlan {
             None => !is_offline && !matches!(self.pattern.mix, OpMix::Only(OpKind::Read)),
         };
         self.engine == EngineKind::Falloc || writes
+    }
+
+    /// Returns true if the job trims: as its pattern, before each write (`trimwrite`), after writes (`trim_percentage`), or by
+    /// its log.
+    pub fn trims(&self) -> bool {
+        let after_writes = self.verify.as_ref().is_some_and(|verify| verify.trim.is_some());
+        let by_itself = match &self.replay {
+            Some(replay) => replay.ops.contains(&OpKind::Trim),
+            None => self.pattern.steps.trims_first || matches!(self.pattern.mix, OpMix::Only(OpKind::Trim)),
+        };
+        by_itself || after_writes
     }
 
     /// Returns the failed I/Os that the job is not set to ignore: they fail the run. A short write is ignored if space
@@ -419,6 +431,9 @@ pub struct Limits {
     pub is_time_based: bool,
     /// Time before the measured part: I/O is done but not recorded.
     pub ramp_ns: u64,
+    /// A job that ends within this time is measured nevertheless: its figures are those of the ramp.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measures_short_ramp: bool,
     /// Wait before the job's first I/O.
     pub start_delay_ns: u64,
     /// What the wait counts from.

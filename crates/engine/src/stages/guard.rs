@@ -1,14 +1,15 @@
 //! Ends a job that is slower than it may be: `rate_min`, `rate_iops_min`, `max_latency`.
 //!
-//! Checked at the end of each interval, ten times a second, so an I/O costs nothing more. As in fio, sync calls do not
-//! count, and a job that has issued its last I/O needs no rate.
+//! Rates are checked at the end of each interval, ten times a second, so an I/O costs nothing more; with `max_latency` each
+//! I/O is checked. As in fio, sync calls do not count, and a job that has issued its last I/O needs no rate.
 //!
 //! Limits: a job does not end in the middle of an I/O that hangs; it ends when that I/O has completed.
 
-use super::Stage;
+use super::{Done, Hooks, Stage};
 use crate::context::WorkerContext;
 use crate::recorder::{Recorder, slot_of};
 use crate::view::View;
+use std::io;
 use trueio_model::{Guard, OpKind, units};
 
 /// The limits, and what was counted when the present cycle began.
@@ -38,17 +39,9 @@ impl Watch {
     /// too slow, if it is. Its rate counts while it `issues`.
     fn check(&mut self, recorder: &Recorder, now_ns: u64, issues: bool) -> Option<String> {
         let guard = self.guard;
-        // Sync calls come last.
-        let transfers = recorder.ops[..3].iter().flatten();
-        let slowest = transfers.filter_map(|op| op.interval.max_ns().max(op.inline.max_ns())).max();
-        if guard.latency_ns_max > 0
-            && let Some(ns) = slowest.filter(|ns| *ns > guard.latency_ns_max)
-        {
-            let (took, most) = (units::format_duration_ns(ns), units::format_duration_ns(guard.latency_ns_max));
-            return Some(format!("an I/O took {took}, and `max_latency` is {most}"));
-        }
         let span_ns = now_ns.saturating_sub(self.from_ns);
-        if !issues || span_ns < guard.cycle_ns.max(1) {
+        let settles = guard.settle_ns > 0 && now_ns <= guard.settle_ns;
+        if !issues || (!settles && span_ns < guard.cycle_ns.max(1)) {
             return None;
         }
         let of = |ops: &[OpKind]| {
@@ -60,6 +53,9 @@ impl Watch {
         };
         let counts = [of(&[OpKind::Read]), of(&[OpKind::Write, OpKind::Trim])];
         let before = std::mem::replace(self, Self { guard, from_ns: now_ns, counts }).counts;
+        if settles {
+            return None;
+        }
         let [reads, writes] =
             [0, 1].map(|i| Counts { ios: counts[i].ios - before[i].ios, bytes: counts[i].bytes - before[i].bytes });
         let all = Counts { ios: reads.ios + writes.ios, bytes: reads.bytes + writes.bytes };
@@ -73,6 +69,21 @@ impl Watch {
 }
 
 impl Stage for Watch {
+    fn hooks(&self) -> Hooks {
+        Hooks { is_issuing: false, is_completing: self.guard.latency_ns_max > 0 }
+    }
+
+    fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
+        let took_ns = view.ns_between(view.state.queue.slot(done.slot).issued, done.now);
+        if self.guard.latency_ns_max > 0 && took_ns > self.guard.latency_ns_max {
+            let took = units::format_duration_ns(took_ns);
+            let most = units::format_duration_ns(self.guard.latency_ns_max);
+            // The error number that fio reports for it.
+            let late = io::Error::from_raw_os_error(libc::ETIMEDOUT);
+            view.state.outcome.fail(format!("an I/O took {took}, and `max_latency` is {most}: {late}"));
+        }
+    }
+
     fn at_interval(&mut self, end_ns: u64, view: &mut View<'_, '_>) {
         let issues = !view.state.outcome.is_done;
         if let Some(sentence) = self.check(&view.state.recorder, end_ns, issues) {

@@ -47,6 +47,11 @@ impl Schedule {
         self.last = self.measured_from;
     }
 
+    /// The job ended within its ramp: the ramp becomes the measured part.
+    pub(crate) fn measure_ramp(&mut self) {
+        (self.is_ramping, self.measured_from, self.interval_from) = (false, self.started, self.started);
+    }
+
     /// Returns when the present interval ends.
     pub(crate) fn interval_end(&self) -> u64 {
         self.interval_from + self.interval

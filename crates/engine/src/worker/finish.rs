@@ -62,6 +62,9 @@ fn sync_at_end<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C, S>) 
 
 /// Ends the last interval.
 fn end_measuring<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C, S>) {
+    if worker.state.time.is_ramping && worker.state.context.plan.limits.measures_short_ramp {
+        worker.state.time.measure_ramp();
+    }
     let last = worker.state.time.last;
     if !worker.state.time.is_ramping && last >= worker.state.time.interval_from {
         events::end_interval(worker, last);

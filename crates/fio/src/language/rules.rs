@@ -10,7 +10,8 @@ use trueio_job::options::content::rows::{
     DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL, VerifyMethod,
 };
 use trueio_job::options::durability::rows::DIRECT;
-use trueio_job::options::limits::rows::NUMBER_IOS;
+use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
+use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RW};
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
@@ -41,8 +42,17 @@ pub(super) fn flushes(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
-/// Sets `time_based`, which has no effect without a runtime.
+/// Sets `time_based`, which has no effect without a runtime, and fio's treatment of ramps and minimum rates.
 fn limits(job: &mut JobWords, lowering: &mut Lowering) {
+    for (name, row) in [
+        ("ramp_time", SHORT_RAMP.row()),
+        ("rate_min", RATE_SETTLE_TIME.row()),
+        ("rate_iops_min", RATE_SETTLE_TIME.row()),
+    ] {
+        if job.spec.options.contains_key(name) {
+            set_default(&mut job.spec, row);
+        }
+    }
     if !job.is_on("time_based") {
         return;
     }

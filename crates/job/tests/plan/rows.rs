@@ -132,6 +132,8 @@ fn every_row_of_the_table_changes_the_plan() {
         ("rate_iops_min", &[], "100"),
         ("rate_cycle", &[("rate_iops_min", "100")], "500"),
         ("max_latency", &[], "10ms"),
+        ("rate_settle_time", &[("rate_iops_min", "10")], "2s"),
+        ("short_ramp", &[("ramp_time", "1s")], "measure"),
         ("latency_target", &[("latency_window", "1s")], "2ms"),
         ("latency_window", &[("latency_target", "2ms"), ("latency_window", "1s")], "2s"),
         ("latency_percentile", &[("latency_target", "2ms"), ("latency_window", "1s")], "99.9"),

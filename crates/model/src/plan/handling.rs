@@ -16,6 +16,9 @@ pub struct Guard {
     pub of_writes: Option<(u64, u64)>,
     /// Time over which these are averaged, in nanoseconds.
     pub cycle_ns: u64,
+    /// Measured time before the first cycle, in nanoseconds.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub settle_ns: u64,
     /// Maximum latency of an I/O, in nanoseconds.
     pub latency_ns_max: u64,
 }

@@ -3,8 +3,8 @@
 use crate::input::{Decisions, JobInput};
 use crate::options::durability::direct::unit_sizes;
 use crate::options::limits::rows::{
-    IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STARTDELAY_FROM, STEADY_STATE, STEADY_STATE_ROUND,
-    STEADY_STATE_ROUNDS, TIME_BASED,
+    IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, SHORT_RAMP, STARTDELAY, STARTDELAY_FROM, STEADY_STATE,
+    STEADY_STATE_ROUND, STEADY_STATE_ROUNDS, ShortRamp, TIME_BASED,
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
@@ -158,6 +158,7 @@ pub(crate) fn plan_times(values: &Values) -> Limits {
         runtime_ns: values.get(RUNTIME),
         is_time_based: values.get(TIME_BASED),
         ramp_ns: values.get(RAMP_TIME).unwrap_or(0),
+        measures_short_ramp: values.get(SHORT_RAMP) == ShortRamp::Measure,
         start_delay_ns: values.get(STARTDELAY).unwrap_or(0),
         delays_from: values.get(STARTDELAY_FROM),
     }

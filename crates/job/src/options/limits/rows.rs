@@ -12,6 +12,14 @@ crate::option::words_of! {
 }
 
 crate::option::words_of! {
+    /// What a job that ends within its ramp is.
+    pub enum ShortRamp {
+        Fail => "fail", [], "failed: nothing was measured";
+        Measure => "measure", [], "measured: its figures are those of the ramp";
+    }
+}
+
+crate::option::words_of! {
     /// The jobs that `exitall` ends.
     pub enum ExitWhat {
         Stonewall => "stonewall", ["group"], "the parallel jobs";
@@ -40,6 +48,13 @@ crate::option::rows! {
         .unit("time")
         .scope(&[Scope::Measured])
         .summary("I/O is done but not recorded for this long before the measured part");
+
+    pub const SHORT_RAMP: Opt<ShortRamp> = word("short_ramp")
+        .default("fail")
+        .not_in_fio()
+        .fio_default_conditional("measure")
+        .summary("What a job that ends within its `ramp_time` is")
+        .detail("fio reports the figures of the ramp, and so does `trueio fio`.");
 
     pub const STEADY_STATE: Opt<bool> = switch("steady_state")
         .not_in_fio()

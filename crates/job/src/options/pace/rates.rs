@@ -4,8 +4,8 @@ use crate::input::{Decisions, JobInput};
 use crate::option::{JobRates, Opt, Rates};
 use crate::options::content::rows::VERIFY;
 use crate::options::pace::rows::{
-    MAX_LATENCY, RATE, RATE_CYCLE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, RATE_PROCESS, THINKTIME, THINKTIME_BLOCKS,
-    THINKTIME_IOTIME, THINKTIME_SPIN,
+    MAX_LATENCY, RATE, RATE_CYCLE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, RATE_PROCESS, RATE_SETTLE_TIME, THINKTIME,
+    THINKTIME_BLOCKS, THINKTIME_IOTIME, THINKTIME_SPIN,
 };
 use crate::options::pattern::rows::{RWMIXREAD, RWMIXWRITE};
 use crate::refusal::{Refusal, Rule};
@@ -71,10 +71,15 @@ pub(crate) fn plan_guard(values: &JobInput<'_>, decisions: &mut Decisions, mix: 
             (of_bytes, of_ios) => Some((whole(of_bytes.unwrap_or(bytes.rate)), whole(of_ios.unwrap_or(ios.rate)))),
         },
         cycle_ns: values.get(RATE_CYCLE).saturating_mul(1_000_000),
+        settle_ns: values.get(RATE_SETTLE_TIME).unwrap_or(0),
         latency_ns_max: values.get(MAX_LATENCY).unwrap_or(0),
     };
     if guard.bytes_per_s_min == 0 && guard.ios_per_s_min == 0 && guard.of_writes.is_none() {
-        decisions.note_unused(values, &[RATE_CYCLE.row()], "neither `rate_min` nor `rate_iops_min` is given");
+        decisions.note_unused(
+            values,
+            &[RATE_CYCLE.row(), RATE_SETTLE_TIME.row()],
+            "neither `rate_min` nor `rate_iops_min` is given",
+        );
     }
     if guard.is_none() { Guard::default() } else { guard }
 }

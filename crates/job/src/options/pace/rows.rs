@@ -58,12 +58,20 @@ crate::option::rows! {
         .summary("The span over which `rate_min` and `rate_iops_min` are averaged")
         .detail("Checked ten times a second, so the minimum is 100.");
 
+    pub const RATE_SETTLE_TIME: Opt<TimeNs> = time("rate_settle_time")
+        .default("0s")
+        .unit("time")
+        .not_in_fio()
+        .fio_default_conditional("2s")
+        .summary("Measured time before the first span of `rate_min` and `rate_iops_min`")
+        .detail("fio's is two seconds.");
+
     pub const MAX_LATENCY: Opt<TimeNs> = time_us("max_latency")
         .default("0s")
         .unit("time (bare: µs)")
         .scope(&[Scope::Measured])
         .summary("Latency above which an I/O ends the run as failed; 0: none")
-        .detail("Checked ten times a second.");
+        .detail("The job issues no further I/O after the first one that took longer.");
 
     pub const LATENCY_TARGET: Opt<Option<TimeNs>> = time_us("latency_target")
         .unset("the queue depth is `iodepth`")
