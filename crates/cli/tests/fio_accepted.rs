@@ -223,3 +223,30 @@ fn a_minimum_rate_applies_when_the_job_has_settled() {
         }
     }
 }
+
+/// Goal: trims of ranges with dirty cached pages succeed, as in fio.
+/// Method: buffered writes before and beside the trims of a loop device that the run claims.
+#[test]
+fn trims_over_dirty_pages_of_a_block_device_succeed() {
+    if lacks("loop") {
+        return;
+    }
+    let verified = "--rw=write --number_ios=64 --verify=md5 --trim_percentage=100 --trim_backlog=1";
+    let beside = "--rw=randwrite --number_ios=64 --name=u --filename=LOOP --bs=4k --rw=randtrim --number_ios=64";
+    for (words, counts) in [
+        // The last block is trimmed by no further write.
+        (verified, vec![[128, 512 << 10, 63, 252 << 10]]),
+        ("--rw=randtrimwrite --norandommap --loops=3", vec![[768, 3 << 20, 768, 3 << 20]]),
+        (beside, vec![[64, 256 << 10, 0, 0], [0, 0, 64, 256 << 10]]),
+    ] {
+        let sandbox = sandbox("");
+        let device = Loop::new(&sandbox, "disk", 1 << 20);
+        let line = format!("fio --output-format=json --name=t --filename=LOOP --bs=4k {words}");
+        let line = line.replace("LOOP", &device.device);
+        let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
+        let (code, jobs) = ending(&ran);
+        let done: Vec<_> = jobs.iter().map(|(_, error, counts)| (*error, *counts)).collect();
+        let expected: Vec<_> = counts.into_iter().map(|counts| (0, counts)).collect();
+        assert_eq!((code, done), (Some(0), expected), "{words}: {ran:?}");
+    }
+}

@@ -251,7 +251,7 @@ pub(crate) fn sync_range(fd: RawFd, offset: u64, bytes: u64, flags: u32) -> i64 
 }
 
 /// Discards a range, as the file has it. The length, or the negative error number.
-fn trim(fd: RawFd, call: TrimCall, request: &Request) -> i64 {
+fn trim(fd: RawFd, call: &TrimCall, request: &Request) -> i64 {
     const BLKDISCARD: u64 = 0x1277;
     let (offset, length) = (request.offset, u64::from(request.length));
     let result = match call {
@@ -260,7 +260,8 @@ fn trim(fd: RawFd, call: TrimCall, request: &Request) -> i64 {
             // SAFETY: a plain call on an open descriptor.
             unsafe { libc::fallocate(fd, mode, offset as i64, length as i64) }
         }
-        TrimCall::Discard => {
+        TrimCall::Discard(claim) => {
+            let fd = claim.as_ref().map_or(fd, |claim| claim.as_raw_fd());
             let range = [offset, length];
             // SAFETY: BLKDISCARD reads two 64-bit words from the pointer, and they live until it returns.
             unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }

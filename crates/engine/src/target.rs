@@ -20,12 +20,13 @@ pub struct TargetFile {
 }
 
 /// What a trim of a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum TrimCall {
     /// `fallocate` punches a hole.
     PunchHole,
-    /// `BLKDISCARD` of a block device.
-    Discard,
+    /// `BLKDISCARD` of a block device, through the descriptor that claims it (`O_EXCL`), if one does. Through another one
+    /// the kernel refuses a range with dirty cached pages (EBUSY).
+    Discard(Option<Arc<File>>),
     /// `BLKRESETZONE` of a block device with zones that are written in order.
     ResetZone,
 }

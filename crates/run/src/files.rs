@@ -45,7 +45,7 @@ pub(crate) struct Prepared {
     ///
     /// All jobs share one claim: each `O_EXCL` open is a holder of its own, so two jobs could not both claim a device,
     /// and a phase could not claim it while the ring of the previous phase is being torn down.
-    claims: BTreeMap<u64, File>,
+    claims: BTreeMap<u64, Arc<File>>,
     /// The write pointers of the zones, shared by all jobs and kept until the run ends. The key is what a path refers
     /// to, because a device may have several paths.
     zones: BTreeMap<Named, Arc<ZoneMap>>,
@@ -103,25 +103,28 @@ impl Prepared {
                 self.held.insert(file.path.clone(), held);
             }
         }
+        let trims = plan.jobs.iter().any(JobPlan::trims);
         for path in written {
-            self.claim(path)?;
+            self.claim(path, trims)?;
         }
         Ok(())
     }
 
     /// Claims a block device that is written, so that it cannot be mounted during the run.
-    fn claim(&mut self, path: &str) -> Result<(), FileError> {
+    fn claim(&mut self, path: &str, trims: bool) -> Result<(), FileError> {
         let Some(held) = self.held.get(path) else { return Ok(()) };
         let Some(device) = held.device().filter(|device| !self.claims.contains_key(device)) else { return Ok(()) };
         let entry = held.entry().map_err(|error| error.of("", path))?;
-        // Opened for reading only: udev probes a block device again when a writable descriptor is closed.
+        // Opened for reading only, unless trims need more: udev probes a block device again when a writable descriptor is
+        // closed.
         let claim = std::fs::OpenOptions::new()
             .read(true)
+            .write(trims)
             .custom_flags(libc::O_EXCL)
             .open(&entry.path)
             .map_err(|source| FileError::Claim { path: path.to_owned(), source })?;
         held.confirm(&claim).map_err(|error| error.of("", path))?;
-        self.claims.insert(device, claim);
+        self.claims.insert(device, Arc::new(claim));
         Ok(())
     }
 
@@ -312,10 +315,11 @@ impl Prepared {
             }
             let opened = opened.into_file();
             let has_own_zones = job.zones.is_some_and(|zones| !zones.is_emulated);
-            let trim_call = match opened.metadata().is_ok_and(|m| m.file_type().is_block_device()) {
-                true if has_own_zones => TrimCall::ResetZone,
-                true => TrimCall::Discard,
-                false => TrimCall::PunchHole,
+            let device = opened.metadata().ok().filter(|m| m.file_type().is_block_device()).map(|m| m.rdev());
+            let trim_call = match device {
+                Some(_) if has_own_zones => TrimCall::ResetZone,
+                Some(number) => TrimCall::Discard(self.claims.get(&number).cloned()),
+                None => TrimCall::PunchHole,
             };
             let advised = trueio_engine::advise(&opened, job.handling.advice, file.offset_bytes, file.size_bytes);
             advised.map_err(|source| FileError::Advise { path: file.path.clone(), source })?;

@@ -101,7 +101,7 @@ impl<C: Call> BlockingEngine<C> {
         Ok(Self {
             call: C::new(setup)?,
             files: descriptors(&open),
-            trim_calls: open.iter().map(|f| f.trim_call).collect(),
+            trim_calls: open.iter().map(|f| f.trim_call.clone()).collect(),
             request: Request::NONE,
             buffer: std::ptr::null_mut(),
             result: None,
@@ -145,7 +145,7 @@ impl<C: Call> Engine for BlockingEngine<C> {
             // SAFETY: as above.
             OpKind::Write => unsafe { self.call.transfer::<false>(file, fd, self.buffer, length, offset) },
             OpKind::Trim => {
-                self.result = Some(trim(fd, self.trim_calls[file], request));
+                self.result = Some(trim(fd, &self.trim_calls[file], request));
                 return Ok(());
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),

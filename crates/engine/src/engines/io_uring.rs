@@ -305,7 +305,7 @@ impl Engine for IoUringEngine {
         let entry = match request.op {
             OpKind::Read => self.transfer::<true>(slot, request, buffer),
             OpKind::Write => self.transfer::<false>(slot, request, buffer),
-            OpKind::Trim if self.files[usize::from(request.file)].trim_call != TrimCall::PunchHole => {
+            OpKind::Trim if !matches!(self.files[usize::from(request.file)].trim_call, TrimCall::PunchHole) => {
                 self.discards.push((slot, *request));
                 return;
             }
@@ -496,7 +496,7 @@ impl IoUringEngine {
     fn discard(&mut self) {
         for i in 0..self.discards.len() {
             let (slot, request) = self.discards[i];
-            let call = self.files[usize::from(request.file)].trim_call;
+            let call = &self.files[usize::from(request.file)].trim_call;
             let result = trim(self.descriptors[usize::from(request.file)], call, &request);
             self.push(opcode::Nop::new().build().user_data(data_with_result(slot, result)));
         }

@@ -167,7 +167,7 @@ impl Engine for LibaioEngine {
     fn submit(&mut self) -> Result<(), EngineError> {
         for (slot, request) in self.trims.drain(..) {
             let target = &self.files[usize::from(request.file)];
-            let result = trim(target.file.as_raw_fd(), target.trim_call, &request);
+            let result = trim(target.file.as_raw_fd(), &target.trim_call, &request);
             self.own.push_back(Completion { slot, result });
         }
         let mut done = 0;

@@ -140,7 +140,7 @@ impl Engine for MmapEngine {
             }),
             OpKind::Trim => {
                 let target = &self.files[usize::from(request.file)];
-                self.result = Some(trim(target.file.as_raw_fd(), target.trim_call, request));
+                self.result = Some(trim(target.file.as_raw_fd(), &target.trim_call, request));
                 return Ok(());
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),

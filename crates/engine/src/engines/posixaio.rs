@@ -107,7 +107,7 @@ fn serve(shared: &Shared, files: &[RawFd], trim_calls: &[TrimCall]) {
             match op {
                 OpKind::Read => libc::pread(fd, task.buffer.cast(), length as usize, offset as i64),
                 OpKind::Write => libc::pwrite(fd, task.buffer.cast(), length as usize, offset as i64),
-                OpKind::Trim => trim(fd, trim_calls[usize::from(file)], &task.request) as isize,
+                OpKind::Trim => trim(fd, &trim_calls[usize::from(file)], &task.request) as isize,
                 OpKind::Sync => unreachable!("the worker makes sync calls itself"),
             }
         };
@@ -144,7 +144,7 @@ impl PosixaioEngine {
         };
         for index in 0..count {
             let (shared, files) = (Arc::clone(&shared), engine.files.clone());
-            let trim_calls: Vec<TrimCall> = setup.files.iter().map(|file| file.trim_call).collect();
+            let trim_calls: Vec<TrimCall> = setup.files.iter().map(|file| file.trim_call.clone()).collect();
             let builder = std::thread::Builder::new().name(format!("posixaio-{index}")).stack_size(STACK_BYTES);
             let thread = builder.spawn(move || serve(&shared, &files, &trim_calls));
             engine.threads.push(thread.map_err(|source| EngineError {
