@@ -47,7 +47,7 @@ pub use io_limits::{GroupIo, group_io};
 pub use mounts::{Mount, mounts};
 pub use openers::{Opener, Openers, who_has_open, who_writes};
 pub use pressure::{Pressure, pressure};
-pub use process::{CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, process_io, processor_ticks};
+pub use process::{CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, process_io, processor_ticks, tracer};
 pub use signature::{Signature, signatures, signatures_in, signatures_of};
 pub use system::System;
 pub use target::{target_facts, target_facts_unasked};

@@ -100,3 +100,14 @@ pub fn processor_ticks(system: &System) -> Result<Vec<ProcessorTicks>, DeviceErr
         }),
     }
 }
+
+/// Returns the process that traces this one, as a debugger does: its name and number. `None` if there is none.
+pub fn tracer(system: &System) -> Option<String> {
+    let status = system.read("/proc/self/status").ok()?;
+    let number = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim();
+    if number == "0" {
+        return None;
+    }
+    let name = system.read(&format!("/proc/{number}/comm")).unwrap_or_else(|_| "name unknown".to_owned());
+    Some(format!("`{name}`, process {number}"))
+}

@@ -21,6 +21,7 @@ pub(crate) mod process_read_bytes;
 pub(crate) mod processor_wait;
 pub(crate) mod source;
 pub(crate) mod steadiness;
+pub(crate) mod stops;
 pub(crate) mod traced_requests;
 pub(crate) mod usb_link;
 pub(crate) mod working_set;

@@ -34,6 +34,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
     (checks::processor_wait::NAME, checks::processor_wait::check),
     (checks::io_limits::NAME, checks::io_limits::check),
+    (checks::stops::NAME, checks::stops::check),
 ];
 
 /// Returns the verdict, the level and the findings of a phase.

@@ -16,6 +16,7 @@
 //! `docs/evidence.md` describes every check.
 
 mod checks;
+mod clocks;
 mod explain;
 mod facts;
 mod filemap;
@@ -30,7 +31,7 @@ pub use explain::{describe_failure, explain_failure};
 pub use facts::{PhaseFacts, target_of};
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
-pub use observation::{Heat, LimitedIo, Observation};
+pub use observation::{Heat, LimitedIo, Observation, Stop};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use trace::{FileExtents, MappedExtent, PhaseTrace, TracedDisk, why_not_traced};

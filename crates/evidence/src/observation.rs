@@ -34,6 +34,16 @@ pub struct Observation {
     /// Drift of the latency clock from the kernel's clock, as a share; `None` if latencies use the kernel's
     /// clock. Set by the caller.
     pub clock_drift: Option<f64>,
+    /// Spans in which the thread that follows the phase could not run; `None` if it was not watched. Set by the caller.
+    pub stops: Option<Vec<Stop>>,
+    /// How often this process got `SIGCONT` in the measured part. Set by the caller.
+    pub continue_count: u32,
+    /// The process that traces this one (`gdb`, process 12); looked for only after a stop. Set by the caller.
+    pub tracer: Option<String>,
+    /// Time for which the machine was suspended, in nanoseconds.
+    pub suspended_ns: u64,
+    /// By how much the time of day was set, in nanoseconds.
+    pub clock_step_ns: i64,
     /// The temperatures of disks that report one.
     pub heats: Vec<Heat>,
     /// How often processors were throttled for heat.
@@ -45,6 +55,19 @@ pub struct Observation {
     /// Time spent on observing during and around the phase, in nanoseconds, without the baseline and without
     /// the wait for the tracing thread after the last counter was read.
     pub cost_ns: u64,
+}
+
+/// A span in which this program could not run, in nanoseconds since the measured part began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    /// The last sign of life before it.
+    pub from_ns: u64,
+    /// The first one after it.
+    pub until_ns: u64,
+    /// The stop was at least this long.
+    pub least_ns: u64,
+    /// The stop was at most this long.
+    pub most_ns: u64,
 }
 
 /// The use of a control group's limit during a phase.

@@ -11,6 +11,7 @@
 //! Cost: one small read per disk, one `cachestat` per file, two small reads for the process and the
 //! processors. [`Observation::cost_ns`] contains it. Files are opened for reading only.
 
+use crate::clocks::Clocks;
 use crate::filemap::{FileMap, map_file};
 use crate::observation::{Heat, LimitedIo, Observation};
 use crate::sample::{ContentSample, sample};
@@ -73,6 +74,7 @@ struct Begin {
     throttle_count: Option<u64>,
     /// What each limited group has transferred.
     limited: Vec<Option<GroupIo>>,
+    clocks: Clocks,
     at: Instant,
 }
 
@@ -176,7 +178,7 @@ impl Watch {
             self.disks[index].before = self.read(&self.disks[index].name);
         }
         self.cost += at.elapsed();
-        let at = Instant::now();
+        let (clocks, at) = (Clocks::now(), Instant::now());
         self.begin = Some(Begin {
             process_read_bytes,
             ticks,
@@ -185,6 +187,7 @@ impl Watch {
             temperatures,
             throttle_count,
             limited,
+            clocks,
             at,
         });
     }
@@ -195,7 +198,7 @@ impl Watch {
     /// # Panics
     /// If [`Watch::before`] was not called since the last time.
     pub fn after(&mut self) -> Observation {
-        let at = Instant::now();
+        let (clocks, at) = (Clocks::now(), Instant::now());
         let begin = self.begin.take().expect("`before` is called first");
         let measured_ns = (at - begin.at).as_nanos() as u64;
         let after: Vec<Option<DeviceCounters>> = self.disks.iter().map(|disk| self.read(&disk.name)).collect();
@@ -246,6 +249,11 @@ impl Watch {
             memory_pressure_share: pressure
                 .and_then(|(a, b)| Some(share_of(b.memory_full_us?.saturating_sub(a.memory_full_us?), measured_ns))),
             clock_drift: None,
+            stops: None,
+            continue_count: 0,
+            tracer: None,
+            suspended_ns: clocks.suspended_since(&begin.clocks),
+            clock_step_ns: clocks.stepped_since(&begin.clocks),
             heats,
             throttle_count: throttled.map(|(a, b)| b.saturating_sub(a)),
             background: self.background.clone(),

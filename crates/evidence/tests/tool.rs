@@ -3,10 +3,11 @@
 mod support;
 
 use support::*;
-use trueio_evidence::LimitedIo;
+use trueio_evidence::{LimitedIo, Stop};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    Arrivals, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, ThreadUsage, Verdict,
+    Arrivals, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
+    ThreadUsage, Verdict,
 };
 
 const CHECK: &str = "processor_wait";
@@ -218,4 +219,104 @@ fn without_limits_the_check_passes_and_unknown_ones_are_not_seen() {
     assert_eq!(judgement.verdict, Verdict::Supported);
     phase.jobs[0].engine = EngineKind::Null;
     phase.judge().assert(LIMITS, NotApplicable, "");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Stops of the tool
+
+const STOPS: &str = "stops";
+const MS: u64 = 1_000_000;
+
+/// Reads for 6 s; the thread that follows the phase slept from 1.2 s to 3.3 s instead of 0.2 s, `queued_ms` of it in the run
+/// queue. I/Os completed in the intervals that `has_ios` names by the number of their hundredth.
+fn stopped(queued_ms: u64, has_ios: impl Fn(u64) -> bool) -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.elapsed_ns = 6 * SECOND_NS;
+    phase.records[0].elapsed_ns = 6 * SECOND_NS;
+    let row = |index: u64| SeriesRow {
+        end_ns: (index + 1) * 100 * MS,
+        span_ns: 100 * MS,
+        read_count: if has_ios(index) { 1_700 } else { 0 },
+        read_bytes: if has_ios(index) { 1_700 * 4096 } else { 0 },
+        write_count: 0,
+        write_bytes: 0,
+        other_count: 0,
+        trim_count: 0,
+        trim_bytes: 0,
+        latency_ns_p50: 90_000,
+        latency_ns_p99: 150_000,
+        latency_ns_max: 200_000,
+    };
+    phase.records[0].series = (0..60).map(row).collect();
+    let least_ns = (1_900 - queued_ms) * MS;
+    let stop = Stop { from_ns: 1_200 * MS, until_ns: 3_300 * MS, least_ns, most_ns: least_ns + 200 * MS };
+    phase.observation.stops = Some(vec![stop]);
+    let delta = &mut phase.observation.devices[0];
+    (delta.measured_ns, delta.measured.busy_ms) = (6 * SECOND_NS, 3_900);
+    phase
+}
+
+/// Intervals outside of a stop from 1.3 s to 3.3 s.
+fn outside(index: u64) -> bool {
+    !(13..33).contains(&index)
+}
+
+#[test]
+fn a_stop_of_the_tool_is_named_with_its_time_and_not_charged_to_the_disk() {
+    let mut phase = stopped(0, outside);
+    phase.observation.continue_count = 1;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Suspect, "This tool was stopped for 2.0 s, 1.2 s after the phase began");
+    judgement.assert(
+        STOPS,
+        Suspect,
+        "no I/O completed, and nothing was in flight at the disks. Cause: a signal such as SIGSTOP",
+    );
+    judgement.assert("steadiness", Passed, "apart from the time for which this tool was stopped");
+    assert!(!judgement.report().contains("a cache that"), "{}", judgement.report());
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+    phase.observation.devices[0].measured.busy_ms = 5_900;
+    phase.judge().assert(STOPS, Suspect, "no I/O completed. Cause");
+}
+
+#[test]
+fn the_cause_of_a_stop_is_named_as_far_as_it_left_a_trace() {
+    let mut phase = stopped(0, outside);
+    phase.judge().assert(STOPS, Suspect, "a paused virtual machine, a frozen control group or a debugger");
+    phase.observation.clock_step_ns = 2_000 * MS as i64;
+    phase.judge().assert(STOPS, Suspect, "the virtual machine was paused, and its time of day was set afterwards");
+    phase.observation.tracer = Some("`gdb`, process 12".to_owned());
+    phase.judge().assert(STOPS, Suspect, "Cause: a debugger or tracer (`gdb`, process 12)");
+}
+
+#[test]
+fn workers_that_went_on_were_not_stopped() {
+    let judgement = stopped(0, |_| true).judge();
+    judgement.assert(STOPS, Passed, "was stopped, but the workers went on");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    // The thread that follows the phase waited for a processor for 0.3 s after the stop, while the workers went on.
+    let resumed_earlier = |index: u64| !(13..30).contains(&index);
+    stopped(300, resumed_earlier).judge().assert(STOPS, Suspect, "was stopped for 1.7 s");
+}
+
+#[test]
+fn a_stop_of_less_than_one_percent_is_a_note() {
+    let mut phase = stopped(0, outside);
+    phase.elapsed_ns = 600 * SECOND_NS;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Passed, "This tool was stopped for 2.0 s");
+    assert_eq!(judgement.check("steadiness").outcome, Passed, "{}", judgement.report());
+}
+
+#[test]
+fn a_suspend_is_named_and_an_honest_run_has_no_stop() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert(STOPS, NotSeen, "not observed");
+    phase.observation.stops = Some(Vec::new());
+    phase.observation.suspended_ns = 50;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Passed, "This tool was not stopped.");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.observation.suspended_ns = 3_600 * SECOND_NS;
+    phase.judge().assert(STOPS, Suspect, "The machine was suspended for 60.0 min during the phase.");
 }

@@ -2,10 +2,12 @@
 
 use crate::bandwidth::Meter;
 use crate::merge::merge;
+use crate::stops::Heartbeat;
 use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
+use trueio_evidence::Stop;
 use trueio_model::{CpuTime, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
 
 /// Interval of progress events.
@@ -48,22 +50,27 @@ pub(crate) struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Waits for the last measured I/O and reports progress meanwhile.
-    pub(crate) fn follow(mut self, observer: &mut dyn Observer) {
+    /// Waits for the last measured I/O and reports progress meanwhile. Returns the spans in which this thread could not
+    /// run.
+    pub(crate) fn follow(mut self, observer: &mut dyn Observer) -> Vec<Stop> {
         let workers = self.plans.iter().map(|job| job.workers).sum();
         let mut status_due = self.status.as_ref().and_then(|status| Some(self.begin + status.reporting.interim_every?));
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
+        let mut heartbeat = Heartbeat::new(self.begin);
         let mut tick_due = Instant::now() + TICK;
         loop {
             let due = self.meter.as_ref().map_or(tick_due, |meter| tick_due.min(meter.due()));
-            let is_over = self.ending.wait(workers, due.saturating_duration_since(Instant::now()));
+            let from = Instant::now();
+            let limit = due.saturating_duration_since(from);
+            let is_over = self.ending.wait(workers, limit);
             let now = Instant::now();
+            heartbeat.waited(from, limit, now);
             if let Some(meter) = &mut self.meter {
                 let span = if is_over { meter.rest(now) } else { meter.look(now) };
                 span.inspect(|span| observer.notify(Event::Bandwidth(span)));
             }
             if is_over {
-                return;
+                return heartbeat.stops;
             }
             if now < tick_due {
                 continue;

@@ -3,13 +3,15 @@
 //! The first SIGINT, SIGTERM or SIGHUP sets a flag that every worker looks at before each I/O, so
 //! that what was measured until then becomes a record. A second one ends the process at once: a
 //! disk that no longer answers must not hold anybody. Files of ours have no name by then, so
-//! no file is left either way. SIGUSR1 ends nothing where a command watches for it.
+//! no file is left either way. SIGUSR1 ends nothing where a command watches for it. SIGCONT is counted: it shows that the
+//! process was stopped.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STATUS: AtomicBool = AtomicBool::new(false);
+static CONTINUED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn on_signal(signal: libc::c_int) {
     // Only what is allowed in a signal handler: atomics and _exit.
@@ -36,7 +38,23 @@ pub fn watch_signals() -> &'static AtomicBool {
             libc::sigaction(signal, &action, std::ptr::null_mut());
         }
     }
+    // SAFETY: as in `watch_status_signal`.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_continue as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGCONT, &action, std::ptr::null_mut());
+    }
     &STOP
+}
+
+extern "C" fn on_continue(_signal: libc::c_int) {
+    CONTINUED.fetch_add(1, Relaxed);
+}
+
+/// How often SIGCONT came since [`watch_signals`].
+pub(crate) fn continue_count() -> u32 {
+    CONTINUED.load(Relaxed)
 }
 
 extern "C" fn on_status_signal(_signal: libc::c_int) {

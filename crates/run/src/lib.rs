@@ -35,6 +35,7 @@ mod setting;
 mod settle;
 mod sharing;
 mod source;
+mod stops;
 mod strace;
 mod worker;
 

@@ -3,6 +3,7 @@
 use crate::bandwidth::Meter;
 use crate::criterion::{Judge, Judges};
 use crate::follow::{Ending, Follower, Status, TICK};
+use crate::interrupt::continue_count;
 use crate::logs::{PhaseLogs, logs_completed, logs_issued};
 use crate::setting::Setting;
 use crate::strace::Strace;
@@ -329,7 +330,8 @@ impl Setting<'_> {
                     .bandwidth_every
                     .map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
             };
-            follower.follow(observer);
+            let continued = continue_count();
+            let stops = follower.follow(observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
             observer.notify(Event::MeasuringEnds);
@@ -337,6 +339,9 @@ impl Setting<'_> {
             if let Some(observation) = &mut observation {
                 let marks = mark.zip(self.clock.mark());
                 observation.clock_drift = marks.and_then(|(from, to)| self.clock.drift(from, to));
+                observation.continue_count = continue_count().wrapping_sub(continued);
+                observation.tracer = if stops.is_empty() { None } else { trueio_device::tracer(self.system) };
+                observation.stops = Some(stops);
             }
             let syscalls = watching.syscalls.map(|syscalls| syscalls.end(elapsed));
             if let Some(strace) = watching.strace {

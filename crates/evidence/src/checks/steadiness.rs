@@ -6,14 +6,16 @@
 //! behaves as under a limit, and the sentence says so. If the job sets a steady state, it reports whether that was reached.
 //!
 //! Cannot see: cycles longer than the phase; the mean of a longer phase; changes in phases of less than 2 s.
-//! One stall is not a change of level: the percentiles show it.
+//! One stall is not a change of level: the percentiles show it. Time for which this tool was stopped (`stops`) is left out.
 //!
 //! Thresholds: a change of level by a third (p at most 0.01, by shuffled blocks), or a drift of more than 25
-//! % of the mean: suspect. A steady state that the job sets and that was not reached: suspect. `steady_state`
+//! % of the mean, or no I/O at all for 0.5 s or longer and more than 5 % of the time (unless the job pauses): suspect. A steady state that the job sets and that was not reached: suspect. `steady_state`
 //! applies the SNIA rule itself (range 20 %, excursion 10 % over five rounds); a run of a few seconds on a
 //! shared machine would rarely meet it.
 
+use crate::checks::stops::stops;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use std::ops::Range;
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
 use trueio_model::{Check, CheckOutcome, EngineKind, SeriesRow, SteadyState};
 use trueio_stats::{ChangePoint, WindowFit, change_points};
@@ -27,6 +29,10 @@ const PARTS: usize = 5;
 const DRIFT_SHARE_MAX: f64 = 0.25;
 const CHANGE_P_MAX: f64 = 0.01;
 const CHANGE_RATIO_MIN: f64 = 4.0 / 3.0;
+/// A stall is at least this many intervals without I/O, where an interval usually has at least that many I/Os.
+const STALL_ROWS_MIN: usize = 5;
+const STALL_IO_COUNT_MIN: f64 = 10.0;
+const STALL_SHARE_MAX: f64 = 0.05;
 /// A plateau is at least as long, and at most as uneven: a throttle lets the same amount pass in each interval.
 const PLATEAU_ROWS_MIN: usize = 10;
 const PLATEAU_SPREAD_MAX: f64 = 0.02;
@@ -45,17 +51,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Null) {
         return not_applicable(NAME, "The engine null uses no device.");
     }
-    let rows = Rows::of(facts);
-    let span_ns = rows.row_ns * rows.rows.len() as u64;
-    if span_ns < SPAN_NS_MIN || rows.rows.len() < ROW_COUNT_MIN {
-        let seconds = span_ns as f64 / 1e9;
-        return not_seen(
-            NAME,
-            SOURCE,
-            format!("The phase was too short ({seconds:.1} s of intervals; 2 s are needed)."),
-        );
-    }
+    let mut rows = Rows::of(facts);
+    let stalls =
+        if facts.jobs.iter().any(|job| job.is_paced() || job.think.is_some()) { Vec::new() } else { rows.stalls() };
+    rows.kept.retain(|index| !stalls.iter().any(|stall| stall.contains(index)));
     let rates = rows.rates();
+    if let Some(why) = rows.why_too_short(rates.len()) {
+        return not_seen(NAME, SOURCE, format!("The phase was too short ({why})."));
+    }
     let expected = "one level, at most 25 % drift";
     let report = |outcome, found: String, sentence: String| finding(NAME, outcome, SOURCE, expected, found, sentence);
     let parts: Vec<f64> =
@@ -67,20 +70,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         format!("range {:.0} %, drift {:+.0} % over {PARTS} parts", fit.range * 100.0, fit.excursion * 100.0);
     let changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
     if !changes.is_empty() {
-        let described: Vec<String> = changes.iter().map(|change| rows.describe(change)).collect();
-        let cause = match rows.plateau(&rates, &changes) {
-            Some(spread) => format!(
-                "The rate then stayed within ±{:.1} %, as under a limit: exhausted burst credits of a cloud volume, or a \
-                 throttle.",
-                spread * 100.0
-            ),
-            None => cause(facts, &changes).to_owned(),
-        };
-        return report(
-            CheckOutcome::Suspect,
-            measured,
-            format!("The rate changed permanently: {}. {cause}", described.join("; ")),
-        );
+        return report(CheckOutcome::Suspect, measured, change_sentence(facts, &rows, &rates, &changes));
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX {
         let way = if fit.excursion > 0.0 { "rose" } else { "fell" };
@@ -90,13 +80,56 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         );
         return report(CheckOutcome::Suspect, measured, sentence);
     }
+    if !stalls.is_empty() {
+        let stalled: usize = stalls.iter().map(ExactSizeIterator::len).sum();
+        let share = stalled as f64 / rows.rows.len() as f64;
+        let outcome = if share > STALL_SHARE_MAX { CheckOutcome::Suspect } else { CheckOutcome::Passed };
+        return report(outcome, measured, rows.stall_sentence(&stalls));
+    }
     let sentence = match facts.steady_state {
         Some(state) => {
             format!("The phase was steady before it was measured (SNIA rule, {} rounds).", state.rounds.len())
         }
+        None if rows.kept.len() < rows.rows.len() => {
+            "The rate stayed at one level, apart from the time for which this tool was stopped.".to_owned()
+        }
         None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
+}
+
+fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: &[ChangePoint]) -> String {
+    if let Some((first, last)) = passing(changes) {
+        let (from, until) = (rows.seconds_before(first.index), rows.seconds_before(last.index));
+        let way =
+            if changes.iter().all(|change| change.after.min(change.before) >= first.before) { "rose" } else { "fell" };
+        let (usual, other) = (rows.level(first.before), rows.level(first.after));
+        let between =
+            if changes.len() == 2 { format!("{way} from {usual} to {other}") } else { format!("left {usual}") };
+        let cause = if first.after < first.before { "a stall of the disk, other I/O" } else { "other I/O that paused" };
+        return format!(
+            "The rate {between} for {:.1} s, from {from:.1} s on, and then returned to {}. Possible causes: {cause}.",
+            until - from,
+            rows.level(last.after)
+        );
+    }
+    let described: Vec<String> = changes.iter().map(|change| rows.describe(change)).collect();
+    let cause = match rows.plateau(rates, changes) {
+        Some(spread) => format!(
+            "The rate then stayed within ±{:.1} %, as under a limit: exhausted burst credits of a cloud volume, or a \
+             throttle.",
+            spread * 100.0
+        ),
+        None => cause(facts, changes).to_owned(),
+    };
+    format!("The rate changed permanently: {}. {cause}", described.join("; "))
+}
+
+/// Returns the first and the last of several changes, if the last level is again the first one.
+fn passing(changes: &[ChangePoint]) -> Option<(&ChangePoint, &ChangePoint)> {
+    let (first, last) = (changes.first()?, changes.last()?);
+    let (low, high) = (first.before.min(last.after), first.before.max(last.after));
+    (changes.len() > 1 && high < low * CHANGE_RATIO_MIN).then_some((first, last))
 }
 
 fn given_up(state: &SteadyState) -> String {
@@ -141,6 +174,8 @@ struct Rows {
     row_ns: u64,
     /// (I/Os, bytes) of each interval, oldest first.
     rows: Vec<(f64, f64)>,
+    /// The indices of those in which this tool was not stopped.
+    kept: Vec<usize>,
 }
 
 impl Rows {
@@ -152,8 +187,14 @@ impl Rows {
         let end_ns = series.iter().map(|rows| rows.last().map_or(0, |row| row.end_ns)).min().unwrap_or(0);
         let count = end_ns.checked_div(row_ns).unwrap_or(0) as usize;
         let mut rows = vec![(0.0, 0.0); count];
+        let stops = stops(facts);
+        let is_stopped = |index: &usize| {
+            let (low, high) = (*index as u64 * row_ns, (*index as u64 + 1) * row_ns);
+            stops.iter().any(|stop| low < stop.until_ns && high > stop.from_ns)
+        };
+        let kept = (0..count).filter(|index| !is_stopped(index)).collect();
         if count == 0 {
-            return Self { row_ns, rows };
+            return Self { row_ns, rows, kept };
         }
         for row in series.into_iter().flatten() {
             let begin_ns = row.end_ns.saturating_sub(row.span_ns);
@@ -168,13 +209,80 @@ impl Rows {
                 index += 1;
             }
         }
-        Self { row_ns, rows }
+        Self { row_ns, rows, kept }
     }
 
-    /// Returns bytes per interval, or I/Os if no interval has bytes.
+    fn has_bytes(&self) -> bool {
+        self.rows.iter().any(|row| row.1 > 0.0)
+    }
+
+    /// Returns bytes per kept interval, or I/Os if no interval has bytes.
     fn rates(&self) -> Vec<f64> {
-        let has_bytes = self.rows.iter().any(|row| row.1 > 0.0);
-        self.rows.iter().map(|row| if has_bytes { row.1 } else { row.0 }).collect()
+        let has_bytes = self.has_bytes();
+        self.kept.iter().map(|index| self.rows[*index]).map(|row| if has_bytes { row.1 } else { row.0 }).collect()
+    }
+
+    /// Returns why `count` intervals are too few.
+    fn why_too_short(&self, count: usize) -> Option<String> {
+        let span_ns = self.row_ns * count as u64;
+        if span_ns < SPAN_NS_MIN {
+            // Rounded down: 1.96 s are not 2 s.
+            let tenths = span_ns / 100_000_000;
+            return Some(format!("{}.{} s of intervals; 2 s are needed", tenths / 10, tenths % 10));
+        }
+        (count < ROW_COUNT_MIN).then(|| format!("{count} intervals; {ROW_COUNT_MIN} are needed"))
+    }
+
+    /// Returns the runs of kept intervals without I/O after which I/O went on.
+    fn stalls(&self) -> Vec<Range<usize>> {
+        let mut counts: Vec<f64> = self.kept.iter().map(|index| self.rows[*index].0).collect();
+        counts.sort_by(f64::total_cmp);
+        // An upper quartile: a stall may take most of the phase.
+        if counts.get(counts.len() * 3 / 4).is_none_or(|usual| *usual < STALL_IO_COUNT_MIN) {
+            return Vec::new();
+        }
+        let mut stalls = Vec::new();
+        let mut begin = None;
+        for &index in &self.kept {
+            // Less than one I/O: shares of an I/O that an interval of another length had.
+            if self.rows[index].0 < 1.0 {
+                begin.get_or_insert(index);
+            } else if let Some(begin) = begin.take()
+                && index - begin >= STALL_ROWS_MIN
+            {
+                stalls.push(begin..index);
+            }
+        }
+        stalls
+    }
+
+    /// `No I/O completed for 2.0 s, from 1.2 s on …`.
+    fn stall_sentence(&self, stalls: &[Range<usize>]) -> String {
+        let seconds = |rows: usize| rows as f64 * self.row_ns as f64 / 1e9;
+        let described: Vec<String> = stalls
+            .iter()
+            .map(|stall| format!("for {:.1} s, from {:.1} s on", seconds(stall.len()), seconds(stall.start)))
+            .collect();
+        format!(
+            "No I/O completed {}; before and after that the rate was at one level. Possible causes: a stall of the disk, \
+             other I/O.",
+            described.join("; ")
+        )
+    }
+
+    /// Returns the time before a kept interval, in seconds.
+    fn seconds_before(&self, index: usize) -> f64 {
+        self.kept[index] as f64 * self.row_ns as f64 / 1e9
+    }
+
+    /// `400 MiB/s`, `1,200 IOPS`, `no I/O`.
+    fn level(&self, per_row: f64) -> String {
+        let per_s = per_row * 1e9 / self.row_ns as f64;
+        match self.has_bytes() {
+            _ if per_s < 1.0 => "no I/O".to_owned(),
+            true => format_bandwidth(per_s),
+            false => format!("{} IOPS", format_count(per_s as u64)),
+        }
     }
 
     /// Returns the spread around the last level, as a share, if the rate fell to it and was flat from then on: the middle
@@ -192,17 +300,9 @@ impl Rows {
 
     /// `from 1.9 GiB/s to 400 MiB/s after 20.1 s and 38 GiB`.
     fn describe(&self, change: &ChangePoint) -> String {
-        let per_s = 1e9 / self.row_ns as f64;
-        let until = &self.rows[..change.index];
-        let bytes: f64 = until.iter().map(|row| row.1).sum();
-        let seconds = change.index as f64 / per_s;
-        if bytes > 0.0 {
-            let level = |value: f64| format_bandwidth(value * per_s);
-            let done = format_bytes(bytes as u64);
-            format!("from {} to {} after {seconds:.1} s and {done}", level(change.before), level(change.after))
-        } else {
-            let level = |value: f64| format_count((value * per_s) as u64);
-            format!("from {} to {} IOPS after {seconds:.1} s", level(change.before), level(change.after))
-        }
+        let bytes: f64 = self.rows[..self.kept[change.index]].iter().map(|row| row.1).sum();
+        let seconds = self.seconds_before(change.index);
+        let done = if bytes > 0.0 { format!(" and {}", format_bytes(bytes as u64)) } else { String::new() };
+        format!("from {} to {} after {seconds:.1} s{done}", self.level(change.before), self.level(change.after))
     }
 }

@@ -1,8 +1,9 @@
 //! Rates over time: `steadiness`, and a steady state that was not attained.
 
 use crate::support::*;
+use trueio_evidence::Stop;
 use trueio_model::CheckOutcome::{NotSeen, Passed, Suspect};
-use trueio_model::{SeriesRow, SteadyRound, SteadyState, SteadyVariable, Verdict};
+use trueio_model::{Arrivals, Pace, SeriesRow, SteadyRound, SteadyState, SteadyVariable, Verdict};
 
 /// A series of 100 ms intervals with `ios` I/Os of 4 KiB each.
 fn series(counts: impl IntoIterator<Item = u64>) -> Vec<SeriesRow> {
@@ -67,6 +68,64 @@ fn a_fall_to_a_flat_plateau_is_named_a_limit() {
     phase.judge().assert("steadiness", Suspect, "stayed within ±0.5 %, as under a limit: exhausted burst credits");
     phase.records[0].series = fallen(|i| 2_400 + i % 3 * 240);
     phase.judge().assert("steadiness", Suspect, "Possible causes: exhausted burst credits, throttling, other I/O");
+}
+
+/// Goal: a disk that stands still for two seconds and goes on has not changed permanently.
+/// Method: 2 s without I/O of 7; then the same of a run whose tool was stopped; then one that stops for good.
+#[test]
+fn a_freeze_of_two_seconds_is_not_permanent() {
+    let frozen = |until: u64| series((0..70).map(|i| if (20..until).contains(&i) { 0 } else { honest_rate(i) }));
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = frozen(40);
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "No I/O completed for 2.0 s, from 2.0 s on; before and after that");
+    judgement.assert("steadiness", Suspect, "Possible causes: a stall of the disk, other I/O.");
+    phase.records[0].series = frozen(25);
+    phase.judge().assert("steadiness", Suspect, "No I/O completed for 0.5 s");
+    phase.records[0].series = frozen(24);
+    phase.judge().assert("steadiness", Passed, "stayed at one level");
+    // Pauses of the job are no stalls.
+    phase.records[0].series = frozen(25);
+    let arrivals = Arrivals::Linear;
+    phase.jobs[0].pace = Some(Pace { ios_per_s: Some(1e5), bytes_per_s: None, of_writes: None, arrivals });
+    assert!(!phase.judge().report().contains("No I/O completed"));
+    phase.jobs[0].pace = None;
+    phase.records[0].series = frozen(40);
+    let (from_ns, until_ns) = (1_950_000_000, 4_000_000_000);
+    let (least_ns, most_ns) = (1_850_000_000, 2_050_000_000);
+    phase.observation.stops = Some(vec![Stop { from_ns, until_ns, least_ns, most_ns }]);
+    phase.judge().assert("steadiness", Passed, "one level, apart from the time for which this tool was stopped");
+    phase.observation.stops = None;
+    phase.records[0].series = frozen(70);
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "changed permanently: from 39");
+    judgement.assert("steadiness", Suspect, "to no I/O after 2.0 s");
+}
+
+#[test]
+fn a_rate_that_returns_to_its_level_has_not_changed_permanently() {
+    let mut phase = Phase::honest_reads();
+    let slow = |i: u64| if (60..160).contains(&i) { honest_rate(i) / 3 } else { honest_rate(i) };
+    phase.records[0].series = series((0..240).map(slow));
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "for 10.0 s, from 6.0 s on, and then returned to 39");
+    judgement.assert("steadiness", Suspect, "The rate fell from 39");
+}
+
+/// Goal: a short phase is not said to have the length that is needed.
+#[test]
+fn a_phase_of_almost_two_seconds_is_not_called_two_seconds_long() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = series((0..20).map(honest_rate));
+    for (index, row) in phase.records[0].series.iter_mut().enumerate() {
+        (row.end_ns, row.span_ns) = ((index as u64 + 1) * 98_000_000, 98_000_000);
+    }
+    phase.judge().assert("steadiness", NotSeen, "1.9 s of intervals; 2 s are needed");
+    phase.records[0].series = series((0..9).map(honest_rate));
+    for (index, row) in phase.records[0].series.iter_mut().enumerate() {
+        (row.end_ns, row.span_ns) = ((index as u64 + 1) * 400_000_000, 400_000_000);
+    }
+    phase.judge().assert("steadiness", NotSeen, "9 intervals; 10 are needed");
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! Checks whether this tool was stopped during the phase.
+//!
+//! Reads the waits of the thread that follows the phase: if it wakes late although it was not in the run queue, it could
+//! not run (`SIGSTOP`, a debugger, a frozen control group, a paused virtual machine). The workers' intervals confirm it: no I/O
+//! completed within the span. The time of a suspend (`CLOCK_BOOTTIME` against `CLOCK_MONOTONIC`), steps of the machine's
+//! clock, `SIGCONT` and the tracer in `/proc/self/status` name the cause.
+//!
+//! Cannot see: stops shorter than 0.25 s; stops of a single worker; on a machine whose processors are overloaded, stops that
+//! are shorter than the time for which the thread waited for a processor (`processor_wait`).
+//!
+//! Thresholds: a stop, or a suspend, of more than 1 % of the measured time: suspect. A shorter one is a note.
+//!
+//! Source: Linux `kernel/time/timekeeping.c` (`CLOCK_BOOTTIME`), proc_pid_status(5) `TracerPid`, signal(7).
+
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::observation::Stop;
+use trueio_model::units::format_duration_ns;
+use trueio_model::{Check, CheckOutcome, EngineKind};
+
+pub(crate) const NAME: &str = "stops";
+
+const SOURCE: &str =
+    "waits of the thread that follows the phase, its run queue time, CLOCK_BOOTTIME, /proc/self/status";
+const NOTED_SHARE: f64 = 0.01;
+/// Shorter differences of two clocks are those of reading them.
+const SUSPEND_NS_MIN: u64 = 10_000_000;
+const CLOCK_STEP_NS_MIN: u64 = 100_000_000;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if facts.jobs.iter().all(|job| job.engine == EngineKind::Simulated) {
+        return not_applicable(NAME, "The engine simulated runs in virtual time.");
+    }
+    let Some(all) = &facts.observation.stops else {
+        return not_seen(NAME, SOURCE, "The waits of this tool were not observed.");
+    };
+    let stops = stops(facts);
+    let suspended_ns = facts.observation.suspended_ns;
+    let is_suspended = suspended_ns >= SUSPEND_NS_MIN;
+    let tracer = facts.observation.tracer.as_deref();
+    let mut found: Vec<String> = stops.iter().map(|stop| stop_words(stop)).collect();
+    if is_suspended {
+        found.push(format!("suspended for {}", format_duration_ns(suspended_ns)));
+    }
+    if let Some(tracer) = tracer {
+        found.push(format!("traced by {tracer}"));
+    }
+    if facts.observation.clock_step_ns.unsigned_abs() >= CLOCK_STEP_NS_MIN {
+        let step = format_duration_ns(facts.observation.clock_step_ns.unsigned_abs());
+        found.push(format!("the time of day was set by {step}"));
+    }
+    if found.is_empty() {
+        found.push("no stop".to_owned());
+    }
+    let report = |outcome, sentence: String| finding(NAME, outcome, SOURCE, "no stop", found.join(", "), sentence);
+    let mut sentences = Vec::new();
+    if is_suspended {
+        sentences.push(format!("The machine was suspended for {} during the phase.", format_duration_ns(suspended_ns)));
+    }
+    if !stops.is_empty() {
+        let words: Vec<String> = stops.iter().map(|stop| stop_words(stop)).collect();
+        sentences.push(format!(
+            "This tool was stopped {}: no thread of it ran and no I/O completed{}. Cause: {}. The rates and latencies of \
+             that time are not the disk's.",
+            words.join(", "),
+            idle_words(facts, &stops),
+            cause(facts)
+        ));
+    }
+    if sentences.is_empty() {
+        let sentence = if all.is_empty() {
+            "This tool was not stopped."
+        } else {
+            "The thread that follows the phase was stopped, but the workers went on."
+        };
+        return report(CheckOutcome::Passed, sentence.to_owned());
+    }
+    let lost_ns = stops.iter().map(|stop| stop.least_ns).sum::<u64>() + if is_suspended { suspended_ns } else { 0 };
+    let share = lost_ns as f64 / facts.elapsed_ns.max(1) as f64;
+    let outcome = if share > NOTED_SHARE { CheckOutcome::Suspect } else { CheckOutcome::Passed };
+    report(outcome, sentences.join(" "))
+}
+
+/// Returns the stops during which no worker completed an I/O.
+pub(crate) fn stops<'a>(facts: &PhaseFacts<'a>) -> Vec<&'a Stop> {
+    let all = facts.observation.stops.iter().flatten();
+    all.filter(|stop| !has_completions(facts, stop)).collect()
+}
+
+/// Returns true if an interval of a job that lies within the stop, whenever that began and ended, contains I/Os.
+fn has_completions(facts: &PhaseFacts<'_>, stop: &Stop) -> bool {
+    // Time in the run queue was before the stop or after it.
+    let queued_ns = stop.until_ns.saturating_sub(stop.from_ns).saturating_sub(stop.most_ns);
+    let latest_begin_ns = stop.from_ns + stop.most_ns.saturating_sub(stop.least_ns) + queued_ns;
+    let earliest_end_ns = stop.until_ns.saturating_sub(queued_ns);
+    let is_within =
+        |end_ns: u64, span_ns: u64| end_ns <= earliest_end_ns && end_ns.saturating_sub(span_ns) >= latest_begin_ns;
+    facts.records.iter().flat_map(|record| &record.series).any(|row| {
+        let ios = row.read_count + row.write_count + row.other_count + row.trim_count;
+        ios > 0 && row.span_ns > 0 && is_within(row.end_ns, row.span_ns)
+    })
+}
+
+/// `for 2.0 s, 1.2 s after the phase began`.
+fn stop_words(stop: &Stop) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let length = seconds(stop.least_ns.midpoint(stop.most_ns));
+    format!("for {length:.1} s, {:.1} s after the phase began", seconds(stop.from_ns))
+}
+
+/// Returns words that the disks were idle, if their busy time leaves room for all stops.
+fn idle_words(facts: &PhaseFacts<'_>, stops: &[&Stop]) -> &'static str {
+    let devices = facts.devices();
+    let stopped_ns: u64 = stops.iter().map(|stop| stop.least_ns).sum();
+    let is_idle = |busy_ms: u64, span_ns: u64| span_ns.saturating_sub(busy_ms.saturating_mul(1_000_000)) >= stopped_ns;
+    let were_idle = devices.iter().all(|delta| is_idle(delta.measured.busy_ms, delta.measured_ns));
+    if were_idle && !devices.is_empty() { ", and nothing was in flight at the disks" } else { "" }
+}
+
+/// Returns the cause of the stops, as far as it left a trace.
+fn cause(facts: &PhaseFacts<'_>) -> String {
+    let observation = facts.observation;
+    if let Some(tracer) = &observation.tracer {
+        return format!("a debugger or tracer ({tracer})");
+    }
+    if observation.continue_count > 0 {
+        return "a signal such as SIGSTOP, followed by SIGCONT".to_owned();
+    }
+    if observation.clock_step_ns.unsigned_abs() >= CLOCK_STEP_NS_MIN {
+        return "the virtual machine was paused, and its time of day was set afterwards".to_owned();
+    }
+    "a paused virtual machine, a frozen control group or a debugger".to_owned()
+}
