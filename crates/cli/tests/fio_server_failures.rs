@@ -249,6 +249,43 @@ fn a_daemonized_server_writes_its_process_id_and_cleans_up() {
     assert!(taken.err.contains("cannot listen on"), "{taken:?}");
 }
 
+/// Goal: a signal that arrives while a server starts leaves neither socket, token nor PID file.
+/// Method: strace sends the signal at a call between the creation of the first file and the loop that accepts clients: in the
+/// first process, and in the one in the background. The command returns when all processes have ended.
+#[test]
+fn a_server_that_is_signalled_while_it_starts_leaves_no_file() {
+    if lacks("strace") {
+        return;
+    }
+    let in_background = ["bind", "listen", "setsid"].map(|call| (call, "--daemonize=pid"));
+    let in_foreground = ["bind", "listen"].map(|call| (call, "--allow-contents"));
+    for address in ["socket", "127.0.0.1,0"] {
+        for (call, word) in in_background.into_iter().chain(in_foreground) {
+            for name in ["SIGTERM", "SIGINT", "SIGHUP"] {
+                let place = tempfile::tempdir().expect("a directory");
+                let here = Sandbox::new();
+                let address = address.replace("socket", &format!("sock:{}", place.path().join("s").display()));
+                let plain = here.command(&["fio", &format!("--server={address}"), "--allow-write=.", word]);
+                let mut traced = Command::new("strace");
+                traced.args(["-f", "-o"]).arg(here.aside("trace"));
+                traced.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:signal={name}:when=1")]);
+                traced.arg(plain.get_program()).args(plain.get_args()).current_dir(here.root());
+                traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+                traced.env("XDG_RUNTIME_DIR", place.path()).stdin(Stdio::null());
+                let ran = Ran::of(traced.output().expect("strace"));
+                let trace = fs::read_to_string(here.aside("trace")).expect("a trace");
+                assert!(trace.contains(&format!("{name} {{")), "nothing was staged: {trace}{ran:?}");
+                assert!(ran.out.starts_with("fio: server listening on "), "{call} {word} {name}: {ran:?}");
+                let directory = place.path().join("trueio");
+                let tokens = fs::read_dir(&directory).map_or(0, Iterator::count);
+                let left = (here.path("pid").exists(), place.path().join("s").exists(), tokens);
+                assert_eq!(left, (false, false, 0), "{address} {call} {word} {name}: {ran:?}");
+                assert_eq!(directory.exists(), address.starts_with("127"), "it has created its token there");
+            }
+        }
+    }
+}
+
 /// Goal: the socket of a killed server does not prevent the next server from using its path.
 #[test]
 fn a_stale_socket_is_replaced_and_any_other_file_is_not() {

@@ -1,17 +1,23 @@
-//! Signals that end a run early, and the one that asks for the results so far.
+//! Signals that end a run early, and the one that requests the results so far.
 //!
-//! The first SIGINT, SIGTERM or SIGHUP sets a flag that every worker looks at before each I/O, so
-//! that what was measured until then becomes a record. A second one ends the process at once: a
-//! disk that no longer answers must not hold anybody. Files of ours have no name by then, so
+//! The first SIGINT, SIGTERM or SIGHUP sets a flag that every worker reads before each I/O, so
+//! that what was measured until then becomes a record. A second one ends the process at once, even if
+//! a disk no longer answers. The files of a run have no name by then, so
 //! no file is left either way. SIGUSR1 ends nothing where a command watches for it. SIGCONT is counted: it shows that the
 //! process was stopped.
+//!
+//! A process that creates files before it can remove them at a signal holds the signals meanwhile ([`hold_signals`]).
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STATUS: AtomicBool = AtomicBool::new(false);
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
+
+/// The signals that end a run.
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 extern "C" fn on_signal(signal: libc::c_int) {
     // Only what is allowed in a signal handler: atomics and _exit.
@@ -22,14 +28,64 @@ extern "C" fn on_signal(signal: libc::c_int) {
     SIGNAL.store(signal, Relaxed);
 }
 
-/// Catches SIGINT, SIGTERM and SIGHUP from now on; returns the flag that they set.
+/// Returns the set of [`ENDING`].
+fn ending() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initializes the set, and the numbers are valid signals.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in ENDING {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+fn change_mask(how: libc::c_int) {
+    let set = ending();
+    // SAFETY: the set is initialized; the former mask is not requested. It fails only for an unknown `how`.
+    unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Holds SIGINT, SIGTERM and SIGHUP in this thread, and in the processes and threads that it starts, until
+/// [`watch_signals`] is called there or the value is dropped. A signal that arrives meanwhile takes effect then.
+#[must_use = "the signals are held as long as this lives"]
+pub fn hold_signals() -> HeldSignals {
+    change_mask(libc::SIG_BLOCK);
+    HeldSignals(())
+}
+
+/// The signals that end this process are held; see [`hold_signals`].
+#[derive(Debug)]
+pub struct HeldSignals(());
+
+impl HeldSignals {
+    /// Returns true if one of the signals has arrived meanwhile.
+    pub fn has_arrived(&self) -> bool {
+        let mut pending = MaybeUninit::uninit();
+        // SAFETY: sigpending initializes the set if it succeeds; the numbers are valid signals.
+        unsafe {
+            libc::sigpending(pending.as_mut_ptr()) == 0
+                && ENDING.iter().any(|signal| libc::sigismember(pending.as_ptr(), *signal) == 1)
+        }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        change_mask(libc::SIG_UNBLOCK);
+    }
+}
+
+/// Catches SIGINT, SIGTERM and SIGHUP from now on, also those that were held in this thread; returns the flag that they
+/// set.
 ///
 /// SIGXFSZ, which would end the process at the limit of a file's size (`ulimit -f`), is ignored:
 /// the write fails with EFBIG instead, and the record contains that error.
 pub fn watch_signals() -> &'static AtomicBool {
     // SAFETY: ignoring a signal runs nothing of ours.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in ENDING {
         // SAFETY: the action is zeroed but for a handler that does only async-signal-safe things.
         // Without SA_RESTART, so that a wait for completions is woken.
         unsafe {
@@ -45,6 +101,7 @@ pub fn watch_signals() -> &'static AtomicBool {
         action.sa_flags = libc::SA_RESTART;
         libc::sigaction(libc::SIGCONT, &action, std::ptr::null_mut());
     }
+    change_mask(libc::SIG_UNBLOCK);
     &STOP
 }
 

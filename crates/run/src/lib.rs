@@ -42,7 +42,7 @@ mod worker;
 pub use bandwidth::{BandwidthSpan, JobBytes};
 pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
-pub use interrupt::{signal_received, watch_signals, watch_status_signal};
+pub use interrupt::{HeldSignals, hold_signals, signal_received, watch_signals, watch_status_signal};
 pub use logs::{LogError, LogWriter, PhaseLogs};
 pub use observer::{Event, Observer, Reporting, Tick};
 pub use output_file::{OutputFile, create_output};

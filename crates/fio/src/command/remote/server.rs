@@ -1,6 +1,8 @@
 //! The server: listens, and starts a session for each connection.
 //!
-//! SIGINT, SIGTERM and SIGHUP end it, and the running sessions with it; these send their results until then.
+//! SIGINT, SIGTERM and SIGHUP end it, and the running sessions with it; these send their results until then. They are held
+//! from before the first file is created until they are handled, so that the server removes its socket, its token and
+//! the file of its process number whenever they arrive.
 
 use super::process::{
     ALLOW_CONTENTS, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN, stdin,
@@ -24,7 +26,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_job::Content;
-use trueio_run::{OutputFile, watch_signals};
+use trueio_run::{OutputFile, hold_signals, watch_signals};
 
 /// Largest number of sessions at once.
 const SESSIONS_MAX: usize = 64;
@@ -59,6 +61,7 @@ pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Pr
     if let Some(reason) = objection_to_users(serve, &address) {
         return refused(&reason);
     }
+    let signals = hold_signals();
     let listener = match Listener::bind(&address, !serve.users.is_empty()) {
         Ok(listener) => listener,
         Err(error) => return refused(&format!("the server cannot listen on {address}\n  because: {error}")),
@@ -67,20 +70,31 @@ pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Pr
     let socket = if let Address::Socket(path) = &address { path.as_str() } else { "" };
     let token = match token_word(serve, &listener) {
         Ok(token) => token,
-        Err(reason) => return refused(&format!("the server was not started on {place}\n  because: {reason}")),
+        Err(reason) => {
+            remove_own(socket, "", std::process::id(), &permits);
+            return refused(&format!("the server was not started on {place}\n  because: {reason}"));
+        }
     };
     let at = token.as_ref().and_then(|word| word.split_once('=')).map(|(_, path)| format!(" (token: {path})"));
     permits.extend(token);
     if let Err(text) = (program.print)(&format!("fio: server listening on {place}{}\n", at.unwrap_or_default())) {
-        remove_own(socket, "", &permits);
+        remove_own(socket, "", std::process::id(), &permits);
         return refused(&text);
     }
     match &serve.pid_file {
         None => attend(&listener, socket, "", &permits),
         Some(path) => match into_background(listener, socket, path, &permits) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(mut server) => {
+                // It was meant for both: the server may have got it, or may have ended before its number was written.
+                if signals.has_arrived() {
+                    terminate(&server);
+                    let _ = server.wait();
+                    remove_own(socket, path, server.id(), &permits);
+                }
+                ExitCode::SUCCESS
+            }
             Err(reason) => {
-                remove_own(socket, "", &permits);
+                remove_own(socket, "", std::process::id(), &permits);
                 refused(&format!("the server cannot go into the background\n  because: {reason}"))
             }
         },
@@ -142,7 +156,8 @@ fn is_there(answer: rustix::io::Result<()>) -> bool {
     matches!(answer, Ok(()) | Err(Errno::PERM))
 }
 
-fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[String]) -> Result<(), String> {
+/// Starts the server in the background, with the listener, and writes its process number.
+fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[String]) -> Result<Child, String> {
     let absolute = |path: &str| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned());
     let (socket, pid_path) = match socket {
         "" => (String::new(), absolute(pid_file)),
@@ -163,7 +178,7 @@ fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[
         let _ = child.kill();
         return Err(format!("`{pid_file}` cannot be written: {error}"));
     }
-    Ok(())
+    Ok(child)
 }
 
 /// Opens the file for the process number: a new one, or the empty one or the number that an earlier server left.
@@ -181,9 +196,9 @@ fn pid_file_at(path: &str) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Removes the server's socket, the token that it created and the file of its process number, and no other file that took
-/// the name meanwhile.
-fn remove_own(socket: &str, pid_file: &str, permits: &[String]) {
+/// Removes a server's socket, the token that it created and the file with its process number `pid`, and no other file that
+/// took the name meanwhile.
+fn remove_own(socket: &str, pid_file: &str, pid: u32, permits: &[String]) {
     for path in permits.iter().filter_map(|word| word.strip_prefix(OWN_TOKEN)) {
         let _ = std::fs::remove_file(path);
     }
@@ -192,7 +207,7 @@ fn remove_own(socket: &str, pid_file: &str, permits: &[String]) {
         let _ = std::fs::remove_file(socket);
     }
     let is_ours = std::fs::symlink_metadata(pid_file).is_ok_and(|found| found.is_file() && found.len() < PID_BYTES_MAX)
-        && std::fs::read_to_string(pid_file).is_ok_and(|text| text.trim() == std::process::id().to_string());
+        && std::fs::read_to_string(pid_file).is_ok_and(|text| text.trim() == pid.to_string());
     if is_ours {
         let _ = std::fs::remove_file(pid_file);
     }
@@ -215,6 +230,7 @@ pub(in crate::command) fn listen(words: &[String]) -> ExitCode {
 fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String]) -> ExitCode {
     let stop = watch_signals();
     if let Err(error) = listener.never_wait() {
+        remove_own(socket, pid_file, std::process::id(), permits);
         return refused(&format!("the server cannot listen\n  because: {error}"));
     }
     let mut sessions: Vec<Child> = Vec::new();
@@ -252,16 +268,19 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
             Err(error) => eprintln!("fio: a session cannot be started: {error}"),
         }
     }
-    for session in &sessions {
-        if let Some(pid) = i32::try_from(session.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::TERM);
-        }
-    }
+    sessions.iter().for_each(terminate);
     for session in &mut sessions {
         let _ = session.wait();
     }
-    remove_own(socket, pid_file, permits);
+    remove_own(socket, pid_file, std::process::id(), permits);
     ExitCode::SUCCESS
+}
+
+/// Sends SIGTERM to a process that was not waited for.
+fn terminate(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
 }
 
 #[cfg(test)]
@@ -300,11 +319,11 @@ mod tests {
         for text in ["A thesis\n", "1234 and more\n", &"1".repeat(100)] {
             std::fs::write(&path, text).expect("a file");
             assert!(pid_file_at(name).is_err(), "{text:?}");
-            remove_own(name, name, &[]);
+            remove_own(name, name, std::process::id(), &[]);
             assert_eq!(std::fs::read_to_string(&path).expect("it exists"), text);
         }
         std::fs::write(&path, format!("{}\n", std::process::id())).expect("a file");
-        remove_own("", name, &[]);
+        remove_own("", name, std::process::id(), &[]);
         assert!(!path.exists());
     }
 }
