@@ -106,7 +106,7 @@ pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceErro
     let file = identity.path.display().to_string();
     // By inode on the running machine: a hard link is the same file under another name.
     let is_it = |other: &str| match system.is_live() {
-        true => is_same_file(&identity.path, Path::new(other)),
+        true => is_same_file(path, Path::new(other)),
         false => other == file,
     };
     let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };

@@ -27,11 +27,12 @@ pub(crate) struct PathIdentity {
     pub(crate) mount_id: Option<u64>,
 }
 
-/// Calls `statx` of the running kernel.
+/// Calls `statx` of the running kernel. Numbers are those of what the path itself opens: the text of a link in procfs
+/// (`/proc/self/fd/3`) may be the path of another file by now.
 pub(crate) fn live(path: &Path) -> io::Result<PathIdentity> {
-    let path = std::fs::canonicalize(path)?;
     let asked = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
-    let stat = rustix::fs::statx(CWD, &path, AtFlags::empty(), asked)?;
+    let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), asked)?;
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let kind = match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
         FileType::Directory => Some(TargetKind::Directory),
         FileType::RegularFile => Some(TargetKind::File),

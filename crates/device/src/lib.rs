@@ -52,5 +52,6 @@ pub use signature::{Signature, signatures, signatures_in, signatures_of};
 pub use system::System;
 pub use target::{target_facts, target_facts_unasked};
 pub use target_identity::{
-    Links, identity_of, identity_of_name, open_name, path_of_descriptor, signatures_in_words, target_identity,
+    Links, identity_of, identity_of_name, open_name, open_target, path_of_descriptor, signatures_in_words,
+    target_identity,
 };

@@ -59,6 +59,11 @@ impl JobInput<'_> {
         target
     }
 
+    /// Returns true if the identity of the target at a path is known.
+    pub(crate) fn is_identified(&self, path: &str) -> bool {
+        self.looked.borrow().get(path).is_some_and(|looked| looked.identity.is_some())
+    }
+
     /// Returns where a path leads, if its last component is a symbolic link.
     pub(crate) fn link_of(&self, path: &str) -> Option<String> {
         self.looked.borrow().get(path)?.identity.as_ref()?.link_to.clone()

@@ -287,7 +287,7 @@ pub enum Rule {
         /// Where it leads.
         target: String,
     },
-    /// It is unknown whether the device to be written is free.
+    /// It is unknown whether the device or file to be written is free.
     #[error("it is unknown whether `{path}` is in use: {reason}")]
     DeviceNotExamined {
         /// The device.

@@ -2,10 +2,12 @@
 
 use crate::credentials::{Access, may_use, user_of};
 use crate::source::source_length;
-use std::cell::Cell;
-use std::fs::Metadata;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
 use trueio_job::{
@@ -68,26 +70,59 @@ fn usable_cpus() -> Vec<u32> {
 
 /// Reads facts about paths and their users on the running machine. Opens nothing for writing, with one exception: a
 /// probe of direct I/O in a directory creates a file without a name.
+///
+/// Identity, users and signatures of a target are read through one descriptor, so they are facts of one file or disk, even
+/// if its path refers to another one meanwhile.
 #[derive(Debug)]
 pub struct MachineFacts {
     probes_directories: bool,
     has_skipped: Cell<bool>,
+    opened: RefCell<BTreeMap<String, Opened>>,
 }
+
+/// A target whose identity was read.
+#[derive(Debug)]
+struct Opened {
+    identity: TargetIdentity,
+    /// Block devices are kept open, and the first [`FILES_MAX`] files.
+    file: Option<Rc<File>>,
+}
+
+/// Largest number of files that are kept open while planning.
+const FILES_MAX: usize = 256;
 
 impl MachineFacts {
     /// Probes direct I/O, in directories too.
     pub fn probing() -> Self {
-        Self { probes_directories: true, has_skipped: Cell::new(false) }
+        Self { probes_directories: true, has_skipped: Cell::new(false), opened: RefCell::default() }
     }
 
     /// Does not probe direct I/O in directories; any alignment then counts as sufficient there.
     pub fn without_probing() -> Self {
-        Self { probes_directories: false, has_skipped: Cell::new(false) }
+        Self { probes_directories: false, has_skipped: Cell::new(false), opened: RefCell::default() }
     }
 
     /// Returns whether a directory was not probed.
     pub fn has_skipped(&self) -> bool {
         self.has_skipped.get()
+    }
+
+    /// Returns a descriptor of the target at a path: the one through which its identity was read, or a new one of the same
+    /// file.
+    fn descriptor(&self, path: &str) -> Result<(Rc<File>, TargetIdentity), String> {
+        let opened = self.opened.borrow();
+        let known = opened.get(path);
+        if let Some((file, identity)) = known.and_then(|known| Some((known.file.clone()?, known.identity.clone()))) {
+            return Ok((file, identity));
+        }
+        let (file, identity) = trueio_device::open_target(Path::new(path))
+            .ok_or("it is neither a file nor a block device, or unreadable")?;
+        match known {
+            Some(known) if !known.identity.is_same(&identity) => {
+                Err("another program replaced it meanwhile".to_owned())
+            }
+            _ => Ok((Rc::new(file), identity)),
+        }
     }
 }
 
@@ -115,26 +150,30 @@ impl FactsSource for MachineFacts {
     }
 
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
-        trueio_device::target_identity(Path::new(path))
+        let (file, identity) = trueio_device::open_target(Path::new(path))?;
+        let mut opened = self.opened.borrow_mut();
+        let is_kept = identity.block.is_some() || opened.len() < FILES_MAX;
+        let file = is_kept.then(|| Rc::new(file));
+        opened.insert(path.to_owned(), Opened { identity: identity.clone(), file });
+        Some(identity)
     }
 
     fn in_use(&self, path: &str) -> Result<InUse, String> {
-        let (system, path) = (System::live(), Path::new(path));
-        let is_device =
-            trueio_device::target_facts_unasked(&system, path).map_err(|e| trueio_model::error_line(&e))?.kind
-                == TargetKind::BlockDevice;
+        let (file, identity) = self.descriptor(path)?;
+        let (system, path) = (System::live(), trueio_device::path_of_descriptor(&file));
+        let is_device = identity.block.is_some();
         let holders_of = if is_device { trueio_device::who_holds } else { trueio_device::who_uses_file };
-        let Holders { mut found, mut unseen } = holders_of(&system, path).map_err(|e| trueio_model::error_line(&e))?;
+        let Holders { mut found, mut unseen } = holders_of(&system, &path).map_err(|e| trueio_model::error_line(&e))?;
         // The most useful first: a mount explains more than the claim that it causes.
         found.sort_by(|one, other| one.kind.cmp(&other.kind));
         let mut uses: Vec<DeviceUse> = found.into_iter().map(device_use).collect();
         if is_device {
-            let writers = lasting_writers(&system, path).map_err(|e| trueio_model::error_line(&e))?;
+            let writers = lasting_writers(&system, &path).map_err(|e| trueio_model::error_line(&e))?;
             uses.extend(writers.found.into_iter().map(open_for_writing));
             unseen.extend(writers.unseen);
         }
         let marks = match is_device && uses.is_empty() {
-            true => trueio_device::signatures(path).map_err(|e| format!("its content cannot be read ({e})"))?,
+            true => trueio_device::signatures_of(&file).map_err(|e| format!("its content cannot be read ({e})"))?,
             false => Vec::new(),
         };
         let mark = |mark: trueio_device::Signature| Mark { name: mark.kind.to_owned(), offset_bytes: mark.offset };

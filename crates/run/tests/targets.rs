@@ -3,10 +3,10 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use trueio_job::Machine;
+use trueio_job::{FactsSource, Machine};
 use trueio_model::{JobSpec, Origin, Outcome, Plan, RunRecord};
 use trueio_run::machine::MachineFacts;
 use trueio_run::{Event, Observer, Reporting, Request, run};
@@ -199,6 +199,65 @@ fn a_device_that_carries_something_else_before_its_first_phase_is_not_written() 
     let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: Some(&deed) });
     assert_failed(&record, "its signatures were none, and are xfs (at byte 0) now");
     assert_eq!(&fs::read(&disk.backing).expect("an image")[..4], b"XFSB");
+}
+
+/// Goal: the users and signatures that the plan refuses are those of the disk whose identity it keeps.
+/// Method: between the two questions, a path of a disk with ext4 becomes a node of a bare disk; then the disk with ext4 is
+/// detached, and the bare disk's image attached under its number. Without a change the answers are the same disk's.
+#[test]
+fn a_device_that_is_swapped_while_it_is_examined_is_examined_as_the_first_disk() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let folder = folder();
+    let full = Loop::over(&ext4_image(folder.path()), &[]);
+    let bare = Loop::create(16 << 20, &[]).expect("a loop device");
+    let node_of = |disk: &Loop, name: &str| {
+        let number = fs::metadata(&disk.device).expect("a device").rdev();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let path = folder.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::BlockDevice, mode, number).expect("a node");
+        path
+    };
+    let names = |facts: &MachineFacts, path: &Path| -> Vec<String> {
+        facts.in_use(text(path)).expect("examined").marks.into_iter().map(|mark| mark.name).collect()
+    };
+    let (path, other) = (node_of(&full, "disk"), node_of(&bare, "other"));
+    let facts = MachineFacts::without_probing();
+    let identity = facts.target_identity(text(&path)).expect("a device");
+    assert_eq!(names(&facts, &path), ["ext4"]);
+    fs::rename(&other, &path).expect("swapped");
+    assert_eq!(names(&facts, &path), ["ext4"]);
+    // The kernel keeps the disk's number as long as it is being examined.
+    tool("losetup", &["--detach", &full.device]).expect("marked");
+    tool("losetup", &[&full.device, text(&bare.backing)]).expect_err("it is held");
+    assert_eq!(names(&facts, &path), ["ext4"]);
+    let now = MachineFacts::without_probing().target_identity(text(&path)).expect("a device");
+    assert!(!identity.is_same(&now), "the run compares them");
+}
+
+/// The same for files, of which only the first ones are kept open: users of another file are not taken for those of this one.
+#[test]
+fn a_file_that_is_swapped_while_it_is_examined_is_not_examined_as_another() {
+    let folder = folder();
+    let facts = MachineFacts::without_probing();
+    let paths: Vec<PathBuf> = (0..300).map(|index| folder.path().join(format!("{index}"))).collect();
+    for path in &paths {
+        fs::write(path, "ours").expect("a file");
+        facts.target_identity(text(path)).expect("a file");
+    }
+    let swap = |path: &Path| {
+        fs::write(folder.path().join("theirs"), "theirs").expect("a file");
+        fs::rename(folder.path().join("theirs"), path).expect("swapped");
+    };
+    for path in [&paths[0], &paths[299]] {
+        assert_eq!(facts.in_use(text(path)).map(|found| found.uses.len()), Ok(0));
+    }
+    swap(&paths[0]);
+    facts.in_use(text(&paths[0])).expect("the first file, which is held");
+    swap(&paths[299]);
+    let reason = facts.in_use(text(&paths[299])).expect_err("it is another file");
+    assert_eq!(reason, "another program replaced it meanwhile");
 }
 
 /// Goal: clean-up removes the file that was made and no other. Method: while it is filled, the file is moved aside and its

@@ -81,6 +81,10 @@ impl FactsSource for WithIdentities {
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
         trueio_device::target_identity(Path::new(path))
     }
+
+    fn in_use(&self, _: &str) -> Result<trueio_job::InUse, String> {
+        Ok(trueio_job::InUse::default())
+    }
 }
 
 impl Disks {

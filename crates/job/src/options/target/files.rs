@@ -235,8 +235,10 @@ fn check_in_use(
     let path = path.to_owned();
     let found = match values.facts.in_use(&path) {
         Ok(found) => found,
-        Err(reason) if is_device => return refuse(Rule::DeviceNotExamined { path, reason }),
-        // A file can only be mounted through a loop device, which is rare.
+        Err(reason) if is_device || values.is_identified(&path) => {
+            return refuse(Rule::DeviceNotExamined { path, reason });
+        }
+        // Facts without identities are of no machine. Its plan is not run.
         Err(_) => return Ok(()),
     };
     if let Some(in_use) = found.uses.into_iter().next() {
