@@ -29,6 +29,11 @@ pub(crate) fn output_file(name: &'static str, help: &'static str) -> Arg {
         .value_parser(value_parser!(PathBuf))
 }
 
+/// The flag that permits jobs to replace outputs of earlier runs.
+pub(crate) fn replace() -> Arg {
+    switch("replace", "Let logs, iologs and states that jobs name replace those of earlier runs").help_heading("Output")
+}
+
 /// Adds the outputs of a record.
 pub(crate) fn outputs(command: Command) -> Command {
     command
@@ -60,6 +65,7 @@ pub(crate) fn run_outputs(command: Command) -> Command {
 /// Adds job files and every row of the option table.
 pub(crate) fn job_options(command: Command) -> Command {
     let command = command
+        .arg(replace())
         .arg(
             Arg::new("files")
                 .value_name("JOB.toml")

@@ -30,6 +30,11 @@ fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
 }
 
 /// Returns the files that a command reads and writes in addition to its jobs. Its outputs must not replace
+/// Whether outputs that jobs name may replace those of earlier runs (`--replace`); never for a command without the flag.
+pub(crate) fn may_replace(matches: &ArgMatches) -> bool {
+    matches.try_get_one::<bool>("replace").ok().flatten() == Some(&true)
+}
+
 /// the history either.
 pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFiles {
     let mut files: Vec<FileUse> = documents(matches).collect();
@@ -40,7 +45,7 @@ pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFi
             FileUse::new(place.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
         }),
     );
-    CommandFiles { files, sends_logs: false }
+    CommandFiles { files, sends_logs: false, may_replace: may_replace(matches) }
 }
 
 /// The output files of a command, reserved before anything is measured.
@@ -173,12 +178,12 @@ fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
     Store::open(&trueio_store::default_directory()?)?.insert(record)
 }
 
-/// Writes to stdout. A closed pipe (`| head`) is no error.
+/// Writes text to stdout. A closed pipe (`| head`) is no error.
 pub(crate) fn print_all(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes bytes to stdout.
+/// Writes a document that is no text to stdout.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     match std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

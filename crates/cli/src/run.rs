@@ -47,8 +47,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (spec, read) = specs(matches)?;
     let reads = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
-    let machine =
-        Machine { command_files: CommandFiles { files: reads, sends_logs: false }, ..machine(IDLE_BASELINE_NS) };
+    let command_files = CommandFiles { files: reads, sends_logs: false, may_replace: output::may_replace(matches) };
+    let machine = Machine { command_files, ..machine(IDLE_BASELINE_NS) };
     let plan = planned(&spec, &machine, |_| Ok(()))?;
     let text = if matches.get_flag("json") {
         let json = serde_json::to_string_pretty(&plan)

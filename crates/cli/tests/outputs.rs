@@ -86,32 +86,86 @@ fn outputs_of_earlier_runs_are_replaced() {
     }
 }
 
+/// Goal: in TOML, and in fio's job files that `trueio run` runs, an existing output of a job needs `--replace`, which replaces
+/// outputs and nothing else. What an option of the command line names needs no more.
+#[test]
+fn an_existing_output_of_a_job_is_replaced_only_with_the_option_replace() {
+    let sandbox = Sandbox::new();
+    let toml = "[job.a]\nioengine = \"null\"\nsize = \"64k\"\n";
+    for (option, value, file) in [("write_iolog", "trace", "trace"), ("write_bw_log", "t", "t_bw.1.log")] {
+        sandbox.write("job.toml", format!("{toml}{option} = \"{value}\"\n"));
+        sandbox.write("job.fio", format!("[a]\nioengine=null\nsize=64k\n{option}={value}\n"));
+        sandbox.run(&["run", "job.toml"]).assert_code(0);
+        for job in ["job.toml", "job.fio"] {
+            let first = fs::read(sandbox.path(file)).expect("a log");
+            assert!(!first.is_empty());
+            let before = sandbox.listing();
+            let words = [
+                &format!("`{option}` of job `a` would replace `{file}`, which exists"),
+                "rule: output_exists",
+                "hint: name another file, move this one away, or permit it on the command line: `--replace`",
+            ];
+            sandbox.run(&["run", job]).assert_refused(&words);
+            sandbox.run(&["explain", job]).assert_refused(&words);
+            assert_eq!(sandbox.listing(), before);
+            sandbox.run(&["explain", job, "--replace"]).assert_code(0);
+            assert_eq!(sandbox.listing(), before);
+            sandbox.run(&["run", job, "--replace"]).assert_code(0);
+            assert_ne!(sandbox.listing(), before, "it was not replaced");
+            let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(lines(&fs::read(sandbox.path(file)).expect("a log")), lines(&first), "the log of one run");
+        }
+        // fio's own command line repeats runs as fio does.
+        sandbox.run(&["fio", "job.fio"]).assert_code(0);
+        sandbox.write(file, THESIS);
+        sandbox.run(&["run", "job.toml", "--replace"]).assert_refused(&["rule: output_unrecognised"]);
+        assert_eq!(fs::read_to_string(sandbox.path(file)).expect("a file"), THESIS);
+        fs::remove_file(sandbox.path(file)).expect("a file");
+    }
+    sandbox.write("job.toml", toml);
+    sandbox.write("out.json", THESIS);
+    sandbox.run(&["run", "job.toml", "--json", "out.json"]).assert_code(0);
+    assert!(fs::read_to_string(sandbox.path("out.json")).expect("a record").starts_with('{'));
+    let slices =
+        ["compare", "job.toml", "job.toml", "--live", "--budget", "1", "--slice", "50ms", "--write_bw_log", "s"];
+    let ran = sandbox.run(&slices);
+    assert!(!ran.err.contains("cannot be written"), "a slice does not take its own log for another's: {ran:?}");
+    assert!(sandbox.path("s_bw.1.log").exists(), "{ran:?}");
+}
+
 /// Goal: what was checked is what is replaced, however long the log's phase waits.
-/// Method: phase 1 is a program that moves a text to the name of phase 2's log, whose earlier log the plan has accepted.
+/// Method: phase 1 is a program that moves a text, or a log of somebody else, to the name of phase 2's log: a name without a
+/// file, or one whose log of an earlier run the plan has accepted.
 #[test]
 fn a_file_that_took_the_name_of_a_log_during_phase_1_ends_the_run() {
+    const LOG: &str = "1, 2, 0, 4096, 0\n";
+    const TRACE: &str = "fio version 3 iolog\n";
     for (option, value, file, earlier) in [
-        ("write_iolog", "trace", "trace", "fio version 3 iolog\n"),
-        ("write_bw_log", "t", "t_bw.2.log", "1, 2, 0, 4096, 0\n"),
-        ("write_bw_log", "t\nper_job_logs=0", "t_bw.log", "1, 2, 0, 4096, 0\n"),
+        ("write_iolog", "trace", "trace", TRACE),
+        ("write_bw_log", "t", "t_bw.2.log", LOG),
+        ("write_bw_log", "t\nper_job_logs=0", "t_bw.log", LOG),
     ] {
-        let sandbox = Sandbox::new();
-        sandbox.write(file, earlier);
-        sandbox.write("thesis", THESIS);
-        sandbox.write("swap.sh", format!("mv thesis {file}\n"));
-        sandbox.write(
-            "job.fio",
-            format!(
-                "[swap]\nioengine=exec\nprogram=/bin/sh\narguments=swap.sh\n\
-                 [a]\nstonewall\nioengine=null\nsize=64k\n{option}={value}\n"
-            ),
-        );
-        let ran = sandbox.run(&["fio", "--allow-exec", "--output-format=json", "job.fio"]);
-        ran.assert_code(1);
-        assert!(!sandbox.path("thesis").exists(), "nothing was staged: {ran:?}");
-        assert!(ran.err.contains(&format!("the log `{file}` cannot be written")), "{ran:?}");
-        assert!(ran.err.contains("would be lost; name another file, or move this one away"), "{ran:?}");
-        assert_eq!(fs::read_to_string(sandbox.path(file)).expect("a file"), THESIS);
-        assert!(ran.out.contains("\"jobname\""), "the first phase is not in the output: {ran:?}");
+        for (was_there, theirs) in [(true, THESIS), (false, THESIS), (true, earlier), (false, earlier)] {
+            let sandbox = Sandbox::new();
+            if was_there {
+                sandbox.write(file, earlier);
+            }
+            sandbox.write("theirs", theirs);
+            sandbox.write("swap.sh", format!("mv theirs {file}\n"));
+            sandbox.write(
+                "job.fio",
+                format!(
+                    "[swap]\nioengine=exec\nprogram=/bin/sh\narguments=swap.sh\n\
+                     [a]\nstonewall\nioengine=null\nsize=64k\n{option}={value}\n"
+                ),
+            );
+            let ran = sandbox.run(&["fio", "--allow-exec", "--output-format=json", "job.fio"]);
+            ran.assert_code(1);
+            assert!(!sandbox.path("theirs").exists(), "nothing was staged: {ran:?}");
+            assert!(ran.err.contains(&format!("the log `{file}` cannot be written")), "{ran:?}");
+            assert!(ran.err.contains("another program created or replaced this file"), "{ran:?}");
+            assert_eq!(fs::read_to_string(sandbox.path(file)).expect("a file"), theirs);
+            assert!(ran.out.contains("\"jobname\""), "the first phase is not in the output: {ran:?}");
+        }
     }
 }

@@ -34,8 +34,8 @@ pub enum Passed {
 /// Functions outside this crate that a worker calls before and after its I/Os.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
-    /// Creates a file in the current directory for what verification keeps.
-    pub create_file: fn(&Path) -> io::Result<File>,
+    /// Creates a file in the current directory for what a job's verification keeps.
+    pub create_file: fn(&JobPlan, &Path) -> io::Result<File>,
     /// Opens the body that a job with a source writes. The error is a sentence.
     pub open_body: fn(&SourcePlan) -> Result<Box<dyn BodySource>, String>,
 }
@@ -44,7 +44,7 @@ impl Default for Host {
     /// New files only, and no sources.
     fn default() -> Self {
         Self {
-            create_file: |path| File::create_new(path),
+            create_file: |_, path| File::create_new(path),
             open_body: |plan| Err(format!("the source `{}` cannot be fetched by the engine alone", plan.address)),
         }
     }

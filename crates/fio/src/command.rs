@@ -175,7 +175,8 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     if logs_bandwidth {
         files.extend(BandwidthLog::files());
     }
-    let mut plan = match planned(&mut request, CommandFiles { files, sends_logs: false }, |_| Ok(())) {
+    let mut plan = match planned(&mut request, CommandFiles { files, sends_logs: false, may_replace: true }, |_| Ok(()))
+    {
         Ok(plan) => plan,
         Err(text) => return refused(&text),
     };

@@ -330,4 +330,6 @@ pub struct CommandFiles {
     /// True if the jobs' logs are not created under the names that the jobs set: a server stores and sends
     /// them.
     pub sends_logs: bool,
+    /// True if outputs that jobs name may replace those of earlier runs.
+    pub may_replace: bool,
 }

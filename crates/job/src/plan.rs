@@ -27,7 +27,7 @@ use crate::options::limits::rows::STONEWALL;
 use crate::options::pace::control::resolve_waits;
 use crate::options::pattern::zones::check_shared;
 use crate::options::process::user::check_users;
-use crate::outputs::{check_outputs, files_of};
+use crate::outputs::{check_outputs, files_of, record_replaced};
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use crate::values::Values;
@@ -76,7 +76,8 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     }
     let mut files = files_of(&jobs, machine.command_files.sends_logs);
     files.extend_from_slice(&machine.command_files.files);
-    check_outputs(&files, facts).map_err(all)?;
+    check_outputs(&files, machine.command_files.may_replace, facts).map_err(all)?;
+    record_replaced(&mut jobs, machine.command_files.sends_logs, facts);
     agree_on_shared_files(&run.ledger, &mut jobs);
     check_free_space(&run.ledger, &jobs)?;
     across::check_verify(&mut run, &jobs)?;

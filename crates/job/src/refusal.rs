@@ -128,6 +128,14 @@ pub enum Rule {
         /// What the option writes.
         content: &'static str,
     },
+    /// An output that a job names would replace an existing file, which the command line does not permit.
+    #[error("{what} would replace `{path}`, which exists")]
+    OutputExists {
+        /// The option that writes.
+        what: String,
+        /// Its path.
+        path: String,
+    },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
     JobName {
@@ -547,6 +555,7 @@ impl Rule {
             Rule::OutputReplaces { .. } => "output_replaces",
             Rule::OutputImpossible { .. } => "output_impossible",
             Rule::OutputUnrecognised { .. } => "output_unrecognised",
+            Rule::OutputExists { .. } => "output_exists",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",

@@ -71,7 +71,8 @@ pub use numa::{MemoryMode, MemoryPolicy};
 pub use operation::OpKind;
 pub use origin::{Origin, Sourced};
 pub use output::{
-    AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, NameCounts, OutputPlan, PERCENTILES_DEFAULT, Unified,
+    AVERAGE_NS_DEFAULT, FileId, Grouping, LogKind, LogPlan, LogWindow, NameCounts, OutputPlan, PERCENTILES_DEFAULT,
+    Unified,
 };
 pub use plan::{
     Advice, Arrivals, BlockIdentity, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DelayStart, DirectPolicy,

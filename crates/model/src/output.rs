@@ -5,6 +5,7 @@
 //! written while the job runs.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The percentiles that fio reports by default.
 pub const PERCENTILES_DEFAULT: [f64; 17] =
@@ -60,6 +61,19 @@ pub struct OutputPlan {
     /// What fio's outputs count for metadata operations; a record counts each as one I/O of one byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<NameCounts>,
+    /// The existing files that the job's logs, states and programs replace, by path, as they were when the job was planned. A
+    /// path that is not listed had no file. Valid only on this machine and not kept in records.
+    #[serde(skip)]
+    pub replaced: BTreeMap<String, FileId>,
+}
+
+/// A file of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    /// The device number of its filesystem.
+    pub device: u64,
+    /// Its inode number.
+    pub inode: u64,
 }
 
 /// How fio counts metadata operations: as I/Os of a size, of which the first to each file executes the operation and the
@@ -105,6 +119,7 @@ impl Default for OutputPlan {
             shows_verify: false,
             shows_files: false,
             names: None,
+            replaced: BTreeMap::new(),
         }
     }
 }
@@ -112,7 +127,7 @@ impl Default for OutputPlan {
 impl OutputPlan {
     /// Returns true if nothing is set: records omit such a plan.
     pub fn is_default(&self) -> bool {
-        *self == Self::default()
+        *self == Self { replaced: self.replaced.clone(), ..Self::default() }
     }
 
     /// True if lines about single I/Os are printed.

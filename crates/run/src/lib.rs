@@ -45,7 +45,7 @@ pub use file_error::FileError;
 pub use interrupt::{HeldSignals, hold_signals, signal_received, watch_signals, watch_status_signal};
 pub use logs::{LogError, LogWriter, PhaseLogs};
 pub use observer::{Event, Observer, Reporting, Tick};
-pub use output_file::{OutputFile, create_output};
+pub use output_file::{Before, OutputFile, create_output};
 pub use reserved::ReservedOutput;
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;

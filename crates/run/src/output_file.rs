@@ -1,20 +1,24 @@
 //! Files that are written in addition to what is measured: logs, states, what programs print.
 //!
 //! Such a name comes from a job file, which may come from a stranger, and the file under it may have changed since
-//! the plan was made. So the file is opened without being changed and without following a link. It is truncated,
+//! the plan was made. So the file is opened without being changed and without following a link. It must be the file
+//! that the plan has seen under this name, a new one, or one that this process wrote before ([`Before`]). It is truncated,
 //! through the same descriptor, only if it is a regular file that is empty or holds what an earlier run of trueio or
 //! fio would have written there ([`Content`]).
 //!
-//! Cannot see: which file it is. The plan has checked that it is no target and no input. Of a large log only the
+//! Cannot see: changed content of the same file. Of a large log only the
 //! beginning and the end are read. The output of a program cannot be recognised, and any file is replaced by it.
 //!
 //! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use trueio_job::Content;
+use trueio_model::{FileId, OutputPlan};
 
 /// Length of what is read at each end of a file, in bytes. A line of histograms has up to 39 KiB (1,856 numbers of up
 /// to 20 digits, with commas).
@@ -22,6 +26,35 @@ const WINDOW_BYTES: u64 = 64 << 10;
 
 /// Flags with which outputs are opened: links are not followed, and a pipe without a reader does not block.
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// The outputs that this process has created or emptied: a later phase, or a later slice of a comparison, opens them again.
+static OURS: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+
+/// The file under an output's name when the run was planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// There was none.
+    Missing,
+    /// This file.
+    File(FileId),
+    /// Not known: the output is opened right after it was planned, or its name comes from a server.
+    Unknown,
+}
+
+impl Before {
+    /// Returns what the plan has seen under the name of a job's output.
+    pub fn planned(plan: &OutputPlan, path: &Path) -> Self {
+        path.to_str().and_then(|path| plan.replaced.get(path)).map_or(Self::Missing, |id| Self::File(*id))
+    }
+
+    fn permits(self, found: FileId) -> bool {
+        match self {
+            Before::Unknown => true,
+            Before::File(seen) if seen == found => true,
+            Before::File(_) | Before::Missing => OURS.lock().unwrap_or_else(PoisonError::into_inner).contains(&found),
+        }
+    }
+}
 
 /// An output that is open, with its former content.
 #[derive(Debug)]
@@ -32,30 +65,43 @@ impl OutputFile {
     /// its end.
     ///
     /// # Errors
-    /// Links, anything but a regular file, and what the kernel refuses.
-    pub fn open(path: impl AsRef<Path>, content: Content) -> io::Result<Self> {
+    /// Links, anything but a regular file, another file than before, and what the kernel refuses.
+    pub fn open(path: impl AsRef<Path>, content: Content, before: Before) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         // What cannot be recognised need not be read.
-        options.read(content != Content::Printed).append(true).create(true).custom_flags(FLAGS);
-        let file = options.open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => refused("it is a symbolic link, and outputs of jobs are not written through one"),
-            // A pipe without a reader.
-            Some(libc::ENXIO) => refused("it is no regular file"),
-            _ => error,
-        })?;
+        options.read(content != Content::Printed).append(true).custom_flags(FLAGS);
+        let path = path.as_ref();
+        let (file, is_new) = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let created = options.create_new(true).open(path);
+                let taken = |error: io::Error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => refused(TAKEN),
+                    _ => error,
+                };
+                (created.map_err(taken)?, true)
+            }
+            opened => (opened.map_err(named)?, false),
+        };
         if !file.metadata()?.is_file() {
             return Err(refused("it is no regular file"));
         }
-        Ok(Self(file))
+        let file = Self(file);
+        let identity = file.identity()?;
+        if is_new {
+            OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(identity);
+        } else if !before.permits(identity) {
+            return Err(refused(TAKEN));
+        }
+        Ok(file)
     }
 
     /// Returns device and inode.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn identity(&self) -> io::Result<(u64, u64)> {
+    pub fn identity(&self) -> io::Result<FileId> {
         let metadata = self.0.metadata()?;
-        Ok((metadata.dev(), metadata.ino()))
+        Ok(FileId { device: metadata.dev(), inode: metadata.ino() })
     }
 
     /// Removes what an earlier run left in the file.
@@ -70,6 +116,7 @@ impl OutputFile {
             )));
         }
         self.0.set_len(0)?;
+        OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(self.identity()?);
         Ok(self.0)
     }
 
@@ -83,8 +130,8 @@ impl OutputFile {
 ///
 /// # Errors
 /// As [`OutputFile::open`] and [`OutputFile::emptied`].
-pub fn create_output(path: impl AsRef<Path>, content: Content) -> io::Result<File> {
-    OutputFile::open(path, content)?.emptied(content)
+pub fn create_output(path: impl AsRef<Path>, content: Content, before: Before) -> io::Result<File> {
+    OutputFile::open(path, content, before)?.emptied(content)
 }
 
 /// Returns true if a file exists and holds something else than this content. Opens it for reading only.
@@ -96,6 +143,19 @@ pub(crate) fn holds_other(path: &Path, content: Content) -> io::Result<bool> {
         Ok(file) => is_other(&file, content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// Another program gave the name to another file.
+const TAKEN: &str = "another program created or replaced this file after the run was planned, so it is left as it is";
+
+/// Names the errors of opening what is no regular file.
+fn named(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => refused("it is a symbolic link, and outputs of jobs are not written through one"),
+        // A pipe without a reader.
+        Some(libc::ENXIO) => refused("it is no regular file"),
+        _ => error,
     }
 }
 
@@ -211,17 +271,48 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
         for content in [Content::Log, Content::Printed] {
             for name in ["link", "dangling", "pipe", ".", "missing/file"] {
-                assert!(create_output(path(name), content).is_err(), "{name}");
+                assert!(create_output(path(name), content, Before::Unknown).is_err(), "{name}");
             }
-            assert!(create_output("/dev/null", content).is_err());
+            assert!(create_output("/dev/null", content, Before::Unknown).is_err());
         }
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "precious");
         assert!(!path("nothing").exists());
-        let mut file = OutputFile::open(path("data"), Content::Printed).expect("open").appended();
+        let mut file = OutputFile::open(path("data"), Content::Printed, Before::Unknown).expect("open").appended();
         file.write_all(b" data").expect("written");
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "precious data");
-        create_output(path("data"), Content::Printed).expect("replaced");
+        create_output(path("data"), Content::Printed, Before::Unknown).expect("replaced");
         assert_eq!(std::fs::read_to_string(path("data")).expect("it is there"), "");
+    }
+
+    /// Goal: an output replaces the file that the plan has seen, even if another one under its name is an output, too.
+    #[test]
+    fn only_the_file_that_was_planned_or_written_before_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        const LINE: &str = "1, 2, 0, 4096, 0\n";
+        let put = |text: &str| {
+            std::fs::write(folder.path().join("new"), text).expect("a file");
+            std::fs::rename(folder.path().join("new"), &path).expect("renamed");
+            let found = std::fs::metadata(&path).expect("a file");
+            FileId { device: found.dev(), inode: found.ino() }
+        };
+        let first = put(LINE);
+        // The first file stays, so that its number is not used again.
+        let _held = File::open(&path).expect("a file");
+        put(LINE);
+        for before in [Before::Missing, Before::File(first)] {
+            let error = create_output(&path, Content::Log, before).expect_err("another file").to_string();
+            assert_eq!(error, TAKEN);
+            assert_eq!(std::fs::read_to_string(&path).expect("a file"), LINE);
+        }
+        let third = put(LINE);
+        create_output(&path, Content::Log, Before::File(third)).expect("the planned file");
+        assert_eq!(std::fs::read_to_string(&path).expect("a file"), "");
+        // A later phase opens it again.
+        create_output(&path, Content::Log, Before::Missing).expect("written before");
+        std::fs::remove_file(&path).expect("removed");
+        create_output(&path, Content::Log, Before::File(third)).expect("a new file");
+        assert!(create_output(folder.path().join("other"), Content::Log, Before::Missing).is_ok());
     }
 
     /// Goal: an output of an earlier run, of trueio or fio, is replaced; a file with other content keeps every byte.
@@ -254,7 +345,7 @@ mod tests {
             for text in texts {
                 std::fs::write(&path, text).expect("a file");
                 assert!(!holds_other(&path, content).expect("readable"), "{content:?}: {text:?}");
-                create_output(&path, content).expect("replaced");
+                create_output(&path, content, Before::Unknown).expect("replaced");
                 assert_eq!(std::fs::read(&path).expect("it is there"), b"");
             }
         }
@@ -279,7 +370,7 @@ mod tests {
             for text in kept {
                 std::fs::write(&path, text).expect("a file");
                 assert!(holds_other(&path, content).expect("readable"), "{content:?}: {text:?}");
-                let error = create_output(&path, content).expect_err("other content").to_string();
+                let error = create_output(&path, content, Before::Unknown).expect_err("other content").to_string();
                 assert!(error.contains("would be lost"), "{error}");
                 assert_eq!(std::fs::read(&path).expect("it is there"), text);
             }

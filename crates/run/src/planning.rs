@@ -106,12 +106,13 @@ pub fn planned(
     if untouched.has_skipped() { plan(&MachineFacts::probing()) } else { Ok(first) }
 }
 
-/// Refuses outputs that would replace an input or each other, or that cannot be written.
+/// Refuses outputs that would replace an input or each other, or that cannot be written. They may replace outputs of earlier
+/// runs.
 ///
 /// # Errors
 /// The first file that is refused, and why.
 pub fn check_files(files: &[FileUse]) -> Result<(), PlanningError> {
     let refused = |rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
-    check_outputs(files, &MachineFacts::without_probing())
+    check_outputs(files, true, &MachineFacts::without_probing())
         .map_err(|rule| PlanningError::new(trueio_job::explain_refusal(&refused(rule))))
 }

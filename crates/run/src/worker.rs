@@ -8,14 +8,17 @@ mod cpu_load;
 mod exec;
 mod thread;
 
-use crate::output_file::create_output;
+use crate::output_file::{Before, create_output};
 use crate::source::open_body;
 use thread::{act_as_user, apply_scheduling};
 use trueio_engine::{Host, WorkerContext, WorkerReport};
 use trueio_job::Content;
 
 /// What a run provides to its workers.
-pub const HOST: Host = Host { create_file: |path| create_output(path, Content::VerifyState), open_body };
+pub const HOST: Host = Host {
+    create_file: |plan, path| create_output(path, Content::VerifyState, Before::planned(&plan.output, path)),
+    open_body,
+};
 
 /// Runs one worker to its end on the calling thread, which takes on the job's settings for good. Blocks until the
 /// phase's start is opened.

@@ -257,10 +257,9 @@ impl Stage for Verifier<'_> {
         }
         if self.plan.saves_state {
             let state = self.state(plan, context.worker, view.state.steps.taken());
-            view.state
-                .outcome
-                .notes
-                .push(state.save(&plan.verify_state_file(context.worker), context.host.create_file));
+            view.state.outcome.notes.push(
+                state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)),
+            );
         }
         if view.may_verify()
             && !self.has_given_up()

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::time::Duration;
 use trueio_job::{Content, FileUse, Role};
 use trueio_model::{Unified, error_chain};
-use trueio_run::{BandwidthSpan, JobBytes, create_output};
+use trueio_run::{BandwidthSpan, Before, JobBytes, create_output};
 
 /// Names of the files, in the order of directions.
 const NAMES: [&str; 3] = ["agg-read_bw.log", "agg-write_bw.log", "agg-trim_bw.log"];
@@ -33,7 +33,8 @@ impl BandwidthLog {
     /// Creates the files. The plan refuses them if a job measures or reads one.
     pub(super) fn create() -> Result<Self, String> {
         let open = |name| {
-            create_output(name, Content::Log).map_err(|e| error_chain(&format!("`{name}` could not be made"), Some(&e)))
+            create_output(name, Content::Log, Before::Unknown)
+                .map_err(|e| error_chain(&format!("`{name}` could not be made"), Some(&e)))
         };
         Ok(Self(NAMES.into_iter().map(open).collect::<Result<_, _>>()?))
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_job::{Content, FileUse, GivenUser, Role, given_user};
 use trueio_model::UserPlan;
-use trueio_run::{BandwidthSpan, Event, Observer, become_user, create_output, user_of, watch_signals};
+use trueio_run::{BandwidthSpan, Before, Event, Observer, become_user, create_output, user_of, watch_signals};
 
 /// The commands of one job, each with the file for its output.
 #[derive(Debug)]
@@ -126,8 +126,8 @@ const UNDOING: Duration = Duration::from_secs(60);
 fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Patience) -> Result<(), String> {
     let failed = |reason: String| format!("the command `{command}` failed: {reason}");
     // Replaces the output of an earlier run.
-    let output =
-        create_output(file, Content::Printed).map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
+    let output = create_output(file, Content::Printed, Before::Unknown)
+        .map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
     let errors = output.try_clone().map_err(|error| failed(error.to_string()))?;
     let mut shell = Command::new("/bin/sh");
     // A process group of its own: Ctrl-C reaches only this program, and signals reach all that the shell starts.

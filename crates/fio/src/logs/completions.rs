@@ -24,6 +24,7 @@ use super::thread::join;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,20 +32,20 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 use trueio_engine::{LogChannel, LogChunk, LoggedIo, log_channel, operations};
 use trueio_job::Content;
-use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
-use trueio_run::{LogError, OutputFile};
+use trueio_model::{FileId, IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix, OutputPlan};
+use trueio_run::{Before, LogError, OutputFile};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
 const HISTOGRAM_COLUMNS: usize = 1856;
 
 /// The files of a run that several jobs share, by device and inode: later phases append to them.
 #[derive(Debug, Default)]
-pub(super) struct SharedFiles(Mutex<BTreeSet<(u64, u64)>>);
+pub(super) struct SharedFiles(Mutex<BTreeSet<FileId>>);
 
 impl SharedFiles {
     /// Returns a file to append to, with its identity. What an earlier run left is removed when the file is seen
     /// for the first time in this run.
-    fn begin(&self, file: OutputFile, content: Content) -> io::Result<(File, (u64, u64))> {
+    fn begin(&self, file: OutputFile, content: Content) -> io::Result<(File, FileId)> {
         let identity = file.identity()?;
         let is_first = !self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&identity);
         let file = if is_first { file.emptied(content)? } else { file.appended() };
@@ -78,7 +79,7 @@ impl Logs {
         for job in jobs {
             for _ in 0..job.workers {
                 // Sums are each worker's own; only the files may be shared.
-                let of_worker = files.of(&job.output.logs, number, shared)?;
+                let of_worker = files.of(&job.output, number, shared)?;
                 workers.push(WorkerLogs { files: of_worker, sums: Sums::new(job) });
                 number += 1;
             }
@@ -137,29 +138,30 @@ enum Out {
 struct LogFiles {
     all: Vec<LogFile>,
     /// The files that several workers write to.
-    shared: BTreeMap<(u64, u64), usize>,
+    shared: BTreeMap<FileId, usize>,
 }
 
 impl LogFiles {
     /// Returns the files of a worker, created if needed.
     fn of(
         &mut self,
-        logs: &LogPlan,
+        output: &OutputPlan,
         number: u32,
         shared: &SharedFiles,
     ) -> Result<[Option<usize>; LogKind::ALL.len()], LogError> {
         let mut places = [None; LogKind::ALL.len()];
         for (place, kind) in places.iter_mut().zip(LogKind::ALL) {
-            let Some(path) = logs.file(kind, number) else { continue };
-            *place = Some(self.open(logs, kind, &path, shared).map_err(|source| LogError::new(path, source))?);
+            let Some(path) = output.logs.file(kind, number) else { continue };
+            *place = Some(self.open(output, kind, &path, shared).map_err(|source| LogError::new(path, source))?);
         }
         Ok(places)
     }
 
-    fn open(&mut self, logs: &LogPlan, kind: LogKind, path: &str, shared: &SharedFiles) -> io::Result<usize> {
+    fn open(&mut self, output: &OutputPlan, kind: LogKind, path: &str, shared: &SharedFiles) -> io::Result<usize> {
+        let logs = &output.logs;
         let place = self.all.len();
         let content = if logs.is_packed(kind) { Content::PackedLog } else { Content::Log };
-        let file = OutputFile::open(path, content)?;
+        let file = OutputFile::open(path, content, Before::planned(output, Path::new(path)))?;
         let file = if logs.is_shared {
             let (file, identity) = shared.begin(file, content)?;
             let known = *self.shared.entry(identity).or_insert(place);

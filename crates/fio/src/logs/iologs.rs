@@ -12,13 +12,14 @@ use super::io_lines::Shown;
 use super::thread::join;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use trueio_engine::{IoEvent, IssuedIo, LogChannel, LogChunk, Step, log_channel};
 use trueio_job::Content;
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
-use trueio_run::{LogError, create_output};
+use trueio_run::{Before, LogError, create_output};
 
 /// The name of the lines about I/Os in an error.
 const NOT_SHOWN: &str = "--debug";
@@ -109,7 +110,8 @@ impl Iolog {
     fn new(path: &str, job: &JobPlan) -> Result<Self, LogError> {
         let failed = |source| LogError::new(path.to_owned(), source);
         // The plan refuses a log that a job measures or reads.
-        let mut out = BufWriter::with_capacity(64 << 10, create_output(path, Content::Iolog).map_err(failed)?);
+        let before = Before::planned(&job.output, Path::new(path));
+        let mut out = BufWriter::with_capacity(64 << 10, create_output(path, Content::Iolog, before).map_err(failed)?);
         let names: Vec<String> = job.files.iter().map(|file| file.path.clone()).collect();
         let mut begin = || -> io::Result<()> {
             writeln!(out, "{IOLOG_HEADER}")?;

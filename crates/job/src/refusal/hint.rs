@@ -36,6 +36,9 @@ impl Rule {
             Rule::OutputReplaces { .. } => "name another file for one of them",
             Rule::OutputImpossible { .. } => "name another file for it",
             Rule::OutputUnrecognised { .. } => "its content would be lost: name another file, or move this one away",
+            Rule::OutputExists { .. } => {
+                "name another file, move this one away, or permit it on the command line: `--replace`"
+            }
             Rule::JobName { .. } => "use letters, digits, `-`, `_` and `.`",
             Rule::JobNameTwice { .. } => "rename one of them",
             Rule::UnknownOption { suggestion, .. } => suggestion.as_deref().unwrap_or(OPTIONS_PAGE),

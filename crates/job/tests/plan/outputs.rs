@@ -8,8 +8,9 @@ use super::*;
 fn outputs_replace_no_measured_or_read_file_and_no_other_output() {
     let with = |jobs: &[&[(&str, &str)]], command_files: &[FileUse]| {
         let specs: Vec<_> = ["a", "b"].iter().zip(jobs).map(|(name, options)| spec(name, options)).collect();
+        let files = command_files.to_vec();
         let machine =
-            Machine { command_files: CommandFiles { files: command_files.to_vec(), sends_logs: false }, ..machine() };
+            Machine { command_files: CommandFiles { files, sends_logs: false, may_replace: false }, ..machine() };
         plan(&specs, &WithLinks, &machine).map(drop).map_err(|refusal| (refusal.rule.name(), refusal.rule.to_string()))
     };
     let rule = |jobs: &[&[(&str, &str)]], command_files: &[FileUse]| {
@@ -59,8 +60,8 @@ fn outputs_replace_no_measured_or_read_file_and_no_other_output() {
     assert_eq!(rule(&[&new(&[])], &[output("a.fio"), input("a.fio")]), "output_replaces");
     assert_eq!(with(&[&logs, reads], &[output("out"), input("a.fio"), input("a.fio")]), Ok(()));
     // A server sends its logs: no file of these names is made there.
-    let machine =
-        Machine { command_files: CommandFiles { files: vec![input("x_bw.1.log")], sends_logs: true }, ..machine() };
+    let command_files = CommandFiles { files: vec![input("x_bw.1.log")], sends_logs: true, may_replace: false };
+    let machine = Machine { command_files, ..machine() };
     assert!(plan(&[spec("a", &new(&[("write_bw_log", "x")]))], &WithLinks, &machine).is_ok());
 }
 
@@ -74,6 +75,33 @@ fn outputs_are_regular_files_without_another_use() {
     assert_eq!(rule("pipe"), "output_impossible");
     assert_eq!(rule("/mnt/loop"), "output_impossible");
     assert_eq!(rule("log"), "");
+}
+
+/// Goal: an output that a job names replaces an existing file only if the command line permits it; the plan keeps which file it
+/// has seen. What the command line itself names needs no permission.
+#[test]
+fn an_existing_output_of_a_job_needs_the_permission_of_the_command_line() {
+    let planned = |name: &str, value: &str, may_replace: bool| {
+        let command_files = CommandFiles { files: Vec::new(), sends_logs: false, may_replace };
+        let machine = Machine { command_files, ..machine() };
+        plan(&[spec("a", &[("size", "1m"), (name, value)])], &WithLinks, &machine)
+    };
+    for (name, file) in [("write_iolog", "earlier"), ("write_bw_log", "earlier_bw.1.log")] {
+        let refusal = planned(name, "earlier", false).unwrap_err();
+        assert_eq!(refusal.rule.name(), "output_exists");
+        assert_eq!(refusal.rule.to_string(), format!("`{name}` of job `a` would replace `{file}`, which exists"));
+        assert!(refusal.rule.hint().contains("`--replace`"), "{}", refusal.rule.hint());
+        let plan = planned(name, "earlier", true).unwrap();
+        let replaced: Vec<_> = plan.jobs[0].output.replaced.iter().collect();
+        assert_eq!(replaced, [(&file.to_owned(), &FileId { device: 1, inode: 4 })]);
+        for may_replace in [false, true] {
+            let plan = planned(name, "new", may_replace).unwrap();
+            assert!(plan.jobs[0].output.replaced.is_empty());
+        }
+    }
+    let files = vec![FileUse::new("earlier", "--json", Role::Document)];
+    let command_files = CommandFiles { files, sends_logs: false, may_replace: false };
+    assert!(plan(&[spec("a", &[("size", "1m")])], &WithLinks, &Machine { command_files, ..machine() }).is_ok());
 }
 
 /// Goal: an option that names a file cannot be added without the filters of untrusted jobs.

@@ -13,16 +13,17 @@
 //! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, waitid(2) `WNOWAIT`, wait4(2), proc(5) `/proc/pid/stat`.
 
 use crate::credentials::become_user;
-use crate::output_file::create_output;
+use crate::output_file::{Before, create_output};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_engine::{WorkerContext, WorkerReport, usage_of};
 use trueio_job::Content;
-use trueio_model::{ExecPlan, UserPlan};
+use trueio_model::{ExecPlan, OutputPlan, UserPlan};
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -31,7 +32,7 @@ const GONE: Duration = Duration::from_secs(30);
 
 /// Runs the program from the phase's start to its end, or to the end of the job's time.
 pub(super) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
-    let prepared = prepare(plan, context.plan.user);
+    let prepared = prepare(plan, &context.plan.output, context.plan.user);
     context.reached();
     let limits = &context.plan.limits;
     let head = Duration::from_nanos(limits.start_delay_ns);
@@ -58,13 +59,14 @@ fn sleep(length: Duration, context: &WorkerContext<'_>) -> bool {
 }
 
 /// The program, and where its messages go.
-fn prepare(plan: &ExecPlan, user: Option<UserPlan>) -> Result<Command, String> {
+fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Result<Command, String> {
     let (program, arguments) = plan.arguments.split_first().ok_or("no program is named")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     // What an earlier run printed is replaced.
     let file = |path: &String| {
-        create_output(path, Content::Printed).map_err(|error| format!("`{path}` cannot be made: {error}"))
+        let before = Before::planned(output, Path::new(path));
+        create_output(path, Content::Printed, before).map_err(|error| format!("`{path}` cannot be made: {error}"))
     };
     let (output, errors) = match plan.output_files() {
         Some([output, errors]) => (file(&output)?, file(&errors)?),

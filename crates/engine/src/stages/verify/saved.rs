@@ -83,7 +83,7 @@ impl VerifyState {
     }
 
     /// Writes it to a file; returns a sentence with its name, or with the error.
-    pub(super) fn save(&self, name: &str, create: fn(&Path) -> io::Result<File>) -> String {
+    pub(super) fn save(&self, name: &str, create: impl FnOnce(&Path) -> io::Result<File>) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
         // It states what can be compared after a power cut, so it must outlast one.
         let write = |mut file: File| file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all());

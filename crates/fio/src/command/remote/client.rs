@@ -29,7 +29,7 @@ use trueio_job::{Content, FileUse, Role};
 use trueio_model::{RunRecord, error_chain, error_line};
 use trueio_report::{clean, clean_lines, progress_line};
 use trueio_run::planning::{PlanningError, check_files};
-use trueio_run::{OutputFile, watch_signals};
+use trueio_run::{Before, OutputFile, watch_signals};
 
 /// Largest number of servers of one client.
 const SERVERS_MAX: usize = 1024;
@@ -499,7 +499,7 @@ struct LogFiles {
 struct BegunLog {
     server: Address,
     /// Device and inode.
-    identity: (u64, u64),
+    identity: FileId,
 }
 
 impl LogFiles {
@@ -539,7 +539,7 @@ impl LogFiles {
         let failed =
             |e: std::io::Error| error_chain(&format!("the log `{}` cannot be written", path.display()), Some(&e));
         let mut file = if let Some(begun) = self.begun.get(&path) {
-            let file = OutputFile::open(&path, Content::Log).map_err(failed)?;
+            let file = OutputFile::open(&path, Content::Log, Before::Unknown).map_err(failed)?;
             if file.identity().map_err(failed)? != begun.identity {
                 return Err(format!("the log `{}` was replaced by another file while it was written", path.display()));
             }
@@ -551,7 +551,7 @@ impl LogFiles {
             let mut files = self.used.clone();
             files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output(Content::Log)));
             check_files(&files).map_err(PlanningError::into_text)?;
-            let file = OutputFile::open(&path, Content::Log).map_err(failed)?;
+            let file = OutputFile::open(&path, Content::Log, Before::Unknown).map_err(failed)?;
             let begun = BegunLog { server: server.address.clone(), identity: file.identity().map_err(failed)? };
             let file = file.emptied(Content::Log).map_err(failed)?;
             self.begun.insert(path.clone(), begun);

@@ -183,7 +183,7 @@ fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[
 
 /// Opens the file for the process number: a new one, or the empty one or the number that an earlier server left.
 fn pid_file_at(path: &str) -> std::io::Result<File> {
-    let file = OutputFile::open(path, Content::Printed)?.appended();
+    let file = OutputFile::open(path, Content::Printed, Before::Unknown)?.appended();
     // Read through the descriptor: the name may refer to another file by now.
     let mut text = String::new();
     let readable = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;

@@ -411,7 +411,7 @@ fn prepare(
     stays_with_clients(&request)?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
-    let command_files = CommandFiles { files: commands.files(), sends_logs: true };
+    let command_files = CommandFiles { files: commands.files(), sends_logs: true, may_replace: true };
     let is_readonly = request.settings.is_readonly;
     let plan = planned(&mut request, command_files, |plan| {
         keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)

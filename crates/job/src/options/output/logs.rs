@@ -23,6 +23,7 @@ pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> O
         shows_files: false,
         // Set by the engine.
         names: None,
+        replaced: std::collections::BTreeMap::new(),
         grouping: match values.get(GROUP_REPORTING) {
             None => Grouping::Job,
             Some(true) => Grouping::Group,
