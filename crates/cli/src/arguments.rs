@@ -3,7 +3,9 @@
 use crate::{baseline, compare, completions, doctor, fio, flags, history, run, selftest, study, usb};
 use clap::{ArgMatches, Command};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use trueio_job::table::suggestion;
+use trueio_report::message;
 
 /// Parses a command line.
 ///
@@ -50,6 +52,20 @@ fn command() -> Command {
         .subcommand(later("completions", completions::ABOUT, completions::arguments))
 }
 
+/// Prints an error of the command line, which repeats words of it, or the requested help.
+pub(crate) fn print(error: &clap::Error) {
+    let text = |has_colors: bool| match (error.render(), has_colors) {
+        (text, true) => text.ansi().to_string(),
+        (text, false) => text.to_string(),
+    };
+    if error.use_stderr() {
+        message!("{}", text(std::io::stderr().is_terminal()));
+    } else {
+        // A failure is not reported: there is nothing else to do.
+        let _ = trueio_report::print_text(&text(std::io::stdout().is_terminal()));
+    }
+}
+
 /// Prints a hint for an unknown flag from the option table, which has the names of other tools
 /// (`--queue-depth`); clap suggests only similar spellings.
 pub(crate) fn suggest(error: &clap::Error) {
@@ -60,5 +76,5 @@ pub(crate) fn suggest(error: &clap::Error) {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
     let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let sentence = suggestion(name).unwrap_or_else(|| "`trueio reference` lists every option".to_owned());
-    eprintln!("\nhint: {sentence}");
+    message!("\nhint: {sentence}");
 }

@@ -20,6 +20,7 @@ use trueio_model::{
     Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain, format_utc,
     units,
 };
+use trueio_report::message;
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned};
 use trueio_run::{Reporting, Request, Session, watch_signals};
@@ -488,7 +489,7 @@ fn deliver(comparison: &Comparison, outputs: Outputs, matches: &ArgMatches) -> R
     if json_to_stdout {
         results.push(output::print_all(&format!("{}\n", trueio_report::comparison_json(comparison))));
         let style = output::style(std::io::stderr().is_terminal());
-        eprint!("{}", trueio_report::comparison_terminal(comparison, &style));
+        message!("{}", trueio_report::comparison_terminal(comparison, &style));
     } else {
         let style = output::style(std::io::stdout().is_terminal());
         results.push(output::print_all(&trueio_report::comparison_terminal(comparison, &style)));

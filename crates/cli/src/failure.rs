@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 use trueio_model::error_chain;
+use trueio_report::message;
 use trueio_run::planning::PlanningError;
 
 /// A command that ended without a result: its text and exit code.
@@ -42,9 +43,9 @@ impl Failure {
         // Names in it may come from a job file, a record or a device.
         let text = trueio_report::clean_lines(self.text.trim_end());
         if text.starts_with("error") {
-            eprintln!("{text}")
+            message!("{text}")
         } else {
-            eprintln!("error: {text}")
+            message!("error: {text}")
         }
         ExitCode::from(self.code)
     }

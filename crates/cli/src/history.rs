@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trueio_device::{System, target_facts};
 use trueio_model::{DeviceIdentity, units};
+use trueio_report::message;
 use trueio_store::{Device, Filter, Store, StoreError};
 
 pub(crate) use arguments::{ABOUT, arguments};
@@ -71,7 +72,7 @@ fn untag(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     for tag in matches.get_many::<String>("tags").expect("clap demands one") {
         if !store.untag(&id, tag).map_err(|e| unwritable(&e))? {
-            eprintln!("error: {} has no tag `{tag}`", short(&id));
+            message!("error: {} has no tag `{tag}`", short(&id));
             code = ExitCode::from(2);
         }
     }
@@ -95,7 +96,7 @@ fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     ids.sort();
     ids.dedup();
     let count = store.delete(&ids).map_err(|e| unwritable(&e))?;
-    eprintln!("{count} run{} deleted", if count == 1 { "" } else { "s" });
+    message!("{count} run{} deleted", if count == 1 { "" } else { "s" });
     Ok(ExitCode::SUCCESS)
 }
 

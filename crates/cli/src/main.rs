@@ -3,6 +3,8 @@
 //! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted, 2 the
 //! request was refused or malformed. `compare` adds 3: a gate is undecided.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod arguments;
 mod baseline;
 mod compare;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // `--help` and `--version` are results, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            let _ = error.print();
+            arguments::print(&error);
             arguments::suggest(&error);
             return ExitCode::from(code);
         }

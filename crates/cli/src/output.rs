@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{Outcome, RunRecord, Verdict, error_chain};
 use trueio_report::Style;
+use trueio_report::message;
 use trueio_run::{ReservedOutput, planning};
 use trueio_store::Store;
 
@@ -29,12 +30,12 @@ fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
     files(matches).map(|(name, path)| FileUse::new(path.to_string_lossy(), format!("--{name}"), Role::Document))
 }
 
-/// Returns the files that a command reads and writes in addition to its jobs. Its outputs must not replace
 /// Whether outputs that jobs name may replace those of earlier runs (`--replace`); never for a command without the flag.
 pub(crate) fn may_replace(matches: &ArgMatches) -> bool {
     matches.try_get_one::<bool>("replace").ok().flatten() == Some(&true)
 }
 
+/// Returns the files that a command reads and writes in addition to its jobs. Its outputs must not replace
 /// the history either.
 pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFiles {
     let mut files: Vec<FileUse> = documents(matches).collect();
@@ -78,7 +79,7 @@ impl Outputs {
         for (name, reserved) in self.files {
             let path = reserved.path().to_owned();
             match text_of(name).and_then(|text| write(reserved, text.as_bytes())) {
-                Ok(()) if name == "html" => eprintln!("page: {}", path.display()),
+                Ok(()) if name == "html" => message!("page: {}", path.display()),
                 Ok(()) => {}
                 Err(failure) if first.is_ok() => first = Err(failure),
                 Err(failure) => drop(failure.show()),
@@ -147,7 +148,7 @@ pub(crate) fn deliver(
     let mut results = Vec::new();
     if json_to_stdout {
         results.push(print_all(&format!("{}\n", trueio_report::json(record))));
-        eprint!("{}", trueio_report::terminal(record, &style(std::io::stderr().is_terminal())));
+        message!("{}", trueio_report::terminal(record, &style(std::io::stderr().is_terminal())));
     } else {
         results.push(print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal()))));
     }
@@ -162,7 +163,7 @@ pub(crate) fn deliver(
         && !matches.get_flag("no-history")
         && let Err(error) = keep_in_history(record)
     {
-        eprintln!("warning: {}", error_chain("the record was not stored in the history", Some(&error)));
+        message!("warning: {}", error_chain("the record was not stored in the history", Some(&error)));
     }
     results.into_iter().collect::<Result<(), Failure>>()?;
     let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
@@ -180,7 +181,7 @@ fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
 
 /// Writes text to stdout. A closed pipe (`| head`) is no error.
 pub(crate) fn print_all(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
+    trueio_report::print_text(text).map_err(|error| Failure::failed("stdout could not be written", &error))
 }
 
 /// Writes a document that is no text to stdout.

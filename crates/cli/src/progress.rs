@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use trueio_model::{SteadyState, units};
-use trueio_report::progress_line;
+use trueio_report::{clean, progress_line};
 use trueio_run::{Event, Observer, Tick};
 
 /// Draws one line that is redrawn in place; draws nothing if stderr is no terminal.
@@ -39,7 +39,12 @@ impl Line {
 
     /// Shows a text.
     pub(crate) fn show(&self, text: &str) {
-        self.bar.set_message(text.to_owned());
+        self.message(text);
+    }
+
+    /// Names in it may come from a job file.
+    fn message(&self, text: &str) {
+        self.bar.set_message(clean(text).into_owned());
     }
 
     /// Removes the line.
@@ -52,13 +57,13 @@ impl Line {
     fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
         let percent = done_bytes * 100 / size_bytes.max(1);
         let size = units::format_bytes(size_bytes);
-        self.bar.set_message(format!("writing the test file `{path}` ({size}): {percent} %"));
+        self.message(&format!("writing the test file `{path}` ({size}): {percent} %"));
     }
 
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.phase = format!("{}/{count} {name}", index + 1);
         let doing = if self.has_idle { "observing the idle disk" } else { "starting" };
-        self.bar.set_message(format!("{}: {doing}", self.phase));
+        self.message(&format!("{}: {doing}", self.phase));
     }
 
     fn round_begins(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
@@ -80,7 +85,7 @@ impl Line {
 
     fn progress(&mut self, tick: &Tick) {
         let known = |ns: u64| (ns > 0).then_some(ns);
-        self.bar.set_message(progress_line(
+        self.message(&progress_line(
             &self.phase,
             tick.fraction,
             tick.bytes_per_s,

@@ -37,6 +37,7 @@ use std::thread::JoinHandle;
 use trueio_direct::AlignedBuffer;
 use trueio_job::Target;
 use trueio_model::{DirectSupport, FilesystemKind, RunRecord, TargetKind, units};
+use trueio_report::message;
 use trueio_run::machine::{look, machine};
 use trueio_run::{signal_received, watch_signals};
 
@@ -130,7 +131,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         }
     }
     if !selftest.continues() {
-        eprintln!("interrupted by {}: not all false results were staged", signal_received().unwrap_or("request"));
+        message!("interrupted by {}: not all false results were staged", signal_received().unwrap_or("request"));
     }
     let count = Count::of(&selftest.rows);
     if is_json {

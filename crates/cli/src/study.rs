@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use trueio_engine::Availability;
 use trueio_job::{FactsSource, Machine};
 use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind, error_chain};
+use trueio_report::message;
 use trueio_run::machine::{MachineFacts, entropy, machine};
 use trueio_run::planning::{may_run, planned};
 use trueio_run::{Event, Observer, watch_signals};
@@ -178,15 +179,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     deliver(&record, outputs, matches)?;
     if let Err(why) = &restored {
-        eprintln!("error: the study has ended, but its disk is not on its previous transport\n  because: {why}");
+        message!("error: the study has ended, but its disk is not on its previous transport\n  because: {why}");
     }
     if let Some(path) = kept {
         if record.outcome != Outcome::Complete {
-            eprintln!(
-                "hint: `trueio study {name}` with the same arguments and --resume measures only the missing rows"
-            );
+            message!("hint: `trueio study {name}` with the same arguments and --resume measures only the missing rows");
         } else if let Err(error) = std::fs::remove_file(&path) {
-            eprintln!("warning: the journal `{}` could not be removed: {error}", path.display());
+            message!("warning: the journal `{}` could not be removed: {error}", path.display());
         }
     }
     let is_fine = record.outcome == Outcome::Complete && restored.is_ok();
@@ -362,7 +361,7 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
     }
     // A study without a directory for its journal runs anyway.
     if let Err(error) = std::fs::create_dir_all(&directory) {
-        eprintln!("warning: `{}` cannot be created, so --resume will not work: {error}", directory.display());
+        message!("warning: `{}` cannot be created, so --resume will not work: {error}", directory.display());
         return Ok((None, Samples::new(), order));
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -534,7 +533,7 @@ fn deliver(record: &StudyRecord, outputs: Outputs, matches: &ArgMatches) -> Resu
     let mut results = Vec::new();
     if json_to_stdout {
         results.push(output::print_all(&format!("{}\n", trueio_report::study_json(record))));
-        eprint!("{}", page(std::io::stderr().is_terminal()));
+        message!("{}", page(std::io::stderr().is_terminal()));
     } else if rows {
         results.push(output::print_all(&trueio_report::study_rows(record).unwrap_or_default()));
     } else {

@@ -6,6 +6,8 @@
 //!
 //! Everything but [`SessionBench`] is a pure function of figures: the statistics are tested on recorded noise.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod answer;
 mod assemble;
 pub mod circumstances;

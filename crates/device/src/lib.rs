@@ -11,6 +11,8 @@
 //! Cannot see: the storage of a hypervisor, a RAID controller or a network server below the disk that Linux shows; a
 //! separate journal or log device of a filesystem; ZFS pools.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod background;
 mod control_group;
 mod counters;

@@ -15,6 +15,8 @@
 //! could not observe anything is `not_seen`, with the reason in its sentence; it does not affect the verdict.
 //! `docs/evidence.md` describes every check.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod checks;
 mod clocks;
 mod explain;

@@ -21,6 +21,7 @@ pub use program::{Program, ProgressLine};
 use around::Reading;
 use bandwidth::BandwidthLog;
 use program::Hidden;
+use trueio_report::message;
 
 use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
 use crate::logs::{FioLogs, InflateError, inflate_log};
@@ -110,7 +111,7 @@ pub fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>
     crate::language::meet_targets(&mut request.jobs, &machine::MachineFacts::without_probing(), &request.settings)
         .map_err(|error| error.render())?;
     for note in &request.notes {
-        eprintln!("note: {}", clean_lines(note));
+        message!("note: {}", clean_lines(note));
     }
     read.extend(reading.into_files());
     Ok(request.jobs)
@@ -120,9 +121,9 @@ fn refused(text: &str) -> ExitCode {
     // Names in it may come from a job file, a client or a server.
     let text = clean_lines(text.trim_end());
     if text.starts_with("error") {
-        eprintln!("{text}")
+        message!("{text}")
     } else {
-        eprintln!("error: {text}")
+        message!("error: {text}")
     }
     ExitCode::FAILURE
 }
@@ -149,15 +150,15 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     let settings = &request.settings;
     let silent = settings.undebugged();
     if !silent.is_empty() {
-        eprintln!("note: `--debug={}` prints nothing; the results hold what was done", silent.join(","));
+        message!("note: `--debug={}` prints nothing; the results hold what was done", silent.join(","));
     }
     let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
     let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
     if names_only_a_job || settings.debugs(&["job", "process"]) {
         for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
-            eprintln!("parse: job `{}`", job.name);
+            message!("parse: job `{}`", job.name);
             for (name, value) in &job.options {
-                eprintln!("parse:   {name}={} ({})", value.text, value.origin);
+                message!("parse:   {name}={} ({})", value.text, value.origin);
             }
         }
     }

@@ -7,6 +7,8 @@
 //! - [`results`] reads the JSON that fio writes.
 //! - [`wire`] defines the messages between `--client` and `--server`.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod command;
 pub mod language;
 pub mod logs;

@@ -11,6 +11,8 @@
 //! of values with their origins that [`explain()`] prints. [`plan()`] is a pure function: the facts about
 //! targets come in through [`FactsSource`], so nothing here opens, reads or touches a device.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod explain;
 pub mod facts;
 pub mod flags;

@@ -8,6 +8,8 @@
 //!
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod comparison;
 mod control;
 mod error;

@@ -1,13 +1,15 @@
 //! Renders a record in every output: terminal, JSON, HTML, HdrHistogram, and the progress line.
 //!
 //! All of them are pure functions of a [`trueio_model::RunRecord`]: no device, no file and no clock is
-//! touched, so a record can be reported a year later on another machine. They share one
+//! touched (only [`print_text`] and [`print_message`] write, to the terminal), so a record can be reported a year later on another machine. They share one
 //! [`summary`](summary()), so a figure is the same in every output, and they keep two rules: a percentile
 //! that the sample cannot support is shown as a dash, never as a number; a contradicted figure never appears
 //! without its reason.
 //!
 //! A record may come from anywhere. Reading one never panics ([`parse`]), and its text cannot control a
 //! terminal or a browser: control characters are replaced, markup is escaped.
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod comparison;
 mod facts;
@@ -16,6 +18,7 @@ mod html;
 mod json;
 mod layout;
 mod plot;
+mod printing;
 mod priorities;
 mod progress;
 mod study;
@@ -35,6 +38,7 @@ pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
+pub use printing::{escaped, print_message, print_text};
 pub use progress::progress_line;
 pub use study::{StudyError, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
 pub use summary::{Row, load_of, shape_of, summary};

@@ -17,9 +17,11 @@ fn without(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     if text.contains(&is_bad) { Cow::Owned(text.replace(&is_bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Bidirectional overrides and isolates can reorder a line, as control characters can.
-fn controls_terminal(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Marks, overrides and isolates of bidirectional text can reorder a line, and separators can end one, as control
+/// characters can.
+pub(crate) fn controls_terminal(c: char) -> bool {
+    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_mark
 }
 
 /// Returns the number of characters, which equals the number of columns for the scripts of most paths.

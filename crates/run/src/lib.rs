@@ -11,6 +11,8 @@
 //!
 //! Cannot do: plan, print, store. Those are others' work; progress goes to an [`Observer`].
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod bandwidth;
 mod credentials;
 mod criterion;

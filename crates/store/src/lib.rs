@@ -16,6 +16,8 @@
 //! Source: SQLite, "Atomic Commit In SQLite", "PRAGMA synchronous", "WAL-mode File Format" section
 //! 1 (no network filesystems).
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod annotate;
 mod devices;
 mod directory;

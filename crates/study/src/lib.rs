@@ -6,6 +6,8 @@
 //!
 //! Not here: printing, storing, planning (the caller plans, because it shows the refusals).
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod bound;
 mod catalog;
 mod check;

@@ -14,6 +14,8 @@
 //!
 //! Cannot see: data lost by a disk that never responds again; other machines that use the disk.
 
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod execute;
 mod hands;
 mod persist;

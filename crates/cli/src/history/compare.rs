@@ -9,12 +9,13 @@ use crate::failure::Failure;
 use clap::ArgMatches;
 use std::process::ExitCode;
 use trueio_model::RunRecord;
+use trueio_report::message;
 use trueio_store::{Entry, Filter, Source, Store};
 
 /// Runs the command.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let (earlier, this) = pair(&store()?, matches.get_one::<String>("id").map(String::as_str))?;
-    eprintln!(
+    message!(
         "run {} ({}) against run {} ({})",
         short(&this.id),
         this.started_at,

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_model::ForeignRun;
 use trueio_model::{RunRecord, error_chain};
+use trueio_report::message;
 use trueio_store::{Store, StoreError};
 
 /// A run that was read and can be stored.
@@ -61,7 +62,7 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         };
         lines.push_str(&format!("{}  {word}  {}\n", short(&id), trueio_report::clean(&path.display().to_string())));
         if let What::Fio(run) = &run.what {
-            run.notes.iter().for_each(|note| eprintln!("note: {}: {}", path.display(), trueio_report::clean(note)));
+            run.notes.iter().for_each(|note| message!("note: {}: {}", path.display(), trueio_report::clean(note)));
         }
     }
     output::print_all(&lines)?;
@@ -208,8 +209,11 @@ pub(super) fn export(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     match reserved {
         Some(reserved) => output::write(reserved, &bytes)?,
-        None => output::print_bytes(&bytes)?,
+        None => match std::str::from_utf8(&bytes) {
+            Ok(text) if format != "parquet" => output::print_all(text)?,
+            _ => output::print_bytes(&bytes)?,
+        },
     }
-    eprintln!("{} run{} exported", entries.len(), if entries.len() == 1 { "" } else { "s" });
+    message!("{} run{} exported", entries.len(), if entries.len() == 1 { "" } else { "s" });
     Ok(code)
 }

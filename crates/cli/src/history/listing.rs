@@ -10,6 +10,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_model::{IdentityKind, units};
 use trueio_report::clean;
+use trueio_report::message;
 use trueio_store::{Device, Entry, Source, Stored};
 
 /// Printed instead of a verdict if no evidence was collected.
@@ -28,7 +29,7 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let is_asked = filter.device.is_some() || !filter.tags.is_empty() || filter.kind.is_some();
     if entries.is_empty() && filter.limit != Some(0) {
-        eprintln!(
+        message!(
             "{}",
             if is_asked || filter.since_unix_s.is_some() {
                 "no run in the history matches the selection"
@@ -97,7 +98,7 @@ pub(super) fn devices(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if devices.is_empty() {
-        eprintln!("no run was on a device with a world-wide identifier, a serial number or a filesystem UUID");
+        message!("no run was on a device with a world-wide identifier, a serial number or a filesystem UUID");
     }
     let mut out = String::new();
     for device in &devices {

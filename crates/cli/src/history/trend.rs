@@ -21,6 +21,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_model::{RunRecord, Verdict, units};
+use trueio_report::message;
 use trueio_report::{TrendLoad, TrendMetric, TrendPage, clean};
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
 use trueio_store::{Device, Entry, Source, Store};
@@ -183,7 +184,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if let Some(reserved) = html {
         let path = reserved.path().to_owned();
         output::write(reserved, trueio_report::trend_html(&trend.page()).as_bytes())?;
-        eprintln!("page: {}", path.display());
+        message!("page: {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

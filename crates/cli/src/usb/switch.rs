@@ -16,6 +16,7 @@ use std::time::Duration;
 use trueio_device::usb::{Decision, PERSIST_FILE, decide, kernel_log, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbReport, UsbTransport, units};
+use trueio_report::message;
 use trueio_report::wrap;
 use trueio_run::watch_signals;
 use trueio_usb::{
@@ -228,7 +229,7 @@ pub(super) fn unfinished() -> Vec<String> {
 }
 
 pub(super) fn say(sentence: &str) {
-    eprintln!("{}", trueio_report::clean(sentence));
+    message!("{}", trueio_report::clean(sentence));
 }
 
 fn states() -> Result<Vec<SwitchState>, Failure> {
@@ -298,7 +299,7 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
         say(&format!("{} is already on {to}", look.disk.usb.interface));
     } else {
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
-        eprint!("{}", shown(plan));
+        message!("{}", shown(plan));
         let outcome = carry_out(system, plan, wait, &mut say)?;
         let code = print_outcome(&plan.interface, to, &outcome);
         if code != 0 {
@@ -341,7 +342,7 @@ fn print_outcome(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
         drop(output::print_all(&text));
         0
     } else {
-        eprint!("{text}");
+        message!("{text}");
         1
     }
 }

@@ -20,6 +20,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use trueio_engine::{IoEvent, IssuedIo, Step};
 use trueio_model::{JobPlan, OpKind, OutputPlan, Verify};
+use trueio_report::escaped;
 
 /// Prints the I/Os of one worker.
 pub(super) struct Shown {
@@ -88,7 +89,9 @@ impl Shown {
         if self.text.is_empty() {
             return Ok(());
         }
-        let bytes = self.text.as_bytes();
+        // Names of files are among the lines.
+        let text = escaped(&self.text, false);
+        let bytes = text.as_bytes();
         let written = match &self.out {
             Some(file) => (&**file).write_all(bytes),
             None => {

@@ -26,7 +26,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use trueio_job::{Content, FileUse, Role};
-use trueio_model::{RunRecord, error_chain, error_line};
+use trueio_model::{FileId, RunRecord, error_chain, error_line};
+use trueio_report::message;
 use trueio_report::{clean, clean_lines, progress_line};
 use trueio_run::planning::{PlanningError, check_files};
 use trueio_run::{Before, OutputFile, watch_signals};
@@ -92,10 +93,10 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
         for server in &refusals {
             let reason = server.problem.as_deref().unwrap_or_default();
             let reason = reason.trim_end().strip_prefix("error: ").unwrap_or(reason.trim_end());
-            eprintln!("error: {}: {}", server.address, clean_lines(reason));
+            message!("error: {}: {}", server.address, clean_lines(reason));
         }
         if refusals.len() < servers.len() {
-            eprintln!("\nhint: the other servers were not started");
+            message!("\nhint: the other servers were not started");
         }
         return ExitCode::FAILURE;
     }
@@ -622,13 +623,13 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Option<Stri
     }
     for server in servers {
         if let Some(problem) = &server.problem {
-            eprintln!("error: {}: {}", server.address, clean_lines(problem.trim_end()));
+            message!("error: {}: {}", server.address, clean_lines(problem.trim_end()));
             code = code.max(1);
         }
         let Some(record) = &server.record else { continue };
         let (of_run, reason) = ended(record);
         if let Some(reason) = reason {
-            eprintln!("error: {}: {}", server.address, clean_lines(reason));
+            message!("error: {}: {}", server.address, clean_lines(reason));
         }
         code = code.max(of_run);
     }

@@ -26,7 +26,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_job::Content;
-use trueio_run::{OutputFile, hold_signals, watch_signals};
+use trueio_report::message;
+use trueio_run::{Before, OutputFile, hold_signals, watch_signals};
 
 /// Largest number of sessions at once.
 const SESSIONS_MAX: usize = 64;
@@ -252,7 +253,7 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
             }
         };
         if sessions.len() >= SESSIONS_MAX {
-            eprintln!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already");
+            message!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already");
             continue;
         }
         let (word, fd) = stream.into_fd();
@@ -265,7 +266,7 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
             .spawn();
         match session {
             Ok(session) => sessions.push(session),
-            Err(error) => eprintln!("fio: a session cannot be started: {error}"),
+            Err(error) => message!("fio: a session cannot be started: {error}"),
         }
     }
     sessions.iter().for_each(terminate);

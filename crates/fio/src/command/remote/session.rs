@@ -37,6 +37,7 @@ use trueio_job::CommandFiles;
 use trueio_job::option;
 use trueio_model::{JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
 use trueio_report::clean_lines;
+use trueio_report::message;
 use trueio_run::planning::PlanningError;
 use trueio_run::{Event, Observer, Reporting, Request, watch_signals};
 
@@ -69,12 +70,12 @@ pub(in crate::command) fn command(words: &[String], program: &Program) -> ExitCo
     match attend(stream, &peer, permits, program) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Refused(text)) => {
-            eprintln!("fio: the client {peer} was refused: {}", clean_lines(text.trim_end()));
+            message!("fio: the client {peer} was refused: {}", clean_lines(text.trim_end()));
             ExitCode::FAILURE
         }
         Err(Ended::Wire(WireError::Closed)) => ExitCode::FAILURE,
         Err(Ended::Wire(error)) => {
-            eprintln!("fio: the client {peer}: {}", clean_lines(&error_line(&error)));
+            message!("fio: the client {peer}: {}", clean_lines(&error_line(&error)));
             ExitCode::FAILURE
         }
     }
@@ -210,7 +211,7 @@ fn objection_to_peer(stream: &mut Stream, end: Instant, permits: &[String]) -> R
         Ok(_) if sent.is_empty() => Some("this server requires a token, and none was sent".to_owned()),
         Ok(_) => Some("the token is not the server's".to_owned()),
         Err(reason) => {
-            eprintln!("fio: {}", clean_lines(&reason));
+            message!("fio: {}", clean_lines(&reason));
             Some("the server cannot read its token".to_owned())
         }
     })
@@ -393,7 +394,7 @@ fn prepare(
     let mut request = read(&words, &Sent { jobs: &jobs, client: peer, sandbox, sends_contents }).map_err(|error| {
         let text = error.render();
         if !jobs.files_there.is_empty() {
-            eprintln!("{}", clean_lines(text.trim_end()));
+            message!("{}", clean_lines(text.trim_end()));
             return format!(
                 "`{}` at the server cannot be run\n\nhint: the server printed the reason on its standard error; \
                  clients do not get the content of its files",
@@ -541,7 +542,7 @@ fn talk(mut stream: Stream) -> Result<(SyncSender<ToClient>, JoinHandle<()>), st
             if !is_gone && let Err(error) = send(&mut stream, &message, TO_CLIENT_BYTES_MAX) {
                 is_gone = true;
                 if let WireError::TooLong { .. } = error {
-                    eprintln!("fio: results cannot be sent: {error}");
+                    message!("fio: results cannot be sent: {error}");
                 }
                 stream.end();
             }

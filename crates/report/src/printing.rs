@@ -1,0 +1,121 @@
+//! The door to the terminal: all text that the program prints goes through [`print_text`] or [`print_message`].
+//!
+//! Names of files, jobs and disks, and sentences of clients and servers come from others. Here each character that
+//! controls a terminal or reorders a line is written as its number: `\u001b`. In JSON that is the same string, so one
+//! door serves documents, too. Colours of the program's own pages pass if the stream is a terminal with colours;
+//! pages remove those of others before ([`clean`](crate::clean)).
+//!
+//! Limit: files, which a terminal may show later, are written without it.
+
+use crate::text::controls_terminal;
+use std::borrow::Cow;
+use std::fmt::{Arguments, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+/// Writes a message to standard error through [`print_message`]; the arguments are those of [`format!`].
+#[macro_export]
+macro_rules! message {
+    ($($words:tt)*) => { $crate::print_message(::core::format_args!($($words)*)) };
+}
+
+/// Writes text to standard output. A closed pipe (`| head`) is no error.
+///
+/// # Errors
+/// The kernel's.
+pub fn print_text(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let text = escaped(text, has_colors(&out));
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a message to standard error, and a line feed if it does not end with one. A failure is ignored: there is no
+/// other stream to report it on.
+pub fn print_message(words: Arguments<'_>) {
+    let mut text = words.to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut out = io::stderr().lock();
+    let text = escaped(&text, has_colors(&out));
+    let _ = out.write_all(text.as_bytes());
+}
+
+/// Whether a stream shows colours: it is a terminal, and `NO_COLOR` is not set.
+fn has_colors(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Writes each character that controls a terminal, but line feeds and tabs, as its number: `\u009b`. Colours
+/// (`ESC [ 31 m`) stay if `has_colors`.
+pub fn escaped(text: &str, has_colors: bool) -> Cow<'_, str> {
+    let is_bad = |c: char| controls_terminal(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    let mut rest = text;
+    while let Some(at) = rest.find(is_bad) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match color_at(rest) {
+            Some(length) if has_colors => {
+                out.push_str(&rest[..length]);
+                length
+            }
+            _ => {
+                let bad = rest.chars().next().expect("it was found");
+                // Writing to a String cannot fail. Each of them has at most four digits.
+                let _ = write!(out, "\\u{:04x}", u32::from(bad));
+                bad.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Returns the length of a sequence that sets colours, if the text begins with one.
+fn color_at(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let length = numbers.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+    numbers[length..].starts_with('m').then_some(length + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: nothing but text, line feeds and tabs passes: neither C0 and C1 controls nor marks that reorder a line.
+    #[test]
+    fn characters_that_control_a_terminal_are_written_as_numbers() {
+        let all: String = ('\0'..='\u{ffff}').filter(|c| controls_terminal(*c)).collect();
+        assert!(["\u{1b}", "\u{9b}", "\u{7f}", "\u{202e}", "\u{2066}", "\u{200f}"].iter().all(|c| all.contains(*c)));
+        let shown = escaped(&all, true).into_owned();
+        assert!(shown.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t')), "{shown:?}");
+        assert!(shown.is_ascii(), "{shown:?}");
+        assert_eq!(
+            escaped("a\u{1b}]0;x\u{7}b\u{9b}2J\u{202e}\r\n", true),
+            "a\\u001b]0;x\\u0007b\\u009b2J\\u202e\\u000d\n"
+        );
+        assert!(matches!(escaped("größe\t1\n", false), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_colors_pass_on_a_terminal_and_none_in_a_pipe() {
+        let text = "\u{1b}[1;31mred\u{1b}[0m\u{1b}[2J\u{1b}[31";
+        assert_eq!(escaped(text, true), "\u{1b}[1;31mred\u{1b}[0m\\u001b[2J\\u001b[31");
+        assert_eq!(escaped(text, false), "\\u001b[1;31mred\\u001b[0m\\u001b[2J\\u001b[31");
+    }
+
+    #[test]
+    fn a_document_holds_the_same_string() {
+        let text = "a\u{1b}[31m\u{9b}\u{7f}\u{202e}\n\"b";
+        let document = serde_json::to_string(text).expect("JSON");
+        let read: String = serde_json::from_str(&escaped(&document, false)).expect("JSON");
+        assert_eq!(read, text);
+    }
+}
