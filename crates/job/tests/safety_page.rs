@@ -48,6 +48,71 @@ fn test_source(cell: &str) -> String {
     source
 }
 
+/// Every source file of a crate, with its path below `src` or `tests`.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = read(&path);
+            found.push((path, text));
+        }
+    }
+    found
+}
+
+/// Asserts that `` `crate/file::name` `` is a test of a crate, in its `tests` or next to its code.
+fn assert_is_test(name: &str) {
+    let (file, function) = name.split_once("::").unwrap_or_else(|| panic!("`{name}` is not `crate/file::test`"));
+    let (krate, file) = file.split_once('/').unwrap_or_else(|| panic!("`{name}` is not `crate/file::test`"));
+    let declared = format!("fn {function}() {{");
+    let is_it = |(path, text): &(PathBuf, String)| {
+        let at = text.find(&declared);
+        let before = at.map(|at| &text[at.saturating_sub(200)..at]);
+        path.with_extension("").ends_with(file) && before.is_some_and(|before| before.contains("#[test]"))
+    };
+    let folders = ["tests", "src"].map(|folder| crates().join(krate).join(folder));
+    assert!(folders.iter().flat_map(|folder| sources(folder)).any(|source| is_it(&source)), "`{name}` does not exist");
+}
+
+/// Returns the cells of the rows below each heading of a table.
+fn table_rows(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for table in page.split(heading).skip(1) {
+        let lines = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        found.extend(lines.flat_map(|line| rows(line, "|")));
+    }
+    found
+}
+
+/// Goal: each threat states what stops it and names tests that exist.
+#[test]
+fn every_threat_on_the_page_has_a_test_that_exists() {
+    let page = page();
+    let threats = table_rows(&page, "| threat | what stops it | test |");
+    assert!(threats.len() >= 30, "{} threats", threats.len());
+    for row in threats {
+        let [threat, stopped, tests] = &row[..] else { panic!("{row:?} has not three cells") };
+        assert!(!threat.is_empty() && !stopped.is_empty(), "{row:?}");
+        tests.split(", ").for_each(|test| assert_is_test(test.trim_matches('`')));
+    }
+}
+
+/// Goal: the page lists every hole that was found by its number, with tests that exist.
+#[test]
+fn every_hole_that_was_found_has_a_row_with_tests_that_exist() {
+    let holes = table_rows(&page(), "| number | hole | what closes it | tests |");
+    let numbers: Vec<&str> = holes.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(numbers, ["1", "2", "3", "4", "5", "6", "7", "8"]);
+    for row in &holes {
+        let [_, hole, closed, tests] = &row[..] else { panic!("{row:?} has not four cells") };
+        assert!(!hole.is_empty() && !closed.is_empty(), "{row:?}");
+        tests.split(", ").for_each(|test| assert_is_test(test.trim_matches('`')));
+    }
+}
+
 #[test]
 fn every_rule_is_on_the_page_once() {
     let page = page();
