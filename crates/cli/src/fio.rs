@@ -13,6 +13,7 @@ pub(crate) const ABOUT: &str = "fio's own command line and job files";
 pub(crate) const PROGRAM: Program = Program {
     command_line: flags::as_typed,
     print: |text| output::print_all(text).map_err(Failure::into_text),
+    history: output::history,
     progress_line: |has_idle| Box::new(Line::new().without_idle(!has_idle)),
 };
 

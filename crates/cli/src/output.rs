@@ -30,6 +30,12 @@ fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
     files(matches).map(|(name, path)| FileUse::new(path.to_string_lossy(), format!("--{name}"), Role::Document))
 }
 
+/// Returns the files of this user's history, which no output replaces.
+pub(crate) fn history() -> Vec<FileUse> {
+    let uses = trueio_store::default_files().into_iter();
+    uses.map(|path| FileUse::new(path.to_string_lossy(), "the history", Role::Target)).collect()
+}
+
 /// Whether outputs that jobs name may replace those of earlier runs (`--replace`); never for a command without the flag.
 pub(crate) fn may_replace(matches: &ArgMatches) -> bool {
     matches.try_get_one::<bool>("replace").ok().flatten() == Some(&true)
@@ -40,12 +46,7 @@ pub(crate) fn may_replace(matches: &ArgMatches) -> bool {
 pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFiles {
     let mut files: Vec<FileUse> = documents(matches).collect();
     files.extend(reads.iter().map(|path| FileUse::new(path, "this command", Role::Input)));
-    let history = trueio_store::default_directory().ok().filter(|_| !files.is_empty());
-    files.extend(
-        history.map(|place| {
-            FileUse::new(place.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
-        }),
-    );
+    files.extend(history());
     CommandFiles { files, sends_logs: false, may_replace: may_replace(matches) }
 }
 
@@ -111,11 +112,8 @@ pub(crate) fn check<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Pa
 /// # Errors
 /// As [`Outputs::reserve`].
 pub(crate) fn reserve(what: &str, path: &Path) -> Result<ReservedOutput, Failure> {
-    let history = trueio_store::default_directory().ok().map(|directory| {
-        FileUse::new(directory.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
-    });
     let document = FileUse::new(path.to_string_lossy(), what, Role::Document);
-    check_files(&[document].into_iter().chain(history).collect::<Vec<_>>())?;
+    check_files(&[document].into_iter().chain(history()).collect::<Vec<_>>())?;
     ReservedOutput::reserve(path)
         .map_err(|e| Failure::refused(format!("{what} cannot be written to `{}`\n  because: {e}", path.display())))
 }

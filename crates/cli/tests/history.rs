@@ -71,6 +71,7 @@ fn no_output_replaces_the_history_or_goes_through_a_link() {
     let id = ids(&sandbox).remove(0);
     let history = sandbox.aside("trueio/history.sqlite3");
     let history = history.to_str().expect("UTF-8");
+    let journal = format!("{history}-journal");
     let before = fs::read(history).expect("the history");
     for arguments in [
         vec!["report", &id, "--html", history],
@@ -78,10 +79,27 @@ fn no_output_replaces_the_history_or_goes_through_a_link() {
         vec!["history", "trend", "--html", history],
         vec!["history", "export", history, "--format", "csv"],
         vec!["run", "--ioengine", "null", "--number_ios", "1", "--json", history],
+        // A journal decides what SQLite reads from the database.
+        vec!["report", &id, "--html", &journal],
+        vec!["history", "export", &journal, "--format", "csv"],
     ] {
         sandbox.run(&arguments).assert_refused(&["would replace", "the history"]);
         assert_eq!(fs::read(history).expect("the history"), before, "{arguments:?}");
     }
+    sandbox.write("job.fio", "[a]\nioengine=null\nsize=64k\n");
+    for output in [history, &journal] {
+        let output = format!("--output={output}");
+        for arguments in [
+            &["fio", "--name=a", "--ioengine=null", "--size=64k", &output][..],
+            &["fio", "--client=sock:/nowhere", "job.fio", &output],
+        ] {
+            let ran = sandbox.run(arguments);
+            ran.assert_code(1);
+            assert!(ran.err.contains("would replace") && ran.err.contains("the history"), "{ran:?}");
+            assert_eq!(fs::read(history).expect("the history"), before, "{arguments:?}");
+        }
+    }
+    assert!(!Path::new(&journal).exists());
     fs::write(sandbox.path("thesis.txt"), "precious").expect("a file");
     std::os::unix::fs::symlink("thesis.txt", sandbox.path("link")).expect("a link");
     sandbox.run(&["report", &id, "--html", "link"]).assert_refused(&["symbolic link", "name its target"]);

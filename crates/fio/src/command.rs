@@ -170,6 +170,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
     files.extend(commands.files());
+    files.extend((program.history)());
     let shows = SHOWN.map(|part| settings.debugs(&[part]));
     let only = settings.debug_job;
     let logs_bandwidth = settings.has_bandwidth_log;

@@ -3,7 +3,7 @@
 //! Source: XDG Base Directory Specification 0.8: `$XDG_DATA_HOME`, or `$HOME/.local/share` if it is
 //! not set, empty or not absolute; directories are made with mode 0700.
 
-use crate::StoreError;
+use crate::{FILE_NAME, StoreError};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,13 @@ use std::path::{Path, PathBuf};
 /// [`StoreError::NoHome`] if neither variable holds an absolute path.
 pub fn default_directory() -> Result<PathBuf, StoreError> {
     from_variables(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
+}
+
+/// The files of this user's history: the database, and the journals that SQLite keeps next to it while it writes and after a
+/// crash. Empty if no directory is known; a file may not exist.
+pub fn default_files() -> Vec<PathBuf> {
+    let Ok(directory) = default_directory() else { return Vec::new() };
+    ["", "-journal", "-wal", "-shm"].map(|ending| directory.join(format!("{FILE_NAME}{ending}"))).into()
 }
 
 fn from_variables(data_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, StoreError> {

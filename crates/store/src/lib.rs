@@ -27,7 +27,7 @@ mod query;
 mod schema;
 
 pub use devices::Device;
-pub use directory::default_directory;
+pub use directory::{default_directory, default_files};
 pub use entry::{Entry, Source, foreign_id};
 pub use error::StoreError;
 pub use query::{Filter, Stored};

@@ -1,6 +1,7 @@
 //! What the program provides to the command: its progress line, its standard output, its command line.
 
 use std::fmt::Debug;
+use trueio_job::FileUse;
 use trueio_run::Observer;
 
 /// What the program provides to the command.
@@ -10,6 +11,8 @@ pub struct Program {
     pub command_line: fn() -> Vec<String>,
     /// Writes text to standard output, or returns why that failed. A closed pipe is no failure.
     pub print: fn(&str) -> Result<(), String>,
+    /// Returns the files of this user's history, which no output of the command replaces.
+    pub history: fn() -> Vec<FileUse>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.
     pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
 }

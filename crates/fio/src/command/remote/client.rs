@@ -73,7 +73,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
     };
     let inputs = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input));
     let outputs = settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document));
-    let used: Vec<FileUse> = inputs.chain(outputs).collect();
+    let used: Vec<FileUse> = inputs.chain(outputs).chain((program.history)()).collect();
     let mut logs = LogFiles::new(settings.aux_path.as_ref().map(PathBuf::from), used);
     if let Err(error) = logs.check(&servers) {
         return refused(&error.into_text());
