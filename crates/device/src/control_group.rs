@@ -53,6 +53,17 @@ pub fn throttled_ns(system: &System) -> Option<u64> {
     groups(system, "cpu").into_iter().filter_map(throttled_of).max()
 }
 
+/// Returns the memory, page cache included, that the control groups allow this process, in bytes; `None` without a limit.
+pub fn memory_limit_bytes(system: &System) -> Option<u64> {
+    let limits_of = |group: Group| {
+        // Above `memory.high` the kernel reclaims pages at once; version 1 has a huge number without a limit.
+        let files: &[&str] = if group.is_v2 { &["memory.max", "memory.high"] } else { &["memory.limit_in_bytes"] };
+        let read = |file: &&str| system.read(&format!("{}/{file}", group.path)).ok()?.parse::<u64>().ok();
+        files.iter().filter_map(read).min()
+    };
+    groups(system, "memory").into_iter().filter_map(limits_of).min().filter(|limit| *limit < 1 << 62)
+}
+
 /// Returns the process's own group of a controller and all visible ones above it; empty if none is mounted.
 fn groups(system: &System, controller: &str) -> Vec<Group> {
     // A machine may have many mounts, and this is read around every phase: only lines that may match are parsed.
@@ -178,8 +189,32 @@ mod tests {
     }
 
     #[test]
+    fn the_narrowest_memory_limit_of_all_groups_counts() {
+        let v1 = "33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+        let (_folder, system) = machine(&[
+            ("/proc/self/mountinfo", v1),
+            ("/proc/self/cgroup", "4:memory:/jobs/own\n"),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "1073741824\n"),
+            ("/sys/fs/cgroup/memory/jobs/own/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        assert_eq!(memory_limit_bytes(&system), Some(1 << 30));
+        fs::write(system.locate("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"), "9223372036854771712").expect("a file");
+        assert_eq!(memory_limit_bytes(&system), None, "no limit is a huge number");
+        let (_folder, system) = machine(&[
+            ("/proc/self/mountinfo", V2),
+            ("/proc/self/cgroup", "0::/jobs/own\n"),
+            ("/sys/fs/cgroup/jobs/memory.max", "max\n"),
+            ("/sys/fs/cgroup/jobs/memory.high", "536870912\n"),
+            ("/sys/fs/cgroup/jobs/own/memory.max", "805306368\n"),
+        ]);
+        assert_eq!(memory_limit_bytes(&system), Some(512 << 20));
+    }
+
+    #[test]
     fn without_control_groups_there_is_no_quota() {
         let (_folder, system) = machine(&[]);
         assert_eq!((cpu_quota(&system), throttled_ns(&system)), (None, None));
+        assert_eq!(memory_limit_bytes(&system), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The machine and its software, as far as they affect a measurement.
 
-use crate::control_group::cpu_quota;
+use crate::control_group::{cpu_quota, memory_limit_bytes};
 use crate::system::System;
 use trueio_model::{CpuFacts, Environment, Fact};
 
@@ -17,6 +17,7 @@ pub fn environment(system: &System) -> Environment {
         },
         memory_bytes: memory(system, "MemTotal:"),
         memory_available_bytes: memory(system, "MemAvailable:"),
+        memory_limit_bytes: memory_limit_bytes(system),
         hypervisor: hypervisor(system),
         clock_source: system.text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         load_average: system.fact("/proc/loadavg", |text| {

@@ -38,7 +38,7 @@ pub mod usb;
 mod uuid;
 
 pub use background::background_work;
-pub use control_group::{cpu_quota, throttled_ns};
+pub use control_group::{cpu_quota, memory_limit_bytes, throttled_ns};
 pub use counters::{counters, parse_counters};
 pub use disk::disk_facts;
 pub use environment::environment;

@@ -7,6 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) struct Clocks {
     /// Stands still while the machine is suspended; its rate is adjusted (NTP, `adjtimex`).
     monotonic_ns: i64,
+    /// The hardware's counter at the rate that the kernel determined when it booted, without adjustments. It stands still during suspend.
+    raw_ns: i64,
     /// Goes on during suspend.
     boot_ns: i64,
     /// The time of day, which can be set.
@@ -21,11 +23,23 @@ fn read(clock: ClockId) -> i64 {
 impl Clocks {
     /// Reads them, within a microsecond if nothing interrupts.
     pub(crate) fn now() -> Self {
-        Self {
-            monotonic_ns: read(ClockId::Monotonic),
-            boot_ns: read(ClockId::Boottime),
-            real_ns: read(ClockId::Realtime),
-        }
+        // Of three readings, the one whose two outer readings are closest together: an interrupt between them would
+        // shift the pair.
+        let pairs = (0..3).map(|_| {
+            let before = read(ClockId::Monotonic);
+            let raw_ns = read(ClockId::MonotonicRaw);
+            let after = read(ClockId::Monotonic);
+            (after - before, before + (after - before) / 2, raw_ns)
+        });
+        let (_, monotonic_ns, raw_ns) = pairs.min_by_key(|pair| pair.0).expect("three readings were taken");
+        Self { monotonic_ns, raw_ns, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
+    }
+
+    /// Returns by how much `CLOCK_MONOTONIC` ran faster than the hardware's counter since `earlier`, as a share; `None`
+    /// if less than 10 ms passed, where reading the clocks one after another weighs more.
+    pub(crate) fn slew_since(&self, earlier: &Self) -> Option<f64> {
+        let raw_ns = self.raw_ns - earlier.raw_ns;
+        (raw_ns >= 10_000_000).then(|| (self.monotonic_ns - earlier.monotonic_ns) as f64 / raw_ns as f64 - 1.0)
     }
 
     /// Returns the time of suspends since `earlier`, in nanoseconds.
@@ -46,10 +60,19 @@ mod tests {
 
     #[test]
     fn a_suspend_and_a_set_clock_are_told_apart() {
-        let earlier = Clocks { monotonic_ns: 100, boot_ns: 200, real_ns: 1_000 };
-        let suspended = Clocks { monotonic_ns: 150, boot_ns: 950, real_ns: 1_750 };
+        let earlier = Clocks { monotonic_ns: 100, raw_ns: 100, boot_ns: 200, real_ns: 1_000 };
+        let suspended = Clocks { monotonic_ns: 150, boot_ns: 950, real_ns: 1_750, ..earlier };
         assert_eq!((suspended.suspended_since(&earlier), suspended.stepped_since(&earlier)), (700, 0));
-        let set = Clocks { monotonic_ns: 150, boot_ns: 250, real_ns: 9 };
+        let set = Clocks { monotonic_ns: 150, boot_ns: 250, real_ns: 9, ..earlier };
         assert_eq!((set.suspended_since(&earlier), set.stepped_since(&earlier)), (0, -1_041));
+    }
+
+    #[test]
+    fn a_constant_slew_is_the_ratio_to_the_raw_clock() {
+        let earlier = Clocks { monotonic_ns: 7, raw_ns: 1_000, boot_ns: 0, real_ns: 0 };
+        let after = |monotonic_ns, raw_ns| Clocks { monotonic_ns, raw_ns, ..earlier }.slew_since(&earlier);
+        let slewed = after(1_100_000_007, 1_000_001_000).expect("a second");
+        assert!((slewed - 0.1).abs() < 1e-12, "{slewed}");
+        assert_eq!(after(1_000_007, 1_001_000), None, "a millisecond is too short");
     }
 }

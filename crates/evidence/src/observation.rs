@@ -34,6 +34,9 @@ pub struct Observation {
     /// Drift of the latency clock from the kernel's clock, as a share; `None` if latencies use the kernel's
     /// clock. Set by the caller.
     pub clock_drift: Option<f64>,
+    /// By how much the kernel's clock ran faster than the hardware's counter (`CLOCK_MONOTONIC_RAW`) from before the
+    /// baseline to the end of the phase, as a share; `None` if that was too short.
+    pub clock_slew: Option<f64>,
     /// Spans in which the thread that follows the phase could not run; `None` if it was not watched. Set by the caller.
     pub stops: Option<Vec<Stop>>,
     /// How often this process got `SIGCONT` in the measured part. Set by the caller.

@@ -43,6 +43,8 @@ pub struct Watch {
     trace: Option<TraceSession>,
     notes: BTreeSet<String>,
     begin: Option<Begin>,
+    /// Before the baseline.
+    created: Clocks,
     cost: Duration,
 }
 
@@ -116,6 +118,7 @@ impl Watch {
             trace: None,
             notes: BTreeSet::new(),
             begin: None,
+            created: Clocks::now(),
             cost: Duration::ZERO,
         }
     }
@@ -249,6 +252,7 @@ impl Watch {
             memory_pressure_share: pressure
                 .and_then(|(a, b)| Some(share_of(b.memory_full_us?.saturating_sub(a.memory_full_us?), measured_ns))),
             clock_drift: None,
+            clock_slew: clocks.slew_since(&self.created),
             stops: None,
             continue_count: 0,
             tracer: None,

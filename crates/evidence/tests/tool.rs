@@ -320,3 +320,18 @@ fn a_suspend_is_named_and_an_honest_run_has_no_stop() {
     phase.observation.suspended_ns = 3_600 * SECOND_NS;
     phase.judge().assert(STOPS, Suspect, "The machine was suspended for 60.0 min during the phase.");
 }
+
+#[test]
+fn a_constant_slew_of_the_kernels_clock_is_suspect() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.clock_drift = Some(0.0);
+    phase.observation.clock_slew = Some(5e-4);
+    phase.judge().assert("clock_and_cpu", Passed, "precise enough");
+    phase.observation.clock_slew = Some(0.1);
+    let judgement = phase.judge();
+    judgement.assert("clock_and_cpu", Suspect, "runs 10.0 % fast against the hardware's counter (adjtimex)");
+    let found = &judgement.check("clock_and_cpu").found;
+    assert!(found.contains("kernel's clock +100000 ppm from the hardware's"), "{found}");
+    phase.observation.clock_slew = Some(-0.02);
+    phase.judge().assert("clock_and_cpu", Suspect, "runs 2.0 % slow");
+}

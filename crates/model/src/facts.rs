@@ -258,6 +258,10 @@ pub struct Environment {
     pub memory_bytes: Fact<u64>,
     /// Memory available without swapping when the run began, in bytes.
     pub memory_available_bytes: Fact<u64>,
+    /// Memory, page cache included, that the process's control groups allow, in bytes; `None` without a limit, and in records of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
     /// The hypervisor, if the processor reports one.
     pub hypervisor: Fact<String>,
     /// The kernel's clock source.
@@ -266,6 +270,14 @@ pub struct Environment {
     pub load_average: Fact<[f64; 3]>,
     /// Whether the process runs as root.
     pub is_root: bool,
+}
+
+impl Environment {
+    /// Returns the memory that this process may use: the machine's, or less by a limit of its control groups.
+    pub fn usable_memory_bytes(&self) -> Option<u64> {
+        let limit = self.memory_limit_bytes.unwrap_or(u64::MAX);
+        self.memory_bytes.value.map(|memory| memory.min(limit)).or(self.memory_limit_bytes)
+    }
 }
 
 /// Processors.

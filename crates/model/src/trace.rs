@@ -55,7 +55,8 @@ pub struct TraceRecord {
     /// Requests elsewhere from kernel threads, of unknown origin: another file's data written back,
     /// or a filesystem table.
     pub unattributed: RequestSum,
-    /// The names of a few other programs, busiest first, as the kernel reports them.
+    /// A few other programs, busiest first: the name as the kernel reports it, the process (the thread that submitted) and its
+    /// bytes in the windows.
     pub others_names: Vec<String>,
     /// Why requests elsewhere cannot be distinguished from ours; `None` if they can.
     pub inseparable: Option<String>,

@@ -170,6 +170,9 @@ pub(crate) fn machine_table(machine: &Environment) -> FactTable {
     table.fact("frequency governor", &machine.cpu.governor, Clone::clone);
     table.fact("memory", &machine.memory_bytes, bytes);
     table.fact("memory available", &machine.memory_available_bytes, bytes);
+    if let Some(limit) = machine.memory_limit_bytes {
+        table.plain("memory limit", &bytes(&limit), "the process's control groups");
+    }
     table.fact("hypervisor", &machine.hypervisor, Clone::clone);
     table.fact("clock source", &machine.clock_source, Clone::clone);
     table.fact("load average", &machine.load_average, |l| {

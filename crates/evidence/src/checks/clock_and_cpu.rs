@@ -10,7 +10,8 @@
 //!
 //! Thresholds: clock step, or the cost of two readings, above 10 % of the median latency; workers' CPU above
 //! 90 % of the cores available to them; stolen time above 5 %; all tasks stalled for memory in more than 5 %
-//! of the time; the latency clock more than 0.1 % off the kernel's. Suspect. Polling jobs (SQPOLL, IOPOLL)
+//! of the time; the latency clock more than 0.1 % off the kernel's, or the kernel's off the hardware's counter
+//! (`CLOCK_MONOTONIC_RAW`, from before the baseline on; NTP adjusts by 0.05 % at most). Suspect. Polling jobs (SQPOLL, IOPOLL)
 //! and the engine `null` use a whole core by design, and mapped and cached I/O is CPU work.
 
 use crate::checks::pace::quantile;
@@ -54,12 +55,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(drift) = facts.observation.clock_drift {
         found.push(format!("clock drift {:+.0} ppm from the kernel's clock", drift * 1e6));
     }
+    if let Some(slew) = facts.observation.clock_slew {
+        found.push(format!("kernel's clock {:+.0} ppm from the hardware's", slew * 1e6));
+    }
     if let Some(load) = facts.environment.and_then(|environment| environment.load_average.value) {
         found.push(format!("load average {:.2} at the start of the run", load[0]));
     }
     let doubts = [
         clock_doubt(facts),
         drift_doubt(facts),
+        slew_doubt(facts),
         cpu.and_then(|cpu| cpu_doubt(facts, cpu)),
         steal_doubt(facts),
         memory_doubt(facts),
@@ -147,6 +152,18 @@ fn memory_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let share = facts.observation.memory_pressure_share?;
     (share > MEMORY_PRESSURE_MAX)
         .then(|| format!("Memory was short: all tasks were stalled for memory in {:.0} % of the time.", share * 100.0))
+}
+
+fn slew_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
+    let slew = facts.observation.clock_slew?;
+    (slew.abs() > CLOCK_DRIFT_MAX).then(|| {
+        let way = if slew > 0.0 { "fast" } else { "slow" };
+        format!(
+            "The kernel's clock runs {:.1} % {way} against the hardware's counter (adjtimex): all times and rates are wrong \
+             by that.",
+            slew.abs() * 100.0
+        )
+    })
 }
 
 fn drift_doubt(facts: &PhaseFacts<'_>) -> Option<String> {

@@ -65,13 +65,13 @@ fn measured_direct_reads(facts: &PhaseFacts<'_>) -> bool {
     let works = facts.file_works();
     let read: u64 = works.iter().map(|work| work.bytes(OpKind::Read)).sum();
     let only_direct_reads =
-        works.iter().all(|work| work.reads() && !work.writes() && work.job.direct == DirectPolicy::Require);
+        works.iter().all(|work| work.reads() && !work.writes() && work.job.direct != DirectPolicy::Off);
     let counted = facts.counted(|counters| counters.read_bytes).ours();
     only_direct_reads
         && read > 0
         && facts.why_no_counters().is_none()
         && has_arrived(read, counted, bytes_before_begin(&works))
-        && page_cache::check(facts).outcome == CheckOutcome::Passed
+        && page_cache::has_stayed(facts, read)
 }
 
 fn against_the_word(reason: &str) -> Check {

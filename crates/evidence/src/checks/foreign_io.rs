@@ -11,7 +11,7 @@
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
-//! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests,
+//! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
 //! and 5 % of all requests or bytes by others, or 10 % of unknown origin. Suspect. A busy baseline is ignored
 //! if three windows with 32 requests show no I/O of others.
 
@@ -25,6 +25,8 @@ const BASELINE_REQUEST_COUNT_MIN: u64 = 8;
 const RATE_SHARE_MAX: f64 = 0.05;
 const BUSY_SHARE_MAX: f64 = 0.10;
 const TRACED_REQUEST_COUNT_MIN: u64 = 8;
+/// Fewer requests count, too, if they are large.
+const TRACED_BYTES_MIN: u64 = 1 << 20;
 const OTHERS_SHARE_MAX: f64 = 0.05;
 const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
 /// The minimum trace that can stand for a whole phase.
@@ -82,10 +84,18 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
 }
 
-/// Returns the background work that may have caused the I/O.
+/// Returns the background work that may have caused the I/O, and the programs whose requests were traced.
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
-    if background.is_empty() { String::new() } else { format!(" Active on this machine: {}.", background.join("; ")) }
+    let traced = culprits(facts);
+    let traced = if traced.is_empty() { traced } else { format!(" Traced{traced}.") };
+    if background.is_empty() { traced } else { format!(" Active on this machine: {}.{traced}", background.join("; ")) }
+}
+
+/// Returns the programs whose requests were traced outside of the measured files, after a colon; empty if there are none.
+pub(crate) fn culprits(facts: &PhaseFacts<'_>) -> String {
+    let Some(trace) = facts.traced().ok().filter(|trace| trace.inseparable.is_none()) else { return String::new() };
+    if trace.others_names.is_empty() { String::new() } else { format!(": {}", trace.others_names.join(", ")) }
 }
 
 /// Returns everything that was traced.
@@ -99,7 +109,7 @@ fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
     let all = all(trace);
     let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let share = of(sum.count, all.count).max(of(sum.bytes, all.bytes));
-    sum.count >= TRACED_REQUEST_COUNT_MIN && share > most
+    (sum.count >= TRACED_REQUEST_COUNT_MIN || sum.bytes >= TRACED_BYTES_MIN) && share > most
 }
 
 /// Returns what the trace attributes to other processes, or cannot attribute.

@@ -106,6 +106,20 @@ fn direct(
     report(CheckOutcome::Passed, expected, "Direct I/O left no pages in the page cache.".to_owned())
 }
 
+/// Returns true if the files' cached pages were counted, and transfers of `moved` bytes left none in the page cache and
+/// found none there.
+pub(crate) fn has_stayed(facts: &PhaseFacts<'_>, moved: u64) -> bool {
+    let residency = &facts.observation.residency;
+    let (mut before, mut after) = (Sum::default(), Sum::default());
+    for (_, first, last) in residency {
+        let (Some(first), Some(last)) = (first, last) else { return false };
+        before.add(first);
+        after.add(last);
+    }
+    let allowed = (PAGE_COUNT_MIN * after.page_bytes).max(moved.min(after.region) / 100);
+    !residency.is_empty() && after.cached <= before.cached + allowed
+}
+
 /// Returns the bytes that other processes read from the disks, if they explain the growth of the cache and the counters
 /// confirm that this process's transfers were direct.
 fn read_by_others(facts: &PhaseFacts<'_>, works: &[Work<'_>], grown: u64) -> Option<u64> {

@@ -1,10 +1,10 @@
-//! Compares the size of the files with the size of memory.
+//! Compares the size of the files with the memory that this process may use.
 //!
 //! I/O that goes through the page cache and fits in memory is soon served from memory, whatever the disk can
-//! do.
+//! do. A limit of the process's control groups makes the page cache smaller than the machine's memory.
 //!
-//! Cannot see: the disk's own cache, whose size is not reported; a memory limit of this process's control
-//! group, which makes the page cache smaller than memory.
+//! Cannot see: the disk's own cache, whose size is not reported; pages of the files that processes of other control groups
+//! brought into memory (`page_cache` counts them).
 //!
 //! Threshold: buffered reads, or buffered writes that are not all synced, of files smaller together than
 //! memory: suspect, unless the disk read all requested bytes.
@@ -12,11 +12,11 @@
 use crate::checks::block_layer_bytes::has_arrived;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
 use trueio_model::units::format_bytes;
-use trueio_model::{Check, CheckOutcome, OpKind};
+use trueio_model::{Check, CheckOutcome, Environment, OpKind};
 
 pub(crate) const NAME: &str = "working_set";
 
-const SOURCE: &str = "/proc/meminfo";
+const SOURCE: &str = "/proc/meminfo, memory.limit_in_bytes or memory.max and memory.high of the control groups";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
@@ -31,7 +31,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let sentence = "Memory does not serve this phase; the size of the disk's own cache is unknown.";
         return not_applicable(NAME, sentence);
     }
-    let Some(memory) = facts.environment.and_then(|environment| environment.memory_bytes.value) else {
+    let Some(memory) = facts.environment.and_then(Environment::usable_memory_bytes) else {
         return not_seen(NAME, SOURCE, "The size of memory is unknown.");
     };
     let mut regions: Vec<(&str, u64)> = Vec::new();
@@ -44,11 +44,13 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let read: u64 = cached.iter().map(|work| work.bytes(OpKind::Read)).sum();
     let only_reads = cached.iter().all(|work| !work.writes());
     let report = |outcome, sentence: &str| {
-        let found = format!("{} of files, {} of memory", format_bytes(size), format_bytes(memory));
+        let limited = facts.environment.and_then(|environment| environment.memory_limit_bytes) == Some(memory);
+        let whose = if limited { "memory that the control group allows" } else { "memory" };
+        let found = format!("{} of files, {} of {whose}", format_bytes(size), format_bytes(memory));
         finding(NAME, outcome, SOURCE, "files larger than memory", found, sentence)
     };
     if size >= memory {
-        return report(CheckOutcome::Passed, "The files are larger than memory.");
+        return report(CheckOutcome::Passed, "The files are larger than the memory that this process may use.");
     }
     let counted = facts.counted(|counters| counters.read_bytes).ours();
     if only_reads && read > 0 && facts.why_no_counters().is_none() && has_arrived(read, counted, 0) {

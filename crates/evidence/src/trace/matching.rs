@@ -17,6 +17,7 @@ use super::format::Kind;
 use super::phase_trace::PhaseTrace;
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
+use trueio_model::units::format_bytes;
 use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
 
 /// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
@@ -76,7 +77,7 @@ fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
         let next = joined.partition_point(|range| (range.0, range.1) < (request.device, request.end));
         next > 0 && joined[next - 1].0 == request.device && joined[next - 1].2 > request.begin
     };
-    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut names: BTreeMap<(&str, i32), u64> = BTreeMap::new();
     for window in &traced.windows {
         let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
         for request in window.requests.iter().filter(within) {
@@ -93,15 +94,19 @@ fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
             } else if is_of_kernel(name) {
                 &mut record.unattributed
             } else {
-                *names.entry(name).or_default() += request.end - request.begin;
+                *names.entry((name, request.process)).or_default() += request.end - request.begin;
                 &mut record.others
             };
             add(sum, request);
         }
     }
-    let mut names: Vec<(&str, u64)> = names.into_iter().collect();
+    let mut names: Vec<((&str, i32), u64)> = names.into_iter().collect();
     names.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    record.others_names = names.into_iter().take(NAMES_MAX).map(|(name, _)| name.to_owned()).collect();
+    let describe = |((name, process), bytes): ((&str, i32), u64)| {
+        let process = if process == 0 { String::new() } else { format!("process {process}, ") };
+        format!("{name} ({process}{} in the traced windows)", format_bytes(bytes))
+    };
+    record.others_names = names.into_iter().take(NAMES_MAX).map(describe).collect();
 }
 
 fn add(sum: &mut RequestSum, request: &Request) {

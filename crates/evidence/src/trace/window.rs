@@ -40,6 +40,8 @@ pub(crate) struct Request {
     pub(crate) flags: Flags,
     /// True if a thread of this process issued it.
     pub(crate) is_own: bool,
+    /// The thread that issued it; 0 if its number is of another PID namespace.
+    pub(crate) process: i32,
     /// Index of its name in [`Window::names`].
     pub(crate) name: u16,
     pub(crate) issued_ns: u64,
@@ -102,6 +104,7 @@ impl Window {
                         end: begin.saturating_add(u64::from(event.sector_count) * 512),
                         flags: event.flags,
                         is_own: own.has(pid, &window.names[usize::from(name)]),
+                        process: if own.has_numbers { pid } else { 0 },
                         name,
                         issued_ns: event.at_ns,
                         completed_ns: u64::MAX,

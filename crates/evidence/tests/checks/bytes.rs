@@ -143,3 +143,14 @@ fn reads_of_others_do_not_replace_missing_reads_of_this_process() {
     phase.observation.process_read_bytes = None;
     phase.judge().assert("process_read_bytes", NotSeen, "/proc/self/io");
 }
+
+/// Goal: what the disk counted of this phase's own failed I/Os is not charged to others.
+/// Method: 20,000 of the phase's reads failed on the disk, which counted their bytes.
+#[test]
+fn own_failed_io_is_not_the_io_of_others() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices[0].measured.read_bytes += 20_000 * 4096;
+    phase.judge().assert("block_layer_bytes", Suspect, "other processes used it");
+    phase.records[0].ops[0].error_count = 20_000;
+    phase.judge().assert("block_layer_bytes", Passed, "as many bytes as the calls returned");
+}

@@ -134,7 +134,34 @@ fn a_buffered_working_set_must_exceed_memory_or_be_read_from_the_disk() {
     phase.observation.devices = vec![delta(counted(0, 0, 0))];
     phase.judge().assert("working_set", Suspect, "fit in memory");
     phase.jobs[0].files[0].size_bytes = 64 << 30;
-    phase.judge().assert("working_set", Passed, "larger than memory");
+    phase.judge().assert("working_set", Passed, "larger than the memory that this process may use");
+    // A control group that allows less than the files need; the machine has more.
+    phase.jobs[0].files[0].size_bytes = 1 << 30;
+    phase.judge().assert("working_set", Suspect, "fit in memory");
+    phase.environment.memory_limit_bytes = Some(512 * MIB);
+    phase.judge().assert("working_set", Passed, "larger than the memory that this process may use");
+    assert_eq!(phase.judge().check("working_set").found, "1 GiB of files, 512 MiB of memory that the control group allows");
+    phase.environment.memory_limit_bytes = Some(2 << 30);
+    phase.judge().assert("working_set", Suspect, "fit in memory");
+    // A limit above the machine's memory is none.
+    phase.environment.memory_limit_bytes = Some(1 << 50);
+    assert_eq!(phase.judge().check("working_set").found, "1 GiB of files, 16 GiB of memory");
+    phase.environment.memory_limit_bytes = None;
     // Each write of a log waits for the disk.
     Phase::honest_log().judge().assert("working_set", NotApplicable, "");
+}
+
+/// Goal: reads that were direct by measurement are not said to include the page cache, whatever the filesystem promises.
+/// Method: a job that prefers direct I/O on btrfs, whose reads the disk counted in full and which left no page.
+#[test]
+fn measured_direct_reads_outrank_the_word_of_the_filesystem() {
+    let mut phase = Phase::honest_reads();
+    phase.targets[0].direct.support = DirectSupport::SilentlyBuffered;
+    phase.jobs[0].direct = DirectPolicy::Prefer;
+    phase.judge().assert("direct_granted", Passed, "These reads were direct");
+    phase.observation.residency[0].2 = residency(200 * MIB, 0, 1024 * MIB);
+    phase.judge().assert("direct_granted", Suspect, "include the page cache");
+    phase.observation.residency[0].2 = residency(0, 0, 1024 * MIB);
+    phase.observation.devices = vec![delta(counted(0, 0, 0))];
+    phase.judge().assert("direct_granted", Suspect, "include the page cache");
 }

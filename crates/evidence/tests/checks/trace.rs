@@ -97,8 +97,17 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     });
     others.judge().assert("foreign_io", Suspect, "outside the measured files: dd.");
     assert!(others.judge().check("foreign_io").found.contains("1.25 MiB in 20 of 220 requests traced in 40 ms"));
-    let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 << 20 });
+    let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 * 65536 });
     few.judge().assert("foreign_io", Passed, "");
+    // Large requests are few.
+    let large = with(|trace| {
+        trace.others = RequestSum { count: 3, bytes: 3 << 20 };
+        trace.others_names = vec!["dd (process 12, 3 MiB in the traced windows)".to_owned()];
+    });
+    large.judge().assert("foreign_io", Suspect, "files: dd (process 12, 3 MiB in the traced windows).");
+    let mut surplus = large.clone();
+    surplus.observation.devices[0].measured.read_bytes += 400 * MIB;
+    surplus.judge().assert("block_layer_bytes", Suspect, "used it at the same time: dd (process 12,");
     let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
     nameless.judge().assert("foreign_io", Suspect, "for other processes or for the filesystem");
 

@@ -203,6 +203,7 @@ pub fn machine() -> Environment {
         cpu: CpuFacts { model: none(), usable_count: 4, governor: none(), quota: None },
         memory_bytes: Fact::known(16 << 30, "by hand"),
         memory_available_bytes: none(),
+        memory_limit_bytes: None,
         hypervisor: none(),
         clock_source: none(),
         load_average: none(),

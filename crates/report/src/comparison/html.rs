@@ -166,7 +166,8 @@ impl Table {
             rows: rows
                 .map(|answer| {
                     let needs = words::needs(answer);
-                    let reason = [answer.reason.clone().unwrap_or_default(), needs];
+                    let divergence = words::divergence(comparison, part, answer).unwrap_or_default();
+                    let reason = [answer.reason.clone().unwrap_or_default(), needs, divergence];
                     Row {
                         metric: words::metric_title(answer.metric),
                         first: figure(0, answer.metric),

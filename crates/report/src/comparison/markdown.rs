@@ -56,8 +56,8 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             }
         }
         out.push('\n');
-        for reason in words::reasons(part) {
-            out.push_str(&format!("- {}\n", escaped(&reason)));
+        for reason in words::reasons(part).iter().chain(&words::divergences(comparison, part)) {
+            out.push_str(&format!("- {}\n", escaped(reason)));
         }
         for (side, reasons) in words::doubts(part) {
             out.push_str(&format!("- {}\n", escaped(&side)));

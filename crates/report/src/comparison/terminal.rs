@@ -19,6 +19,8 @@ pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
     for part in &comparison.parts {
         let title = if part.name.is_empty() { "Undecided".to_owned() } else { format!("Undecided: {}", part.name) };
         page.list(&title, &words::reasons(part));
+        let title = if part.name.is_empty() { String::new() } else { format!(": {}", part.name) };
+        page.list(&format!("Figures that differ from the change{title}"), &words::divergences(comparison, part));
         evidence(&mut page, part);
         syscalls(&mut page, part);
     }

@@ -38,6 +38,9 @@ pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
 }
 
+/// Smaller differences of figure and change are those of their roundings and of the two methods.
+const DIVERGENCE_MIN: f64 = 0.05;
+
 /// Formats a ratio as a change: `+5.2 %`, `−3.1 %`, `×4.0` from a doubling on.
 pub(super) fn change(ratio: f64) -> String {
     if !(ratio.is_finite() && ratio > 0.0) {
@@ -184,6 +187,42 @@ pub(super) fn reasons(part: &Part) -> Vec<String> {
         .filter(|f| !f.1.is_empty())
         .map(|(side, text, metrics)| format!("{}, {}: {text}", letter(side), metrics.join(", ")))
         .collect()
+}
+
+/// Returns why the figures of an answer tell something else than the change next to them; `None` if they do not: the ratio
+/// of the figures is within the interval of the change, or near its estimate.
+pub(super) fn divergence(comparison: &Comparison, part: &Part, answer: &Answer) -> Option<String> {
+    let figure = |side: usize| {
+        let figures = &part.sides.get(side)?.figures;
+        figures.iter().find(|figure| figure.metric == answer.metric).map(|figure| figure.value).filter(|value| *value > 0.0)
+    };
+    let ratio = answer.ratio.as_ref()?;
+    let whole = figure(answer.side)? / figure(0)?;
+    let is_between = (ratio.low..=ratio.high).contains(&whole);
+    let is_near = (whole / ratio.estimate).ln().abs() <= comparison.margin.max(DIVERGENCE_MIN).ln_1p();
+    if is_between || is_near {
+        return None;
+    }
+    let why = match comparison.method {
+        Method::Interleaved { .. } => {
+            "the figures are of all slices together, the change is the middle of the slices' changes, so a few slices with \
+             other values make the difference"
+        }
+        Method::Records => {
+            "the figures are of the whole runs, the change is of their time series, so a few intervals with other values \
+             make the difference"
+        }
+    };
+    Some(format!("the figures differ by {}, but the change is {}: {why}", change(whole), change(ratio.estimate)))
+}
+
+/// Returns the divergences of a part's answers, with side and metric.
+pub(super) fn divergences(comparison: &Comparison, part: &Part) -> Vec<String> {
+    let of_answer = |answer: &Answer| {
+        let text = divergence(comparison, part, answer)?;
+        Some(format!("{}, {}: {text}", letter(answer.side), metric_title(answer.metric)))
+    };
+    part.answers.iter().filter_map(of_answer).collect()
 }
 
 /// Returns the sentences of each side's suspect and contradicting checks.
