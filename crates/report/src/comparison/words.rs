@@ -194,10 +194,17 @@ pub(super) fn reasons(part: &Part) -> Vec<String> {
 pub(super) fn divergence(comparison: &Comparison, part: &Part, answer: &Answer) -> Option<String> {
     let figure = |side: usize| {
         let figures = &part.sides.get(side)?.figures;
-        figures.iter().find(|figure| figure.metric == answer.metric).map(|figure| figure.value).filter(|value| *value > 0.0)
+        figures
+            .iter()
+            .find(|figure| figure.metric == answer.metric)
+            .map(|figure| figure.value)
+            .filter(|value| *value > 0.0)
     };
-    let ratio = answer.ratio.as_ref()?;
+    let ratio = answer.ratio.as_ref().filter(|ratio| ratio.estimate.is_finite() && ratio.estimate > 0.0)?;
     let whole = figure(answer.side)? / figure(0)?;
+    if !whole.is_finite() {
+        return None;
+    }
     let is_between = (ratio.low..=ratio.high).contains(&whole);
     let is_near = (whole / ratio.estimate).ln().abs() <= comparison.margin.max(DIVERGENCE_MIN).ln_1p();
     if is_between || is_near {
