@@ -199,7 +199,8 @@ mod tests {
             ("/sys/fs/cgroup/memory/jobs/own/memory.limit_in_bytes", "9223372036854771712\n"),
         ]);
         assert_eq!(memory_limit_bytes(&system), Some(1 << 30));
-        fs::write(system.locate("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"), "9223372036854771712").expect("a file");
+        fs::write(system.locate("/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes"), "9223372036854771712")
+            .expect("a file");
         assert_eq!(memory_limit_bytes(&system), None, "no limit is a huge number");
         let (_folder, system) = machine(&[
             ("/proc/self/mountinfo", V2),

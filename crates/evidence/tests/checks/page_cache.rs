@@ -140,7 +140,10 @@ fn a_buffered_working_set_must_exceed_memory_or_be_read_from_the_disk() {
     phase.judge().assert("working_set", Suspect, "fit in memory");
     phase.environment.memory_limit_bytes = Some(512 * MIB);
     phase.judge().assert("working_set", Passed, "larger than the memory that this process may use");
-    assert_eq!(phase.judge().check("working_set").found, "1 GiB of files, 512 MiB of memory that the control group allows");
+    assert_eq!(
+        phase.judge().check("working_set").found,
+        "1 GiB of files, 512 MiB of memory that the control group allows"
+    );
     phase.environment.memory_limit_bytes = Some(2 << 30);
     phase.judge().assert("working_set", Suspect, "fit in memory");
     // A limit above the machine's memory is none.
