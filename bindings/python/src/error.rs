@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use std::io;
 use std::path::{Path, PathBuf};
 use trueio_direct::{
-    AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
+    AtomicError, BufferError, CopyError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
 };
 
 /// The source of an error's number.
@@ -36,6 +36,7 @@ pub(crate) enum Attribute {
     Number(u64),
     Word(String),
     Flag(bool),
+    Path(PathBuf),
 }
 
 impl Problem {
@@ -73,6 +74,7 @@ fn make(py: Python<'_>, problem: Problem) -> PyResult<Bound<'_, PyAny>> {
             Attribute::Number(value) => attributes.set_item(name, value)?,
             Attribute::Word(value) => attributes.set_item(name, value)?,
             Attribute::Flag(value) => attributes.set_item(name, value)?,
+            Attribute::Path(value) => attributes.set_item(name, std::ffi::OsString::from(value))?,
         }
     }
     let (system, named) = match problem.number {
@@ -222,6 +224,28 @@ pub(crate) fn atomic(py: Python<'_>, error: &AtomicError) -> PyErr {
         }
         _ => raise(py, Problem::new("AtomicLimitError", Number::Named("EINVAL"), error.to_string())),
     }
+}
+
+/// A file was not copied from the first of `paths` to the second.
+pub(crate) fn copy(py: Python<'_>, error: &CopyError, paths: &(PathBuf, PathBuf)) -> PyErr {
+    let (number, done) = match error {
+        CopyError::Open(error) => return open(py, error),
+        CopyError::Exists { path } => {
+            let problem = Problem::new("OSError", Number::Named("EEXIST"), error.to_string());
+            return raise(py, problem.on(Some(path)));
+        }
+        CopyError::Io { source, done, .. } => match error.raw_os_error() {
+            Some(number) => (Number::System(number), *done),
+            None if source.kind() == io::ErrorKind::OutOfMemory => return PyMemoryError::new_err(whole(error)),
+            None => (number_of(source), *done),
+        },
+        CopyError::Stopped { done } => (Number::Named("ECANCELED"), *done),
+        // The file is the same, or one of the two is too short.
+        _ => (Number::Named("EINVAL"), 0),
+    };
+    let problem = Problem::new("CopyError", number, whole(error)).on(Some(&paths.0));
+    let problem = problem.with("filename2", Attribute::Path(paths.1.clone()));
+    raise(py, problem.with("done", Attribute::Number(done)))
 }
 
 /// No lock was given.

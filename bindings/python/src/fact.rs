@@ -4,6 +4,7 @@
 
 use crate::argument::{count, size};
 use crate::error;
+use crate::file::{flushed, granted};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use trueio_direct::{AlignmentSource, Answer, Support};
@@ -225,6 +226,34 @@ fact! {
         device_cache_flushed: bool,
         /// The system call ("fdatasync").
         call: &'static str,
+    }
+}
+
+fact! {
+    /// A completed copy.
+    Copied {
+        /// Bytes that were read and written.
+        data_bytes: u64,
+        /// Bytes of holes that were not read. In an existing file or disk they were written as zeros.
+        hole_bytes: u64,
+        /// How the source was read: "direct", "unconfirmed", "not-kept" or "buffered".
+        source: &'static str,
+        /// How the destination was written: one of the same words.
+        destination: &'static str,
+        /// What the flush at the end did; None without one.
+        flushed: Option<Flushed>,
+    }
+}
+
+impl From<trueio_direct::Copied> for Copied {
+    fn from(copied: trueio_direct::Copied) -> Self {
+        Self {
+            data_bytes: copied.data_bytes,
+            hole_bytes: copied.hole_bytes,
+            source: granted(copied.source),
+            destination: granted(copied.destination),
+            flushed: copied.flushed.map(flushed),
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use trueio_direct::{FlushLevel, Granted, OpenOptions, Policy, SyncMode, TransferError};
 
-const POLICIES: [(&str, Policy); 3] = [("require", Policy::Require), ("prefer", Policy::Prefer), ("off", Policy::Off)];
+pub(crate) const POLICIES: [(&str, Policy); 3] =
+    [("require", Policy::Require), ("prefer", Policy::Prefer), ("off", Policy::Off)];
 const SYNC_MODES: [(&str, SyncMode); 3] =
     [("none", SyncMode::None), ("dsync", SyncMode::Dsync), ("sync", SyncMode::Sync)];
 const LEVELS: [(&str, FlushLevel); 4] = [
@@ -394,17 +395,21 @@ fn mode_of(_py: Python<'_>, _file: &std::fs::File) -> PyResult<&'static str> {
     Ok("r+")
 }
 
-fn wrapped(name: &Bound<'_, PyAny>, mode: &'static str, file: trueio_direct::DirectFile) -> DirectFile {
-    let granted = match file.granted() {
+/// Returns the word for what was granted.
+pub(crate) fn granted(granted: Granted) -> &'static str {
+    match granted {
         Granted::Direct => "direct",
         Granted::Unconfirmed => "unconfirmed",
         Granted::NotKept => "not-kept",
         _ => "buffered",
-    };
+    }
+}
+
+fn wrapped(name: &Bound<'_, PyAny>, mode: &'static str, file: trueio_direct::DirectFile) -> DirectFile {
     DirectFile {
         name: name.clone().unbind(),
         mode,
-        granted,
+        granted: granted(file.granted()),
         reason: file.reason().to_owned(),
         alignment: Alignment(file.alignment().clone()),
         file: Mutex::new(Some(Arc::new(file))),

@@ -9,6 +9,7 @@
 //! | `argument`   | converts the caller's arguments                                   |
 //! | `buffer`     | aligned memory, and its exports through the buffer protocol       |
 //! | `call`       | the functions of the module                                       |
+//! | `copy`       | copies a file and reports how far it is                           |
 //! | `error`      | the exception for each error                                      |
 //! | `fact`       | the classes of results                                            |
 //! | `file`       | open files and their transfers                                    |
@@ -22,6 +23,7 @@
 mod argument;
 mod buffer;
 mod call;
+mod copy;
 mod descriptor;
 mod error;
 mod fact;
@@ -40,7 +42,9 @@ mod _native {
         write_unaligned_by_read_modify_write_at, write_uncached_at,
     };
     #[pymodule_export]
-    use crate::fact::{Alignment, AtomicWrite, DeviceFacts, Flushed, Probe, Residency, Transfer};
+    use crate::copy::copy_file;
+    #[pymodule_export]
+    use crate::fact::{Alignment, AtomicWrite, Copied, DeviceFacts, Flushed, Probe, Residency, Transfer};
     #[pymodule_export]
     use crate::file::{DirectFile, from_file, open};
 }

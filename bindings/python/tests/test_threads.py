@@ -51,7 +51,7 @@ def test_the_ruler_sees_a_call_that_holds_the_interpreter() -> None:
     assert not any(progress_beside(lambda: data.count(b"\1")) for _ in range(3))
 
 
-@pytest.mark.parametrize("name", ["read", "write", "read unaligned", "write unaligned", "flush", "acquire"])
+@pytest.mark.parametrize("name", ["read", "write", "read unaligned", "write unaligned", "flush", "acquire", "copy"])
 def test_the_interpreter_runs_while_the_system_works(folder: pathlib.Path, name: str) -> None:
     big = bytearray(96 << 20)
     with direct.open(folder / "data", "x+", policy="off") as file, direct.BufferPool(1, BLOCK) as pool:
@@ -73,6 +73,7 @@ def test_the_interpreter_runs_while_the_system_works(folder: pathlib.Path, name:
             "write unaligned": lambda: direct.write_unaligned_by_read_modify_write_at(file, big, 0),
             "flush": flush,
             "acquire": wait,
+            "copy": lambda: direct.copy_file(folder / "data", folder / "copy", policy="off", overwrite=True),
         }
         # A busy machine may not let the other thread run; then again.
         assert any(progress_beside(calls[name]) for _ in range(20))

@@ -9,6 +9,7 @@
 //!
 //! Source: lseek(2); Linux `fs/iomap/seek.c`.
 
+use crate::TransferError;
 use crate::buffer::AlignedBuffer;
 use crate::flush::sync_directory;
 use crate::reader::BUFFER_BYTES;
@@ -177,6 +178,19 @@ pub enum CopyError {
         #[source]
         source: io::Error,
     },
+}
+
+impl CopyError {
+    /// Returns the system's error number, if the error is the system's.
+    pub fn raw_os_error(&self) -> Option<i32> {
+        let source = match self {
+            Self::Open(error) => return error.raw_os_error(),
+            Self::Io { source, .. } => source,
+            _ => return None,
+        };
+        let transfer = || source.get_ref()?.downcast_ref::<TransferError>()?.raw_os_error();
+        source.raw_os_error().or_else(transfer)
+    }
 }
 
 /// Copies `source` to `destination`, and calls `progress` after each block; it stops the copy by returning

@@ -170,6 +170,28 @@ fn a_stopped_copy_leaves_no_new_file_and_reports_how_far_it_came() {
     assert!(matches!(error, CopyError::TooShort { needed: 100_001, available: 100_000, .. }), "{error}");
 }
 
+/// Goal: the number of an error that a transfer reports is not lost, nor that of an open.
+#[test]
+fn an_error_of_the_system_keeps_its_number() {
+    let folder = support::folder();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    let missing = copy(&from, &to, &CopyOptions::new()).unwrap_err();
+    assert_eq!(missing.raw_os_error(), Some(libc::ENOENT), "{missing}");
+    std::fs::write(&from, vec![1; 8 << 20]).unwrap();
+    let range = copy(&from, &to, &CopyOptions::new().range(0..u64::MAX)).unwrap_err();
+    assert_eq!(range.raw_os_error(), None, "{range}");
+    match on_loop("ext4", 4 * MIB, 512, "") {
+        Ok(mount) => {
+            let to = mount.path.join("to");
+            let full = copy(&from, &to, &CopyOptions::new()).unwrap_err();
+            assert!(matches!(full, CopyError::Io { call: "writing the destination", .. }), "{full:?}");
+            assert_eq!(full.raw_os_error(), Some(libc::ENOSPC), "{full:?}");
+            assert!(!to.exists());
+        }
+        Err(reason) => skip("loop", &reason),
+    }
+}
+
 /// Goal: a disk is a source and a destination; one that is mounted or too small is refused.
 #[test]
 fn disks_are_copied_and_a_mounted_one_is_refused() {

@@ -71,6 +71,16 @@ class EndOfFileError(TransferError, EOFError):
     """The file ends within the requested range; `done` bytes were read into the buffer. errno: ENODATA."""
 
 
+class CopyError(DirectError):
+    """A copy was not completed; `done` bytes were copied or skipped as holes. errno: the system's.
+
+    EINVAL if source and destination are the same file or disk, the range ends beyond the source, or the destination is
+    a disk that is too small. `filename` is the source, `filename2` the destination.
+    """
+
+    done: int
+
+
 class AtomicLimitError(DirectError, ValueError):
     """An atomic write that the limits forbid: nothing was written. errno: EINVAL."""
 
@@ -105,6 +115,7 @@ _CLASSES: dict[str, type[OSError]] = {
         MisalignedError,
         TransferError,
         EndOfFileError,
+        CopyError,
         AtomicLimitError,
         LockHeldError,
         NotADeviceError,

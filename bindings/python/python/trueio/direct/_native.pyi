@@ -1,7 +1,7 @@
 # What the compiled half offers, for type checkers. `stubtest` holds it against the module itself, where the
 # documentation stands: help(trueio.direct).
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import SupportsIndex, final, overload
 
 from typing_extensions import Buffer, Self
@@ -183,6 +183,21 @@ class Flushed:
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
+class Copied:
+    @property
+    def data_bytes(self) -> int: ...
+    @property
+    def hole_bytes(self) -> int: ...
+    @property
+    def source(self) -> Granted: ...
+    @property
+    def destination(self) -> Granted: ...
+    @property
+    def flushed(self) -> Flushed | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
 class Residency:
     @property
     def cached_pages(self) -> int: ...
@@ -233,6 +248,19 @@ def open(
     permissions: SupportsIndex | None = None,
 ) -> DirectFile: ...
 def from_file(file: AnyFile) -> DirectFile: ...
+def copy_file(
+    source: AnyPath,
+    destination: AnyPath,
+    *,
+    overwrite: bool = False,
+    policy: Policy = "prefer",
+    flush: FlushLevel | None = "device",
+    buffer_bytes: SupportsIndex | None = None,
+    range: tuple[SupportsIndex, SupportsIndex] | None = None,
+    destination_offset: SupportsIndex | None = None,
+    keep_holes: bool = True,
+    progress: Callable[[int, int], object] | None = None,
+) -> Copied: ...
 def probe(path_or_file: AnyPath | AnyFile) -> Probe: ...
 def probe_directory(path: AnyPath) -> Probe: ...
 def check_transfer(

@@ -11,15 +11,16 @@
 The pool has a few threads (`loop.set_default_executor` changes it); more calls than that wait for each other.
 
 Cancelling: a call that waits for a thread is never made. One that has begun runs to its end first, because the system
-uses the buffer until then; `CancelledError` is raised after that. What it did stays done.
+uses the buffer until then; `CancelledError` is raised after that. What it did stays done. Only `copy_file` is stopped.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
 
 from . import _native
-from ._native import DirectFile, Flushed, Probe, Transfer
+from ._native import Copied, DirectFile, Flushed, Probe, Transfer
 from ._types import AnyFile, AnyPath, FlushLevel, Mode, Policy, SyncMode
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "close",
+    "copy_file",
     "flush",
     "from_file",
     "open",
@@ -50,18 +52,22 @@ _T = TypeVar("_T")
 
 async def _run(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Runs the call in the pool. Cancelled, it waits until the system has let go of the buffers."""
-    cancelled = False
+    return await _run_until(threading.Event(), lambda: function(*args, **kwargs))
+
+
+async def _run_until(cancelled: threading.Event, function: Callable[[], _T]) -> _T:
+    """Runs the call in the pool. Cancelled, it sets `cancelled`, and waits until the call has ended."""
 
     def call() -> _T:
-        if cancelled:
+        if cancelled.is_set():
             raise asyncio.CancelledError
-        return function(*args, **kwargs)
+        return function()
 
     future = asyncio.get_running_loop().run_in_executor(None, call)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        cancelled = True
+        cancelled.set()
         while not future.done():
             try:
                 await asyncio.wait([future])
@@ -141,6 +147,52 @@ async def write_unaligned_by_read_modify_write_at(
 ) -> Transfer:
     """`trueio.direct.write_unaligned_by_read_modify_write_at`."""
     return await _run(_native.write_unaligned_by_read_modify_write_at, file, data, offset)
+
+
+async def copy_file(
+    source: AnyPath,
+    destination: AnyPath,
+    *,
+    overwrite: bool = False,
+    policy: Policy = "prefer",
+    flush: FlushLevel | None = "device",
+    buffer_bytes: SupportsIndex | None = None,
+    range: tuple[SupportsIndex, SupportsIndex] | None = None,
+    destination_offset: SupportsIndex | None = None,
+    keep_holes: bool = True,
+    progress: Callable[[int, int], object] | None = None,
+) -> Copied:
+    """`trueio.direct.copy_file`. Cancelling stops it, unless only the flush at the end is left.
+
+    `progress` is called in the pool's thread: `loop.call_soon_threadsafe` brings its numbers to the event loop.
+    """
+    cancelled = threading.Event()
+
+    def report(done_bytes: int, total_bytes: int) -> None:
+        if cancelled.is_set():
+            raise asyncio.CancelledError
+        if progress is not None:
+            try:
+                progress(done_bytes, total_bytes)
+            except StopIteration as error:
+                # A future cannot hold it.
+                raise RuntimeError("progress raised StopIteration") from error
+
+    def copy() -> Copied:
+        return _native.copy_file(
+            source,
+            destination,
+            overwrite=overwrite,
+            policy=policy,
+            flush=flush,
+            buffer_bytes=buffer_bytes,
+            range=range,
+            destination_offset=destination_offset,
+            keep_holes=keep_holes,
+            progress=report,
+        )
+
+    return await _run_until(cancelled, copy)
 
 
 async def flush(file: AnyFile, level: FlushLevel = "device") -> Flushed:
