@@ -24,7 +24,7 @@ use backlog::Backlog;
 use read_back::ReadBacks;
 use std::ops::Range;
 use std::sync::Arc;
-use trueio_model::{BlockSizes, JobPlan, OpKind, SyncMode, Verify, VerifyFailure, error_line};
+use trueio_model::{BlockSizes, JobPlan, OpKind, OpMix, SyncMode, Verify, VerifyFailure, error_line};
 use written::Written;
 
 pub(super) use pass::settle_files;
@@ -44,6 +44,8 @@ pub(crate) struct Verifier<'a> {
     compares_among_writes: bool,
     /// The job both reads and writes: a block may be read before it is written.
     is_mixed: bool,
+    /// Of a mixed job that compares offline: whether the last admitted I/O is a read of its own, and the I/O of each slot.
+    own_reads: Option<(bool, Box<[bool]>)>,
     backlog: Backlog,
     /// The last write to each block of zones, for the pass at the end.
     written: Option<Written>,
@@ -83,6 +85,8 @@ impl<'a> Verifier<'a> {
             compares_among_writes: matches!(job.pattern.write_sizes, BlockSizes::Fixed(_))
                 && job.pattern.read_sizes == job.pattern.write_sizes,
             is_mixed: crate::operations::operations_and_single(job).1.is_none(),
+            own_reads: (plan.is_offline && matches!(job.pattern.mix, OpMix::ReadWrite { .. }))
+                .then(|| (false, vec![false; job.queue.depth as usize].into())),
             backlog: Backlog::new(&plan),
             // A job that verifies has blocks of one size.
             written: (job.zones.is_some() && plan.reads_back).then(|| Written::new(block_bytes)),
@@ -173,7 +177,7 @@ impl<'a> Verifier<'a> {
 
 impl Stage for Verifier<'_> {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: self.backlog.is_kept(), is_completing: true }
+        Hooks { is_issuing: self.backlog.is_kept() || self.own_reads.is_some(), is_completing: true }
     }
 
     fn measure(&mut self, _now: u64, _view: &mut View<'_, '_>) {
@@ -189,6 +193,9 @@ impl Stage for Verifier<'_> {
         }
         let left = self.taken_max.map_or(u64::MAX, |most| most - taken.min(most));
         let count = steps.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if self.own_reads.is_some() {
+            return count;
+        }
         for step in &mut steps[..count] {
             if let Step::Io(request) = step
                 && request.op == OpKind::Write
@@ -199,7 +206,11 @@ impl Stage for Verifier<'_> {
         count
     }
 
-    fn admit(&mut self, _request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {
+    fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {
+        if let Some((is_own, _)) = &mut self.own_reads {
+            *is_own = request.op == OpKind::Read;
+            request.op = OpKind::Read;
+        }
         if !self.backlog.is_due() {
             return Ok(Admission::Ready);
         }
@@ -209,6 +220,12 @@ impl Stage for Verifier<'_> {
         let settled = self.settle_backlog(view);
         view.state.time.last = view.clock.now();
         settled.map(|()| Admission::Again)
+    }
+
+    fn issued(&mut self, slot: u32, _view: &mut View<'_, '_>) {
+        if let Some((is_own, own)) = &mut self.own_reads {
+            own[slot as usize] = *is_own;
+        }
     }
 
     fn filled(&mut self, buffer: usize, request: &Request, view: &mut View<'_, '_>) {
@@ -227,7 +244,9 @@ impl Stage for Verifier<'_> {
 
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
         let request = view.state.queue.slot(done.slot).request;
-        if done.is_whole && request.op == OpKind::Read {
+        // What the job reads itself may be a block that it never writes.
+        let is_own = self.own_reads.as_ref().is_some_and(|(_, own)| own[done.slot as usize]);
+        if done.is_whole && request.op == OpKind::Read && !is_own {
             self.compare(done.slot as usize, &request, 0, view);
         }
     }
