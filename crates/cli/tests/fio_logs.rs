@@ -110,6 +110,29 @@ fn averages_are_on_a_grid_and_a_stall_is_a_zero() {
     assert_eq!(counted, only_job(&record).ops[0].io_count);
 }
 
+/// Goal: the maximum of bandwidth and IOPS is that of spans of `bwavgtime` and `iopsavgtime`, as in fio.
+/// Method: 10,000 I/Os per second with a stall from 300 to 550 ms: the second half has 4,500 I/Os, the first 3,000.
+#[test]
+fn maxima_of_bandwidth_are_those_of_shorter_spans() {
+    for (window, columns) in [("avg", &[7_500][..]), ("max", &[9_000]), ("both", &[7_500, 9_000])] {
+        let sandbox = Sandbox::new();
+        let arguments = format!(
+            "run --ioengine simulated --simulated service=100us,channels=1,stall=300ms+250ms --rw read --bs 4k --size 1g \
+             --runtime 1s --time_based --no-history --write_bw_log a --write_iops_log a --log_avg_msec 1000 \
+             --log_window_value {window}"
+        );
+        let (ran, _) = sandbox.record(&arguments.split_whitespace().collect::<Vec<_>>());
+        ran.assert_code(0);
+        for (name, unit) in [("a_iops.1.log", 1), ("a_bw.1.log", 4)] {
+            let lines = log(&sandbox, name);
+            let [line] = &lines[..] else { panic!("{window}: {lines:?}") };
+            assert_eq!(line.len(), 4 + columns.len(), "{window}: {line:?}");
+            let is_near = |(found, truth): (&u64, &u64)| found.abs_diff(truth * unit) <= 20 * unit;
+            assert!(line[1..].iter().zip(columns).all(is_near), "{window}: {line:?}");
+        }
+    }
+}
+
 #[test]
 fn shared_logs_have_no_number_and_epoch_times_if_set() {
     let sandbox = Sandbox::new();

@@ -235,6 +235,24 @@ struct Sum {
     latencies: [Option<(u128, u64)>; 3],
 }
 
+/// The highest sum of a part of the current span, for the maxima of bandwidth and IOPS.
+#[derive(Default, Clone, Copy)]
+struct Peak {
+    part: u64,
+    sum: u64,
+    most: u64,
+}
+
+impl Peak {
+    fn add(&mut self, part: u64, amount: u64) {
+        if part != self.part {
+            (self.part, self.sum) = (part, 0);
+        }
+        self.sum += amount;
+        self.most = self.most.max(self.sum);
+    }
+}
+
 /// A worker's sums of the current span, and the form of its lines.
 struct Sums {
     logs: LogPlan,
@@ -244,6 +262,10 @@ struct Sums {
     directions: Vec<(usize, u64)>,
     span: u64,
     of_span: [Sum; 3],
+    /// Of each direction, the peaks of bytes and of I/Os.
+    peaks: [[Peak; 2]; 3],
+    /// Lengths of their parts, in nanoseconds: `bwavgtime` and `iopsavgtime`, or the span if that is shorter.
+    part_ns: [u64; 2],
     histogram_span: u64,
     histograms: [Option<Box<[u64; HISTOGRAM_COLUMNS]>>; 3],
 }
@@ -291,6 +313,9 @@ impl Sums {
             directions,
             span: 0,
             of_span: Default::default(),
+            peaks: Default::default(),
+            part_ns: [job.output.bw_average_ns, job.output.iops_average_ns]
+                .map(|ns| ns.min(job.output.logs.average_ns).max(1)),
             histogram_span: 0,
             histograms: [None, None, None],
         }
@@ -317,6 +342,9 @@ impl Sums {
         let sum = &mut self.of_span[direction];
         sum.count += 1;
         sum.bytes += io.bytes;
+        for ((peak, part_ns), amount) in self.peaks[direction].iter_mut().zip(self.part_ns).zip([io.bytes, 1]) {
+            peak.add(span_of(io.end_ns, part_ns), amount);
+        }
         let latencies = [io.submission_ns, Some(io.completion_ns), Some(io.total_ns)];
         for (of, ns) in sum.latencies.iter_mut().zip(latencies) {
             let Some(ns) = ns else { continue };
@@ -366,14 +394,24 @@ impl Sums {
         let whole = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
         for (direction, _) in &self.directions {
             let sum = std::mem::take(&mut self.of_span[*direction]);
+            let peaks = std::mem::take(&mut self.peaks[*direction]);
             let sample = |value: u128, second: Option<u64>| {
                 let direction = *direction as u32;
                 Sample { ms, value: whole(value), second, direction, bytes: 0, offset, priority, issue_ns }
             };
             if last_ns.is_none() {
-                let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);
-                out.sample(LogKind::Bw, &sample(a_second(sum.bytes) / 1024, None))?;
-                out.sample(LogKind::Iops, &sample(a_second(sum.count), None))?;
+                let a_second = |count: u64, ns: u64| u128::from(count) * 1_000_000_000 / u128::from(ns);
+                let sums = [(LogKind::Bw, sum.bytes, 1024), (LogKind::Iops, sum.count, 1)];
+                for (index, (kind, sum, unit)) in sums.into_iter().enumerate() {
+                    let mean = a_second(sum, average_ns) / unit;
+                    let most = a_second(peaks[index].most, self.part_ns[index]) / unit;
+                    let sample = match self.logs.window {
+                        LogWindow::Mean => sample(mean, None),
+                        LogWindow::Max => sample(most, None),
+                        LogWindow::Both => sample(mean, Some(whole(most))),
+                    };
+                    out.sample(kind, &sample)?;
+                }
             }
             for (kind, latencies) in [LogKind::Slat, LogKind::Clat, LogKind::Lat].into_iter().zip(sum.latencies) {
                 let Some((total, max)) = latencies else { continue };
