@@ -181,7 +181,6 @@ impl Prepared {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), FileError> {
-        let end_bytes = sharing.end_bytes;
         if let Some(ready) = self.files.get_mut(&file.path) {
             if sharing.phase > ready.phase {
                 ready.phase = sharing.phase;
@@ -202,7 +201,7 @@ impl Prepared {
             | Prepare::CreateReserved
             | Prepare::CreateSparse
             | Prepare::CreateEmpty => {
-                let created = acting(user, || create(file, end_bytes, seed, stop, observer))?;
+                let created = acting(user, || create(file, sharing, seed, stop, observer))?;
                 let held = Held::created(&file.path, created, !file.remove_after, self.keeps)
                     .map_err(|source| FileError::Hold { job: String::new(), path: file.path.clone(), source })?;
                 self.held.insert(file.path.clone(), held);
@@ -378,6 +377,7 @@ fn is_existing(file: &FilePlan) -> bool {
 mod tests {
     use super::*;
     use crate::credentials::Acting;
+    use trueio_model::FileAccess;
 
     struct NoObserver;
     impl Observer for NoObserver {}
@@ -417,6 +417,7 @@ mod tests {
             earlier_end_bytes: 0,
             begin_bytes_max,
             phase_begin_bytes_max: begin_bytes_max,
+            access: FileAccess::Private,
         };
         let stop = AtomicBool::new(false);
         let prepare_of = |offset_bytes, begin_bytes_max| {
@@ -462,8 +463,14 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
-        let sharing =
-            Sharing { phase: 0, end_bytes: 4096, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
+        let sharing = Sharing {
+            phase: 0,
+            end_bytes: 4096,
+            earlier_end_bytes: 0,
+            begin_bytes_max: 0,
+            phase_begin_bytes_max: 0,
+            access: FileAccess::Private,
+        };
         let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, 1, &stop, &mut NoObserver);
         let line = trueio_model::error_line(&made.expect_err("the directory is root's"));
         assert!(line.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{line}");

@@ -44,18 +44,19 @@ pub(crate) fn make_directory(path: &str) -> io::Result<()> {
 /// Creates a file that must not exist yet, and fills it or allocates its space.
 pub(crate) fn create(
     file: &FilePlan,
-    end_bytes: u64,
+    sharing: Sharing,
     seed: u64,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<File, FileError> {
+    let end_bytes = sharing.end_bytes;
     let path = Path::new(&file.path);
     let created = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .policy(Policy::Prefer)
-        .mode(0o600)
+        .mode(sharing.access.mode())
         .open(path)
         .map_err(|source| FileError::Create { path: file.path.clone(), source: Box::new(source) })?;
     if file.remove_after {

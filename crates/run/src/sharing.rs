@@ -1,6 +1,6 @@
 //! The combined extent of all jobs that use one file.
 
-use trueio_model::JobPlan;
+use trueio_model::{FileAccess, JobPlan};
 
 /// The combined extent of all jobs of a run that use one file, from the view of one phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +15,22 @@ pub(crate) struct Sharing {
     pub(crate) begin_bytes_max: u64,
     /// The largest start among jobs of this phase, in bytes.
     pub(crate) phase_begin_bytes_max: u64,
+    /// The users that may use the file, if a job creates it: those that the first of the jobs permits.
+    pub(crate) access: FileAccess,
 }
 
 impl Sharing {
     /// Computes the extent of the file at `path` from all `jobs`, for phase `phase`.
     pub(crate) fn of(jobs: &[JobPlan], path: &str, phase: u32) -> Self {
-        let mut sharing =
-            Self { phase, end_bytes: 0, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
+        let first = jobs.iter().find(|job| job.files.iter().any(|file| file.path == path));
+        let mut sharing = Self {
+            phase,
+            end_bytes: 0,
+            earlier_end_bytes: 0,
+            begin_bytes_max: 0,
+            phase_begin_bytes_max: 0,
+            access: first.map_or(FileAccess::Private, |job| job.handling.new_files),
+        };
         for job in jobs {
             for file in job.files.iter().filter(|file| file.path == path) {
                 let end = file.offset_bytes + file.size_bytes;

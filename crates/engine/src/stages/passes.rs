@@ -19,7 +19,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use trueio_model::{Advice, FilePlan};
+use trueio_model::{Advice, FilePlan, Handling};
 
 /// How a further pass begins.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ fn remake_all(view: &mut View<'_, '_>) {
     let again = view.engine.opened_again();
     let mut files = context.files.iter().zip(&plan.files).enumerate();
     let failed = files.find_map(|(index, (target, file))| {
-        let error = remake(target, again.get(index), file, plan.handling.advice).err()?;
+        let error = remake(target, again.get(index), file, &plan.handling).err()?;
         Some(format!("`{}` cannot be removed and made again (`unlink_each_loop`): {error}", file.path))
     });
     if let Some(sentence) = failed {
@@ -70,7 +70,8 @@ fn remake_all(view: &mut View<'_, '_>) {
 }
 
 /// Lets the descriptors of a removed file refer to a new one.
-fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, advice: Advice) -> io::Result<()> {
+fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, handling: &Handling) -> io::Result<()> {
+    let advice = handling.advice;
     let path = Path::new(&plan.path);
     if plan.remove_after {
         // It has no name, and others hold it: its space is free only if it is empty.
@@ -82,7 +83,7 @@ fn remake(target: &TargetFile, again: Option<&TargetFile>, plan: &FilePlan, advi
     let flags = rustix::fs::fcntl_getfl(&*target.file)? & kept;
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(flags.bits() as i32);
-    let new = options.clone().create_new(true).mode(0o600).open(path)?;
+    let new = options.clone().create_new(true).mode(handling.new_files.mode()).open(path)?;
     if plan.remove_after {
         unlink_same(path, &new)?;
     }

@@ -51,6 +51,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("size", &[], "2m"),
         ("filesize", &[], "512k"),
         ("create_only", &[], "true"),
+        ("new_file_access", &[], "umask"),
         ("lockfile", &[], "readwrite"),
         ("unlink_each_loop", &[("rw", "write"), ("loops", "2")], "true"),
         ("nrfiles", &[], "4"),

@@ -65,6 +65,9 @@ pub struct Handling {
     /// Locks between the workers of a phase that use one file.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub locking: Locking,
+    /// The users that may use the files that the job creates.
+    #[serde(skip_serializing_if = "crate::plan::is_zero")]
+    pub new_files: FileAccess,
     /// The memory of the I/O buffers.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
@@ -92,6 +95,27 @@ pub enum StatCall {
     Stat,
     /// lstat(2): of a link itself.
     Lstat,
+}
+
+/// The users that may use a file that a job creates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAccess {
+    /// The job's user: mode 0600.
+    #[default]
+    Private,
+    /// Others may read it, unless the process's umask forbids it: mode 0644.
+    Umask,
+}
+
+impl FileAccess {
+    /// Returns the mode with which the file is created.
+    pub fn mode(self) -> u32 {
+        match self {
+            Self::Private => 0o600,
+            Self::Umask => 0o644,
+        }
+    }
 }
 
 /// Which workers may do I/O on a file at the same time.

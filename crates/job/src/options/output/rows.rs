@@ -179,7 +179,8 @@ crate::option::rows! {
         .default("avg")
         .fio_names(&["log_max_value"])
         .scope(&[Scope::Logs])
-        .summary("The value in a line of averaged latencies");
+        .summary("The value in a line of averages")
+        .detail("Of bandwidth and IOPS, the maximum is that of spans of `bwavgtime` and `iopsavgtime`.");
 
     pub const LOG_ALTERNATE_EPOCH: Opt<bool> = switch("log_alternate_epoch")
         .fio_names(&["log_unix_epoch"])

@@ -11,7 +11,7 @@ use crate::options::process::rows::{GID, UID};
 use crate::paths::{directory_of, plain};
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
-use trueio_model::{JobPlan, JobSpec, Prepare, UserPlan};
+use trueio_model::{FileAccess, JobPlan, JobSpec, Prepare, UserPlan};
 
 /// Plans the user of the job; `None` if it is the user of this process.
 pub(crate) fn plan_user(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<UserPlan>, Refusal> {
@@ -56,10 +56,11 @@ pub(crate) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
             Err(Refusal { job: Some(job.name.clone()), origin: given.map(|given| given.origin.clone()), rule })
         };
         for (path, usage) in uses(job) {
-            // A file that a job creates has mode 0600, of that job's user.
+            // A file that a job creates is that job's user's; others may at most read it (`new_file_access`).
             let maker = jobs.iter().find(|other| other.files.iter().any(|file| file.path == path && is_made(file)));
             match maker.filter(|maker| maker.name != job.name) {
                 Some(maker) if maker.user == job.user => continue,
+                Some(maker) if usage == PathUse::Read && maker.handling.new_files == FileAccess::Umask => continue,
                 Some(maker) => {
                     let reason =
                         format!("job `{}` creates it as another user, with access for that user only", maker.name);

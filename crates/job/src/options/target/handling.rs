@@ -8,7 +8,7 @@ use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
-use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, UNLINK_EACH_LOOP};
+use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, NEW_FILE_ACCESS, UNLINK_EACH_LOOP};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
@@ -81,7 +81,8 @@ pub(crate) fn plan_handling(
         decisions.note_unused(values, &[STAT_TYPE.row()], "the engine calls no stat");
     }
     let stat = values.get(STAT_TYPE);
-    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, ..Handling::default() })
+    let new_files = values.get(NEW_FILE_ACCESS);
+    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, new_files, ..Handling::default() })
 }
 
 /// Returns true if cached pages can matter in a further pass: the job is buffered and begins one.

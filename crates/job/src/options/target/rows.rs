@@ -5,7 +5,7 @@ use crate::option::{
     word,
 };
 use crate::value::Extent;
-use trueio_model::{FileSelection, Locking};
+use trueio_model::{FileAccess, FileSelection, Locking};
 
 crate::option::words_of! {
     /// The allocation of space in a new file.
@@ -22,6 +22,13 @@ crate::option::words_of! {
         Self::None => "none", [], "no locks";
         Self::Exclusive => "exclusive", [], "one worker at a time does I/O on a file";
         Self::Readwrite => "readwrite", [], "several workers may read at a time; a write or trim excludes all others";
+    }
+}
+
+crate::option::words_of! {
+    impl FileAccess {
+        Self::Private => "private", [], "mode 0600: only the job's user may use it";
+        Self::Umask => "umask", [], "mode 0644 less the umask: others may read it (as in fio)";
     }
 }
 
@@ -213,6 +220,14 @@ crate::option::rows! {
         .summary("Missing directories of new files are created, with mode 0700")
         .detail("They stay after the run. The directory that `directory` names must exist. Without this option a \
                  missing directory is refused. fio creates directories, and so do jobs in fio's language.");
+
+    pub const NEW_FILE_ACCESS: Opt<FileAccess> = word("new_file_access")
+        .default("private")
+        .not_in_fio()
+        .fio_default("umask")
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
+        .summary("The users that may use a file that the job creates")
+        .detail("Directories that the run creates have mode 0700, as in fio.");
 
     pub const NAME_ACCOUNTING: Opt<NameAccounting> = word("name_accounting")
         .default("names")
