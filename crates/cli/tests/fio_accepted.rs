@@ -9,6 +9,7 @@ mod common;
 use common::*;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// How a run ended, and of each job its name, its error and what it transferred.
 type Ending = (Option<i32>, Vec<(String, u64, [u64; 4])>);
@@ -248,5 +249,91 @@ fn trims_over_dirty_pages_of_a_block_device_succeed() {
         let done: Vec<_> = jobs.iter().map(|(_, error, counts)| (*error, *counts)).collect();
         let expected: Vec<_> = counts.into_iter().map(|counts| (0, counts)).collect();
         assert_eq!((code, done), (Some(0), expected), "{words}: {ran:?}");
+    }
+}
+
+/// Goal: a job that reads more than its file holds transfers as much as fio's, and the file stays as it is. fio replaces it
+/// by a longer one.
+#[test]
+fn a_named_file_that_is_shorter_than_the_size_is_read_again() {
+    let before = fs::read(sandbox("").path("a")).expect("the file");
+    for words in [
+        "--rw=read --size=4m",
+        "--rw=randread --size=4m",
+        "--rw=read --offset=512k --size=1m",
+        "--rw=read --size=4m --io_size=2m",
+        "--rw=read --size=1m",
+    ] {
+        let line = format!("--output-format=json --name=j --filename=a --bs=64k {words}");
+        let (folder, ran) = compared("", &line);
+        assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
+        assert!(fs::read(folder.path("a")).expect("the file") == before, "{words}: it was changed");
+    }
+    let ran = ends_alike("--name=j --filename=a --bs=64k --rw=read --size=4m --readonly");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn a_file_of_the_name_that_a_job_generates_is_extended_for_reading() {
+    let folder = sandbox("");
+    folder.write("j.0.0", "data of an earlier run".repeat(1000));
+    let ran = folder.run(&["fio", "--name=j", "--size=256k", "--rw=read", "--output-format=json"]);
+    assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [64, 256 << 10, 0, 0])]), "{ran:?}");
+    let content = fs::read(folder.path("j.0.0")).expect("the file");
+    assert_eq!(content.len(), 256 << 10);
+    assert!(content.starts_with("data of an earlier run".repeat(1000).as_bytes()), "what was there stays");
+}
+
+#[test]
+fn files_of_one_name_are_parts_of_one_file() {
+    let line = "--output-format=json --name=j --filename_format=file$jobnum --nrfiles=3 --size=3m --bs=64k";
+    for rw in ["write", "randwrite"] {
+        let (folder, ran) = compared("", &format!("{line} --rw={rw}"));
+        assert_eq!(ending(&ran).1, [("j".to_owned(), 0, [48, 3 << 20, 0, 0])], "{rw}: {ran:?}");
+        assert_eq!(fs::metadata(folder.path("file0")).expect("the file").len(), 1 << 20, "{rw}");
+    }
+}
+
+/// Goal: another user may read a new file, as one of fio's; one of a native job may not be read.
+#[test]
+fn new_files_have_fios_mode() {
+    let mode =
+        |folder: &Sandbox, name: &str| fs::metadata(folder.path(name)).expect("the file").permissions().mode() & 0o777;
+    let folder = sandbox("");
+    folder.write("umask", "");
+    for words in ["--rw=write", "--rw=read", "--rw=write --fallocate=none", "--rw=write --loops=2 --unlink_each_loop=1"]
+    {
+        let (made, ran) = compared("", &format!("--output-format=json --name=j --filename=n --size=64k {words}"));
+        assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
+        // The sandbox's own files have mode 0666 less the umask.
+        assert_eq!(mode(&made, "n"), mode(&folder, "umask") & 0o644, "{words}");
+    }
+    let ran = folder.run(&["run", "--rw=write", "--filename=n", "--size=64k", "--direct=off", "--unlink=false"]);
+    assert_eq!(mode(&folder, "n"), 0o600, "{ran:?}");
+}
+
+/// Goal: of a job that reads and writes, only what it wrote is compared later, and that all of it.
+/// Method: its blocks as they were written, and with a byte of each changed.
+#[test]
+fn verify_only_compares_what_a_mixed_job_wrote() {
+    for rw in ["rw", "randrw"] {
+        let folder = sandbox("");
+        let line =
+            format!("fio --output-format=json --name=j --filename=a --bs=4k --rw={rw} --verify=md5 --randseed=3");
+        let run = |more: &str| {
+            let line = format!("{line} {more}");
+            folder.run(&line.split_whitespace().collect::<Vec<_>>())
+        };
+        assert_eq!(run("").code, Some(0), "{rw}");
+        for depth in ["", "--ioengine=libaio --iodepth=8"] {
+            let ran = run(&format!("--verify_only=1 {depth}"));
+            assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [256, 1 << 20, 0, 0])]), "{rw}: {ran:?}");
+        }
+        let mut content = fs::read(folder.path("a")).expect("the file");
+        content.iter_mut().skip(2000).step_by(4096).for_each(|byte| *byte ^= 1);
+        folder.write("a", content);
+        let ran = run("--verify_only=1");
+        let (code, jobs) = ending(&ran);
+        assert_eq!((code, jobs[0].1), (Some(1), 84), "{rw}: {ran:?}");
     }
 }

@@ -108,9 +108,10 @@ pub fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>
     let text = crate::language::Surroundings::read_file(&reading, &name)
         .map_err(|reason| format!("job file `{name}` cannot be read\n  because: {reason}"))?;
     let mut request = crate::language::read_job_file(&name, &text, &reading).map_err(|error| error.render())?;
-    crate::language::meet_targets(&mut request.jobs, &machine::MachineFacts::without_probing(), &request.settings)
-        .map_err(|error| error.render())?;
-    for note in &request.notes {
+    let found = machine::MachineFacts::without_probing();
+    let notes =
+        crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    for note in request.notes.iter().chain(&notes) {
         message!("note: {}", clean_lines(note));
     }
     read.extend(reading.into_files());
@@ -243,7 +244,9 @@ fn planned(
     may_run: impl Fn(&Plan) -> Result<(), PlanningError>,
 ) -> Result<Plan, String> {
     let found = machine::MachineFacts::without_probing();
-    crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    let notes =
+        crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    request.notes.extend(notes);
     let check = |plan: &Plan| may_run(plan).and_then(|()| planning::refuse_unreachable(plan));
     let machine =
         Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };

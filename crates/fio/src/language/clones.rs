@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use trueio_job::option::Words;
 use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
 use trueio_job::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
-use trueio_model::{JobSpec, mix64};
+use trueio_model::{JobSpec, Origin, mix64};
 
 /// Maximum number of files of all jobs together.
 const FILES_MAX: u64 = 100_000;
@@ -119,7 +119,12 @@ pub(super) fn files(
     let before = client.filter(|_| is_unique).map_or(String::new(), |client| format!("{client}."));
     let client = client.unwrap_or("localhost");
     let name = |number| before.clone() + &format_name(format, &job.section.name, clone, number, client);
-    let paths: Vec<String> = (0..nrfiles).map(name).collect();
+    let mut paths: Vec<String> = (0..nrfiles).map(name).collect();
+    let count = paths.len() as u64;
+    paths.dedup();
+    if paths.len() == 1 && count > 1 {
+        share_one_file(&job.section.name, count, spec, lowering);
+    }
     match ValueKind::Paths.read(&write_paths(&paths)) {
         Ok(_) => spec.set("filename", write_paths(&paths), preset()),
         Err(reason) => {
@@ -128,6 +133,21 @@ pub(super) fn files(
         }
     }
     true
+}
+
+/// Divides the size of `count` files that have one name, as in fio: each is that part of one file, and is used in turn.
+fn share_one_file(job: &str, count: u64, spec: &mut JobSpec, lowering: &mut Lowering) {
+    lowering
+        .note(job, format!("`filename_format` gives {count} files one name: they are one file, used {count} times"));
+    let Some(size) = spec.options.get("size").cloned() else { return };
+    let Ok(bytes) = read_size(&size.text, KbBase::Binary) else { return };
+    let of = |reason: &str| Origin::Derived { reason: reason.to_owned() };
+    if !spec.options.contains_key("filesize") && bytes >= count {
+        spec.set("size", write_bytes(bytes / count), of("the part of one of the files that have one name"));
+        if !spec.options.contains_key("io_size") {
+            spec.set("io_size", write_bytes(bytes), of("the `size` of all files that have one name"));
+        }
+    }
 }
 
 /// Sets the files of `opendir`; false if reading must end.

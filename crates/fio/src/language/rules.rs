@@ -289,7 +289,7 @@ fn verification(job: &mut JobWords) {
 }
 
 /// Returns the sizes of reads, writes and trims; those of an invalid text, which the plan refuses, are 4 KiB.
-fn block_sizes(spec: &JobSpec) -> [BlockSizes; 3] {
+pub(super) fn block_sizes(spec: &JobSpec) -> [BlockSizes; 3] {
     let read = |row: &OptionRow| match row.kind.read(&spec.options.get(row.name)?.text) {
         Ok(Value::Sizes(sizes)) => Some(*sizes),
         _ => None,

@@ -6,7 +6,9 @@
 //! name, is not written, and a file that is too small is not rewritten in order to read it.
 
 use super::lowering::{preset, writes};
+use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
+use std::collections::BTreeSet;
 use trueio_job::facts::{FactsSource, Target};
 use trueio_job::option::Words;
 use trueio_job::options::content::rows::VERIFY_ONLY;
@@ -19,12 +21,18 @@ use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of};
 
-/// Looks up the targets of jobs in fio's language, and sets the options that depend on them.
+/// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
 ///
 /// # Errors
-/// Jobs that `--readonly` or `allow_file_create=0` forbids.
-pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Settings) -> Result<(), FioError> {
-    let mut problems = Vec::new();
+/// Jobs that `--readonly`, `allow_file_create=0` or `create_on_open=1` forbids.
+pub fn meet_targets(
+    jobs: &mut [JobSpec],
+    facts: &dyn FactsSource,
+    settings: &Settings,
+) -> Result<Vec<String>, FioError> {
+    let (mut problems, mut notes) = (Vec::new(), Vec::new());
+    // A job that writes may extend a file before another reads it.
+    let written: BTreeSet<String> = jobs.iter().filter(|spec| writes(spec)).flat_map(paths).collect();
     for spec in jobs {
         let Some(fio) = &spec.fio else { continue };
         let is_offline = VERIFY_ONLY.value_in(spec);
@@ -72,6 +80,9 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         let may_grow = !is_changing || (kind == Some(EngineKind::Falloc) && writes(spec));
         if replayed.is_none() && !settings.is_readonly && may_grow && !is_offline {
             grow(spec, facts, is_writing);
+            if !is_writing && !paths(spec).iter().any(|path| written.contains(path)) {
+                notes.extend(shorten(spec, facts));
+            }
         }
         if !is_writing && forbids_files.is_none() {
             continue;
@@ -98,7 +109,7 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             spec.set("overwrite_existing", write_paths(&existing), Origin::Derived { reason });
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(FioError { problems }) }
+    if problems.is_empty() { Ok(notes) } else { Err(FioError { problems }) }
 }
 
 /// Returns what forbids the creation of a job's files, if anything does.
@@ -193,31 +204,67 @@ fn clip(spec: &mut JobSpec, facts: &dyn FactsSource) {
     }
 }
 
-/// Permits to extend files that are too short for their job, as fio does: if the job writes, or if they are empty.
+/// Permits to extend files that are too short for their job, as fio does: if the job writes, if they are empty, or if they
+/// have the names that the job generates, so that an earlier run of it created them.
 fn grow(spec: &mut JobSpec, facts: &dyn FactsSource, is_writing: bool) {
-    let bytes = |name: &str| match spec.options.get(name).map(|value| ValueKind::Extent.read(&value.text)) {
-        Some(Ok(Value::Extent(Extent::Bytes(bytes)))) => bytes,
-        _ => 0,
-    };
+    let is_its_own = spec.fio.as_ref().is_some_and(|fio| fio.word("filename").or(fio.word("opendir")).is_none());
     let most = match spec.options.get("filesize").and_then(|given| row("filesize")?.kind.read(&given.text).ok()) {
         Some(Value::Range(_, most)) => most,
-        _ => bytes("size"),
+        _ => given_bytes(spec, "size"),
     };
     let is_endless = FILE_APPEND.value_in(spec) || (FILL_DEVICE.value_in(spec) && most == 0);
-    let end = if is_endless { u64::MAX } else { most.saturating_add(bytes("offset")) };
+    let end = if is_endless { u64::MAX } else { most.saturating_add(given_bytes(spec, "offset")) };
     let is_short = |path: &String| match facts.look(path) {
         Target::Present(found) if found.kind == TargetKind::File => {
-            found.size_bytes.value.is_some_and(|there| there < end && (is_writing || there == 0))
+            found.size_bytes.value.is_some_and(|there| there < end && (is_writing || is_its_own || there == 0))
         }
         _ => false,
     };
     let short: Vec<String> = paths(spec).into_iter().filter(is_short).collect();
     if !short.is_empty() && !spec.options.contains_key("extend_existing") {
-        let reason = match is_writing {
-            true => "a job in fio's language extends a file that is too short for its writes".to_owned(),
-            false => "a job in fio's language extends an empty file".to_owned(),
+        let reason = match (is_writing, is_its_own) {
+            (true, _) => "a job in fio's language extends a file that is too short for its writes",
+            (false, true) => "a job in fio's language extends the files of the names that it generates",
+            (false, false) => "a job in fio's language extends an empty file",
         };
-        spec.set("extend_existing", write_paths(&short), Origin::Derived { reason });
+        spec.set("extend_existing", write_paths(&short), Origin::Derived { reason: reason.to_owned() });
+    }
+}
+
+/// Ends the region of a job that reads at the end of the file that it names, and keeps its number of bytes: fio would
+/// replace the file by a longer one. Returns a note about it.
+fn shorten(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
+    let fio = spec.fio.as_ref().filter(|fio| fio.word("filename").is_some())?;
+    let name = fio.name.clone();
+    let option = if spec.options.contains_key("filesize") { "filesize" } else { "size" };
+    let has_own_end =
+        FILE_APPEND.value_in(spec) || spec.options.get("zonemode").is_some_and(|mode| mode.text != "none");
+    let [path] = &paths(spec)[..] else { return None };
+    let Target::Present(found) = facts.look(path) else { return None };
+    let there = found.size_bytes.value.filter(|_| found.kind == TargetKind::File && !has_own_end)?;
+    let left = there.checked_sub(given_bytes(spec, "offset"))?;
+    let block = block_sizes(spec)[0].max_bytes();
+    let wanted = spec.options.get(option)?.clone();
+    let bytes = given_bytes(spec, option);
+    if bytes <= left || left < block {
+        return None;
+    }
+    let reason = format!("`{path}` ends there; fio would replace it by a longer file");
+    spec.set(option, write_bytes(left), Origin::Derived { reason });
+    if !spec.options.contains_key("io_size") && option == "size" {
+        let reason = format!("the given `size` ({})", wanted.origin);
+        spec.set("io_size", wanted.text.clone(), Origin::Derived { reason });
+    }
+    let again = "it is read again until as much is transferred, and is not extended";
+    Some(format!("job `{name}`: `{path}` is shorter than `{option}={}`: {again}", wanted.text))
+}
+
+/// Returns the bytes of a size or an offset; 0 if it is not set, or not in bytes.
+fn given_bytes(spec: &JobSpec, name: &str) -> u64 {
+    match spec.options.get(name).and_then(|value| row(name)?.kind.read(&value.text).ok()) {
+        Some(Value::Extent(Extent::Bytes(bytes))) => bytes,
+        Some(Value::Range(low, high)) if low == high => low,
+        _ => 0,
     }
 }
 
