@@ -6,6 +6,7 @@
 //! Source: proc(5) `/proc/locks`.
 
 use rustix::fs::{FlockOperation, Mode};
+use rustix::process::geteuid;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -16,9 +17,15 @@ const NAME: &str = "lock";
 /// Takes the lock in a directory, which is created if it is missing.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if another process has it; the system's.
+/// [`io::ErrorKind::WouldBlock`] if another process has it; a directory that other users may write to, because they could
+/// put another file in the lock's place; the system's.
 pub(super) fn take(directory: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    let found = std::fs::symlink_metadata(directory)?;
+    if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
+        let why = format!("`{}` is no directory that only this user may write to", directory.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     let mut options = OpenOptions::new();
     options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(directory.join(NAME))?;
@@ -63,5 +70,9 @@ mod tests {
         drop(lock);
         assert!(!is_taken(&directory));
         take(&directory).expect("it is free again");
+        for mode in [0o777, 0o775] {
+            std::fs::set_permissions(&directory, PermissionsExt::from_mode(mode)).expect("a directory");
+            assert_eq!(take(&directory).expect_err("others may write").kind(), io::ErrorKind::PermissionDenied);
+        }
     }
 }
