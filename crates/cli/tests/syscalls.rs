@@ -203,7 +203,7 @@ fn a_comparison_of_recorded_and_plain_slices_shows_the_calls_of_the_recorded_sid
     let [plain, recorded] = &comparison.parts[0].sides[..] else { panic!("two sides") };
     assert_eq!(plain.syscalls, None);
     let trace = recorded.syscalls.as_ref().expect("it was asked for");
-    assert!(trace.missing.is_none() && trace.count("pread64") > 100, "{trace:?}");
+    assert!(trace.missing.is_none() && trace.count("pread64") > 0, "{trace:?}");
     let text = ran.out_joined();
     assert!(text.contains("System calls of the last slice B "), "{text}");
     assert!(std::fs::read_to_string(&html).expect("a page").contains("pread64 × "), "the page shows them");
