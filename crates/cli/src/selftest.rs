@@ -15,6 +15,7 @@ mod misaligned;
 mod rows;
 mod scratch;
 mod stage;
+mod stopped;
 
 use crate::failure::Failure;
 use crate::output;
@@ -57,8 +58,16 @@ const READS: (&str, &str) = ("rw", "randread");
 const WRITES: (&str, &str) = ("rw", "randwrite");
 
 /// Checks that must not flag a correct run on a disk that other processes use, too.
-const OUR_CHECKS: &[&str] =
-    &["call_results", "direct_granted", "process_read_bytes", "page_cache", "holes", "content", "latency_floor"];
+const OUR_CHECKS: &[&str] = &[
+    "call_results",
+    "direct_granted",
+    "process_read_bytes",
+    "page_cache",
+    "holes",
+    "content",
+    "latency_floor",
+    "stops",
+];
 /// Checks that must not flag a correct run on a private disk: all except that of the processor, which other
 /// processes use whatever the disk.
 const ALL_CHECKS: &[&str] = &[
@@ -73,6 +82,7 @@ const ALL_CHECKS: &[&str] = &[
     "memory_backed",
     "declared_values",
     "content",
+    "stops",
 ];
 
 /// One-line description of `trueio selftest`.
@@ -84,7 +94,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         .long_about(
             "Stages causes of false results in scratch files and, as root, on loop devices that only \
              this process mounts. Prints the figure that a tool without checks would report, and the findings of trueio. \
-             Takes about 15 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a false result was missed or a correct run was flagged.",
+             Takes about 20 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a false result was missed or a correct run was flagged.",
         )
         .arg(
             Arg::new("directory")
@@ -150,7 +160,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 
 /// False results that need a disk with direct I/O and no privileges.
 const DISK_CASES: &[&str] =
-    &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, STARVED, FALLS, FEW, ZEROS];
+    &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, STARVED, STOPPED, FALLS, FEW, ZEROS];
 /// False results that need private filesystems, which only root can mount.
 const SCRATCH_CASES: &[&str] = &[UNFLUSHED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
 
@@ -163,6 +173,7 @@ const CACHED: &str = "the file was cached before: buffered reads";
 const DEPTH: &str = "a queue of 32 that is never that deep: buffered reads through io_uring";
 const PACE: &str = "a rate that the disk cannot sustain, with latencies from the submission";
 const STARVED: &str = "the tool waits for its processor, which other programs use";
+const STOPPED: &str = "the tool is stopped for 0.6 s while it measures (SIGSTOP)";
 const FEW: &str = "p99.9 of 50 I/Os";
 const ZEROS: &str = "zeros are written: disks and filesystems need not store them";
 const UNLIMITED: &str = "direct reads in a control group whose limit is far away";
@@ -324,6 +335,7 @@ impl Selftest {
         self.correct(name, ("queue", at), &[SHORT, &eight], &["achieved_depth"])?;
         self.pace(at)?;
         self.starved(at)?;
+        self.stopped(at)?;
         self.falls(at)?;
         self.few(at)?;
         self.false_result(
@@ -365,6 +377,21 @@ impl Selftest {
         self.false_result(STARVED, ("starved", at), &[SHORT, &low], None, &["processor_wait"])?;
         drop(busy);
         Ok(())
+    }
+
+    /// A second process of this program, which is stopped and goes on.
+    fn stopped(&mut self, at: &Path) -> Result<(), Failure> {
+        if !self.continues() {
+            return Ok(());
+        }
+        if trueio_engine::thread_usage(true).waiting.is_none() {
+            return self.not_staged(&[STOPPED], "the kernel does not count how long threads wait for a processor");
+        }
+        let record = match stopped::run(at, self.stage.stop) {
+            Ok(record) => record,
+            Err(error) => return self.not_staged(&[STOPPED], &format!("no run to stop: {error}")),
+        };
+        self.add(Row::false_result(STOPPED, iops_text(&record), findings_of(&record), &[&["stops"]]))
     }
 
     /// In virtual time, without a disk: the rate falls to a quarter and stays there.
