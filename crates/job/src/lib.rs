@@ -13,6 +13,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod excerpt;
 pub mod explain;
 pub mod facts;
 pub mod flags;
@@ -31,6 +32,7 @@ pub mod toml;
 pub mod value;
 pub mod values;
 
+pub use excerpt::{Excerpt, printable};
 pub use explain::{explain, explain_refusal};
 pub use facts::{
     CommandFiles, Content, EngineAvailability, EngineState, FactsSource, FileUse, Identity, Machine, PathUse, Role,

@@ -16,6 +16,7 @@
 //! is similar. Any input gives jobs or such a report: `fuzz/fuzz_targets/job_toml.rs` and
 //! `tests/never_panics.rs` check it.
 
+use crate::excerpt::{Excerpt, printable};
 use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use crate::value::{Scalar, write_paths};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
@@ -114,28 +115,21 @@ impl JobFileError {
             let line = text[line_begin..line_end].trim_end_matches('\r');
             let number = problem.line.to_string();
             let margin = " ".repeat(number.len());
-            // The mark is under the printed characters: tabs are kept, so that they move the mark as far as
-            // the text.
-            let before = &text[line_begin..problem.span.start.min(line_begin + line.len())];
-            let lead: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let lead = text[line_begin..problem.span.start.min(line_begin + line.len())].chars().count();
             // The parser may point at the line's end, which is not printed; the mark is then after the text.
             let marked = problem.span.end.min(line_begin + line.len()).max(problem.span.start);
-            let marks = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count()).max(1);
+            let width = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count());
+            let Excerpt { line, marks } = Excerpt::of(line, lead, width);
             // Writing to a String cannot fail.
             let _ = writeln!(out, "error: {}", problem.message);
             let _ = writeln!(out, "{margin}--> {}:{}:{}", self.path, problem.line, problem.column);
             let _ = writeln!(out, "{margin} |");
-            let _ = writeln!(out, "{number} | {}", printable(line));
+            let _ = writeln!(out, "{number} | {line}");
             let hint = problem.hint.as_deref().unwrap_or("");
-            let _ = writeln!(out, "{}", format!("{margin} | {lead}{} {hint}", "^".repeat(marks)).trim_end());
+            let _ = writeln!(out, "{}", format!("{margin} | {marks} {hint}").trim_end());
         }
         out
     }
-}
-
-/// Returns a line of a file without control characters, which could control a terminal.
-fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// Parses a job file's text. `path` is its name for messages and origins; nothing is opened.

@@ -1,6 +1,7 @@
 //! Problems of a command line or a job file in fio's language, with their positions.
 
 use std::fmt::{self, Write as _};
+use trueio_job::{Excerpt, printable};
 use trueio_model::Origin;
 
 /// Maximum number of reported problems.
@@ -124,22 +125,14 @@ impl FioError {
                 Some(path) => format!("{}:{}:{}", printable(path), position.line, position.column),
                 None => "command line".to_owned(),
             };
-            let lead: String =
-                position.source.chars().take(position.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            let shown = position.source.chars().count().max(position.column);
-            let marks = "^".repeat(position.width.min(shown + 1 - position.column).max(1));
+            let Excerpt { line, marks } = Excerpt::of(&position.source, position.column - 1, position.width);
             let _ = writeln!(out, "{margin}--> {at}");
             let _ = writeln!(out, "{margin} |");
-            let _ = writeln!(out, "{number} | {}", printable(&position.source));
-            let _ = writeln!(out, "{}", format!("{margin} | {lead}{marks} {hint}").trim_end());
+            let _ = writeln!(out, "{number} | {line}");
+            let _ = writeln!(out, "{}", format!("{margin} | {marks} {hint}").trim_end());
         }
         out
     }
-}
-
-/// Text of others without control characters, which a terminal might obey.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// Problems as they are found.
