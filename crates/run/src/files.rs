@@ -6,7 +6,7 @@
 
 use crate::Observer;
 use crate::file_error::{FileError, acting};
-use crate::fill::{check_growth, create, extend, fill_error, make_directory};
+use crate::fill::{Space, check_growth, create, extend, fill_error, make_directory};
 use crate::held::{Held, HoldError, Usage};
 use crate::sharing::Sharing;
 use std::cell::OnceCell;
@@ -63,6 +63,8 @@ enum Named {
 struct Ready {
     /// The last phase for which the file was prepared.
     phase: u32,
+    /// A sentence about a file whose space is not as planned.
+    note: Option<String>,
     /// The lock that all jobs with `lockfile` share.
     lock: OnceCell<Arc<FileLock>>,
 }
@@ -72,7 +74,7 @@ struct Ready {
 pub(crate) struct OpenedFiles {
     /// In the order of the plan, without those that need no preparation.
     pub(crate) targets: Vec<TargetFile>,
-    /// At most one sentence: why direct I/O was not granted.
+    /// At most one sentence of each kind: why direct I/O was not granted, and why space was not allocated as planned.
     pub(crate) notes: Vec<String>,
 }
 
@@ -190,24 +192,26 @@ impl Prepared {
             }
             return Ok(());
         }
-        match file.prepare {
-            Prepare::UseExisting | Prepare::Nothing => {}
+        let space = match file.prepare {
+            Prepare::UseExisting | Prepare::Nothing => Space::AsPlanned,
             _ if let Some(there) = file.extends_from => {
                 let held = self.hold(file)?;
-                acting(user, || extend(file, held, there, sharing, seed, stop, observer))?;
+                acting(user, || extend(file, held, there, sharing, seed, stop, observer))?
             }
             Prepare::CreateFilled
             | Prepare::CreateAllocated
             | Prepare::CreateReserved
             | Prepare::CreateSparse
             | Prepare::CreateEmpty => {
-                let created = acting(user, || create(file, sharing, seed, stop, observer))?;
+                let (created, space) = acting(user, || create(file, sharing, seed, stop, observer))?;
                 let held = Held::created(&file.path, created, !file.remove_after, self.keeps)
                     .map_err(|source| FileError::Hold { job: String::new(), path: file.path.clone(), source })?;
                 self.held.insert(file.path.clone(), held);
+                space
             }
-        }
-        self.files.insert(file.path.clone(), Ready { phase: sharing.phase, lock: OnceCell::new() });
+        };
+        let note = space.note(&file.path);
+        self.files.insert(file.path.clone(), Ready { phase: sharing.phase, note, lock: OnceCell::new() });
         Ok(())
     }
 
@@ -335,6 +339,7 @@ impl Prepared {
         }
         // Otherwise the same sentence would repeat for every file.
         notes.truncate(1);
+        notes.extend(job.files.iter().find_map(|file| self.files.get(&file.path)?.note.clone()));
         Ok(OpenedFiles { targets, notes })
     }
 

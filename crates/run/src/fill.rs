@@ -41,6 +41,46 @@ pub(crate) fn make_directory(path: &str) -> io::Result<()> {
     }
 }
 
+/// How a file got its space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// As planned.
+    AsPlanned,
+    /// Written out, because the filesystem does not allocate space ahead. The reason is the error of the call.
+    WrittenInstead {
+        /// The error.
+        reason: String,
+    },
+}
+
+impl Space {
+    /// Returns a sentence about a file whose space is not as planned.
+    pub(crate) fn note(&self, path: &str) -> Option<String> {
+        let Self::WrittenInstead { reason } = self else { return None };
+        Some(format!(
+            "`{path}`: its filesystem does not allocate space ahead (fallocate: {reason}), so the file was filled before the run \
+             and the job overwrites it"
+        ))
+    }
+}
+
+/// Allocates space by `allocate`, or writes it by `write` where the filesystem does not support that (ext2, ext3, exFAT, many
+/// FUSE filesystems, NFS before 4.2).
+fn allocate_or_write(
+    allocate: impl FnOnce() -> io::Result<()>,
+    failed: impl FnOnce(io::Error) -> FileError,
+    write: impl FnOnce() -> Result<(), FileError>,
+) -> Result<Space, FileError> {
+    match allocate() {
+        Ok(()) => Ok(Space::AsPlanned),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            write()?;
+            Ok(Space::WrittenInstead { reason: error.to_string() })
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
 /// Creates a file that must not exist yet, and fills it or allocates its space.
 pub(crate) fn create(
     file: &FilePlan,
@@ -48,7 +88,7 @@ pub(crate) fn create(
     seed: u64,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<File, FileError> {
+) -> Result<(File, Space), FileError> {
     let end_bytes = sharing.end_bytes;
     let path = Path::new(&file.path);
     let created = OpenOptions::new()
@@ -62,27 +102,37 @@ pub(crate) fn create(
     if file.remove_after {
         unlink_same(path, created.file()).map_err(|source| FileError::Unlink { path: file.path.clone(), source })?;
     }
-    let mut written = 0;
+    let (mut written, mut is_filled) = (0, false);
+    let failed = |attempted, source| fill_error(file, attempted, 0, end_bytes, source);
+    let mut fill_it = || {
+        is_filled = true;
+        fill(&created, file, end_bytes, seed, &mut written, stop, observer)
+    };
     let result = match file.prepare {
-        Prepare::CreateFilled => fill(&created, file, end_bytes, seed, &mut written, stop, observer),
-        Prepare::CreateAllocated => trueio_direct::preallocate(created.file(), 0, end_bytes)
-            .map_err(|source| fill_error(file, "allocating space", 0, end_bytes, source)),
+        Prepare::CreateFilled => fill_it().map(|()| Space::AsPlanned),
+        Prepare::CreateAllocated => allocate_or_write(
+            || trueio_direct::preallocate(created.file(), 0, end_bytes),
+            |source| failed("allocating space", source),
+            fill_it,
+        ),
         Prepare::CreateReserved => reserve(created.file(), 0, end_bytes)
-            .map_err(|source| fill_error(file, "allocating space after its end", 0, end_bytes, source)),
+            .map(|()| Space::AsPlanned)
+            .map_err(|source| failed("allocating space after its end", source)),
         Prepare::CreateSparse => created
             .file()
             .set_len(end_bytes)
-            .map_err(|source| fill_error(file, "setting its length", 0, end_bytes, source)),
-        _ => Ok(()),
+            .map(|()| Space::AsPlanned)
+            .map_err(|source| failed("setting its length", source)),
+        _ => Ok(Space::AsPlanned),
     };
     match result {
-        Ok(()) => Ok(created.into_file()),
+        Ok(space) => Ok((created.into_file(), space)),
         Err(error) => {
             // A partly filled file under its final name would be mistaken for a complete one, so it is removed. A file
             // longer than what was written here holds data that another program appended, and stays.
             let own_bytes = match &error {
                 FileError::Stopped => written,
-                _ if file.prepare == Prepare::CreateFilled => written + FILL_BYTES as u64,
+                _ if is_filled => written + FILL_BYTES as u64,
                 _ => end_bytes,
             };
             let is_own = created.file().metadata().is_ok_and(|found| found.len() <= own_bytes);
@@ -123,7 +173,7 @@ pub(crate) fn extend(
     seed: u64,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
-) -> Result<(), FileError> {
+) -> Result<Space, FileError> {
     let end_bytes = sharing.end_bytes;
     let failed = |attempted, source: io::Error| fill_error(file, attempted, there, end_bytes, source);
     let changed = |error: HoldError| error.of("", &file.path);
@@ -144,21 +194,27 @@ pub(crate) fn extend(
         return Err(failed("appending to it", source));
     }
     if length >= end_bytes {
-        return Ok(());
+        return Ok(Space::AsPlanned);
     }
     // The contiguous range that was added here.
     let mut own = length..length;
+    let mut append_to_it = || append(&opened, file, &mut own, end_bytes, seed, stop, observer);
     let result = match file.prepare {
-        Prepare::CreateFilled => append(&opened, file, &mut own, end_bytes, seed, stop, observer),
-        Prepare::CreateAllocated => trueio_direct::preallocate(&opened, length, end_bytes - length)
-            .map_err(|source| failed("allocating space", source)),
+        Prepare::CreateFilled => append_to_it().map(|()| Space::AsPlanned),
+        Prepare::CreateAllocated => allocate_or_write(
+            || trueio_direct::preallocate(&opened, length, end_bytes - length),
+            |source| failed("allocating space", source),
+            append_to_it,
+        ),
         Prepare::CreateReserved => reserve(&opened, length, end_bytes - length)
+            .map(|()| Space::AsPlanned)
             .map_err(|source| failed("allocating space after its end", source)),
         Prepare::CreateSparse => {
             own.end = end_bytes;
-            opened.set_len(end_bytes).map_err(|source| failed("setting its length", source))
+            let lengthened = opened.set_len(end_bytes).map_err(|source| failed("setting its length", source));
+            lengthened.map(|()| Space::AsPlanned)
         }
-        _ => Ok(()),
+        _ => Ok(Space::AsPlanned),
     };
     if result.is_err() && !own.is_empty() && length_of(&opened).is_ok_and(|length| length == own.end) {
         let _ = opened.set_len(own.start);

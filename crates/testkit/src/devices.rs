@@ -142,14 +142,14 @@ impl Drop for Loop {
     }
 }
 
-/// Makes a filesystem of `kind` (ext4, xfs, btrfs) on a device.
+/// Makes a filesystem of `kind` (ext2, ext3, ext4, xfs, btrfs) on a device.
 ///
 /// # Errors
 /// What mkfs printed.
 pub fn make_filesystem(kind: &str, device: &str) -> Result<(), String> {
     // What mkfs leaves for later, the kernel writes while a test measures.
     let options: &[&str] = match kind {
-        "ext4" => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+        "ext2" | "ext3" | "ext4" => &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
         _ => &["-q", "-f"],
     };
     tool(&format!("mkfs.{kind}"), &[options, &[device]].concat()).map(drop)

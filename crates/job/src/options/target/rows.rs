@@ -184,7 +184,8 @@ crate::option::rows! {
         .scope(&[Scope::WithCommand])
         .summary("The allocation of space in a file created for a write job")
         .detail("`none` measures appending: each write extends the file. `keep` measures it with allocated \
-                 space. `truncate` measures the first write of a sparse file, including allocation.");
+                 space. `truncate` measures the first write of a sparse file, including allocation. Where the \
+                 filesystem does not allocate space ahead, `native` fills the file instead, with a note.");
 
     pub const UNLINK: Opt<bool> = switch("unlink")
         .default("true")
