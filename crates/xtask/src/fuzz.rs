@@ -2,10 +2,10 @@
 //!
 //! Each target begins with the inputs in `fuzz/seeds/TARGET` and adds to `target/fuzz/corpus/TARGET`, which a later run uses,
 //! too. They are built with the flags of cargo-fuzz (coverage, AddressSanitizer), with overflow checks and debug assertions.
-//! An input that ends a target (panic, memory error, 20 s, 2 GiB) is kept in `target/fuzz/artifacts/TARGET` and fails the run.
+//! An input that ends a target (panic, memory error, 20 s, in CI 120 s, 2 GiB) is kept in `target/fuzz/artifacts/TARGET` and fails the run.
 //!
-//! Each target runs for a minute, or for the hours of `--hours`. The instrumented build takes eight minutes of processor time,
-//! so CI only compiles them, unless `TRUEIO_DIST=1` is set.
+//! Each target runs for a minute, in CI too, or for the hours of `--hours`. CI builds most crates without optimization, in a directory of
+//! its own: an input takes longer then, and the instrumented build a third of the processor time.
 //!
 //! Source: LLVM's libFuzzer, <https://llvm.org/docs/LibFuzzer.html#options>
 
@@ -28,25 +28,56 @@ const SECONDS: u64 = 60;
 /// Targets that also begin with the records that older versions wrote.
 const OF_RECORDS: [&str; 2] = ["comparison", "record"];
 
-/// Checks that the targets compile; with `TRUEIO_DIST=1` each of them runs for a minute.
+/// How the targets are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// As the manifest sets it: for long runs.
+    Optimized,
+    /// Without optimization: for a minute.
+    Quick,
+}
+
+impl Build {
+    /// The directory of the programs, below that of the inputs.
+    fn directory(self) -> &'static str {
+        match self {
+            Build::Optimized => "",
+            Build::Quick => "quick",
+        }
+    }
+
+    /// Arguments of cargo.
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Build::Optimized => &[],
+            // Intervals of real records are sums of many terms: without optimization, one comparison takes half a minute.
+            Build::Quick => &[
+                "--config=profile.release.opt-level=0",
+                "--config=profile.release.package.trueio-stats.opt-level=1",
+                "--config=profile.release.package.trueio-compare.opt-level=1",
+                "--config=profile.release.package.trueio-report.opt-level=1",
+            ],
+        }
+    }
+
+    /// The longest time of one input. It is of the wall clock, and CI's programs have idle priority next to the lab.
+    fn timeout(self) -> &'static str {
+        match self {
+            Build::Optimized => "-timeout=20",
+            Build::Quick => "-timeout=120",
+        }
+    }
+}
+
+/// Runs each target for a minute.
 pub(crate) fn in_ci() -> Outcome {
-    if std::env::var_os("TRUEIO_DIST").is_some() {
-        return run(None, SECONDS);
-    }
-    let mut check = match nightly_cargo(&[]) {
-        Ok(cargo) => cargo,
-        Err(why_not) => return Outcome::optional(&why_not),
-    };
-    match of(check.args(["check", "--manifest-path", "fuzz/Cargo.toml"])) {
-        Outcome::Passed(_) => Outcome::Passed("they compile; TRUEIO_DIST=1 runs each for a minute".into()),
-        failed => failed,
-    }
+    run(None, SECONDS, Build::Quick)
 }
 
 /// Runs the targets that the command line names: `[TARGET] [--hours N]`.
 pub(crate) fn from_arguments(args: &[&str]) -> Result<Outcome> {
     let (name, seconds) = parse(args)?;
-    Ok(run(name, seconds))
+    Ok(run(name, seconds, Build::Optimized))
 }
 
 fn parse<'a>(args: &[&'a str]) -> Result<(Option<&'a str>, u64)> {
@@ -64,7 +95,7 @@ fn parse<'a>(args: &[&'a str]) -> Result<(Option<&'a str>, u64)> {
     })
 }
 
-fn run(name: Option<&str>, seconds: u64) -> Outcome {
+fn run(name: Option<&str>, seconds: u64, kind: Build) -> Outcome {
     let mut build = match nightly_cargo(&[]) {
         Ok(cargo) => cargo,
         Err(why_not) => return Outcome::optional(&why_not),
@@ -76,10 +107,11 @@ fn run(name: Option<&str>, seconds: u64) -> Outcome {
         ensure!(!chosen.is_empty(), "no such target: {}", all.join(", "));
         let folder = workspace::target_dir()?.join("fuzz");
         build.args(["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", TRIPLE, "--target-dir"]);
-        build.arg(&folder).env("RUSTFLAGS", FLAGS);
+        build.arg(folder.join(kind.directory())).env("RUSTFLAGS", FLAGS);
+        build.args(kind.settings());
         build.args(chosen.iter().flat_map(|target| ["--bin", *target]));
         match of(&mut build) {
-            Outcome::Passed(_) => Ok(run_all(&folder, &chosen, seconds)),
+            Outcome::Passed(_) => Ok(run_all(kind, &folder, &chosen, seconds)),
             failed => Ok(failed),
         }
     };
@@ -94,7 +126,8 @@ fn targets(manifest: &str) -> Vec<String> {
     programs.filter_map(name).collect()
 }
 
-fn run_all(folder: &Path, targets: &[&str], seconds: u64) -> Outcome {
+/// Runs the targets, whose programs, inputs and logs are in `folder`.
+fn run_all(kind: Build, folder: &Path, targets: &[&str], seconds: u64) -> Outcome {
     let parallel = std::thread::available_parallelism().map_or(1, usize::from).min(targets.len());
     println!("{} targets, {parallel} at a time, {seconds} s each", targets.len());
     let waiting = Mutex::new(targets.iter());
@@ -105,7 +138,7 @@ fn run_all(folder: &Path, targets: &[&str], seconds: u64) -> Outcome {
                 loop {
                     // A statement of its own: the lock is not held while the target runs.
                     let Some(target) = waiting.lock().expect("no thread panics with it").next() else { return };
-                    let result = run_one(folder, target, seconds);
+                    let result = run_one(kind, folder, target, seconds);
                     results.lock().expect("no thread panics with it").push((*target, result));
                 }
             });
@@ -132,7 +165,7 @@ fn judge(mut results: Vec<(&str, Result<u64>)>) -> Outcome {
 }
 
 /// Runs a target; returns how many inputs it read.
-fn run_one(folder: &Path, target: &str, seconds: u64) -> Result<u64> {
+fn run_one(kind: Build, folder: &Path, target: &str, seconds: u64) -> Result<u64> {
     let of_target = |kind: &str| -> Result<PathBuf> {
         let path = folder.join(kind).join(target);
         std::fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
@@ -145,9 +178,9 @@ fn run_one(folder: &Path, target: &str, seconds: u64) -> Result<u64> {
     if OF_RECORDS.contains(&target) {
         seeds.push(root.join("crates/store/tests/records"));
     }
-    let mut program = Command::new(folder.join(TRIPLE).join("release").join(target));
+    let mut program = Command::new(folder.join(kind.directory()).join(TRIPLE).join("release").join(target));
     program.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-    program.args(["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]);
+    program.args([kind.timeout(), "-rss_limit_mb=2048", "-print_final_stats=1"]);
     program.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", artifacts.display()));
     program.arg(corpus).args(seeds.iter().filter(|path| path.exists()));
     let status = program.status().with_context(|| program.get_program().display().to_string())?;
@@ -206,7 +239,7 @@ mod tests {
             std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&path, mode).unwrap();
-            matches!(judge(vec![("x", run_one(folder.path(), target, 1))]), Outcome::Passed(_))
+            matches!(judge(vec![("x", run_one(Build::Optimized, folder.path(), target, 1))]), Outcome::Passed(_))
         };
         let words = "echo 'stat::number_of_executed_units: 17' >&2";
         assert!(is_passed("good", words));
