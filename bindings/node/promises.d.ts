@@ -108,6 +108,63 @@ export function open(path: string | URL, options?: OpenOptions): Promise<DirectF
  */
 export function fromFile(file: number | { readonly fd: number }): Promise<DirectFile>;
 
+/** How far a copy has come. */
+export interface CopyProgress {
+  /** Bytes that are copied or skipped as holes. */
+  doneBytes: number;
+  /** Bytes to copy, with holes. */
+  totalBytes: number;
+}
+
+/** What to copy, and how. Anything else in it is refused. */
+export interface CopyOptions {
+  /**
+   * Writes a destination that exists: a file is emptied first, unless `destinationOffset` is set; a disk keeps what is not
+   * written. Default: false.
+   */
+  overwrite?: boolean;
+  /** How much direct I/O matters, on both sides: as in `OpenOptions`. Default: `prefer`. */
+  policy?: 'require' | 'prefer' | 'off';
+  /** How durable the copy and the name of a new file are at the end. Default: true, which is `device`. */
+  flush?: boolean | FlushLevel;
+  /** Bytes of one transfer, rounded up to the alignment; default 1 MiB. */
+  bufferBytes?: number;
+  /** Copies only the bytes of the source from `start` to before `end`, aligned or not. */
+  range?: readonly [start: Offset, end: Offset];
+  /** Where in the destination the copy begins; an existing file then keeps its other bytes. Default: 0. */
+  destinationOffset?: Offset;
+  /** Holes of the source are not read, and stay holes in a new file. Otherwise they are written as zeros. Default: true. */
+  keepHoles?: boolean;
+  /**
+   * Called after the first block, then at most ten times a second, and when all bytes are copied, before the flush; not if
+   * there is nothing to copy. What it throws stops the copy and rejects it. The copy waits for the last call only.
+   */
+  onProgress?: (progress: CopyProgress) => void;
+  /** Stops the copy, also while it runs, unless only the flush is left. It rejects with an `AbortError`. */
+  signal?: AbortSignal;
+}
+
+/** A completed copy. */
+export interface Copied {
+  /** Bytes that were read and written. */
+  dataBytes: number;
+  /** Bytes of holes that were not read. In an existing file or disk they were written as zeros. */
+  holeBytes: number;
+  /** How the source was read. */
+  source: 'direct' | 'unconfirmed' | 'not-kept' | 'buffered';
+  /** How the destination was written. */
+  destination: 'direct' | 'unconfirmed' | 'not-kept' | 'buffered';
+  /** null without a flush. */
+  flushed: Flushed | null;
+}
+
+/**
+ * Copies a file or disk, or a part of one, past the page cache. If it fails or is stopped, a destination that it created is
+ * removed; one that existed is left half written. EEXIST: the destination exists, without `overwrite`. EINVAL: it is
+ * the source, it is a disk that is too small, or the range ends beyond the source.
+ */
+export function copyFile(source: string | URL, destination: string | URL, options?: CopyOptions): Promise<Copied>;
+
 /** The range of a file that a stream reads, and how. */
 export interface ReadStreamOptions {
   /** The first byte; default 0. It need not be aligned. */
@@ -309,6 +366,8 @@ export interface DirectError extends Error {
   /** What was attempted. */
   syscall?: string;
   path?: string;
+  /** The destination of a copy. */
+  dest?: string;
   /** Of `ERR_TRUEIO_MISALIGNED`: which number is wrong … */
   part?: 'address' | 'length' | 'offset';
   /** … what it is … */

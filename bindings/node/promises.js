@@ -5,7 +5,8 @@
 // for each other). Every mistake is a rejection with a `code`; nothing is done in another way than asked
 // for. promises.d.ts documents every name.
 //
-// Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode, and stopping a transfer that has begun.
+// Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode, and stopping a call that has begun, other than a
+// copy.
 
 const util = require('util');
 const { fileURLToPath } = require('url');
@@ -25,12 +26,12 @@ function call(start) {
   });
 }
 
-/** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end. */
-async function callCancellable(signal, start) {
+/** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end, unless `stop` ends it. */
+async function callCancellable(signal, start, stop) {
   if (signal === undefined) return call((done) => start(done));
   if (signal.aborted) throw aborted(signal);
   const cancel = new native.Cancel();
-  const onAbort = () => cancel.cancel();
+  const onAbort = () => cancel.cancel() || stop?.();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     return await call((done) => start(done, cancel));
@@ -218,6 +219,74 @@ async function open(path, options = {}) {
   const signal = checkedSignal({ signal: options.signal });
   const file = await callCancellable(signal, (done, cancel) => native.open(checked, request, done, cancel));
   return new DirectFile(MADE_HERE, checked, file);
+}
+
+const COPY_OPTIONS = [
+  'overwrite', 'policy', 'flush', 'bufferBytes', 'range', 'destinationOffset', 'keepHoles', 'onProgress',
+];
+
+function checkedRange(range) {
+  checkedType('range', range, Array.isArray(range) && range.length === 2, 'an array of two offsets');
+  const start = checkedInteger('range[0]', range[0], 0, Number.MAX_SAFE_INTEGER);
+  return [start, checkedInteger('range[1]', range[1], start, Number.MAX_SAFE_INTEGER)];
+}
+
+function checkedCopy({ overwrite = false, policy = 'prefer', flush = true, keepHoles = true, ...others }) {
+  checkedType('overwrite', overwrite, typeof overwrite === 'boolean', 'true or false');
+  checkedType('keepHoles', keepHoles, typeof keepHoles === 'boolean', 'true or false');
+  checkedWord('policy', policy, ['require', 'prefer', 'off']);
+  const request = { overwrite, policy, keepHoles };
+  if (flush !== false) request.flush = flush === true ? 'device' : checkedWord('flush', flush, ['barrier', 'data', 'file', 'device']);
+  const { bufferBytes, range, destinationOffset, onProgress } = others;
+  if (bufferBytes !== undefined) request.bufferBytes = checkedInteger('bufferBytes', bufferBytes, 1, SIZE_MAX);
+  if (range !== undefined) request.range = checkedRange(range);
+  if (destinationOffset !== undefined) {
+    request.destinationOffset = checkedInteger('destinationOffset', destinationOffset, 0, Number.MAX_SAFE_INTEGER);
+  }
+  checkedType('onProgress', onProgress, onProgress === undefined || typeof onProgress === 'function', 'a function');
+  return { request, onProgress };
+}
+
+/** Copies that have not ended. At its exit the process waits for the pool's threads, and these may wait for an answer. */
+const copies = new Set();
+
+function stopAll() {
+  for (const stop of copies) stop.stop();
+}
+
+async function copyFile(source, destination, options = {}) {
+  const from = checkedPath(source);
+  const to = checkedPath(destination);
+  const signal = checkedSignal(options, COPY_OPTIONS);
+  const { request, onProgress } = checkedCopy(options);
+  const stop = new native.CopyStop();
+  let thrown;
+  const report = (doneBytes, totalBytes) => {
+    // A copy that failed meanwhile, or that an earlier report stopped, is not reported any more.
+    if (!copies.has(stop) || thrown !== undefined || signal?.aborted) return false;
+    try {
+      onProgress?.({ doneBytes, totalBytes });
+      return !signal?.aborted;
+    } catch (error) {
+      thrown = { error };
+      return false;
+    }
+  };
+  if (copies.size === 0) process.on('exit', stopAll);
+  copies.add(stop);
+  try {
+    const start = (done, cancel) => native.copyFile(from, to, request, report, stop, done, cancel);
+    const copied = await callCancellable(signal, start, () => stop.stop());
+    return { ...copied, flushed: copied.flushed ?? null };
+  } catch (error) {
+    if (thrown !== undefined) throw thrown.error;
+    // As Node's own copyFile; a file that could not be opened is named already.
+    if (error.syscall === 'copyfile' && error.name !== 'AbortError') Object.assign(error, { path: from, dest: to });
+    throw error;
+  } finally {
+    copies.delete(stop);
+    if (copies.size === 0) process.removeListener('exit', stopAll);
+  }
 }
 
 /** A DirectFile of an open file: a descriptor, or an object that has one, such as a FileHandle. It stays open. */
@@ -545,5 +614,6 @@ function createWriteStream(path, options) {
 }
 
 module.exports = {
-  probe, probeDirectory, open, fromFile, createReadStream, createWriteStream, syncDirectory, allocate, BufferPool, DirectFile,
+  probe, probeDirectory, open, fromFile, copyFile, createReadStream, createWriteStream, syncDirectory, allocate,
+  BufferPool, DirectFile,
 };

@@ -8,7 +8,8 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 use trueio_direct::{
-    AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError, TransferPart,
+    AtomicError, BufferError, CopyError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
+    TransferPart,
 };
 
 /// A failure. Fields that do not apply are absent.
@@ -72,6 +73,7 @@ impl Failure {
                 io::ErrorKind::NotADirectory => "ENOTDIR",
                 io::ErrorKind::InvalidInput => "EINVAL",
                 io::ErrorKind::StorageFull => "ENOSPC",
+                io::ErrorKind::OutOfMemory => "ENOMEM",
                 _ => "ERR_TRUEIO_IO",
             };
             self.code = Some(code.into());
@@ -161,6 +163,22 @@ impl From<AtomicError> for Failure {
                 ..Self::own("ERR_TRUEIO_TORN", error.to_string())
             },
             error => Self::own("ERR_TRUEIO_NOT_ATOMIC", error.to_string()),
+        }
+    }
+}
+
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        let failure = Self::of(&error, error.raw_os_error(), "copyfile");
+        match error {
+            CopyError::Open(error) => error.into(),
+            CopyError::Exists { .. } => failure.with_code("EEXIST"),
+            CopyError::Stopped { done } => Self { done_bytes: Some(done as f64), ..failure.with_code("ECANCELED") },
+            CopyError::Io { done, source, .. } => {
+                Self { done_bytes: Some(done as f64), ..failure.with_code_of(&source) }
+            }
+            // The file is the same, or one of the two is too short.
+            _ => failure.with_code("EINVAL"),
         }
     }
 }

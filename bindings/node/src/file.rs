@@ -13,8 +13,8 @@ use napi_derive::napi;
 use std::path::Path;
 use std::sync::Arc;
 use trueio_direct::{
-    Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Granted, LockMode, OpenOptions, Policy, Probe, Support,
-    SyncMode, TransferError, check_transfer,
+    Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Flushed, Granted, LockMode, OpenOptions, Policy, Probe,
+    Support, SyncMode, TransferError, check_transfer,
 };
 
 /// The alignment that direct I/O requires, in bytes; absent: unknown.
@@ -169,15 +169,41 @@ pub struct OpenRequest {
     pub mode: u32,
 }
 
+/// Returns the policy of a word.
+pub(crate) fn policy_of(word: &str) -> napi::Result<Policy> {
+    match word {
+        "require" => Ok(Policy::Require),
+        "prefer" => Ok(Policy::Prefer),
+        "off" => Ok(Policy::Off),
+        other => Err(napi::Error::from_reason(format!("`{other}` is not a policy"))),
+    }
+}
+
+/// Returns the flush level of a word.
+pub(crate) fn flush_level(word: &str) -> napi::Result<FlushLevel> {
+    match word {
+        "barrier" => Ok(FlushLevel::Barrier),
+        "data" => Ok(FlushLevel::Data),
+        "file" => Ok(FlushLevel::File),
+        "device" => Ok(FlushLevel::Device),
+        other => Err(napi::Error::from_reason(format!("`{other}` is not a flush level"))),
+    }
+}
+
+/// Returns the word for what was granted.
+pub(crate) fn granted_word(granted: Granted) -> &'static str {
+    match granted {
+        Granted::Direct => "direct",
+        Granted::Unconfirmed => "unconfirmed",
+        Granted::NotKept => "not-kept",
+        _ => "buffered",
+    }
+}
+
 /// Opens `path`; the value is a [`NativeFile`].
 #[napi]
 pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown, cancel: Option<&Cancel>) -> napi::Result<()> {
-    let policy = match request.policy.as_str() {
-        "require" => Policy::Require,
-        "prefer" => Policy::Prefer,
-        "off" => Policy::Off,
-        other => return Err(napi::Error::from_reason(format!("`{other}` is not a policy"))),
-    };
+    let policy = policy_of(&request.policy)?;
     let sync = match request.sync.as_str() {
         "none" => SyncMode::None,
         "dsync" => SyncMode::Dsync,
@@ -228,6 +254,18 @@ pub struct FlushFacts {
     pub is_device_cache_flushed: bool,
     /// The system call.
     pub call: String,
+}
+
+impl From<Flushed> for FlushFacts {
+    fn from(flushed: Flushed) -> Self {
+        let level = match flushed.level {
+            FlushLevel::Barrier => "barrier",
+            FlushLevel::Data => "data",
+            FlushLevel::File => "file",
+            FlushLevel::Device => "device",
+        };
+        Self { level: level.into(), is_device_cache_flushed: flushed.device_cache_flushed, call: flushed.call.into() }
+    }
 }
 
 /// Pages of a file in the page cache; absent: unknown.
@@ -376,13 +414,7 @@ impl NativeFile {
     /// What was granted: `direct`, `unconfirmed`, `not-kept` or `buffered`.
     #[napi(getter)]
     pub fn granted(&self) -> napi::Result<String> {
-        Ok(match self.open_file()?.granted() {
-            Granted::Direct => "direct",
-            Granted::Unconfirmed => "unconfirmed",
-            Granted::NotKept => "not-kept",
-            _ => "buffered",
-        }
-        .into())
+        Ok(granted_word(self.open_file()?.granted()).into())
     }
 
     /// The reason for `granted`.
@@ -467,27 +499,9 @@ impl NativeFile {
     #[napi]
     pub fn flush(&self, env: Env, level: String, done: Unknown, cancel: Option<&Cancel>) -> napi::Result<()> {
         let file = self.open_file()?;
-        let level = match level.as_str() {
-            "barrier" => FlushLevel::Barrier,
-            "data" => FlushLevel::Data,
-            "file" => FlushLevel::File,
-            "device" => FlushLevel::Device,
-            other => return Err(napi::Error::from_reason(format!("`{other}` is not a flush level"))),
-        };
+        let level = flush_level(&level)?;
         let job = move || file.flush(level).map_err(|error| Failure::of_io("flushing", &error, "fsync"));
-        work::start_cancellable(env, &done, cancel, None, job, |_, _, flushed| {
-            let level = match flushed.level {
-                FlushLevel::Barrier => "barrier",
-                FlushLevel::Data => "data",
-                FlushLevel::File => "file",
-                FlushLevel::Device => "device",
-            };
-            Ok(FlushFacts {
-                level: level.into(),
-                is_device_cache_flushed: flushed.device_cache_flushed,
-                call: flushed.call.into(),
-            })
-        })
+        work::start_cancellable(env, &done, cancel, None, job, |_, _, flushed| Ok(FlushFacts::from(flushed)))
     }
 
     /// Reserves space.

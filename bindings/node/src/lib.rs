@@ -16,6 +16,7 @@
 // A failure is made once and becomes an exception, so its size does not matter.
 #![allow(clippy::result_large_err)]
 
+mod copy;
 mod descriptor;
 mod drop_in;
 mod failure;

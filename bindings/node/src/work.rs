@@ -133,7 +133,7 @@ where
     }
 }
 
-fn check(status: sys::napi_status) -> napi::Result<()> {
+pub(crate) fn check(status: sys::napi_status) -> napi::Result<()> {
     match Status::from(status) {
         Status::Ok => Ok(()),
         status => Err(napi::Error::new(status, "N-API refused to start the work".to_owned())),

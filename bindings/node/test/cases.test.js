@@ -9,7 +9,7 @@ const direct = require('../promises');
 const { PACKAGE, scratch } = require('./support');
 
 const CASES = JSON.parse(fs.readFileSync(path.join(PACKAGE, '..', '..', 'crates', 'direct', 'tests', 'cases.json'), 'utf8'));
-const FAILURES = { 'end-of-file': 'ERR_TRUEIO_END_OF_FILE', held: 'EAGAIN' };
+const FAILURES = { 'end-of-file': 'ERR_TRUEIO_END_OF_FILE', held: 'EAGAIN', exists: 'EEXIST', 'same-file': 'EINVAL', 'too-short': 'EINVAL', stopped: 'STOP' };
 
 const memory = (length) => direct.allocate(Math.max(length, 1), 4096).subarray(0, length);
 
@@ -42,6 +42,23 @@ async function carryOut(file, other, { call, offset = 0, bytes = 0, parts = [] }
   }
 }
 
+/** Copies the file `data` of `folder` to `copy`, or looks at that. */
+async function copied(folder, policy, { call, overwrite, range, destination_offset: destinationOffset }) {
+  const [source, copy] = [path.join(folder, 'data'), path.join(folder, 'copy')];
+  if (call === 'copy_size') return fs.existsSync(copy) ? fs.statSync(copy).size : null;
+  if (call === 'copy_sevens') return fs.readFileSync(copy).filter((byte) => byte === 7).length;
+  let last;
+  const onProgress = ({ doneBytes, totalBytes }) => {
+    last = [doneBytes, totalBytes];
+    if (call === 'copy_file_stopped') throw Object.assign(new Error('stop'), { code: 'STOP' });
+  };
+  const to = call === 'copy_file_onto_itself' ? source : copy;
+  const { dataBytes, holeBytes } = await direct.copyFile(source, to, { policy, overwrite, range, destinationOffset, onProgress });
+  const total = dataBytes + holeBytes;
+  assert.deepStrictEqual(last, total === 0 ? undefined : [total, total]);
+  return total;
+}
+
 for (const { name, length, mode, policy, steps } of CASES) {
   test(`all languages: ${name}`, async (t) => {
     const place = path.join(scratch(t), 'data');
@@ -50,7 +67,7 @@ for (const { name, length, mode, policy, steps } of CASES) {
     const [file, other] = [await direct.open(place, options), await direct.open(place, options)];
     t.after(() => Promise.all([file.close(), other.close()]));
     for (const step of steps) {
-      const outcome = carryOut(file, other, step);
+      const outcome = step.call.startsWith('copy') ? copied(path.dirname(place), policy, step) : carryOut(file, other, step);
       if (step.fails === undefined) assert.strictEqual(await outcome, step.gives, JSON.stringify(step));
       else {
         const expected = { code: FAILURES[step.fails], ...(step.done !== undefined && { doneBytes: step.done }) };

@@ -14,7 +14,48 @@ from trueio.direct import aio
 CASES = json.loads(
     (pathlib.Path(__file__).parents[3] / "crates" / "direct" / "tests" / "cases.json").read_text("utf-8")
 )
-FAILURES = {"end-of-file": direct.EndOfFileError, "held": direct.LockHeldError}
+
+
+class Stopped(Exception):
+    """What a function that is told of progress raises."""
+
+
+FAILURES: dict[str, type[Exception]] = {
+    "end-of-file": direct.EndOfFileError,
+    "held": direct.LockHeldError,
+    "exists": FileExistsError,
+    "same-file": direct.CopyError,
+    "too-short": direct.CopyError,
+    "stopped": Stopped,
+}
+
+
+def copy(folder: pathlib.Path, policy: Literal["prefer", "off"], step: dict[str, Any]) -> int | None:
+    """Copies the file `data` to `copy`, or looks at that."""
+    source, destination, call = folder / "data", folder / "copy", step["call"]
+    if call == "copy_size":
+        return destination.stat().st_size if destination.exists() else None
+    if call == "copy_sevens":
+        return destination.read_bytes().count(7)
+    reports: list[tuple[int, int]] = []
+
+    def progress(done_bytes: int, total_bytes: int) -> None:
+        reports.append((done_bytes, total_bytes))
+        if call == "copy_file_stopped":
+            raise Stopped
+
+    copied = direct.copy_file(
+        source,
+        source if call == "copy_file_onto_itself" else destination,
+        overwrite=step.get("overwrite", False),
+        policy=policy,
+        range=tuple(step["range"]) if "range" in step else None,
+        destination_offset=step.get("destination_offset"),
+        progress=progress,
+    )
+    total = copied.data_bytes + copied.hole_bytes
+    assert reports[-1:] == ([(total, total)] if total else [])
+    return total
 
 
 def carry_out(file: direct.DirectFile, other: direct.DirectFile, step: dict[str, Any]) -> int | str:
@@ -65,11 +106,15 @@ def test_the_cases_that_all_languages_share(folder: pathlib.Path, case: dict[str
         direct.open(path, mode, policy=case["policy"]) as other,
     ):
         for step in case["steps"]:
+
+            def act(step: dict[str, Any] = step) -> int | str | None:
+                return copy(folder, case["policy"], step) if "copy" in step["call"] else carry_out(file, other, step)
+
             if "fails" not in step:
-                assert carry_out(file, other, step) == step["gives"], step
+                assert act() == step["gives"], step
                 continue
             with pytest.raises(FAILURES[step["fails"]]) as caught:
-                carry_out(file, other, step)
+                act()
             if "done" in step:
                 assert isinstance(caught.value, direct.EndOfFileError) and caught.value.done == step["done"], step
 

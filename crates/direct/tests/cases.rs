@@ -5,10 +5,11 @@ mod support;
 
 use serde_json::Value;
 use std::io::{IoSlice, IoSliceMut};
+use std::ops::ControlFlow;
 use std::path::Path;
 use trueio_direct::{
-    AlignedBuffer, DirectFile, FlushLevel, LockError, LockMode, OpenOptions, Policy, TransferError, preallocate,
-    try_lock, try_lock_range, unlock, unlock_range,
+    AlignedBuffer, CopyError, CopyOptions, DirectFile, FlushLevel, LockError, LockMode, OpenOptions, Policy,
+    TransferError, copy_file, preallocate, try_lock, try_lock_range, unlock, unlock_range,
 };
 
 /// What a step came to: a number, a word, or an error's name and how much was done before it.
@@ -18,9 +19,12 @@ enum Outcome {
     Fails(&'static str, Option<u64>),
 }
 
+fn policy(case: &Value) -> Policy {
+    if case["policy"] == "off" { Policy::Off } else { Policy::Prefer }
+}
+
 fn open(path: &Path, case: &Value) -> DirectFile {
-    let policy = if case["policy"] == "off" { Policy::Off } else { Policy::Prefer };
-    let options = OpenOptions::new().read(true).write(case["mode"] == "read-write").policy(policy);
+    let options = OpenOptions::new().read(true).write(case["mode"] == "read-write").policy(policy(case));
     options.open(path).unwrap()
 }
 
@@ -38,6 +42,46 @@ fn locked(result: Result<(), LockError>) -> Outcome {
         Err(LockError::Held(_)) => Outcome::Fails("held", None),
         Err(error) => panic!("{error:?}"),
     }
+}
+
+/// Copies the file `data` of `folder` to `copy`, or looks at `copy`; [`None`] for another call.
+fn copied(folder: &Path, case: &Value, step: &Value) -> Option<Outcome> {
+    let (from, to) = (folder.join("data"), folder.join("copy"));
+    let call = step["call"].as_str().unwrap();
+    let to = match call {
+        "copy_size" => return Some(Outcome::Gives(std::fs::metadata(&to).map_or(Value::Null, |to| to.len().into()))),
+        "copy_sevens" => {
+            let sevens = std::fs::read(&to).unwrap().iter().filter(|byte| **byte == 7).count();
+            return Some(Outcome::Gives(sevens.into()));
+        }
+        "copy_file" | "copy_file_stopped" => &to,
+        "copy_file_onto_itself" => &from,
+        _ => return None,
+    };
+    let mut options = CopyOptions::new().policy(policy(case)).overwrite(step["overwrite"] == true);
+    if let Some(offset) = step["destination_offset"].as_u64() {
+        options = options.destination_offset(offset);
+    }
+    if let Some(range) = step["range"].as_array() {
+        options = options.range(range[0].as_u64().unwrap()..range[1].as_u64().unwrap());
+    }
+    let mut last = (0, 0);
+    let copied = copy_file(&from, to, &options, |progress| {
+        last = (progress.done_bytes, progress.total_bytes);
+        if call == "copy_file_stopped" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    Some(match copied {
+        Ok(copied) => {
+            let bytes = copied.data_bytes + copied.hole_bytes;
+            assert_eq!(last, (bytes, bytes));
+            Outcome::Gives(bytes.into())
+        }
+        Err(CopyError::Exists { .. }) => Outcome::Fails("exists", None),
+        Err(CopyError::SameFile { .. }) => Outcome::Fails("same-file", None),
+        Err(CopyError::TooShort { .. }) => Outcome::Fails("too-short", None),
+        Err(CopyError::Stopped { .. }) => Outcome::Fails("stopped", None),
+        Err(error) => panic!("{error:?}"),
+    })
 }
 
 fn carry_out(file: &DirectFile, other: &DirectFile, step: &Value) -> Outcome {
@@ -100,10 +144,15 @@ fn the_cases_that_all_languages_share() {
             let expected = match step["fails"].as_str() {
                 Some("end-of-file") => Outcome::Fails("end-of-file", step["done"].as_u64()),
                 Some("held") => Outcome::Fails("held", None),
+                Some("exists") => Outcome::Fails("exists", None),
+                Some("same-file") => Outcome::Fails("same-file", None),
+                Some("too-short") => Outcome::Fails("too-short", None),
+                Some("stopped") => Outcome::Fails("stopped", None),
                 Some(other) => panic!("cases.json names an unknown failure, {other}"),
                 None => Outcome::Gives(step["gives"].clone()),
             };
-            assert_eq!(carry_out(&file, &other, step), expected, "{}: {step}", case["name"]);
+            let outcome = copied(folder.path(), case, step).unwrap_or_else(|| carry_out(&file, &other, step));
+            assert_eq!(outcome, expected, "{}: {step}", case["name"]);
         }
     }
 }

@@ -4,7 +4,7 @@
 import * as fs from 'fs';
 import * as directIo from '@trueio/direct-io';
 import { getAlignedBuffer, O_DIRECT, promises, type BlockDevice } from '@trueio/direct-io';
-import { allocate, BufferPool, createReadStream, createWriteStream, fromFile, open, probe, type DirectError, type DirectFile, type Probe } from '@trueio/direct-io/promises';
+import { allocate, BufferPool, copyFile, createReadStream, createWriteStream, fromFile, open, probe, type DirectError, type DirectFile, type Probe } from '@trueio/direct-io/promises';
 
 const buffer: Buffer = getAlignedBuffer(4096, 512);
 const fd: number = fs.openSync('/dev/null', fs.constants.O_RDWR | O_DIRECT | directIo.O_EXCL);
@@ -48,6 +48,10 @@ async function use(): Promise<void> {
   await promises.syncDirectory('.');
   await file.close();
 
+  const copied = await copyFile('x', new URL('file:///tmp/y'), { range: [0, 9n], flush: false, onProgress: ({ doneBytes }) => console.log(doneBytes), signal });
+  console.log(copied.dataBytes + copied.holeBytes, copied.flushed?.level, copied.source === 'direct');
+  // @ts-expect-error: a range has two ends
+  await copyFile('x', 'y', { range: [0] });
   // @ts-expect-error: not a policy
   await open('x', { policy: 'direct' });
   // @ts-expect-error: not an option

@@ -1,0 +1,284 @@
+//! Copies of files: off the JavaScript thread, with reports to it.
+//!
+//! The pool's thread copies, and calls a JavaScript function through a thread-safe function of N-API: after the
+//! first block, then at most ten times a second, and when all bytes are copied. It waits for the answer to the last
+//! report only, so that a stop is still possible then and a busy JavaScript thread does not slow the copy down.
+//!
+//! When the environment is torn down, JavaScript cannot be called, which stops the copy. At the exit of the
+//! process `promises.js` stops it.
+//!
+//! Source: <https://nodejs.org/api/n-api.html#asynchronous-thread-safe-function-calls>.
+
+use crate::file::{FlushFacts, flush_level, granted_word, policy_of};
+use crate::work::{self, Cancel};
+use napi::bindgen_prelude::{Env, JsValue, Unknown};
+use napi::{Status, sys};
+use napi_derive::napi;
+use std::ffi::c_void;
+use std::ops::ControlFlow;
+use std::ptr::null_mut;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use trueio_direct::{CopyOptions, CopyProgress};
+
+/// The shortest time between two reports, but for the last.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Options for copying a file. JavaScript has checked them.
+#[napi(object)]
+pub struct CopyRequest {
+    /// Writes a destination that exists.
+    pub overwrite: bool,
+    /// `require`, `prefer` or `off`.
+    pub policy: String,
+    /// The level of the flush; absent: no flush.
+    pub flush: Option<String>,
+    /// The size of a block; absent: the default.
+    pub buffer_bytes: Option<f64>,
+    /// Start and end of the source's part; absent: all of it.
+    pub range: Option<Vec<f64>>,
+    /// Where the copy begins.
+    pub destination_offset: Option<f64>,
+    /// Skips holes.
+    pub keep_holes: bool,
+}
+
+/// A completed copy.
+#[napi(object)]
+pub struct CopiedFacts {
+    /// Bytes that were read and written.
+    pub data_bytes: f64,
+    /// Bytes of holes that were not read.
+    pub hole_bytes: f64,
+    /// How the source was read.
+    pub source: String,
+    /// How the destination was written.
+    pub destination: String,
+    /// The result of the flush; absent without one.
+    pub flushed: Option<FlushFacts>,
+}
+
+/// What is known of a copy on both threads.
+#[derive(Default)]
+struct State {
+    is_stopped: bool,
+    /// A report that JavaScript has not answered.
+    pending: Option<(u64, u64)>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    answered: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stop(&self) {
+        self.lock().is_stopped = true;
+        self.answered.notify_all();
+    }
+
+    /// Waits until JavaScript has answered or the copy is stopped.
+    fn settled<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let is_open = |state: &mut State| state.pending.is_some() && !state.is_stopped;
+        self.answered.wait_while(state, is_open).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stops a copy that has begun.
+#[napi]
+#[derive(Default)]
+pub struct CopyStop {
+    shared: Arc<Shared>,
+}
+
+#[napi]
+impl CopyStop {
+    /// Makes one for one copy.
+    #[napi(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops the copy after the block that is being copied: it ends with `ECANCELED`. Too late for one that is being flushed.
+    #[napi]
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+}
+
+/// The pool's end of the reports: releases the thread-safe function when it is dropped.
+struct Reports {
+    function: sys::napi_threadsafe_function,
+    shared: Arc<Shared>,
+    /// When the last report was made.
+    last: Option<Instant>,
+}
+
+// SAFETY: a thread-safe function may be called and released on any thread; the rest is `Send`.
+unsafe impl Send for Reports {}
+
+impl Drop for Reports {
+    fn drop(&mut self) {
+        if !self.function.is_null() {
+            let mode = sys::ThreadsafeFunctionReleaseMode::release;
+            // SAFETY: `new` acquired it once, and this releases it once.
+            unsafe { sys::napi_release_threadsafe_function(self.function, mode) };
+        }
+    }
+}
+
+impl Reports {
+    fn new(env: Env, report: &Unknown, shared: Arc<Shared>) -> napi::Result<Self> {
+        let raw = env.raw();
+        let (mut name, mut function, text) = (null_mut(), null_mut(), "trueio-direct copy");
+        let context = Arc::into_raw(Arc::clone(&shared)).cast_mut().cast::<c_void>();
+        // SAFETY: environment and function are alive: this is the call that they were handed to. The name is a literal
+        // of the length given. `free` takes back the context, or the lines below if there is no function.
+        let made = unsafe {
+            work::check(sys::napi_create_string_utf8(raw, text.as_ptr().cast(), text.len() as isize, &mut name))
+                .and_then(|()| {
+                    work::check(sys::napi_create_threadsafe_function(
+                        raw,
+                        report.raw(),
+                        null_mut(),
+                        name,
+                        0,
+                        1,
+                        context,
+                        Some(free),
+                        context,
+                        Some(call),
+                        &mut function,
+                    ))
+                })
+        };
+        if let Err(error) = made {
+            // SAFETY: from `into_raw` above, and nobody else has it.
+            drop(unsafe { Arc::from_raw(context.cast::<Shared>()) });
+            return Err(error);
+        }
+        Ok(Self { function, shared, last: None })
+    }
+
+    /// Reports, if it is time. Waits for the answer to the last report.
+    fn report(&mut self, progress: CopyProgress) -> ControlFlow<()> {
+        let CopyProgress { done_bytes, total_bytes, .. } = progress;
+        let is_last = done_bytes == total_bytes;
+        let mut state = self.shared.lock();
+        if is_last {
+            state = self.shared.settled(state);
+        }
+        if state.is_stopped {
+            return ControlFlow::Break(());
+        }
+        let is_early = state.pending.is_some() || self.last.is_some_and(|last| last.elapsed() < INTERVAL);
+        if is_early && !is_last {
+            return ControlFlow::Continue(());
+        }
+        state.pending = Some((done_bytes, total_bytes));
+        drop(state);
+        self.last = Some(Instant::now());
+        // SAFETY: the function is alive until `drop`.
+        let called = unsafe {
+            let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+            sys::napi_call_threadsafe_function(self.function, null_mut(), mode)
+        };
+        if Status::from(called) != Status::Ok {
+            // The environment is being torn down; an answer of "closing" has released the function.
+            if Status::from(called) == Status::Closing {
+                self.function = null_mut();
+            }
+            return ControlFlow::Break(());
+        }
+        if is_last && self.shared.settled(self.shared.lock()).is_stopped {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Frees the context of a thread-safe function.
+unsafe extern "C" fn free(_env: sys::napi_env, context: *mut c_void, _hint: *mut c_void) {
+    // SAFETY: from `into_raw` in `new`; N-API calls this once, after the last report.
+    drop(unsafe { Arc::from_raw(context.cast::<Shared>()) });
+}
+
+/// Calls JavaScript with the pending report, and keeps its answer. Called on the JavaScript thread.
+unsafe extern "C" fn call(env: sys::napi_env, function: sys::napi_value, context: *mut c_void, _data: *mut c_void) {
+    // SAFETY: `free` has not been called.
+    let shared = unsafe { &*context.cast::<Shared>() };
+    let pending = shared.lock().pending;
+    // SAFETY: with an environment, N-API has opened a handle scope and the function is alive.
+    let goes_on = pending.is_some_and(|report| unsafe { ask(env, function, report) });
+    let mut state = shared.lock();
+    state.pending = None;
+    state.is_stopped |= !goes_on;
+    drop(state);
+    shared.answered.notify_all();
+}
+
+/// Whether JavaScript answers `true`; not if it cannot be called any more.
+unsafe fn ask(env: sys::napi_env, function: sys::napi_value, (done, total): (u64, u64)) -> bool {
+    if env.is_null() || function.is_null() {
+        return false;
+    }
+    let (mut arguments, mut receiver, mut answer, mut goes_on) = ([null_mut(); 2], null_mut(), null_mut(), false);
+    // SAFETY: the caller's: environment and function are alive.
+    let statuses = unsafe {
+        [
+            sys::napi_create_double(env, done as f64, &mut arguments[0]),
+            sys::napi_create_double(env, total as f64, &mut arguments[1]),
+            sys::napi_get_undefined(env, &mut receiver),
+            sys::napi_call_function(env, receiver, function, 2, arguments.as_ptr(), &mut answer),
+        ]
+    };
+    statuses.iter().all(|status| *status == sys::Status::napi_ok)
+        // SAFETY: as above; the call has returned a value.
+        && unsafe { sys::napi_get_value_bool(env, answer, &mut goes_on) } == sys::Status::napi_ok
+        && goes_on
+}
+
+/// Copies a file. `report` is called with the bytes that are done and their total, and answers whether the copy goes on.
+#[napi]
+#[allow(clippy::too_many_arguments, reason = "JavaScript's half of this package is the only caller")]
+pub fn copy_file(
+    env: Env,
+    source: String,
+    destination: String,
+    request: CopyRequest,
+    report: Unknown,
+    stop: &CopyStop,
+    done: Unknown,
+    cancel: Option<&Cancel>,
+) -> napi::Result<()> {
+    let mut options = CopyOptions::new()
+        .overwrite(request.overwrite)
+        .policy(policy_of(&request.policy)?)
+        .flush(request.flush.as_deref().map(flush_level).transpose()?)
+        .keep_holes(request.keep_holes);
+    if let Some(bytes) = request.buffer_bytes {
+        options = options.buffer_bytes(bytes as usize);
+    }
+    if let Some([start, end]) = request.range.as_deref() {
+        options = options.range(*start as u64..*end as u64);
+    }
+    if let Some(offset) = request.destination_offset {
+        options = options.destination_offset(offset as u64);
+    }
+    let mut reports = Reports::new(env, &report, Arc::clone(&stop.shared))?;
+    let job = move || Ok(trueio_direct::copy_file(source, destination, &options, |progress| reports.report(progress))?);
+    work::start_cancellable(env, &done, cancel, None, job, |_, _, copied| {
+        Ok(CopiedFacts {
+            data_bytes: copied.data_bytes as f64,
+            hole_bytes: copied.hole_bytes as f64,
+            source: granted_word(copied.source).into(),
+            destination: granted_word(copied.destination).into(),
+            flushed: copied.flushed.map(FlushFacts::from),
+        })
+    })
+}
