@@ -337,3 +337,76 @@ fn verify_only_compares_what_a_mixed_job_wrote() {
         assert_eq!((code, jobs[0].1), (Some(1), 84), "{rw}: {ran:?}");
     }
 }
+/// Goal: next to `buffer_compress_percentage`, the compressible part of each piece holds the pattern, or zeros, as in fio.
+#[test]
+fn compressible_content_holds_the_pattern_or_zeros() {
+    for (words, filler) in [
+        ("--buffer_pattern=0xdead --buffer_compress_percentage=50", [0xde, 0xad]),
+        ("--zero_buffers=1 --buffer_compress_percentage=50", [0, 0]),
+        ("--zero_buffers=1 --buffer_compress_percentage=100", [0, 0]),
+        ("--buffer_pattern=0xdead --buffer_compress_percentage=100", [0xde, 0xad]),
+    ] {
+        let line = format!("--output-format=json --name=j --filename=n --rw=write --bs=4k --size=64k {words}");
+        let holds = |folder: &Sandbox| {
+            let content = fs::read(folder.path("n")).expect("the file");
+            content.chunks(512).all(|piece| piece[256..].chunks(2).all(|two| two == filler))
+        };
+        let (ours, ran) = compared("", &line);
+        assert!(ran.code == Some(0) && holds(&ours), "{words}: {ran:?}");
+        let beside = sandbox("");
+        if let Some(mut fio) = real_fio(&beside, &line) {
+            assert!(fio.output().expect("fio starts").status.success());
+            assert!(holds(&beside), "fio: {words}");
+        }
+    }
+}
+
+/// Goal: without a search for a depth, `latency_depth` is the depth that the job was given, also of an engine that blocks.
+#[test]
+fn latency_depth_is_the_given_depth() {
+    for (words, depth) in [("--ioengine=psync --iodepth=32", 32), ("--ioengine=libaio --iodepth=8", 8), ("", 1)] {
+        let line = format!("--output-format=json --name=j --filename=a --rw=read {words}");
+        let of = |ran: &Ran| {
+            let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+            let document: Value = serde_json::from_str(&ran.out[begin..]).expect("JSON");
+            document["jobs"][0]["latency_depth"].as_u64()
+        };
+        assert_eq!(of(&compared("", &line).1), Some(depth), "{words}");
+        let beside = sandbox("");
+        if let Some(mut fio) = real_fio(&beside, &line) {
+            assert_eq!(of(&Ran::of(fio.output().expect("fio starts"))), Some(depth), "fio: {words}");
+        }
+    }
+}
+
+/// Goal: a job that skips whole blocks is verified, also where it comes to the end of its file and begins again.
+/// Method: the number of writes is fio's without `verify`; each block that was written is read back once. Skips of a part of a block are
+/// refused, because one block may cover a part of another one.
+#[test]
+fn writes_with_skips_of_whole_blocks_are_verified() {
+    let line = "--output-format=json --name=j --filename=n --size=256k --bs=4k --verify=md5";
+    let counts = |ran: &Ran| {
+        let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+        let document: Value = serde_json::from_str(&ran.out[begin..]).expect("JSON");
+        let job = &document["jobs"][0];
+        (ran.code, job["read"]["total_ios"].as_u64(), job["write"]["total_ios"].as_u64())
+    };
+    for words in ["--rw=write:4096", "--rw=write:8k", "--rw=write:-8k", "--rw=write:4k --loops=2"] {
+        let folder = sandbox("");
+        let words = format!("fio {line} {words}");
+        let ran = folder.run(&words.split_whitespace().collect::<Vec<_>>());
+        let (code, reads, writes) = counts(&ran);
+        let content = fs::read(folder.path("n")).expect("the file");
+        let written = content.chunks(4096).filter(|block| block.iter().any(|byte| *byte != 0)).count() as u64;
+        assert_eq!((code, reads), (Some(0), Some(written)), "{words}: {ran:?}");
+        let beside = sandbox("");
+        // With `verify` fio 3.33 begins some of these passes again.
+        if let Some(mut fio) = real_fio(&beside, &words.trim_start_matches("fio ").replace("--verify=md5", "")) {
+            assert_eq!(counts(&Ran::of(fio.output().expect("fio starts"))).2, writes, "{words}");
+        }
+    }
+    let folder = sandbox("");
+    let words = format!("fio {line} --rw=write:2k");
+    let ran = folder.run(&words.split_whitespace().collect::<Vec<_>>());
+    assert!(ran.code == Some(1) && ran.err.contains("within another one"), "{ran:?}");
+}

@@ -142,7 +142,7 @@ impl ContentSource {
         })
     }
 
-    /// Zeroes the compressible part of every piece.
+    /// Fills the compressible part of every piece with the pattern, or with zeros if there is none.
     fn compress(&self, out: &mut [u8]) {
         if self.content.compressible_percent > 0 {
             let piece_length = match self.content.compressible_bytes {
@@ -151,7 +151,10 @@ impl ContentSource {
             };
             for piece in out.chunks_mut(piece_length) {
                 let kept = piece.len() * (100 - usize::from(self.content.compressible_percent)) / 100;
-                piece[kept..].fill(0);
+                match &self.content.pattern[..] {
+                    [] => piece[kept..].fill(0),
+                    pattern => piece[kept..].iter_mut().zip(pattern.iter().cycle()).for_each(|(to, from)| *to = *from),
+                }
             }
         }
     }
@@ -163,7 +166,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn source(kind: ContentKind, compressible_percent: u8, duplicate_percent: u8, refill: bool) -> ContentSource {
-        let pattern = vec![0x58, 0x59, 0x5a];
+        let pattern = if kind == ContentKind::Pattern { vec![0x58, 0x59, 0x5a] } else { Vec::new() };
         let compressible_bytes = Content::compressible_bytes();
         let content = Content {
             kind,
@@ -226,6 +229,18 @@ mod tests {
             let is_zero: Vec<bool> = block.chunks(4).map(|four| four.iter().all(|&byte| byte == 0)).collect();
             let runs = is_zero.windows(2).filter(|pair| !pair[0] && pair[1]).count();
             assert_eq!(runs, pieces, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn the_compressible_part_holds_the_pattern_from_its_first_byte() {
+        let mut source = source(ContentKind::Random, 50, 0, true);
+        source.content.pattern = vec![0xde, 0xad, 0x01];
+        let block = &blocks(&mut source, 1)[0];
+        for piece in block.chunks(512) {
+            let pattern = [0xde, 0xad, 0x01].into_iter().cycle();
+            assert!(piece[256..].iter().copied().eq(pattern.take(256)), "{piece:02x?}");
+            assert!(piece[..256].iter().collect::<HashSet<_>>().len() > 100, "{piece:02x?}");
         }
     }
 

@@ -7,7 +7,8 @@ use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
-    DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL, VerifyMethod,
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL,
+    VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
@@ -29,6 +30,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     exec_engine(job, lowering, problems);
     create_on_open(job, lowering);
     generator(job, lowering);
+    compressible(job, lowering);
     verification(job);
 }
 
@@ -264,6 +266,29 @@ fn generator(job: &mut JobWords, lowering: &mut Lowering) {
         let reason = "offsets come from one generator of 64 bits, which serves any size";
         lowering.remark(format!("`random_generator` has no effect: {reason}"));
     }
+}
+
+/// Applies `buffer_compress_percentage` next to fixed content: below 100 it replaces `zero_buffers`, and of 100 the fixed content
+/// is all.
+fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
+    let Some(percent) = job.spec.options.get(BUFFER_COMPRESS_PERCENTAGE.name).map(|set| set.text.clone()) else {
+        return;
+    };
+    let zeros = job.spec.options.get(ZERO_BUFFERS.name).is_some_and(|set| set.text == "true");
+    let has_pattern = job.spec.options.contains_key(BUFFER_PATTERN.name);
+    let without = match &percent[..] {
+        "0" => return,
+        "100" if zeros || has_pattern => BUFFER_COMPRESS_PERCENTAGE.name,
+        "100" => return,
+        _ if zeros => ZERO_BUFFERS.name,
+        _ => return,
+    };
+    job.spec.options.remove(without);
+    let other = format!("`{}={percent}`", BUFFER_COMPRESS_PERCENTAGE.name);
+    lowering.remark(match without == ZERO_BUFFERS.name {
+        true => format!("`zero_buffers` has no effect next to {other}, as in fio: the compressible part is zero"),
+        false => format!("{other} has no effect next to fixed content, as in fio"),
+    });
 }
 
 /// Applies fio's rules for `verify`: a `verify_interval` that does not fit into the blocks is shortened, and a block that

@@ -312,6 +312,12 @@ impl<'a> Document<'a> {
         spec_of(self.record, last)?.fio.as_ref()?.word(name)?.text.parse().ok()
     }
 
+    /// The queue depth that a job was given; a blocking engine uses 1 of it.
+    pub(super) fn given_depth(&self, index: usize) -> Option<u32> {
+        let fio = spec_of(self.record, index)?.fio.as_ref()?;
+        fio.word("iodepth").and_then(|word| word.text.parse().ok())
+    }
+
     /// The job's description.
     pub(super) fn description(&self, index: usize) -> Option<&'a str> {
         let fio = spec_of(self.record, index)?.fio.as_ref()?;
@@ -381,13 +387,13 @@ impl Entry<'_> {
     }
 
     /// The values that fio prints about the search for a queue depth, whether there was one or not.
-    pub(super) fn latency_target(&self) -> Target {
+    pub(super) fn latency_target(&self, given_depth: Option<u32>) -> Target {
         let plan = self.plan.control.latency_target;
         Target {
             target_ns: plan.map_or(0, |target| target.target_ns),
             window_us: plan.map_or(0, |target| target.window_ns / 1_000),
             percent: plan.map_or(100.0, |target| target.percent),
-            depth: self.depth_found.unwrap_or(self.plan.queue.depth),
+            depth: self.depth_found.or(given_depth).unwrap_or(self.plan.queue.depth),
         }
     }
 

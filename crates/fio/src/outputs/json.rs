@@ -185,7 +185,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
 
 /// Keys of a single job, not of a sum: latency target, steady state, description.
 fn alone(object: &mut Object, document: &Document<'_>, entry: &Entry<'_>) {
-    let target = entry.latency_target();
+    let target = entry.latency_target(document.given_depth(entry.first));
     object.int("latency_depth", target.depth);
     object.int("latency_target", target.target_ns);
     object.int("latency_target_ns", target.target_ns);

@@ -132,7 +132,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
     if entry.is_sum {
         return;
     }
-    let Target { target_ns, window_us, percent, depth } = entry.latency_target();
+    let Target { target_ns, window_us, percent, depth } = entry.latency_target(document.given_depth(entry.first));
     let (target, window) = (scaled(target_ns), scaled(window_us.saturating_mul(1_000)));
     let _ =
         writeln!(text, "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={depth}");

@@ -18,7 +18,7 @@ use rows::{
     DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, ZERO_BUFFERS,
 };
 use source::Body;
-use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Verify};
+use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Steps, Verify};
 use verify::Verified;
 
 /// Resolves the length of a body that is fetched, which is the job's size.
@@ -64,7 +64,8 @@ pub(crate) fn plan(
         order: &shape.order,
         files,
         limits: &ends.limits,
-        has_steps: !shape.steps.is_none(),
+        has_steps: !Steps { skip_bytes: 0, ..shape.steps }.is_none(),
+        skip_bytes: shape.steps.skip_bytes,
         is_zoned: granted.zones.is_some(),
         is_replayed,
         draws_files: files.len() > 1 && matches!(ends.selection, FileSelection::Drawn { .. }),
@@ -95,7 +96,7 @@ fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Resu
     let percent = |option: Opt<u64>| u8::try_from(job.get(option)).expect("a percentage");
     let fixed = if job.get(ZERO_BUFFERS) {
         Some((ZERO_BUFFERS.row(), ContentKind::Zero))
-    } else if job.get(BUFFER_PATTERN).is_some() {
+    } else if job.get(BUFFER_PATTERN).is_some() && percent(BUFFER_COMPRESS_PERCENTAGE) == 0 {
         Some((BUFFER_PATTERN.row(), ContentKind::Pattern))
     } else {
         None

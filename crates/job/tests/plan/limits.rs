@@ -34,7 +34,8 @@ fn steps_of_partial_blocks_are_refused() {
     assert_eq!(name(&[&unaligned[..], &[("direct", "require")]].concat()), "contradiction");
     assert_eq!(of(&unaligned).unwrap().direct, DirectPolicy::Off);
     assert_eq!(name(&[("rw", "write:"), ("verify", "md5")]), "bad_value");
-    assert_eq!(name(&[("rw", "write"), ("sequential_skip", "4096"), ("verify", "md5")]), "verify_impossible");
+    assert_eq!(name(&[("rw", "write"), ("sequential_skip", "2048"), ("verify", "md5")]), "verify_impossible");
+    assert!(of(&[("rw", "write"), ("sequential_skip", "4096"), ("verify", "md5")]).is_ok(), "blocks do not overlap");
     let job = of(&[("rw", "randtrimwrite"), ("iodepth", "8")]).unwrap();
     assert!(job.pattern.steps.trims_first);
     assert!(matches!(job.pattern.order, Order::Random { each_block_once: true, .. }));
@@ -133,7 +134,7 @@ fn options_that_contradict_each_other_are_refused() {
         (("bs", "4k"), ("bssplit", "4k/50:8k/50")),
         (("zero_buffers", "1"), ("dedupe_percentage", "5")),
         (("zero_buffers", "1"), ("buffer_pattern", "0xff")),
-        (("buffer_pattern", "0xff"), ("buffer_compress_percentage", "5")),
+        (("buffer_pattern", "0xff"), ("dedupe_percentage", "5")),
         (("end_fdatasync", "1"), ("end_fsync", "1")),
         (("end_fdatasync", "1"), ("fsync_on_close", "1")),
         (("drain", "1"), ("hipri", "1")),

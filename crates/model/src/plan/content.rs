@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Content {
     /// Random, zero, or a pattern.
     pub kind: ContentKind,
-    /// The bytes that fill each buffer repeatedly, if `kind` is a pattern.
+    /// The bytes that fill each buffer repeatedly if `kind` is a pattern, and the compressible part if it is random.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pattern: Vec<u8>,
     /// Percentage of each piece of content that compresses away, 0 to 100.

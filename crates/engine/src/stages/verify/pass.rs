@@ -218,7 +218,9 @@ fn last_writes(view: &View<'_, '_>) -> Result<Option<LastWrites>, EngineError> {
     let held: u64 = plan.files.iter().map(|file| file.size_bytes / unit.max(1)).sum();
     let is_drawn = matches!(plan.pattern.order, Order::Random { each_block_once: false, .. })
         || matches!(plan.file_selection, FileSelection::Drawn { .. });
-    let comes_once = matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) && !is_drawn && taken <= held;
+    // With skips, a job may come to the end of a file and begin again before it wrote every block.
+    let skips = plan.pattern.steps.skip_bytes != 0;
+    let comes_once = matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) && !is_drawn && !skips && taken <= held;
     if comes_once || plan.replay.is_some() {
         return Ok(None);
     }

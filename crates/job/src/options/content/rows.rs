@@ -113,7 +113,7 @@ crate::option::rows! {
         .default("512")
         .unit("bytes")
         .summary("Length of the pieces of which `buffer_compress_percentage` is compressible; 0: the block")
-        .detail("The end of each piece contains zeros.");
+        .detail("The end of each piece contains zeros, or `buffer_pattern`.");
 
     pub const DEDUPE_PERCENTAGE: Opt<u64> = percent("dedupe_percentage")
         .default("0")

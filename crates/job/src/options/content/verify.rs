@@ -33,6 +33,8 @@ pub(crate) struct Verified<'a> {
     pub(crate) limits: &'a Limits,
     /// True if offsets are neither sequential nor each used once.
     pub(crate) has_steps: bool,
+    /// Bytes that a sequential job skips after each I/O.
+    pub(crate) skip_bytes: i64,
     /// True if zones are written by their rules: each has one write in flight, the worker keeps its content, and an I/O waits
     /// for those in flight at its offset.
     pub(crate) is_zoned: bool,
@@ -47,7 +49,8 @@ pub(crate) fn plan_verify(
     decisions: &mut Decisions,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
-    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, is_replayed, draws_files } = *job;
+    let Verified { engine, ops, used, order, files, limits, has_steps, skip_bytes, is_zoned, is_replayed, draws_files } =
+        *job;
     let VerifyMethod::Checksum(checksum) = values.get(VERIFY) else {
         if values.get(VERIFY_ONLY) {
             return Err(
@@ -95,9 +98,16 @@ pub(crate) fn plan_verify(
     }
     // The last write of each block must be known. The engine keeps at most one write of a block in flight, and no read
     // during it, and its requests are repeatable; so it is known unless another worker writes the block.
-    if has_steps {
+    // With skips of whole blocks, a block begins where another one does.
+    let are_whole = |bytes: u64| bytes.is_multiple_of(unit_bytes);
+    let is_whole_from_end = skip_bytes >= 0 || files.iter().all(|file| are_whole(file.plan.size_bytes));
+    let skips_whole = is_fixed && are_whole(skip_bytes.unsigned_abs()) && is_whole_from_end;
+    if has_steps || (skip_bytes != 0 && !skips_whole) {
         let reason = "a block may begin within another one, whose content is then unknown".into();
-        return refuse(reason, "leave out zones, skips, `blockalign` and similar options, or `verify`");
+        return refuse(
+            reason,
+            "leave out zones, skips of parts of blocks, `blockalign` and similar options, or `verify`",
+        );
     }
     if values.get(NUMJOBS) > 1 {
         return refuse("several workers write to the same blocks".into(), "use `numjobs = 1`, or a job for each file");
@@ -110,7 +120,7 @@ pub(crate) fn plan_verify(
     let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(unit_bytes);
     let issued = issued.min(limits.io_count.unwrap_or(u64::MAX));
     let is_drawn = matches!(order, Order::Random { each_block_once: false, .. }) && !is_zoned;
-    let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files;
+    let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files || skip_bytes != 0;
     if !is_fixed && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
         let hint = "use one `bs`, or write each block once: the random map and one pass";
