@@ -17,7 +17,7 @@ fn calls(sandbox: &Sandbox, names: &str, arguments: &str) -> Vec<String> {
     traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     traced.stdin(std::process::Stdio::null());
     Ran::of(traced.output().expect("strace")).assert_code(0);
-    fs::read_to_string(&trace).expect("a trace").lines().map(str::to_owned).collect()
+    strace_lines(&trace)
 }
 
 /// Goal: each engine makes the calls that fio's of that name makes.

@@ -73,11 +73,11 @@ fn the_issue_time_is_the_end_minus_the_latency() {
     for name in ["slat", "lat", "bw", "iops"] {
         assert_eq!(issued(&log(&sandbox, &format!("x_{name}.1.log"))), issued(&clat), "{name}");
     }
-    run(&["--log_store_compressed"]);
+    run(&["--log_store_compressed", "--replace"]);
     let packed = sandbox.path("x_clat.1.log.fz");
     let there = sandbox.run(&["fio", &format!("--inflate-log={}", packed.display())]);
     assert_eq!(there.out, fs::read_to_string(sandbox.path("x_clat.1.log")).expect("the log"), "virtual time is exact");
-    run(&["--log_avg_msec=100"]);
+    run(&["--log_avg_msec=100", "--replace"]);
     let averages = log(&sandbox, "x_clat.1.log");
     assert!(!averages.is_empty() && averages.iter().all(|line| line.len() == 7 && line[6] == 0), "{averages:?}");
 }

@@ -22,7 +22,7 @@ fn a_saved_state_limits_the_comparison_to_the_blocks_of_its_run() {
     sandbox.data_file("data", 1 << 20);
     sandbox.run(&job("--number_ios 100 --do_verify=false")).assert_code(0);
     let earlier = fs::read(sandbox.path("data")).expect("content");
-    let wrote = sandbox.run(&job("--number_ios 100 --do_verify=false --verify_state_save"));
+    let wrote = sandbox.run(&job("--number_ios 100 --do_verify=false --verify_state_save --replace"));
     wrote.assert_code(0);
     assert!(sandbox.path("local-tale-0-verify.state").exists(), "{wrote:?}");
     let (ran, record) = sandbox.record(&job("--verify_only --verify_state_load"));
@@ -75,7 +75,7 @@ fn with_verify_policy_fsynced_only_synced_data_is_compared() {
     all.assert_code(0);
     assert_eq!(record.phases[0].jobs[0].verified_block_count, 100);
     // A state without information about synced data.
-    sandbox.run(&job("--rw write --number_ios 100 --fdatasync 30 --verify_state_save")).assert_code(0);
+    sandbox.run(&job("--rw write --number_ios 100 --fdatasync 30 --verify_state_save --replace")).assert_code(0);
     let line = "--rw write --fdatasync 30 --verify_only --verify_state_load --verify_policy fsynced";
     let unknown = sandbox.run(&job(line));
     unknown.assert_code(1);
@@ -96,5 +96,5 @@ fn without_synced_data_nothing_is_compared_and_the_run_fails() {
     load.assert_code(1);
     assert!(load.out_joined().contains("says that nothing was synced"), "{load:?}");
     // A run that only saves the state compares nothing, and prints nothing about it.
-    sandbox.run(&job(&format!("{words} --do_verify=false --verify_state_save"))).assert_code(0);
+    sandbox.run(&job(&format!("{words} --do_verify=false --verify_state_save --replace"))).assert_code(0);
 }

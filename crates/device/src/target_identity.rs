@@ -57,25 +57,29 @@ fn names_descriptor(path: &Path) -> bool {
 /// Returns the identity of what a path refers to, with the signatures of a block device; `None` if it is neither a file
 /// nor a block device, or cannot be read.
 pub fn target_identity(path: &Path) -> Option<TargetIdentity> {
-    open_target(path).map(|(_, identity)| identity)
+    open_target(path).ok().map(|(_, identity)| identity)
 }
 
 /// Returns the same with the descriptor through which it was read: of a block device open for reading, so that its number
 /// stays with this disk; of a file open with `O_PATH`.
-pub fn open_target(path: &Path) -> Option<(File, TargetIdentity)> {
-    let mut file = open_name(path, Links::Followed).ok()?;
-    let mut identity = identity_of(&file).ok()?;
+///
+/// # Errors
+/// The target cannot be opened, or is neither a file nor a block device.
+pub fn open_target(path: &Path) -> io::Result<(File, TargetIdentity)> {
+    let mut file = open_name(path, Links::Followed)?;
+    let mut identity = identity_of(&file)?;
     if let Some(block) = &mut identity.block {
-        file = File::open(path_of_descriptor(&file)).ok()?;
-        let opened = identity_of(&file).ok()?;
-        *block = BlockIdentity { signatures: signatures_in_words(&file).ok(), ..opened.block? };
+        file = File::open(path_of_descriptor(&file))?;
+        let opened = identity_of(&file)?;
+        let found = opened.block.ok_or_else(|| io::Error::other("it is no block device any more"))?;
+        *block = BlockIdentity { signatures: signatures_in_words(&file).ok(), ..found };
         identity.size_bytes = opened.size_bytes;
     }
     identity.link_to = std::fs::symlink_metadata(path)
         .is_ok_and(|found| found.is_symlink() && !names_descriptor(path))
         .then(|| std::fs::canonicalize(path).ok().map(|target| target.display().to_string()))
         .flatten();
-    Some((file, identity))
+    Ok((file, identity))
 }
 
 /// Returns the identity of an open file. For a block device that is open with `O_PATH`, only the number is known.

@@ -115,8 +115,8 @@ impl MachineFacts {
         if let Some((file, identity)) = known.and_then(|known| Some((known.file.clone()?, known.identity.clone()))) {
             return Ok((file, identity));
         }
-        let (file, identity) = trueio_device::open_target(Path::new(path))
-            .ok_or("it is neither a file nor a block device, or unreadable")?;
+        let (file, identity) =
+            trueio_device::open_target(Path::new(path)).map_err(|e| format!("it cannot be opened ({e})"))?;
         match known {
             Some(known) if !known.identity.is_same(&identity) => {
                 Err("another program replaced it meanwhile".to_owned())
@@ -150,7 +150,7 @@ impl FactsSource for MachineFacts {
     }
 
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
-        let (file, identity) = trueio_device::open_target(Path::new(path))?;
+        let (file, identity) = trueio_device::open_target(Path::new(path)).ok()?;
         let mut opened = self.opened.borrow_mut();
         let is_kept = identity.block.is_some() || opened.len() < FILES_MAX;
         let file = is_kept.then(|| Rc::new(file));

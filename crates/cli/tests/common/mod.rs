@@ -95,3 +95,26 @@ pub(crate) fn real_fio(sandbox: &Sandbox, line: &str) -> Option<Command> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(command)
 }
+
+/// The lines of a trace of `strace -f -o`. A call during which another thread made one stands in two lines; they are joined.
+pub(crate) fn strace_lines(trace: &Path) -> Vec<String> {
+    const BROKEN: &str = " <unfinished ...>";
+    let text = std::fs::read_to_string(trace).expect("a trace");
+    let mut lines: Vec<String> = Vec::new();
+    let mut open: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    for line in text.lines() {
+        let (process, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let resumed = rest.trim_start().strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>"));
+        match (resumed, open.remove(process)) {
+            (Some((_, end)), Some(at)) => lines[at].push_str(end),
+            _ => {
+                let begin = line.strip_suffix(BROKEN);
+                if begin.is_some() {
+                    open.insert(process, lines.len());
+                }
+                lines.push(begin.unwrap_or(line).to_owned());
+            }
+        }
+    }
+    lines
+}
