@@ -16,7 +16,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 use trueio_job::Content;
 use trueio_model::{FileId, OutputPlan};
 
@@ -27,8 +28,14 @@ const WINDOW_BYTES: u64 = 64 << 10;
 /// Flags with which outputs are opened: links are not followed, and a pipe without a reader does not block.
 const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// The outputs that this process has created or emptied: a later phase, or a later slice of a comparison, opens them again.
-static OURS: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+/// The outputs that this process has created or emptied, with the time of their creation: a later phase, or a later slice of
+/// a comparison, opens them again. The number of a file that was removed may be given to another one.
+static OURS: Mutex<BTreeSet<(FileId, Option<SystemTime>)>> = Mutex::new(BTreeSet::new());
+
+/// Locks [`OURS`]. Every change is one call, so a panic elsewhere leaves it whole.
+fn ours() -> MutexGuard<'static, BTreeSet<(FileId, Option<SystemTime>)>> {
+    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The file under an output's name when the run was planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +54,11 @@ impl Before {
         path.to_str().and_then(|path| plan.replaced.get(path)).map_or(Self::Missing, |id| Self::File(*id))
     }
 
-    fn permits(self, found: FileId) -> bool {
+    fn permits(self, found: FileId, created: Option<SystemTime>) -> bool {
         match self {
             Before::Unknown => true,
             Before::File(seen) if seen == found => true,
-            Before::File(_) | Before::Missing => OURS.lock().unwrap_or_else(PoisonError::into_inner).contains(&found),
+            Before::File(_) | Before::Missing => ours().contains(&(found, created)),
         }
     }
 }
@@ -82,14 +89,15 @@ impl OutputFile {
             }
             opened => (opened.map_err(named)?, false),
         };
-        if !file.metadata()?.is_file() {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
             return Err(refused("it is no regular file"));
         }
         let file = Self(file);
-        let identity = file.identity()?;
+        let (identity, created) = (file.identity()?, metadata.created().ok());
         if is_new {
-            OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(identity);
-        } else if !before.permits(identity) {
+            ours().insert((identity, created));
+        } else if !before.permits(identity, created) {
             return Err(refused(TAKEN));
         }
         Ok(file)
@@ -116,7 +124,8 @@ impl OutputFile {
             )));
         }
         self.0.set_len(0)?;
-        OURS.lock().unwrap_or_else(PoisonError::into_inner).insert(self.identity()?);
+        let created = self.0.metadata()?.created().ok();
+        ours().insert((self.identity()?, created));
         Ok(self.0)
     }
 
@@ -290,15 +299,24 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         const LINE: &str = "1, 2, 0, 4096, 0\n";
-        let put = |text: &str| {
-            std::fs::write(folder.path().join("new"), text).expect("a file");
-            std::fs::rename(folder.path().join("new"), &path).expect("renamed");
-            let found = std::fs::metadata(&path).expect("a file");
-            FileId { device: found.dev(), inode: found.ino() }
+        let mut held = Vec::new();
+        // A test that runs at the same time may have removed an output: a file that gets its number is put aside.
+        let mut put = |text: &str| {
+            loop {
+                let new = folder.path().join("new");
+                std::fs::write(&new, text).expect("a file");
+                let found = std::fs::metadata(&new).expect("a file");
+                let id = FileId { device: found.dev(), inode: found.ino() };
+                // Kept open, so that its number is not used again.
+                held.push(File::open(&new).expect("a file"));
+                if !ours().iter().any(|(known, _)| *known == id) {
+                    std::fs::rename(&new, &path).expect("renamed");
+                    return id;
+                }
+                std::fs::remove_file(&new).expect("removed");
+            }
         };
         let first = put(LINE);
-        // The first file stays, so that its number is not used again.
-        let _held = File::open(&path).expect("a file");
         put(LINE);
         for before in [Before::Missing, Before::File(first)] {
             let error = create_output(&path, Content::Log, before).expect_err("another file").to_string();
