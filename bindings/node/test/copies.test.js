@@ -134,10 +134,10 @@ test('an exception or an abort in the last report still stops the copy, and remo
   assert.ok(!fs.existsSync(copy));
 });
 
-/** A source that is larger than any disk, so that a copy of its zeros cannot end by itself. */
+/** A source whose zeros take long to copy in blocks of one sector; a copy that is not stopped loses no more than 4 GiB. */
 function endless(t) {
   const { folder, source, copy } = places(t, 0);
-  fs.truncateSync(source, 2 ** 43);
+  fs.truncateSync(source, 2 ** 32);
   return { folder, source, copy, options: { keepHoles: false, bufferBytes: 1 } };
 }
 
