@@ -51,13 +51,12 @@ fn has_colors(stream: &impl IsTerminal) -> bool {
 /// Writes each character that controls a terminal, but line feeds and tabs, as its number: `\u009b`. Colours
 /// (`ESC [ 31 m`) stay if `has_colors`.
 pub fn escaped(text: &str, has_colors: bool) -> Cow<'_, str> {
-    let is_bad = |c: char| controls_terminal(c) && !matches!(c, '\n' | '\t');
-    if !text.contains(is_bad) {
+    if first_bad(text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 64);
     let mut rest = text;
-    while let Some(at) = rest.find(is_bad) {
+    while let Some(at) = first_bad(rest) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let length = match color_at(rest) {
@@ -76,6 +75,26 @@ pub fn escaped(text: &str, has_colors: bool) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// Returns where the first character is that must not be printed as it is. Most of a document is ASCII, which is examined in
+/// pieces of 32 bytes without a branch per byte.
+fn first_bad(text: &str) -> Option<usize> {
+    const PIECE: usize = 32;
+    let is_plain = |byte: u8| (byte.wrapping_sub(b' ') < 0x5f) | (byte == b'\n') | (byte == b'\t');
+    let bytes = text.as_bytes();
+    for (number, piece) in bytes.chunks(PIECE).enumerate() {
+        if piece.iter().fold(true, |all, byte| all & is_plain(*byte)) {
+            continue;
+        }
+        let (begin, end) = (text.floor_char_boundary(number * PIECE), number * PIECE + piece.len());
+        let bad = |(_, c): &(usize, char)| controls_terminal(*c) && !matches!(c, '\n' | '\t');
+        let in_piece = text[begin..].char_indices().take_while(|(at, _)| begin + at < end);
+        if let Some((at, _)) = in_piece.into_iter().find(bad) {
+            return Some(begin + at);
+        }
+    }
+    None
 }
 
 /// Returns the length of a sequence that sets colours, if the text begins with one.
@@ -102,6 +121,20 @@ mod tests {
             "a\\u001b]0;x\\u0007b\\u009b2J\\u202e\\u000d\n"
         );
         assert!(matches!(escaped("größe\t1\n", false), Cow::Borrowed(_)));
+    }
+
+    /// Goal: pieces hide nothing: a bad character is found at every offset, also where it or its neighbour crosses a border.
+    #[test]
+    fn a_bad_character_is_found_at_every_offset() {
+        for offset in 0..100 {
+            for bad in ["\u{7}", "\u{7f}", "\u{9b}", "\u{202e}"] {
+                for filler in ["x", "\n", "µ", "€"] {
+                    let text = format!("{}{bad}{}", filler.repeat(offset), filler.repeat(70));
+                    assert_eq!(first_bad(&text), Some(offset * filler.len()), "{text:?}");
+                    assert_eq!(first_bad(&text.replace(bad, "")), None);
+                }
+            }
+        }
     }
 
     #[test]
