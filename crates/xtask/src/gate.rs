@@ -56,8 +56,9 @@ const CASES: [(&str, &[&str], u64); 2] = [
 const FILL_MAX: [u64; 2] = [1_775, 3_900];
 /// The flags of both kinds of writes.
 const WRITES: [&str; 4] = ["--iodepth", "1", "--rw", "randwrite"];
-/// Most instructions of a run with a single I/O.
-const START_MAX: u64 = 5_000_000;
+/// Most instructions of a run with a single I/O: 5 % above what checks of limits and stops, and escaping of the printed document,
+/// take today (5.45 million; 4.84 before them).
+const START_MAX: u64 = 5_700_000;
 /// Largest peak of anonymous memory of a small job.
 const PEAK_MAX_KIB: u64 = 4 * 1024;
 
