@@ -158,7 +158,7 @@ impl Reports {
                 })
         };
         if let Err(error) = made {
-            // SAFETY: from `into_raw` above, and nobody else has it.
+            // SAFETY: from `into_raw` above, and no other owner exists.
             drop(unsafe { Arc::from_raw(context.cast::<Shared>()) });
             return Err(error);
         }

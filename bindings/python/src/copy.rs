@@ -129,7 +129,7 @@ impl Reports {
                 self.raised = Some(raised);
                 ControlFlow::Break(())
             }
-            // The interpreter is ending, and nobody waits for this thread.
+            // The interpreter is ending, and no caller waits for this thread.
             None => ControlFlow::Break(()),
         }
     }

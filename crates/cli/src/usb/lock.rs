@@ -1,7 +1,7 @@
 //! The lock that keeps two switches of USB transports apart: they would restore each other's quirk string.
 //!
-//! Only root may open it, because whoever may open a file may lock it, too, and keep every switch from starting. Whether it is
-//! held is therefore read from the kernel's list of locks, for which no permission is needed.
+//! Only root can open it: a user who can open a file can also lock it, and could keep every switch from starting. Whether it
+//! is held is therefore read from the kernel's list of locks, for which no permission is needed.
 //!
 //! Source: proc(5) `/proc/locks`.
 
@@ -62,7 +62,7 @@ mod tests {
         // As an earlier version left it.
         std::fs::create_dir_all(&directory).expect("a directory");
         std::fs::write(directory.join(NAME), "").expect("a file");
-        let lock = take(&directory).expect("nobody has it");
+        let lock = take(&directory).expect("it is free");
         let mode = std::fs::metadata(directory.join(NAME)).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert!(is_taken(&directory));
