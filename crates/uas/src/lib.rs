@@ -1,0 +1,29 @@
+//! USB Attached SCSI (UAS) in user space: for systems whose kernel has no `uas` driver.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`iu`] | information units, as bytes |
+//! | [`sense`] | sense data, in numbers and sentences |
+//! | [`scsi`] | commands of a disk, and the data that they return |
+//! | [`session`] | the protocol as a state machine: tags, timeouts, task management, retries. No I/O and no clock |
+//! | [`request`] | a command as the session takes it, and how it ends |
+//! | [`host`] | runs a session on a [`host::Transport`]: one command, or many in flight |
+//! | [`disk`] | the facts of a disk |
+//! | `usbfs` | the transport of Linux: `/dev/bus/usb`, with streams |
+//!
+//! The protocol has no I/O, so every state of it is a unit test, and a recorded exchange can be replayed.
+//!
+//! Limits: one initiator; logical units 0 to 255; no task attribute except SIMPLE; bulk pipes only.
+
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod disk;
+pub mod host;
+pub mod iu;
+pub mod request;
+pub mod scsi;
+pub mod sense;
+pub mod session;
+#[cfg(target_os = "linux")]
+pub mod usbfs;
+mod verdict;

@@ -1,0 +1,107 @@
+//! The state of one command in flight.
+
+use crate::request::{Failure, Pipe, Request};
+use crate::verdict::{Answer, Tries, Verdict};
+
+/// Where a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is none.
+    Free,
+    /// It is sent as soon as possible, but not before this time.
+    Waiting { not_before_ns: u64 },
+    /// The device has it.
+    Running,
+    /// What follows is decided; its transfers are being cancelled.
+    Ending(Verdict),
+}
+
+/// Transfers of a slot that the transport holds, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pending(u8);
+
+fn bit(pipe: Pipe) -> u8 {
+    match pipe {
+        Pipe::Command => 1,
+        Pipe::Status => 2,
+        Pipe::DataIn | Pipe::DataOut => 4,
+    }
+}
+
+impl Pending {
+    pub(super) fn add(&mut self, pipe: Pipe) {
+        self.0 |= bit(pipe);
+    }
+
+    /// Returns whether it was pending.
+    pub(super) fn remove(&mut self, pipe: Pipe) -> bool {
+        let was = self.has(pipe);
+        self.0 &= !bit(pipe);
+        was
+    }
+
+    pub(super) fn has(self, pipe: Pipe) -> bool {
+        self.0 & bit(pipe) != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) stage: Stage,
+    pub(super) request: Request,
+    pub(super) user: u64,
+    pub(super) pending: Pending,
+    /// Bytes of data that were transferred.
+    pub(super) transferred: u32,
+    pub(super) answer: Option<Answer>,
+    pub(super) tries: Tries,
+    /// Times that the device did not answer it.
+    pub(super) silences: u8,
+    /// START STOP UNIT is sent in its place.
+    pub(super) is_starting: bool,
+    /// Its time limit was prolonged once, because the device reported that it works on it.
+    pub(super) is_prolonged: bool,
+    pub(super) deadline_ns: u64,
+    pub(super) begun_ns: u64,
+    /// Order of arrival, and the flush's view of acknowledged writes.
+    pub(super) number: u64,
+    pub(super) acknowledged_before: u64,
+}
+
+impl Slot {
+    pub(super) fn free() -> Self {
+        Self {
+            stage: Stage::Free,
+            request: Request::flush(0),
+            user: 0,
+            pending: Pending::default(),
+            transferred: 0,
+            answer: None,
+            tries: Tries::default(),
+            silences: 0,
+            is_starting: false,
+            is_prolonged: false,
+            deadline_ns: u64::MAX,
+            begun_ns: 0,
+            number: 0,
+            acknowledged_before: 0,
+        }
+    }
+
+    /// Returns what follows when the device does not have the command any more and gave no answer.
+    pub(super) fn after_silence(&self) -> Verdict {
+        const SILENCES_MAX: u8 = 2;
+        if !self.request.may_repeat() {
+            Verdict::Done(Err(Failure::Interrupted))
+        } else if self.silences >= SILENCES_MAX {
+            Verdict::Done(Err(Failure::NoAnswer))
+        } else {
+            Verdict::Again { delay_ns: 0 }
+        }
+    }
+}
