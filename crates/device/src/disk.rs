@@ -6,6 +6,7 @@
 //! Source: Linux `Documentation/ABI/stable/sysfs-block`.
 
 use crate::counters::COUNTER_SECTOR_BYTES;
+use crate::link::disk_link;
 use crate::numbers::device_number_at;
 use crate::system::{System, why_not};
 use crate::usb::usb_facts_of_block;
@@ -23,6 +24,8 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
     };
     let is_set = |file: &str| system.fact(&queue(file), parse_flag);
     let sectors: Fact<u64> = system.number(&format!("{directory}/size"));
+    let transport = transport(name, &real).map(Transport::from);
+    let link = disk_link(system, &real, transport.value.as_ref());
     Some(DiskFacts {
         name: name.to_owned(),
         device_number,
@@ -30,7 +33,7 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         serial: serial(system, &directory),
         firmware: first_of(system, &directory, &["device/firmware_rev", "device/rev", "device/fwrev"]),
         wwid: first_of(system, &directory, &["wwid", "device/wwid"]),
-        transport: transport(name, &real).map(Transport::from),
+        transport,
         size_bytes: Fact { value: sectors.value.map(|n| n * COUNTER_SECTOR_BYTES), source: sectors.source },
         logical_sector_bytes: system.number(&queue("logical_block_size")),
         physical_sector_bytes: system.number(&queue("physical_block_size")),
@@ -44,6 +47,7 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         counts_io: is_set("iostats"),
         limits: limits(system, &directory),
         usb: usb_facts_of_block(system, name),
+        link,
     })
 }
 

@@ -23,6 +23,7 @@ mod heat;
 mod holders;
 mod identity;
 mod io_limits;
+mod link;
 mod mounts;
 mod numbers;
 mod openers;

@@ -41,6 +41,7 @@ impl FactsSource for Described {
             counts_io: Fact::not_recorded(),
             limits,
             usb: None,
+            link: None,
         };
         Target::Present(Box::new(TargetFacts {
             path: path.into(),

@@ -4,7 +4,7 @@ mod words;
 
 pub use words::{FilesystemKind, LayerKind, Transport, WriteCache, ZoneModel};
 
-use crate::{Fact, IoLimit, UsbFacts};
+use crate::{DiskLink, Fact, IoLimit, UsbFacts};
 use serde::{Deserialize, Serialize};
 
 /// The kind of what a path refers to.
@@ -137,6 +137,9 @@ pub struct DiskFacts {
     /// How it is attached, if it is a USB disk. Missing in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usb: Option<UsbFacts>,
+    /// Its link, if it is an NVMe or SATA disk and the kernel reports it. Missing in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<DiskLink>,
 }
 
 /// The limits of a request to a disk, and its preferred write sizes: `queue/` of sysfs.

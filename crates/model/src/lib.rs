@@ -23,6 +23,7 @@ mod identity;
 mod io_limit;
 mod iolog;
 mod latency;
+mod link;
 mod numa;
 mod operation;
 mod origin;
@@ -69,6 +70,7 @@ pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
 pub use latency::LatencySet;
+pub use link::DiskLink;
 pub use numa::{MemoryMode, MemoryPolicy};
 pub use operation::OpKind;
 pub use origin::{Origin, Sourced};

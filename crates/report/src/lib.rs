@@ -11,6 +11,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod classes;
 mod comparison;
 mod facts;
 mod hdr;
@@ -21,6 +22,7 @@ mod plot;
 mod printing;
 mod priorities;
 mod progress;
+mod standing;
 mod study;
 mod summary;
 mod syscalls;
@@ -29,6 +31,7 @@ mod text;
 mod trend;
 mod words;
 
+pub use classes::{ClassFigure, ClassSource, DeviceClass, Trust, class_sources, classes_of};
 pub use comparison::{
     ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
     comparison_terminal, parse_comparison,
@@ -40,6 +43,10 @@ pub use json::{ReadError, json, parse};
 pub use layout::Style;
 pub use printing::{escaped, print_message, print_text};
 pub use progress::progress_line;
+pub use standing::{
+    Band, ClassValue, Limit, LimitKind, LinkLimit, PastRun, PastValues, Placement, Position, Standing, class_values,
+    standing,
+};
 pub use study::{StudyError, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
 pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};

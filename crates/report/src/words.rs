@@ -453,3 +453,13 @@ pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
     }
     text
 }
+
+/// Returns true if the evidence shows that I/Os of the phase were served by a cache, so that its figures are not the
+/// disk's.
+pub(crate) fn is_from_cache(phase: &PhaseRecord) -> bool {
+    let is_cache = |check: &&Check| {
+        ["page_cache", "process_read_bytes", "block_layer_bytes", "memory_backed"].contains(&check.name.as_str())
+    };
+    let objects = |check: &Check| matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
+    phase.checks.iter().filter(is_cache).any(objects)
+}

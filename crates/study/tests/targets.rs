@@ -346,6 +346,7 @@ fn write_through(path: &Path) -> TargetFacts {
         counts_io: Fact::not_recorded(),
         limits: Default::default(),
         usb: None,
+        link: None,
     };
     TargetFacts {
         path: path.to_str().expect("UTF-8").to_owned(),

@@ -157,6 +157,7 @@ pub fn disk(name: &str, transport: &str) -> DiskFacts {
         wwid: none(),
         limits: DiskLimits::default(),
         usb: None,
+        link: None,
     }
 }
 

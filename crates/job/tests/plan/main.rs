@@ -239,6 +239,7 @@ fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFa
             ..DiskLimits::default()
         },
         usb: None,
+        link: None,
     }
 }
 
