@@ -1,6 +1,6 @@
 //! The command line: each command's file describes its own arguments.
 
-use crate::{baseline, compare, completions, doctor, fio, flags, history, run, selftest, study, usb};
+use crate::{baseline, compare, completions, doctor, fio, flags, history, man, run, selftest, study, usb};
 use clap::{ArgMatches, Command};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -50,6 +50,7 @@ fn command() -> Command {
             command.arg(flags::switch("schema", "Print the JSON schema of job files instead"))
         }))
         .subcommand(later("completions", completions::ABOUT, completions::arguments))
+        .subcommand(later("man", man::ABOUT, man::arguments))
 }
 
 /// Prints an error of the command line, which repeats words of it, or the requested help.

@@ -15,6 +15,7 @@ mod fio;
 mod flags;
 mod history;
 mod kept;
+mod man;
 mod output;
 mod progress;
 mod run;
@@ -25,6 +26,9 @@ mod usb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = completions::answer() {
+        return code;
+    }
     // fio's language has its own grammar, and options that resemble ours.
     if let Some(arguments) = fio::arguments() {
         return trueio_fio::command::run(&arguments, &fio::PROGRAM);
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
             output::print_all(&text).map(|()| ExitCode::SUCCESS)
         }
         Some(("completions", arguments)) => completions::command(arguments),
+        Some(("man", arguments)) => man::command(arguments),
         Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),

@@ -44,7 +44,7 @@ pub use option::{Opt, OptionRow};
 pub use options::pattern::only_reads;
 pub use outputs::check_outputs;
 pub use plan::{GivenUser, given_user, plan};
-pub use reference::{render_help, render_reference};
+pub use reference::{names_sentence, render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use schema::render_schema;
 pub use table::{TABLE, row};

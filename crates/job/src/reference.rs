@@ -65,7 +65,8 @@ fn rows_of(section: Section) -> impl Iterator<Item = &'static OptionRow> {
     TABLE.iter().copied().filter(move |row| row.section == section)
 }
 
-fn names_sentence(row: &OptionRow) -> String {
+/// Returns the sentences about an option's names, and about fio's use of it; code stands between backticks.
+pub fn names_sentence(row: &OptionRow) -> String {
     let mut names = format!("Flag: `{}`.", row.flag());
     if !row.fio_names.is_empty() {
         let aliases: Vec<String> = row.fio_names.iter().map(|name| format!("`{name}`")).collect();

@@ -7,8 +7,15 @@ use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
 
 /// A package, and the program by which it is recognised.
-const PACKAGES: &[(&str, &str)] =
-    &[("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind"), ("strace", "strace")];
+const PACKAGES: &[(&str, &str)] = &[
+    ("xfsprogs", "mkfs.xfs"),
+    ("btrfs-progs", "mkfs.btrfs"),
+    ("valgrind", "valgrind"),
+    ("strace", "strace"),
+    ("zsh", "zsh"),
+    ("fish", "fish"),
+    ("mandoc", "mandoc"),
+];
 
 /// Installs the packages that the tests use.
 pub(crate) fn install_packages() -> Result<String, String> {
@@ -93,7 +100,14 @@ pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
         ("btrfs", filesystem("btrfs")),
         ("io_uring", io_uring_refusal()),
         ("strace", strace_refusal()),
+        ("zsh", missing_program("zsh")),
+        ("fish", missing_program("fish")),
+        ("mandoc", missing_program("mandoc")),
     ]
+}
+
+fn missing_program(name: &str) -> Option<String> {
+    (!has_program(name)).then(|| format!("no {name}"))
 }
 
 /// Tests whether strace can trace, which a container may forbid.
