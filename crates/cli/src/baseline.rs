@@ -26,7 +26,7 @@ use trueio_engine::RandomFill;
 use trueio_job::{FactsSource, Machine, Target};
 use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
 use trueio_run::machine::{MachineFacts, entropy, machine};
-use trueio_run::planning::{may_run, planned};
+use trueio_run::planning::{may_run, planned, planned_and_claimed};
 
 const MIB: u64 = 1 << 20;
 /// Maximum size of the test file.
@@ -162,10 +162,10 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             spec.set("trace_syscalls", "true", Origin::Flag { flag: "--trace-syscalls".to_owned() });
         }
     }
-    let mut plan = planned(&specs, &machine, may_run)?;
+    let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
     plan.notes.splice(0..0, notes);
     let outputs = Outputs::reserve(matches, std::iter::empty())?;
-    execute("baseline", specs, plan, has_evidence, outputs, matches)
+    execute("baseline", specs, (plan, targets), has_evidence, outputs, matches)
 }
 
 fn preset() -> Origin {

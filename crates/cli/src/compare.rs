@@ -22,7 +22,7 @@ use trueio_model::{
 };
 use trueio_report::message;
 use trueio_run::machine;
-use trueio_run::planning::{may_run, planned};
+use trueio_run::planning::{may_run, planned_and_claimed};
 use trueio_run::{Reporting, Request, Session, watch_signals};
 
 /// Length of the idle baseline before each slice, in nanoseconds. Short, because slices are; effects of the
@@ -227,7 +227,7 @@ fn live(
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { IDLE_NS } else { 0 };
     let machine = Machine { command_files: output::command_files(matches, &read), ..machine::machine(idle_ns) };
-    let mut plan = planned(&specs, &machine, may_run)?;
+    let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
     let is_paced = plan.jobs.iter().any(|job| job.is_paced());
     let settings = Settings {
@@ -246,8 +246,8 @@ fn live(
     let stop = watch_signals();
     let mut line = progress::Line::new();
     let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
-    let request =
-        Request { kind: "compare".to_owned(), command: flags::as_typed(), spec: specs, plan, has_evidence, reporting };
+    let (kind, command) = ("compare".to_owned(), flags::as_typed());
+    let request = Request { kind, command, spec: specs, plan, targets, has_evidence, reporting };
     let session = Session::new(request, stop);
     let started_at = session.record().started_at.clone();
     let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {

@@ -10,8 +10,8 @@ use trueio_fio::logs::FioLogs;
 use trueio_job::{CommandFiles, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::{JobSpec, Plan};
 use trueio_run::machine::{IDLE_BASELINE_NS, machine};
-use trueio_run::planning::{may_run, planned};
-use trueio_run::{Reporting, Request, watch_signals};
+use trueio_run::planning::{may_run, planned, planned_and_claimed};
+use trueio_run::{Reporting, Request, Targets, watch_signals};
 
 /// One-line description of `trueio run`.
 pub(crate) const ABOUT: &str = "Run job files, or a job given by flags";
@@ -38,9 +38,9 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches, read.iter().map(Path::new))?;
     let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
     let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
-    let plan = planned(&spec, &machine, may_run)?;
+    let planned = planned_and_claimed(&spec, &machine, may_run)?;
     let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
-    execute("run", spec, plan, has_evidence, outputs, matches)
+    execute("run", spec, planned, has_evidence, outputs, matches)
 }
 
 /// `trueio explain`.
@@ -61,11 +61,11 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a plan and delivers its record.
+/// Runs a plan on its open targets, and delivers the record.
 pub(crate) fn execute(
     kind: &str,
     spec: Vec<JobSpec>,
-    plan: Plan,
+    (plan, targets): (Plan, Targets),
     has_evidence: bool,
     outputs: Outputs,
     matches: &ArgMatches,
@@ -73,7 +73,8 @@ pub(crate) fn execute(
     let accepted = matches.get_many::<String>("accept").into_iter().flatten();
     let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
     let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
-    let request = Request { kind: kind.to_owned(), command: flags::as_typed(), spec, plan, has_evidence, reporting };
+    let (kind, command) = (kind.to_owned(), flags::as_typed());
+    let request = Request { kind, command, spec, plan, targets, has_evidence, reporting };
     let mut line = progress::Line::new().without_idle(!has_evidence);
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();

@@ -33,7 +33,7 @@ use trueio_job::{CommandFiles, FileUse, Machine, Role};
 use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::clean_lines;
 use trueio_run::planning::{self, PlanningError};
-use trueio_run::{Reporting, Request, machine, watch_signals, watch_status_signal};
+use trueio_run::{Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
 
 /// The parts of `--debug` that print a line for each I/O.
 const SHOWN: [&str; 4] = ["io", "random", "verify", "file"];
@@ -178,9 +178,9 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     if logs_bandwidth {
         files.extend(BandwidthLog::files());
     }
-    let mut plan = match planned(&mut request, CommandFiles { files, sends_logs: false, may_replace: true }, |_| Ok(()))
-    {
-        Ok(plan) => plan,
+    let command_files = CommandFiles { files, sends_logs: false, may_replace: true };
+    let (mut plan, targets) = match planned(&mut request, command_files, |_| Ok(())) {
+        Ok(planned) => planned,
         Err(text) => return refused(&text),
     };
     for (index, job) in plan.jobs.iter_mut().enumerate() {
@@ -218,6 +218,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         command: (program.command_line)(),
         spec: request.jobs.clone(),
         plan,
+        targets,
         has_evidence: true,
         reporting,
     };
@@ -237,12 +238,12 @@ fn what_was_read(request: &FioRequest) -> String {
 }
 
 /// Plans the jobs, or returns the complete text of the refusal. `command_files` lists the files that are read and written in
-/// addition to the jobs' own; `may_run` may refuse the plan, too. Touches nothing.
+/// addition to the jobs' own; `may_run` may refuse the plan, too. The targets are open and claimed.
 fn planned(
     request: &mut FioRequest,
     command_files: CommandFiles,
     may_run: impl Fn(&Plan) -> Result<(), PlanningError>,
-) -> Result<Plan, String> {
+) -> Result<(Plan, Targets), String> {
     let found = machine::MachineFacts::without_probing();
     let notes =
         crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
@@ -250,9 +251,10 @@ fn planned(
     let check = |plan: &Plan| may_run(plan).and_then(|()| planning::refuse_unreachable(plan));
     let machine =
         Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };
-    let mut plan = planning::planned(&request.jobs, &machine, check).map_err(PlanningError::into_text)?;
+    let (mut plan, targets) =
+        planning::planned_and_claimed(&request.jobs, &machine, check).map_err(PlanningError::into_text)?;
     plan.notes.splice(0..0, request.notes.iter().cloned());
-    Ok(plan)
+    Ok((plan, targets))
 }
 
 /// Returns how long the disks are watched idle before each phase, in nanoseconds. Short jobs have no idle baseline,

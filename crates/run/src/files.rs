@@ -1,18 +1,19 @@
 //! The files under test: created, filled, opened and removed.
 //!
 //! A file that the user did not name is written only if this module created it, with `O_EXCL`. A file that is to be
-//! removed is unlinked as soon as it is open. Existing targets are opened before the first phase and compared with the
-//! plan; each job opens them through that descriptor.
+//! removed is unlinked as soon as it is open. Existing targets are open already ([`Targets`]); each job opens them through
+//! that descriptor.
 
 use crate::Observer;
 use crate::file_error::{FileError, acting};
 use crate::fill::{Space, check_growth, create, extend, fill_error, make_directory};
-use crate::held::{Held, HoldError, Usage};
+use crate::held::{Held, HoldError};
 use crate::sharing::Sharing;
+use crate::targets::Targets;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,18 +35,10 @@ fn zone_limit(sys: &Path, device: u64, name: &str) -> u32 {
 pub(crate) struct Prepared {
     /// By path.
     files: BTreeMap<String, Ready>,
-    /// By path: existing targets from the start of the run, new files from their creation.
-    held: BTreeMap<String, Held>,
-    has_begun: bool,
-    /// The descriptor limit permits keeping all files open.
-    keeps: bool,
+    /// The files that are held open: existing targets since planning, new files from their creation.
+    targets: Targets,
     /// The created directories.
     directories: BTreeSet<String>,
-    /// The claims of the block devices that the run writes, by device number; kept until the run ends.
-    ///
-    /// All jobs share one claim: each `O_EXCL` open is a holder of its own, so two jobs could not both claim a device,
-    /// and a phase could not claim it while the ring of the previous phase is being torn down.
-    claims: BTreeMap<u64, Arc<File>>,
     /// The write pointers of the zones, shared by all jobs and kept until the run ends. The key is what a path refers
     /// to, because a device may have several paths.
     zones: BTreeMap<Named, Arc<ZoneMap>>,
@@ -79,61 +72,23 @@ pub(crate) struct OpenedFiles {
 }
 
 impl Prepared {
-    /// Opens the existing targets of all jobs, compares each with the plan, and claims the block devices that are
-    /// written. Later calls do nothing. `keeps`: the descriptor limit permits keeping all targets open.
-    pub(crate) fn begin(&mut self, plan: &Plan, keeps: bool) -> Result<(), FileError> {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return Ok(());
-        }
-        self.keeps = keeps;
-        let mut written = BTreeSet::new();
-        for job in &plan.jobs {
-            let is_written = |file: &&FilePlan| job.modifies_files() || file.extends_from.is_some();
-            written.extend(job.files.iter().filter(is_written).map(|file| file.path.as_str()));
-        }
-        for job in &plan.jobs {
-            for file in job.files.iter().filter(|file| is_existing(file)) {
-                if self.held.contains_key(&file.path) {
-                    continue;
-                }
-                let (is_written, is_extended) = (written.contains(file.path.as_str()), file.extends_from.is_some());
-                let usage = Usage { is_written, is_extended, keeps };
-                let planned = plan.identities.get(&file.path);
-                let held = acting(job.user, || {
-                    Held::existing(&file.path, planned, usage).map_err(|error| error.of(&job.name, &file.path))
-                })?;
-                self.held.insert(file.path.clone(), held);
-            }
-        }
-        let trims = plan.jobs.iter().any(JobPlan::trims);
-        for path in written {
-            self.claim(path, trims)?;
-        }
-        Ok(())
+    /// Uses these targets, which are open or will be when the run begins.
+    pub(crate) fn of(targets: Targets) -> Self {
+        Self { targets, ..Self::default() }
     }
 
-    /// Claims a block device that is written, so that it cannot be mounted during the run.
-    fn claim(&mut self, path: &str, trims: bool) -> Result<(), FileError> {
-        let Some(held) = self.held.get(path) else { return Ok(()) };
-        let Some(device) = held.device().filter(|device| !self.claims.contains_key(device)) else { return Ok(()) };
-        let entry = held.entry().map_err(|error| error.of("", path))?;
-        // Opened for reading only, unless trims need more: udev probes a block device again when a writable descriptor is
-        // closed.
-        let claim = std::fs::OpenOptions::new()
-            .read(true)
-            .write(trims)
-            .custom_flags(libc::O_EXCL)
-            .open(&entry.path)
-            .map_err(|source| FileError::Claim { path: path.to_owned(), source })?;
-        held.confirm(&claim).map_err(|error| error.of("", path))?;
-        self.claims.insert(device, Arc::new(claim));
-        Ok(())
+    /// Opens the targets of the plan, unless they are open.
+    ///
+    /// # Errors
+    /// The first target that differs from the plan, or cannot be opened or claimed, in one line.
+    pub(crate) fn begin(&mut self, plan: &Plan) -> Result<(), String> {
+        self.targets.open(plan, |_| None)
     }
 
     /// Compares the held files of a job with their recorded identities, before a phase.
     pub(crate) fn check(&self, job: &JobPlan) -> Result<(), FileError> {
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
-            let Some(held) = self.held.get(&file.path) else { continue };
+            let Some(held) = self.targets.get(&file.path) else { continue };
             let end_bytes = file.offset_bytes + file.size_bytes;
             acting(job.user, || held.check(end_bytes).map_err(|error| error.of(&job.name, &file.path)))?;
         }
@@ -142,18 +97,18 @@ impl Prepared {
 
     /// Returns the path at which evidence opens a file: the planned path, or the descriptor of an unlinked file.
     pub(crate) fn evidence_path(&self, path: &str) -> PathBuf {
-        let held = self.held.get(path).filter(|held| held.is_anonymous());
+        let held = self.targets.get(path).filter(|held| held.is_anonymous());
         held.and_then(Held::descriptor).unwrap_or_else(|| PathBuf::from(path))
     }
 
     /// Returns the path at which a file is read or flushed: the held descriptor, or the planned path without one.
     pub(crate) fn held_path(&self, path: &str) -> PathBuf {
-        self.held.get(path).and_then(Held::descriptor).unwrap_or_else(|| PathBuf::from(path))
+        self.targets.get(path).and_then(Held::descriptor).unwrap_or_else(|| PathBuf::from(path))
     }
 
     /// Returns whether the file is unlinked.
     pub(crate) fn is_anonymous(&self, path: &str) -> bool {
-        self.held.get(path).is_some_and(Held::is_anonymous)
+        self.targets.get(path).is_some_and(Held::is_anonymous)
     }
 
     /// Creates the directories of a job's new files, as the job's user. A directory that exists is created once.
@@ -186,7 +141,7 @@ impl Prepared {
         if let Some(ready) = self.files.get_mut(&file.path) {
             if sharing.phase > ready.phase {
                 ready.phase = sharing.phase;
-                if let Some(held) = self.held.get(&file.path) {
+                if let Some(held) = self.targets.get(&file.path) {
                     acting(user, || check_growth(file, held, sharing))?;
                 }
             }
@@ -195,7 +150,7 @@ impl Prepared {
         let space = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => Space::AsPlanned,
             _ if let Some(there) = file.extends_from => {
-                let held = self.hold(file)?;
+                let held = self.targets.get_or_open(file)?;
                 acting(user, || extend(file, held, there, sharing, seed, stop, observer))?
             }
             Prepare::CreateFilled
@@ -204,9 +159,7 @@ impl Prepared {
             | Prepare::CreateSparse
             | Prepare::CreateEmpty => {
                 let (created, space) = acting(user, || create(file, sharing, seed, stop, observer))?;
-                let held = Held::created(&file.path, created, !file.remove_after, self.keeps)
-                    .map_err(|source| FileError::Hold { job: String::new(), path: file.path.clone(), source })?;
-                self.held.insert(file.path.clone(), held);
+                self.targets.add_created(file, created)?;
                 space
             }
         };
@@ -215,21 +168,11 @@ impl Prepared {
         Ok(())
     }
 
-    /// Returns the existing file; holds it from now on if it is not held yet.
-    fn hold(&mut self, file: &FilePlan) -> Result<&Held, FileError> {
-        if !self.held.contains_key(&file.path) {
-            let usage = Usage { is_written: true, is_extended: true, keeps: self.keeps };
-            let held = Held::existing(&file.path, None, usage).map_err(|error| error.of("", &file.path))?;
-            self.held.insert(file.path.clone(), held);
-        }
-        Ok(&self.held[&file.path])
-    }
-
     /// Holds the files that a job created again (`unlink_each_loop`) instead of the first ones. If a descriptor cannot
     /// be duplicated, later jobs use the first file, which is empty.
     pub(crate) fn remade(&self, job: &JobPlan, files: &[TargetFile]) {
         for (file, target) in job.files.iter().zip(files) {
-            if let (Some(held), Ok(made)) = (self.held.get(&file.path), target.file.try_clone()) {
+            if let (Some(held), Ok(made)) = (self.targets.get(&file.path), target.file.try_clone()) {
                 held.replace(made);
             }
         }
@@ -321,7 +264,7 @@ impl Prepared {
             let device = opened.metadata().ok().filter(|m| m.file_type().is_block_device()).map(|m| m.rdev());
             let trim_call = match device {
                 Some(_) if has_own_zones => TrimCall::ResetZone,
-                Some(number) => TrimCall::Discard(self.claims.get(&number).cloned()),
+                Some(number) => TrimCall::Discard(self.targets.claim_of(number)),
                 None => TrimCall::PunchHole,
             };
             let advised = trueio_engine::advise(&opened, job.handling.advice, file.offset_bytes, file.size_bytes);
@@ -345,7 +288,7 @@ impl Prepared {
 
     fn open_one(&self, job: &JobPlan, file: &FilePlan) -> Result<DirectFile, FileError> {
         let writes = job.modifies_files();
-        let held = self.held.get(&file.path);
+        let held = self.targets.get(&file.path);
         let changed = |error: HoldError| error.of(&job.name, &file.path);
         let entry = held.map(Held::entry).transpose().map_err(changed)?;
         let path = entry.as_ref().map_or(Path::new(&file.path), |entry| &entry.path);
@@ -371,11 +314,6 @@ impl Prepared {
         }
         Ok(opened)
     }
-}
-
-/// Returns whether the plan expects the file to exist before the run.
-fn is_existing(file: &FilePlan) -> bool {
-    file.prepare == Prepare::UseExisting || file.extends_from.is_some()
 }
 
 #[cfg(test)]

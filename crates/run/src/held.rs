@@ -47,13 +47,19 @@ pub(crate) struct Entry {
 }
 
 impl Held {
-    /// Opens an existing target and compares it with the identity in the plan.
+    /// Opens an existing target and compares it with the identity in the plan. `examined` is the descriptor through
+    /// which the planner examined it; without one, the path is opened.
     ///
     /// # Errors
     /// The kernel's error, or the difference from the plan.
-    pub(crate) fn existing(path: &str, planned: Option<&TargetIdentity>, usage: Usage) -> Result<Self, HoldError> {
+    pub(crate) fn existing(
+        path: &str,
+        examined: Option<File>,
+        planned: Option<&TargetIdentity>,
+        usage: Usage,
+    ) -> Result<Self, HoldError> {
         let links = if usage.is_written { Links::NotFollowed } else { Links::Followed };
-        let name = open_name(Path::new(path), links)?;
+        let name = examined.map_or_else(|| open_name(Path::new(path), links), Ok)?;
         let mut found = identity_of(&name)?;
         let mut file = None;
         if planned.is_none_or(|planned| planned.is_same(&found)) && (usage.keeps || found.block.is_some()) {
@@ -249,7 +255,7 @@ mod tests {
         let path = name.to_str().expect("UTF-8");
         std::fs::write(&name, "ours").expect("a file");
         let usage = Usage { is_written: true, is_extended: false, keeps: false };
-        let held = Held::existing(path, None, usage).expect("a file");
+        let held = Held::existing(path, None, None, usage).expect("a file");
         assert_eq!(held.descriptor(), None);
         let entry = held.entry().expect("it is there");
         std::fs::rename(&name, &kept).expect("moved");
@@ -269,7 +275,7 @@ mod tests {
         std::fs::remove_file(&name).expect("removed");
         std::os::unix::fs::symlink("kept", &name).expect("a link");
         let usage = Usage { is_written: false, ..usage };
-        let held = Held::existing(path, None, usage).expect("a file");
+        let held = Held::existing(path, None, None, usage).expect("a file");
         held.check(4).and_then(|()| held.entry().map(drop)).expect("the link refers to the file");
     }
 }

@@ -39,6 +39,7 @@ mod sharing;
 mod source;
 mod stops;
 mod strace;
+mod targets;
 mod worker;
 
 pub use bandwidth::{BandwidthSpan, JobBytes};
@@ -51,6 +52,7 @@ pub use output_file::{Before, OutputFile, create_output};
 pub use reserved::ReservedOutput;
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;
+pub use targets::Targets;
 pub use worker::{HOST, run_worker};
 
 use files::Prepared;
@@ -76,6 +78,9 @@ pub struct Request {
     pub spec: Vec<JobSpec>,
     /// What will be done.
     pub plan: Plan,
+    /// The existing targets, open since planning ([`planning::planned_and_claimed`]); by default the run opens them
+    /// before its first phase.
+    pub targets: Targets,
     /// Whether evidence is collected. Without it every verdict rests on the calls alone (E0).
     pub has_evidence: bool,
     /// Which optional reports the observer gets.
@@ -178,7 +183,7 @@ impl<'a> Session<'a> {
             reporting: request.reporting,
             clock,
             system,
-            prepared: Prepared::default(),
+            prepared: Prepared::of(request.targets),
             began,
             stop,
         }
@@ -200,15 +205,14 @@ impl<'a> Session<'a> {
         self.record.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0)
     }
 
-    /// Opens the existing targets of all phases and claims the devices, compares those of phase `index` with what they
-    /// were, and prepares its files, if that has not been done.
+    /// Opens the existing targets of all phases and claims the devices, if planning has not done so; compares those of
+    /// phase `index` with what they were, and prepares its files, if that has not been done.
     ///
     /// # Errors
     /// The outcome of a run that cannot go on.
     pub fn prepare(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Outcome> {
         let jobs = &self.record.plan.jobs;
-        let keeps = descriptors::provide(jobs).map_err(|reason| Outcome::Failed { reason })?;
-        self.prepared.begin(&self.record.plan, keeps).map_err(|error| failed(&error))?;
+        self.prepared.begin(&self.record.plan).map_err(|reason| Outcome::Failed { reason })?;
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
             self.prepared.check(job).map_err(|error| failed(&error))?;
             self.prepared.make_directories(job).map_err(|error| failed(&error))?;

@@ -107,6 +107,11 @@ impl MachineFacts {
         self.has_skipped.get()
     }
 
+    /// Removes and returns the descriptor through which a path was examined, if it was kept.
+    pub(crate) fn take(&self, path: &str) -> Option<File> {
+        self.opened.borrow_mut().get_mut(path)?.file.take().and_then(|file| Rc::try_unwrap(file).ok())
+    }
+
     /// Returns a descriptor of the target at a path: the one through which its identity was read, or a new one of the same
     /// file.
     fn descriptor(&self, path: &str) -> Result<(Rc<File>, TargetIdentity), String> {

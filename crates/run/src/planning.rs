@@ -2,6 +2,7 @@
 
 use crate::machine::MachineFacts;
 use crate::strace::why_no_strace;
+use crate::targets::Targets;
 use trueio_job::{FileUse, Machine, Refusal, check_outputs};
 use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 
@@ -86,9 +87,6 @@ pub fn refuse_unreachable(plan: &Plan) -> Result<(), PlanningError> {
 
 /// Returns the plan, or the refusal as text. `check` may refuse the plan, too.
 ///
-/// A probe of direct I/O in a directory creates a file without a name. So the jobs are first planned and checked without
-/// opening anything for writing.
-///
 /// # Errors
 /// The refusal of the planner, or of `check`.
 pub fn planned(
@@ -96,6 +94,36 @@ pub fn planned(
     machine: &Machine,
     check: impl Fn(&Plan) -> Result<(), PlanningError>,
 ) -> Result<Plan, PlanningError> {
+    planned_by(specs, machine, check).map(|(plan, _)| plan)
+}
+
+/// Returns the plan with its existing targets: open, compared with the plan, and claimed if they are block devices that it
+/// writes.
+///
+/// # Errors
+/// The refusal of the planner, or of `check`; a target that changed since it was examined, or cannot be opened or claimed.
+pub fn planned_and_claimed(
+    specs: &[JobSpec],
+    machine: &Machine,
+    check: impl Fn(&Plan) -> Result<(), PlanningError>,
+) -> Result<(Plan, Targets), PlanningError> {
+    let (plan, facts) = planned_by(specs, machine, check)?;
+    let mut targets = Targets::default();
+    targets
+        .open(&plan, |path| facts.take(path))
+        .map_err(|reason| PlanningError::new(format!("the run was not started\n  because: {reason}")))?;
+    Ok((plan, targets))
+}
+
+/// Returns the plan, and the facts that it rests on.
+///
+/// A probe of direct I/O in a directory creates a file without a name. So the jobs are first planned and checked without
+/// opening anything for writing.
+fn planned_by(
+    specs: &[JobSpec],
+    machine: &Machine,
+    check: impl Fn(&Plan) -> Result<(), PlanningError>,
+) -> Result<(Plan, MachineFacts), PlanningError> {
     let plan = |facts: &MachineFacts| {
         let refused = |refusal: Refusal| PlanningError::new(trueio_job::explain_refusal(&refusal));
         trueio_job::plan(specs, facts, machine).map_err(refused)
@@ -103,7 +131,11 @@ pub fn planned(
     let untouched = MachineFacts::without_probing();
     let first = plan(&untouched)?;
     check(&first)?;
-    if untouched.has_skipped() { plan(&MachineFacts::probing()) } else { Ok(first) }
+    if !untouched.has_skipped() {
+        return Ok((first, untouched));
+    }
+    let probing = MachineFacts::probing();
+    Ok((plan(&probing)?, probing))
 }
 
 /// Refuses outputs that would replace an input or each other, or that cannot be written. They may replace outputs of earlier

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use trueio_device::{System, target_facts};
 use trueio_job::{Machine, Target, plan};
 use trueio_model::{CheckOutcome, JobSpec, OpKind, Origin, Outcome, RunRecord};
-use trueio_run::{Observer, Reporting, Request, run};
+use trueio_run::{Observer, Reporting, Request, Targets, run};
 
 struct Silent;
 impl Observer for Silent {}
@@ -30,6 +30,7 @@ fn record(options: &[(&str, &str)]) -> RunRecord {
         command: Vec::new(),
         spec: vec![spec],
         plan,
+        targets: Targets::default(),
         has_evidence: true,
         reporting: Reporting::default(),
     };

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_job::{FactsSource, Machine};
 use trueio_model::{JobSpec, Origin, Outcome, Plan, RunRecord};
 use trueio_run::machine::MachineFacts;
-use trueio_run::{Event, Observer, Reporting, Request, run};
+use trueio_run::planning::planned_and_claimed;
+use trueio_run::{Event, Observer, Reporting, Request, Targets, run};
 use trueio_testkit::{Loop, folder, tool};
 
 /// Calls `deed` once, at the first event for which `is_time` returns true.
@@ -38,8 +39,8 @@ fn while_filling(event: &Event<'_>) -> bool {
     matches!(event, Event::Preparing { .. })
 }
 
-/// A plan of jobs, each in its own phase.
-fn planned(jobs: &[&[(&str, &str)]]) -> Plan {
+/// Jobs, each in its own phase.
+fn specs(jobs: &[&[(&str, &str)]]) -> Vec<JobSpec> {
     let spec = |(index, options): (usize, &&[(&str, &str)])| {
         let mut spec = JobSpec::new(format!("j{index}"));
         let mut set = |name: &str, value: &str| spec.set(name, value, Origin::Preset { name: "test".into() });
@@ -47,16 +48,30 @@ fn planned(jobs: &[&[(&str, &str)]]) -> Plan {
         set("stonewall", "true");
         spec
     };
-    let specs: Vec<JobSpec> = jobs.iter().enumerate().map(spec).collect();
-    trueio_job::plan(&specs, &MachineFacts::probing(), &Machine::unknown()).expect("a plan")
+    jobs.iter().enumerate().map(spec).collect()
+}
+
+/// A plan whose targets the run opens.
+fn planned(jobs: &[&[(&str, &str)]]) -> Plan {
+    trueio_job::plan(&specs(jobs), &MachineFacts::probing(), &Machine::unknown()).expect("a plan")
+}
+
+/// A plan whose targets are open and claimed, as the commands make it.
+fn claimed(jobs: &[&[(&str, &str)]]) -> (Plan, Targets) {
+    planned_and_claimed(&specs(jobs), &Machine::unknown(), |_| Ok(())).expect("a plan")
 }
 
 fn ran(plan: Plan, stop: &AtomicBool, meanwhile: &mut Meanwhile<'_>) -> RunRecord {
+    ran_on((plan, Targets::default()), stop, meanwhile)
+}
+
+fn ran_on((plan, targets): (Plan, Targets), stop: &AtomicBool, meanwhile: &mut Meanwhile<'_>) -> RunRecord {
     let request = Request {
         kind: "run".into(),
         command: Vec::new(),
         spec: Vec::new(),
         plan,
+        targets,
         has_evidence: false,
         reporting: Reporting::default(),
     };
@@ -162,6 +177,72 @@ fn a_device_that_is_another_disk_when_the_run_begins_is_not_written() {
     let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
     assert_failed(&record, "its path now refers to another disk");
     assert!(fs::read(&image).expect("an image") == before, "the filesystem was written");
+}
+
+/// Goal: from the end of planning on, nobody else can claim a device that will be written, and its name cannot become
+/// another disk. Method: after planning, an exclusive open and `losetup --detach` with another image are tried; the run
+/// writes the disk that was planned. When the run is over, the device is free again.
+#[test]
+fn a_device_is_claimed_when_its_plan_is_complete() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let folder = folder();
+    let image = ext4_image(folder.path());
+    let before = fs::read(&image).expect("an image");
+    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let claim = || {
+        let mut options = fs::OpenOptions::new();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_EXCL);
+        options.read(true).open(&disk.device).map(drop).map_err(|error| error.raw_os_error())
+    };
+    let planned = claimed(&[&write_of(&disk.device)]);
+    assert_eq!(claim(), Err(Some(libc::EBUSY)));
+    let _ = tool("losetup", &["--detach", &disk.device]);
+    tool("losetup", &[&disk.device, text(&image)]).expect_err("it is held");
+    let record = ran_on(planned, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
+    assert_eq!(record.outcome, Outcome::Complete);
+    assert!(fs::read(&disk.backing).expect("an image")[..64 << 10] != [0; 64 << 10], "the disk was not written");
+    assert!(fs::read(&image).expect("an image") == before, "the filesystem was written");
+}
+
+/// Goal: the file that was examined is the one that is open, also if its inode number is free again meanwhile.
+/// Method: the planned file is removed and another one made under its name, many times over: ext4 gives the first free
+/// inode again. Without a descriptor the numbers could be equal.
+#[test]
+fn a_file_is_open_when_its_plan_is_complete() {
+    let folder = folder();
+    let name = folder.path().join("b.dat");
+    fs::write(&name, vec![1; 1 << 20]).expect("a file");
+    let inode = fs::metadata(&name).expect("a file").ino();
+    let planned = claimed(&[&write_of(text(&name))]);
+    for _ in 0..20 {
+        fs::remove_file(&name).expect("removed");
+        fs::write(&name, vec![2; 1 << 20]).expect("a file");
+        assert_ne!(fs::metadata(&name).expect("a file").ino(), inode, "the planned file is held");
+    }
+    let record = ran_on(planned, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
+    assert_failed(&record, "has changed since the run was planned: its path now refers to another file");
+    assert!(fs::read(&name).expect("a file").iter().all(|&byte| byte == 2), "it was written");
+}
+
+/// Goal: a device that another program claims between its examination and the end of planning is refused, not measured.
+#[test]
+fn a_device_that_cannot_be_claimed_is_refused_while_planning() {
+    if trueio_testkit::lacks("loop") {
+        return;
+    }
+    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let mut options = fs::OpenOptions::new();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_EXCL);
+    let other = std::cell::RefCell::new(None);
+    let check = |_: &Plan| {
+        other.replace(Some(options.clone().read(true).open(&disk.device).expect("a claim")));
+        Ok(())
+    };
+    let error = planned_and_claimed(&specs(&[&write_of(&disk.device)]), &Machine::unknown(), check).expect_err("busy");
+    let line = format!("because: `{}` cannot be claimed for writing (O_EXCL)", disk.device);
+    assert!(error.into_text().contains(&line));
 }
 
 /// The same during phase 1: the kernel does not detach a device that is held.

@@ -26,7 +26,7 @@ use trueio_model::{
     JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
     StudyRow, StudySource, TargetFacts, error_line,
 };
-use trueio_run::{BodyServer, Event, Observer, Reporting, Request, Session};
+use trueio_run::{BodyServer, Event, Observer, Reporting, Request, Session, Targets};
 
 /// The seed of the body that a study's own server sends: the same in every run.
 const BODY_SEED: u64 = 0x5eed;
@@ -375,6 +375,7 @@ impl<'a> Run<'a> {
             command: self.order.command.clone(),
             spec: prepared.specs.clone(),
             plan: prepared.plan.clone(),
+            targets: Targets::default(),
             has_evidence: self.order.has_evidence,
             reporting: Reporting::default(),
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use trueio_job::Machine;
 use trueio_model::{CheckOutcome, JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
 use trueio_run::machine::MachineFacts;
-use trueio_run::{Event, Observer, Reporting, Request};
+use trueio_run::{Event, Observer, Reporting, Request, Targets};
 
 /// Measured time of a job with a runtime.
 pub(super) const RUNTIME: &str = "300ms";
@@ -71,6 +71,7 @@ impl Stage {
             command: crate::flags::as_typed(),
             spec: vec![spec],
             plan,
+            targets: Targets::default(),
             has_evidence: true,
             reporting: Reporting::default(),
         };

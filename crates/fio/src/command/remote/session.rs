@@ -39,7 +39,7 @@ use trueio_model::{JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
 use trueio_report::clean_lines;
 use trueio_report::message;
 use trueio_run::planning::PlanningError;
-use trueio_run::{Event, Observer, Reporting, Request, watch_signals};
+use trueio_run::{Event, Observer, Reporting, Request, Targets, watch_signals};
 
 /// How long a client may wait for other servers' plans before it starts its jobs.
 const START_WAIT: Duration = Duration::from_secs(300);
@@ -128,7 +128,7 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program)
         Ok(private) => private,
         Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
     };
-    let (mut request, mut plan, commands) = match confined(*jobs, peer, permits, &private.0) {
+    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, &private.0) {
         Ok(prepared) => prepared,
         Err(text) => return turn_away(&mut stream, text),
     };
@@ -152,6 +152,7 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program)
         spec: std::mem::take(&mut request.jobs),
         has_evidence: true,
         plan,
+        targets,
         reporting: Reporting {
             interim_every,
             hides_contents: !sends_contents,
@@ -223,7 +224,7 @@ fn confined(
     peer: &str,
     permits: &[String],
     private: &Path,
-) -> Result<(FioRequest, Plan, exec::Commands), String> {
+) -> Result<(FioRequest, (Plan, Targets), exec::Commands), String> {
     let sandbox = Sandbox::of(permits);
     if let Some(home) = &sandbox.home {
         std::env::set_current_dir(home)
@@ -372,7 +373,7 @@ fn prepare(
     peer: &str,
     permits: &[String],
     sandbox: &Sandbox,
-) -> Result<(FioRequest, Plan, exec::Commands), String> {
+) -> Result<(FioRequest, (Plan, Targets), exec::Commands), String> {
     for path in &jobs.files_there {
         read_there(path, sandbox)
             .map_err(|reason| format!("the job file `{path}` at the server cannot be read: {reason}"))?;
@@ -414,11 +415,11 @@ fn prepare(
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
     let command_files = CommandFiles { files: commands.files(), sends_logs: true, may_replace: true };
     let is_readonly = request.settings.is_readonly;
-    let plan = planned(&mut request, command_files, |plan| {
+    let planned = planned(&mut request, command_files, |plan| {
         keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)
     })
     .map_err(|text| sandbox.explained(if sends_contents { text } else { without_link_targets(text) }))?;
-    Ok((request, plan, commands))
+    Ok((request, planned, commands))
 }
 
 /// Removes from a refusal where symbolic links lead.
