@@ -20,7 +20,7 @@
 //! | `null`      | none                                    | yes           | –                             |
 //! | `simulated` | none; time is virtual                   | yes           | –                             |
 //!
-//! An engine is handed slots: `queue` notes an I/O for a slot, `submit` hands everything noted to
+//! An engine works on slots: `queue` adds an I/O of a slot, `submit` submits everything queued to
 //! the kernel, `reap` returns what has completed. A blocking engine has one slot and does its I/O
 //! in `submit`. Sync calls are plain system calls on every engine (`fdatasync` through io_uring is
 //! given to a kernel thread, which costs more and orders no better); the worker makes them when

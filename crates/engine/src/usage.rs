@@ -8,7 +8,7 @@ use trueio_model::{ProcessorWait, ThreadUsage};
 
 /// What the calling thread has used so far. `counts_waits`: also its time in the run queue, for which it reads a file.
 pub fn thread_usage(counts_waits: bool) -> ThreadUsage {
-    // SAFETY: the kernel fills the structure that is handed to it.
+    // SAFETY: the kernel fills the structure that the call passes.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &mut usage);

@@ -71,10 +71,10 @@ impl ThreadUsage {
 }
 
 /// How deep a queue was and how large its batches were, in fio's classes. Only engines that hold a queue
-/// have it: one that blocks has always one I/O in flight, handed over and taken back alone.
+/// have it: one that blocks always has one I/O in flight, submitted and reaped alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueCounts {
-    /// I/Os by how many were in flight when they had been handed over, themselves included: 1, 2 to 3,
+    /// I/Os by how many were in flight after their submission, themselves included: 1, 2 to 3,
     /// 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more.
     pub depth: [u64; 7],
     /// Submissions by how many I/Os they carried: none, up to 4, 8, 16, 32, 64, and more.

@@ -92,7 +92,7 @@ pub struct Request {
 pub(crate) fn process_cpu() -> CpuTime {
     let mut sum = CpuTime::default();
     for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
-        // SAFETY: the kernel fills the structure that is handed to it.
+        // SAFETY: the kernel fills the structure that the call passes.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(who, &mut usage);

@@ -141,7 +141,7 @@ fn the_engine_null_only_reads_a_body_and_bytes_after_its_region_stay() {
     assert!(found[(before + LENGTH) as usize..].iter().all(|b| *b == 9));
 }
 
-/// A file into which a body was written as the published io_uring writer does it: each write is handed over from
+/// A file into which a body was written as the published io_uring writer does it: each write is submitted from
 /// the one buffer that the next piece of the body is read into, without waiting for its completion.
 fn racing_writer(file: &File, mut body: impl Read, in_flight: u32) {
     let mut ring = io_uring::IoUring::new(in_flight).unwrap();

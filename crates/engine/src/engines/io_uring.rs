@@ -97,7 +97,7 @@ struct Custom {
     has_fixed_buffers: bool,
     /// One piece for each slot, if transfers are `READV` and `WRITEV`; it stays until the slot's next I/O.
     pieces: Option<Box<[libc::iovec]>>,
-    /// Every so manyth is handed to the kernel's own threads; 0: none.
+    /// Every Nth transfer is submitted with `IOSQE_ASYNC`; 0: none.
     async_every: u32,
     /// Transfers submitted since the last such one.
     since_async: u32,
@@ -562,7 +562,7 @@ mod tests {
         }
     }
 
-    /// Goal: each way of handing a transfer over has its own kind of entry, and every so manyth its flag.
+    /// Goal: each way of submitting a transfer has its own kind of entry, and every Nth transfer has its flag.
     #[test]
     fn entries_are_of_the_kind_and_have_the_flag_that_was_asked_for() {
         use io_uring::opcode::{Read, Readv, Write, Writev};
