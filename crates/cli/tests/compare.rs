@@ -287,7 +287,7 @@ fn bad_records_are_described_in_the_error() {
     let cases = [
         ("truncated", text[..text.len() / 2].to_owned(), "not JSON"),
         ("foreign", "{\"results\": [1, 2]}".to_owned(), "not a trueio record"),
-        ("future", text.replacen("\"version\": 2", "\"version\": 999", 1), "version 999"),
+        ("future", text.replacen("\"version\": 3", "\"version\": 999", 1), "version 999"),
         ("edited", text.replacen("\"sub_bits\": 7", "\"sub_bits\": 6", 1), "damaged"),
         ("empty", String::new(), "not JSON"),
         ("nothing", empty_run, "nothing was measured"),

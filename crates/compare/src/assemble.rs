@@ -119,8 +119,10 @@ fn side_of(
     // One slice in a hundred that is contradicted leaves the side in doubt; one in twenty contradicts it.
     let verdict = if contradicted > 0 && contradicted as f64 >= CONTRADICTED_MIN * count as f64 {
         Verdict::Contradicted
-    } else if contradicted > 0 || suspect as f64 > CONTRADICTED_MIN * count as f64 || count == 0 {
+    } else if contradicted > 0 || suspect as f64 > CONTRADICTED_MIN * count as f64 {
         Verdict::Suspect
+    } else if !samples().any(|s| s.verdict == Verdict::Supported) {
+        Verdict::Unverified
     } else {
         Verdict::Supported
     };

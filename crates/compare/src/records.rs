@@ -182,7 +182,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     name: named.name.clone(),
                     detail: format!("{}, {} {}", row.name, run.version, when(run)).trim().to_owned(),
                     // fio collects no evidence: nothing supports the figures, nothing objects.
-                    verdict: Verdict::Suspect,
+                    verdict: Verdict::Unverified,
                     level: EvidenceLevel::E0,
                     reasons: vec!["fio collects no evidence of what reached the disk".to_owned()],
                     figures: row.figures,

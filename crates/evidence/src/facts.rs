@@ -3,9 +3,9 @@
 use crate::observation::Observation;
 use crate::trace::{JobSamples, PhaseTrace, match_samples};
 use trueio_model::{
-    Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts, EngineKind,
-    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo, SteadyState, SyncMode,
-    TargetFacts, TargetKind, TraceRecord,
+    Cause, Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts,
+    EngineKind, Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo, SteadyState,
+    SyncMode, TargetFacts, TargetKind, TraceRecord,
 };
 
 /// A measured phase, the input of every check.
@@ -311,10 +311,14 @@ pub(crate) fn finding(
     Check {
         name: name.to_owned(),
         outcome,
+        cause: Cause::usual_of(name).unwrap_or_else(|| unreachable!("`{name}` has no usual cause")),
         source: source.into(),
         expected: expected.into(),
         found: found.into(),
         sentence: sentence.into(),
+        brief: String::new(),
+        explained_percent: None,
+        culprits: Vec::new(),
         is_accepted: false,
     }
 }

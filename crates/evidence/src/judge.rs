@@ -39,26 +39,16 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 
 /// Returns the verdict, the level and the findings of a phase.
 ///
-/// The verdict is contradicted if any check contradicts, else suspect if any check doubts or if none could
-/// observe anything, else supported. A contradiction that the user accepted before the run (`--accept CHECK`)
+/// [`Verdict::of`] combines the findings. A contradiction that the user accepted before the run (`--accept CHECK`)
 /// makes the phase suspect and stays in the findings. A phase of the engines `null` and `simulated` is
-/// supported at [`EvidenceLevel::E0`], because only the results of its calls are known; the checks' sentences
+/// unverified at [`EvidenceLevel::E0`], because only the results of its calls are known; the checks' sentences
 /// state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
     for check in &mut findings {
         check.is_accepted = check.outcome == CheckOutcome::Contradicted && facts.accepted_checks.contains(&check.name);
     }
-    let any = |outcome| findings.iter().any(|check| check.outcome == outcome && !check.is_accepted);
-    let has_accepted = findings.iter().any(|check| check.is_accepted);
-    let verdict = if any(CheckOutcome::Contradicted) {
-        Verdict::Contradicted
-    } else if has_accepted || any(CheckOutcome::Suspect) || !any(CheckOutcome::Passed) {
-        Verdict::Suspect
-    } else {
-        Verdict::Supported
-    };
-    (verdict, level(facts, &findings), findings)
+    (Verdict::of(&findings), level(facts, &findings), findings)
 }
 
 /// Returns the level. E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the

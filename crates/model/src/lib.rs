@@ -55,7 +55,7 @@ pub use control::{
     FlowPlan, LatencyTarget,
 };
 pub use error::{causes, error_chain, error_line};
-pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
+pub use evidence::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
     AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts,

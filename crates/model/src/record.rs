@@ -1,7 +1,7 @@
 //! The record of a run: what was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, IoFailure, JobSpec,
+    Cause, Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, IoFailure, JobSpec,
     LatencySet, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage,
     TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
@@ -13,7 +13,9 @@ pub const RECORD_FORMAT: &str = "trueio-record";
 /// an earlier one.
 ///
 /// 2: the engine that calls `pread` and `pwrite` is named `psync`, as in fio; version 1 named it `sync`.
-pub const RECORD_VERSION: u32 = 2;
+/// 3: each finding has a cause, and a phase that no counter of the disk confirms is `unverified`; earlier versions called
+/// it `supported`.
+pub const RECORD_VERSION: u32 = 3;
 
 /// One run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +71,16 @@ impl RunRecord {
             for (name, value) in self.spec.iter_mut().flat_map(|spec| &mut spec.options) {
                 if is_engine_sync(name, &value.text) {
                     "psync".clone_into(&mut value.text);
+                }
+            }
+        }
+        if self.version < 3 {
+            for phase in &mut self.phases {
+                for check in &mut phase.checks {
+                    check.cause = Cause::usual_of(&check.name).unwrap_or_default();
+                }
+                if phase.verdict == Verdict::Supported && !phase.checks.iter().any(Check::confirms) {
+                    phase.verdict = Verdict::Unverified;
                 }
             }
         }

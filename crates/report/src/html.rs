@@ -10,9 +10,10 @@ use crate::priorities::priorities;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::syscalls::syscalls;
 use crate::text::{UNKNOWN, clean, figure};
+use crate::verdicts::{accept_hint, levels, outcome_words};
 use crate::words::{
-    failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
-    target_lines, verification, withheld,
+    failed_ios, footnotes, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
+    target_lines, verification,
 };
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -65,7 +66,7 @@ pub fn html(record: &RunRecord) -> String {
         facts,
         unit: scale.unit,
         phases,
-        footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
+        footnotes: footnotes(record, &rows).iter().chain(&accept_hint(record)).map(|s| cleaned(s)).collect(),
         levels: levels(record),
         sections: sections(record),
         sources: record.targets.iter().flat_map(target_tables).chain([machine_table(&record.environment)]).collect(),
@@ -213,20 +214,19 @@ struct CheckRow {
 
 impl Phase {
     fn of(record: &RunRecord, phase: &PhaseRecord, index: usize, rows: &[Row], scale: Scale) -> Self {
-        let objects = |c: &&Check| matches!(c.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
         let is_withheld = phase.verdict == Verdict::Contradicted;
         let mut reasons: Vec<Named> = phase
             .checks
             .iter()
-            .filter(objects)
-            .map(|c| Named { name: cleaned(&c.name), text: cleaned(&crate::words::check_sentence(c)) })
+            .filter(|check| check.objects())
+            .map(|check| Named {
+                name: cleaned(&format!("{} by {}", outcome_words(check), check.name)),
+                text: cleaned(&crate::words::check_sentence(check)),
+            })
             .collect();
-        if reasons.is_empty() && phase.verdict != Verdict::Supported {
+        if reasons.is_empty() && phase.verdict >= Verdict::Suspect {
             let text = "the record does not contain the check that found it".to_owned();
             reasons.push(Named { name: phase.verdict.to_string(), text });
-        }
-        if let Some(text) = withheld(phase) {
-            reasons.push(Named { name: "figures".to_owned(), text: cleaned(&text) });
         }
         Phase {
             anchor: format!("phase-{}", index + 1),
@@ -311,16 +311,15 @@ impl TableRow {
 
 impl CheckRow {
     fn of(check: &Check) -> Self {
-        let (outcome, class) = match check.outcome {
-            CheckOutcome::Passed => ("passed", "supported"),
-            CheckOutcome::Suspect => ("suspect", "suspect"),
-            CheckOutcome::Contradicted => ("contradicted", "contradicted"),
-            CheckOutcome::NotSeen => ("not seen", "quiet"),
-            CheckOutcome::NotApplicable => ("does not apply", "quiet"),
+        let class = match check.outcome {
+            CheckOutcome::Passed => "supported",
+            CheckOutcome::Suspect => "suspect",
+            CheckOutcome::Contradicted => "contradicted",
+            CheckOutcome::NotSeen | CheckOutcome::NotApplicable => "quiet",
         };
         CheckRow {
             name: cleaned(&check.name),
-            outcome,
+            outcome: check.outcome.word(),
             class,
             source: cleaned(&check.source),
             expected: cleaned(&check.expected),

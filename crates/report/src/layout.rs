@@ -3,6 +3,7 @@
 //! Colour only repeats what the text states. The caller decides whether to use it (`NO_COLOR`, a pipe).
 
 use crate::text::{clean, wrap};
+use crate::verdicts::Mark;
 use trueio_model::{Outcome, Verdict};
 
 /// The layout of a text.
@@ -31,8 +32,18 @@ impl Paint {
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Supported => Paint::Good,
+            Verdict::Unverified => Paint::Dim,
             Verdict::Suspect => Paint::Doubtful,
             Verdict::Contradicted => Paint::Bad,
+        }
+    }
+
+    pub(crate) fn of_mark(mark: Mark) -> Self {
+        match mark {
+            Mark::Confirmed => Paint::Good,
+            Mark::Unverified => Paint::Dim,
+            Mark::Unsteady | Mark::Disturbed => Paint::Doubtful,
+            Mark::NotTheDisk | Mark::Failed => Paint::Bad,
         }
     }
 }

@@ -29,6 +29,7 @@ mod syscalls;
 mod terminal;
 mod text;
 mod trend;
+mod verdicts;
 mod words;
 
 pub use classes::{ClassFigure, ClassSource, DeviceClass, Trust, class_sources, classes_of};
@@ -52,3 +53,7 @@ pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, wrap};
 pub use trend::{TrendLoad, TrendMetric, TrendPage, trend_html};
+pub use verdicts::{
+    Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons, reasons_of,
+    row_words, worst,
+};

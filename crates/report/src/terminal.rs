@@ -3,18 +3,19 @@
 //! Facts about the target, one table with a row per operation, the reasons, checks that observed nothing,
 //! errors, notes, and the cost of the tool itself. Each column has one unit, so that figures can be compared
 //! down the column; if the table is too wide, each row becomes two lines. A contradicted phase has no
-//! figures: its rows are crossed out, and the reasons follow directly.
+//! figures: its rows are crossed out, and the reasons follow the table, grouped by cause.
 
 use crate::layout::{Page, Paint, Style};
 use crate::priorities::priorities;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, figure, width_of};
+use crate::verdicts::{accept_hint, levels, mark};
 use crate::words::{
-    check_sentence, failed_ios, footnotes, levels, machine_lines, manners, not_seen, notes, outcome_sentence,
-    ruler_sentences, steady_states, target_lines, verification, withheld,
+    failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
+    target_lines, verification,
 };
-use trueio_model::{Check, CheckOutcome, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
+use trueio_model::{Check, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
 
 /// Renders the record as text, ending with a line feed.
 pub fn terminal(record: &RunRecord, style: &Style) -> String {
@@ -100,7 +101,7 @@ fn table(page: &mut Page, record: &RunRecord) {
         let text = page.paint(if line == 0 { Paint::Bold } else { Paint::Dim }, text.trim_end());
         page.line(&text);
     }
-    for (i, row) in cells.iter().enumerate() {
+    for row in &cells {
         let mut figures = String::new();
         for (cell, width) in row.figures.iter().zip(widths) {
             figures.push_str(&format!("  {cell:>width$}"));
@@ -113,16 +114,11 @@ fn table(page: &mut Page, record: &RunRecord) {
             let name = page.paint(Paint::Bold, &row.name);
             page.out.push_str(&format!("{name}  {verdict}\n{}\n", figures.trim_end()));
         }
-        let phase_index = rows[i].phase_index;
-        if rows.get(i + 1).is_none_or(|next| next.phase_index != phase_index) {
-            contradictions(page, record, phase_index);
-        }
     }
     for (index, phase) in record.phases.iter().enumerate() {
         if !rows.iter().any(|r| r.phase_index == index) {
             let text = format!("{}: nothing was measured", phase.name);
             page.item(&text);
-            contradictions(page, record, index);
         }
     }
     if record.phases.is_empty() {
@@ -138,58 +134,40 @@ fn table(page: &mut Page, record: &RunRecord) {
     }
 }
 
-/// Prints the reasons of a contradicted phase directly below its rows.
-fn contradictions(page: &mut Page, record: &RunRecord, phase_index: usize) {
-    let phase = &record.phases[phase_index];
-    if phase.verdict != Verdict::Contradicted {
-        return;
-    }
-    let mut has_reason = false;
-    for check in phase.checks.iter().filter(|c| c.outcome == CheckOutcome::Contradicted) {
-        let text = format!("contradicted by {}: {}", check.name, check_sentence(check));
-        page.sub_item(&text);
-        has_reason = true;
-    }
-    if let Some(text) = withheld(phase) {
-        page.sub_item(&text);
-    }
-    if !has_reason {
-        page.sub_item("contradicted; the record does not contain the check that found it");
-    }
-}
-
-/// Prints the sentences of suspect checks, and of phases that did not end as planned.
+/// Prints the reasons by cause, each with its findings once and one next step, and then how each phase ended if not as
+/// planned. The advice to accept a contradiction comes last.
 fn reasons(page: &mut Page, record: &RunRecord) {
-    let mut is_first = true;
-    // Sentences already printed, with their phase: a doubt about the target applies to every phase.
-    let mut printed: Vec<(String, &str)> = Vec::new();
-    for phase in &record.phases {
-        let doubts = |c: &&Check| c.outcome == CheckOutcome::Suspect || c.is_accepted;
-        let suspect: Vec<&Check> = phase.checks.iter().filter(doubts).collect();
-        let outcome = outcome_sentence(&phase.outcome);
-        if suspect.is_empty() && outcome.is_none() && phase.verdict != Verdict::Suspect {
-            continue;
-        }
-        if std::mem::take(&mut is_first) {
-            page.heading("Reasons");
-        }
-        page.item(&format!("{} ({} {}):", phase.name, phase.verdict, phase.level));
-        for check in &suspect {
-            let accepted = if check.is_accepted { " (contradicts; accepted by --accept)" } else { "" };
-            let text = format!("{}{accepted}: {}", check.name, check_sentence(check));
-            match printed.iter().find(|t| t.0 == text) {
-                Some((_, phase)) => page.sub_item(&format!("{}: same as for {phase}", check.name)),
-                None => {
-                    page.sub_item(&text);
-                    printed.push((text, &phase.name));
-                }
+    let reasons = crate::verdicts::reasons(record);
+    if !reasons.is_empty() {
+        page.heading("Reasons");
+    }
+    for reason in &reasons {
+        let mark = format!("{} {} ({})", reason.mark.symbol(), reason.mark.word(), reason.cause);
+        page.item(&format!("{mark} {}", reason.extent()));
+        for finding in &reason.findings {
+            for (loads, sentence) in &finding.sentences {
+                let of = loads.join(", ");
+                page.sub_item(&format!("{} by {} ({of}): {sentence}", finding.outcome, finding.check));
             }
         }
-        if let Some(sentence) = outcome {
-            page.sub_item(&sentence);
-        } else if suspect.is_empty() {
-            page.sub_item("the record does not contain the check that found it");
+        page.sub_item(&format!("→ {}", reason.next_step));
+    }
+    let mut ends = Vec::new();
+    for phase in &record.phases {
+        let is_unexplained = phase.verdict >= Verdict::Suspect && !phase.checks.iter().any(Check::objects);
+        if let Some(sentence) = outcome_sentence(&phase.outcome) {
+            ends.push(format!("{}: {sentence}", phase.name));
+        } else if is_unexplained {
+            ends.push(format!(
+                "{}: {}; the record does not contain the check that found it",
+                phase.name, phase.verdict
+            ));
         }
+    }
+    page.list(if reasons.is_empty() { "Reasons" } else { "Ends" }, &ends);
+    if let Some(text) = accept_hint(record) {
+        page.out.push('\n');
+        page.sentence(&text);
     }
 }
 
@@ -231,13 +209,11 @@ impl Cells {
                 number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             ],
             verdict: {
-                let verdict = match phase.verdict {
-                    Verdict::Contradicted => "CONTRADICTED".to_owned(),
-                    other => other.to_string(),
-                };
-                format!("{verdict} {}{}", phase.level, if clipped { ", over 73 min" } else { "" })
+                let mark = mark(phase);
+                let clipped = if clipped { ", over 73 min" } else { "" };
+                format!("{} {} {}{clipped}", mark.symbol(), mark.word(), phase.level)
             },
-            paint: Paint::of(phase.verdict),
+            paint: Paint::of_mark(mark(phase)),
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, counted, figure};
 use trueio_model::{
-    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, PhaseRecord, RunRecord,
-    TargetFacts, TargetKind, UsbTransport, Verdict, WriteCache, units,
+    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
+    TargetKind, UsbTransport, Verdict, WriteCache, units,
 };
 use trueio_stats::minimum_count;
 
@@ -160,19 +160,6 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
     notes
 }
 
-/// Returns the hint about withheld figures; `None` if no figure is withheld, or if the record does not
-/// contain the check that contradicts them.
-pub(crate) fn withheld(phase: &PhaseRecord) -> Option<String> {
-    let contradicts = |c: &&Check| c.outcome == CheckOutcome::Contradicted && !c.is_accepted;
-    let names: Vec<String> = phase.checks.iter().filter(contradicts).map(|c| format!("--accept {}", c.name)).collect();
-    (phase.verdict == Verdict::Contradicted && !names.is_empty()).then(|| {
-        format!(
-            "x: the figures are withheld. The record (--json) holds the counters; {} keeps the figures.",
-            names.join(" ")
-        )
-    })
-}
-
 /// Returns one sentence per phase with a steady state.
 pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
     let steady = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
@@ -205,15 +192,6 @@ pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
             )
         })
         .collect()
-}
-
-/// Explains the evidence levels that occur in the record; `None` without a phase.
-pub(crate) fn levels(record: &RunRecord) -> Option<String> {
-    let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
-    levels.sort_unstable();
-    levels.dedup();
-    let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
-    (!text.is_empty()).then(|| format!("Evidence level: {}.", text.join("; ")))
 }
 
 /// Returns the sentences of checks that could not observe anything, each once, with its phases if not all.
@@ -456,7 +434,7 @@ pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
 
 /// Returns true if the evidence shows that I/Os of the phase were served by a cache, so that its figures are not the
 /// disk's.
-pub(crate) fn is_from_cache(phase: &PhaseRecord) -> bool {
+pub(crate) fn is_from_cache(phase: &trueio_model::PhaseRecord) -> bool {
     let is_cache = |check: &&Check| {
         ["page_cache", "process_read_bytes", "block_layer_bytes", "memory_backed"].contains(&check.name.as_str())
     };

@@ -166,7 +166,7 @@ impl Status<'_> {
             residency: Vec::new(),
             trace: None,
             syscalls: None,
-            verdict: Verdict::Suspect,
+            verdict: Verdict::Unverified,
             level: EvidenceLevel::E0,
             checks: Vec::new(),
             outcome: Outcome::Complete,

@@ -286,7 +286,7 @@ pub(crate) fn new_phase(
         residency: Vec::new(),
         trace: None,
         syscalls: None,
-        verdict: trueio_model::Verdict::Supported,
+        verdict: trueio_model::Verdict::Unverified,
         level: trueio_model::EvidenceLevel::E0,
         checks: Vec::new(),
         outcome,

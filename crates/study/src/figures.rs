@@ -217,6 +217,10 @@ mod tests {
         let check = |name: &str, outcome| Check {
             name: name.to_owned(),
             outcome,
+            cause: trueio_model::Cause::default(),
+            brief: String::new(),
+            explained_percent: None,
+            culprits: Vec::new(),
             source: String::new(),
             expected: String::new(),
             found: String::new(),

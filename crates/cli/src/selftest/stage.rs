@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use trueio_job::Machine;
-use trueio_model::{CheckOutcome, JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
+use trueio_model::{JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
 use trueio_run::machine::MachineFacts;
 use trueio_run::{Event, Observer, Reporting, Request, Targets};
 
@@ -177,12 +177,7 @@ fn findings_of_phase(phase: &PhaseRecord) -> Vec<Finding> {
         .checks
         .iter()
         .filter_map(|check| {
-            let how = match check.outcome {
-                CheckOutcome::Contradicted => "contradicted",
-                CheckOutcome::Suspect => "suspect",
-                _ => return None,
-            };
-            Some(Finding::new(how, &check.name, check.sentence.clone()))
+            check.objects().then(|| Finding::new(check.outcome.word(), &check.name, check.sentence.clone()))
         })
         .collect()
 }

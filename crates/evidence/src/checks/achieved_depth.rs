@@ -67,5 +67,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         (CheckOutcome::Passed, "The queue was kept at the requested depth.".to_owned())
     };
     let found = format!("{} in flight on average", three_digits(achieved));
-    finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence)
+    let check = finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence);
+    match outcome {
+        CheckOutcome::Suspect => check.with_brief(format!("{} of {asked} in flight", three_digits(achieved))),
+        _ => check,
+    }
 }

@@ -20,10 +20,10 @@
 //! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9 times to
 //! synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
-use crate::checks::foreign_io::culprits;
+use crate::checks::foreign_io::{culprits, culprits_of, who};
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
+use trueio_model::{Cause, Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
 
 pub(crate) const NAME: &str = "block_layer_bytes";
 
@@ -52,17 +52,58 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if written > 0 {
         parts.push((written, writes(facts, &works), "written", facts.counted(|counters| counters.write_bytes)));
     }
-    // The worse finding comes first, followed by that of the other direction.
-    let outcome = parts.iter().map(|part| part.1.0).max_by_key(|outcome| severity(*outcome));
-    let outcome = outcome.expect("something was read or written");
-    let sentences: Vec<&str> = parts.iter().filter(|part| part.1.0 == outcome).map(|part| part.1.1.as_str()).collect();
+    // The finding is that of the worse direction; the other one adds its sentence if it is as bad.
+    let worst = parts.iter().map(|part| &part.1).max_by_key(|direction| severity(direction.outcome));
+    let worst = worst.expect("something was read or written").clone();
+    let sentences = parts.iter().map(|part| &part.1).filter(|direction| direction.outcome == worst.outcome);
+    let sentences: Vec<&str> = sentences.map(|direction| direction.sentence.as_str()).collect();
     let expected: Vec<String> =
         parts.iter().map(|(claimed, _, verb, _)| format!("{} {verb}", format_bytes(*claimed))).collect();
     let found: Vec<String> = parts.iter().map(|(claimed, _, verb, counted)| words(*claimed, verb, *counted)).collect();
     let expected = format!("{} in {} I/Os", expected.join(", "), format_count(io_count(&works)));
     let found =
         format!("{} in {} requests{}", found.join(", "), format_count(request_count(facts)), discards(facts, &works));
-    finding(NAME, outcome, facts.counter_files(), expected, found, sentences.join(" "))
+    let check = finding(NAME, worst.outcome, facts.counter_files(), expected, found, sentences.join(" "))
+        .with_cause(worst.cause)
+        .with_brief(worst.brief)
+        .explaining(worst.explained);
+    if worst.cause == Cause::Neighbour { check.with_culprits(culprits_of(facts)) } else { check }
+}
+
+/// The finding on one direction.
+#[derive(Debug, Clone)]
+struct Direction {
+    outcome: CheckOutcome,
+    cause: Cause,
+    sentence: String,
+    brief: String,
+    /// The part of the figure that it can explain, from 0 to 1.
+    explained: Option<f64>,
+}
+
+impl Direction {
+    fn passed(sentence: &str) -> Self {
+        let sentence = sentence.to_owned();
+        Self { outcome: CheckOutcome::Passed, cause: Cause::Cache, sentence, brief: String::new(), explained: None }
+    }
+
+    /// The page cache did the work of `missing` of `claimed` bytes.
+    fn cached(outcome: CheckOutcome, sentence: String, brief: String, missing: u64, claimed: u64) -> Self {
+        let explained = Some(missing as f64 / claimed.max(1) as f64);
+        Self { outcome, cause: Cause::Cache, sentence, brief, explained }
+    }
+
+    /// Other processes transferred `foreign` of `counted` bytes.
+    fn disturbed(sentence: String, brief: String, foreign: u64, counted: u64) -> Self {
+        let explained = Some(foreign as f64 / counted.max(1) as f64);
+        Self { outcome: CheckOutcome::Suspect, cause: Cause::Neighbour, sentence, brief, explained }
+    }
+}
+
+/// `96 % from memory`; all but the last fraction is not everything.
+fn share_words(missing: u64, claimed: u64, words: &str) -> String {
+    let percent = (missing as f64 / claimed.max(1) as f64 * 100.0).floor();
+    format!("{percent:.0} % {words}")
 }
 
 /// Returns the number of reads and writes of the jobs.
@@ -115,26 +156,33 @@ pub(crate) fn bytes_before_begin(works: &[Work<'_>]) -> u64 {
     works.iter().filter(|work| work.job.limits.ramp_ns > 0).map(|work| work.bytes_in_flight()).sum()
 }
 
-fn did_not_reach(verb: &str, claimed: u64, counted: u64) -> (CheckOutcome, String) {
+fn did_not_reach(verb: &str, claimed: u64, counted: u64) -> Direction {
     let sentence = format!(
         "did_not_reach_device: the calls reported {} {verb} with direct I/O, but the disk counted {}.",
         format_bytes(claimed),
         format_bytes(counted)
     );
-    (CheckOutcome::Contradicted, sentence)
+    missing_on_disk(sentence, claimed, counted)
 }
 
-fn hidden_by_others(claimed: u64, counted: Counted) -> (CheckOutcome, String) {
+/// Of `claimed` bytes that had to reach the disk, it counted `counted`.
+fn missing_on_disk(sentence: String, claimed: u64, counted: u64) -> Direction {
+    let brief = format!("the disk counted {} of {}", format_bytes(counted), format_bytes(claimed));
+    Direction::cached(CheckOutcome::Contradicted, sentence, brief, claimed.saturating_sub(counted), claimed)
+}
+
+fn hidden_by_others(claimed: u64, counted: Counted) -> Direction {
     let sentence = format!(
         "The disk counted enough bytes only if the I/O of other processes (about {}) is included, so it is unknown \
          whether all {} of this phase reached it.",
         format_bytes(counted.foreign),
         format_bytes(claimed)
     );
-    (CheckOutcome::Suspect, sentence)
+    let brief = format!("others moved about {}", format_bytes(counted.foreign));
+    Direction::disturbed(sentence, brief, counted.foreign, counted.raw)
 }
 
-fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
+fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
     let of = |way| -> u64 {
         works.iter().filter(|work| facts.way(work.job) == way).map(|work| work.bytes(OpKind::Read)).sum()
     };
@@ -152,7 +200,14 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
             format_bytes(missing),
             format_bytes(buffered)
         );
-        return (CheckOutcome::Suspect, sentence);
+        let all = direct + buffered;
+        return Direction::cached(
+            CheckOutcome::Suspect,
+            sentence,
+            share_words(missing, all, "from memory"),
+            missing,
+            all,
+        );
     }
     if !has_arrived(direct, counted.ours(), early) {
         return hidden_by_others(direct, counted);
@@ -165,9 +220,9 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
             format_bytes(counted.raw - direct),
             culprits(facts)
         );
-        return (CheckOutcome::Suspect, sentence);
+        return excess(facts, sentence, "read", counted.raw - direct, counted.raw);
     }
-    (CheckOutcome::Passed, "The disk read as many bytes as the calls returned.".to_owned())
+    Direction::passed("The disk read as many bytes as the calls returned.")
 }
 
 /// Failed and short I/Os may have reached the disk, which counts them, but are not in the figures.
@@ -186,7 +241,13 @@ fn bytes_at_end(works: &[Work<'_>]) -> u64 {
     works.iter().map(|work| work.bytes_in_flight()).sum()
 }
 
-fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
+/// Other processes moved `excess` of the `counted` bytes.
+fn excess(facts: &PhaseFacts<'_>, sentence: String, verb: &str, excess: u64, counted: u64) -> Direction {
+    let brief = format!("{} {verb} {}", who(facts), format_bytes(excess));
+    Direction::disturbed(sentence, brief, excess, counted)
+}
+
+fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
     let counted = facts.counted(|counters| counters.write_bytes);
     let early = bytes_before_begin(works);
     let sum = |filter: &dyn Fn(&Work<'_>) -> bool| -> u64 {
@@ -205,7 +266,7 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
             format_bytes(durable),
             format_bytes(counted.raw)
         );
-        return (CheckOutcome::Contradicted, sentence);
+        return missing_on_disk(sentence, direct + durable, counted.raw);
     }
     let buffered: Vec<Work<'_>> =
         works.iter().copied().filter(|work| !is_direct(work) && !work.syncs_every_write()).collect();
@@ -234,13 +295,13 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
             format_bytes(counted.raw - direct),
             culprits(facts)
         );
-        return (CheckOutcome::Suspect, sentence);
+        return excess(facts, sentence, "wrote", counted.raw - direct, counted.raw);
     }
-    (CheckOutcome::Passed, "The disk wrote as many bytes as the calls reported.".to_owned())
+    Direction::passed("The disk wrote as many bytes as the calls reported.")
 }
 
 /// Judges buffered writes that the disk did not count in full.
-fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counted: u64) -> (CheckOutcome, String) {
+fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counted: u64) -> Direction {
     let dirty: u64 = facts
         .observation
         .residency
@@ -265,7 +326,7 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
             format_bytes(claimed),
             format_bytes(counted)
         );
-        return (CheckOutcome::Contradicted, sentence);
+        return missing_on_disk(sentence, claimed, counted);
     }
     let reason = if flushed_at_end {
         "Blocks were overwritten before they were flushed"
@@ -273,5 +334,6 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
         "The writes stayed in the page cache, so the figures describe memory, not the disk"
     };
     let sentence = format!("{reason}; of {} the disk counted {}.{still}", format_bytes(claimed), format_bytes(counted));
-    (CheckOutcome::Suspect, sentence)
+    let missing = claimed.saturating_sub(counted);
+    Direction::cached(CheckOutcome::Suspect, sentence, share_words(missing, claimed, "into memory"), missing, claimed)
 }

@@ -46,7 +46,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         };
         let (bad, all) = (format_count(errors + shorts), format_count(good + errors));
         let lead = format!("{bad} of {all} I/Os failed or were short.");
-        return report(CheckOutcome::Contradicted, format!("{lead} {why}").trim_end().to_owned());
+        let brief = format!("{bad} of {all} I/Os failed");
+        return report(CheckOutcome::Contradicted, format!("{lead} {why}").trim_end().to_owned()).with_brief(brief);
     }
     if differing > 0 {
         let first = facts.records.iter().flat_map(|record| &record.verify_failures).next();
@@ -57,10 +58,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             )
         });
         let lead = format!("{} blocks read back differently from what was written.", format_count(differing));
-        return report(CheckOutcome::Contradicted, lead + &example);
+        let brief = format!("{} blocks differ", format_count(differing));
+        return report(CheckOutcome::Contradicted, lead + &example).with_brief(brief);
     }
     if good == 0 {
-        return report(CheckOutcome::Suspect, "No I/O completed, so nothing was measured.".to_owned());
+        return report(CheckOutcome::Suspect, "No I/O completed, so nothing was measured.".to_owned())
+            .with_brief("no I/O completed");
     }
     let real = facts.jobs.iter().any(|job| job.engine.touches_files());
     let tail = if real { "" } else { " No device was involved; the figures show the cost of the tool itself." };

@@ -69,6 +69,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         steal_doubt(facts),
         memory_doubt(facts),
     ];
+    let words = [
+        "clock too coarse",
+        "clock drifted",
+        "clock drifted",
+        "the tool is the limit",
+        "processor stolen",
+        "memory short",
+    ];
+    let briefs: Vec<Option<&str>> =
+        doubts.iter().zip(words).map(|(doubt, words)| doubt.as_ref().map(|_| words)).collect();
     let doubts: Vec<String> = doubts.into_iter().flatten().collect();
     let (outcome, sentence) = if doubts.is_empty() {
         (
@@ -78,15 +88,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(
-        NAME,
-        outcome,
-        "the tool's measured cost, getrusage, /proc/stat, \
-                            /proc/pressure",
-        "",
-        found.join(", "),
-        sentence,
-    )
+    let source = "the tool's measured cost, getrusage, /proc/stat, /proc/pressure";
+    let check = finding(NAME, outcome, source, "", found.join(", "), sentence);
+    match briefs.into_iter().flatten().next() {
+        Some(brief) => check.with_brief(brief),
+        None => check,
+    }
 }
 
 fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {

@@ -24,13 +24,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     if works.iter().any(|work| work.job.content.kind == ContentKind::Zero) {
         let sentence = "The job wrote zeros, which many disks and filesystems do not store.";
-        return report(CheckOutcome::Suspect, "zeros".to_owned(), sentence);
+        return report(CheckOutcome::Suspect, "zeros".to_owned(), sentence).with_brief("wrote zeros");
     }
     if let Some(work) = works.iter().find(|work| work.job.content.kind == ContentKind::Pattern) {
         let bytes = work.job.content.pattern.len();
         let sentence =
             "The job wrote the same bytes repeatedly; some disks and filesystems store them once, or compressed.";
-        return report(CheckOutcome::Suspect, format!("a pattern of {bytes} bytes"), sentence);
+        return report(CheckOutcome::Suspect, format!("a pattern of {bytes} bytes"), sentence)
+            .with_brief("wrote a repeated pattern");
     }
     if let Some(work) = works.iter().find(|work| work.job.source.is_some() || work.job.command.is_some()) {
         let whose = if work.job.command.is_some() { "another program" } else { "the source" };

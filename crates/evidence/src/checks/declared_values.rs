@@ -50,6 +50,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     // A note has precedence over an agreement.
     let remark = findings.iter().position(|check| check.outcome == CheckOutcome::Suspect || is_remark(check));
     match remark.or((!findings.is_empty()).then_some(0)) {
+        Some(index) if findings[index].outcome == CheckOutcome::Suspect => {
+            findings.swap_remove(index).with_brief("the disk declares otherwise")
+        }
         Some(index) => findings.swap_remove(index),
         None => not_applicable(NAME, nothing),
     }

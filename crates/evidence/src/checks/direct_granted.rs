@@ -54,7 +54,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             "direct I/O",
             "not queried",
             "Whether these files support direct I/O was not queried.",
-        ),
+        )
+        .with_brief("perhaps through the page cache"),
         None => not_applicable(NAME, "No job sets direct I/O."),
     }
 }
@@ -134,5 +135,10 @@ fn one(policy: DirectPolicy, support: DirectSupport, reason: &str, path: &str) -
             format!("`{path}` accepts O_DIRECT, but whether it has an effect is unknown: {reason}."),
         ),
     };
-    finding(NAME, outcome, "statx, filesystem type", "direct I/O", found, sentence)
+    let brief = match support {
+        DirectSupport::Direct => "",
+        DirectSupport::Unknown => "perhaps through the page cache",
+        DirectSupport::SilentlyBuffered | DirectSupport::Refused => "through the page cache",
+    };
+    finding(NAME, outcome, "statx, filesystem type", "direct I/O", found, sentence).with_brief(brief)
 }

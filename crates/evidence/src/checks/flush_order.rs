@@ -82,4 +82,6 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         format_count(durable + failed)
     );
     report(outcome, sentence)
+        .with_brief(format!("{} of {} not durable", format_count(failed), format_count(durable + failed)))
+        .explaining(Some(share))
 }

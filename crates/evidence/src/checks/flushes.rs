@@ -86,13 +86,13 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let sentence = format!(
             "The disk has a volatile write cache and received no flush: the synced writes are not durable.{why}"
         );
-        return report(outcome, sentence);
+        return report(outcome, sentence).with_brief("no flush reached the disk");
     }
     let sentence = format!(
         "The disk received fewer flushes than the job made sync calls: not every sync was \
                             durable.{why}"
     );
-    report(CheckOutcome::Suspect, sentence)
+    report(CheckOutcome::Suspect, sentence).with_brief("too few flushes")
 }
 
 /// Returns the sentence for a disk that completed the flushes. Flushes faster than any medium are reported: a

@@ -52,9 +52,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let report = |outcome, found: String, sentence: String| {
         finding(NAME, outcome, facts.counter_files(), "no other I/O", found, sentence)
     };
+    let disturbed = |found: Disturbance, sentence: String| {
+        report(CheckOutcome::Suspect, found.found, sentence)
+            .with_brief(found.brief)
+            .explaining(Some(found.share))
+            .with_culprits(culprits_of(facts))
+    };
     let trace = facts.traced().ok();
-    if let Some((found, sentence)) = trace.and_then(others_traced) {
-        return report(CheckOutcome::Suspect, found, sentence);
+    if let Some(mut found) = trace.and_then(|trace| others_traced(facts, trace)) {
+        let sentence = std::mem::take(&mut found.sentence);
+        return disturbed(found, sentence);
     }
     let is_free = trace.is_some_and(|trace| {
         // Our own threads write the filesystem's metadata, and may do other I/O, so a large amount proves
@@ -65,13 +72,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     });
     for delta in &devices {
         let before = if is_free { None } else { busy_before(delta) };
-        if let Some((found, sentence)) = before.or_else(|| other_way(facts, delta)) {
+        if let Some(found) = before.or_else(|| other_way(facts, delta)) {
             let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
-            let sentence = match unsure {
-                Some(why) => format!("{sentence} Traced requests could not be attributed: {why}."),
-                None => sentence,
-            };
-            return report(CheckOutcome::Suspect, found, format!("{sentence}{}", suspects(facts)));
+            let unsure = unsure.map(|why| format!(" Traced requests could not be attributed: {why}."));
+            let sentence = format!("{}{}{}", found.sentence, unsure.unwrap_or_default(), suspects(facts));
+            return disturbed(found, sentence);
         }
     }
     if let Some(trace) = trace.filter(|_| is_free) {
@@ -84,12 +89,45 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
 }
 
+/// I/O of other processes.
+struct Disturbance {
+    found: String,
+    sentence: String,
+    brief: String,
+    /// Their part of the disk's requests, bytes or time, from 0 to 1: an upper limit of what they took from the figure.
+    share: f64,
+}
+
 /// Returns the background work that may have caused the I/O, and the programs whose requests were traced.
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
     let traced = culprits(facts);
     let traced = if traced.is_empty() { traced } else { format!(" Traced{traced}.") };
     if background.is_empty() { traced } else { format!(" Active on this machine: {}.{traced}", background.join("; ")) }
+}
+
+/// Returns the same as a list: `dd (pid 812)`.
+pub(crate) fn culprits_of(facts: &PhaseFacts<'_>) -> Vec<String> {
+    let trace = facts.traced().ok().filter(|trace| trace.inseparable.is_none());
+    let names = trace.into_iter().flat_map(|trace| &trace.others_names);
+    names.map(|name| culprit_of(name)).collect()
+}
+
+/// Shortens `dd (process 812, 3 MiB in the traced windows)` to `dd (pid 812)`.
+fn culprit_of(described: &str) -> String {
+    let Some((name, rest)) = described.rsplit_once(" (") else { return described.to_owned() };
+    match rest.strip_prefix("process ").and_then(|rest| rest.split([',', ')']).next()) {
+        Some(process) => format!("{name} (pid {process})"),
+        None => name.to_owned(),
+    }
+}
+
+/// Returns the busiest other program: `dd`; `others` if none is known.
+pub(crate) fn who(facts: &PhaseFacts<'_>) -> String {
+    match culprits_of(facts).first() {
+        Some(culprit) => culprit.split(" (pid ").next().unwrap_or(culprit).to_owned(),
+        None => "others".to_owned(),
+    }
 }
 
 /// Returns the programs whose requests were traced outside of the measured files, after a colon; empty if there are none.
@@ -113,7 +151,7 @@ fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
 }
 
 /// Returns what the trace attributes to other processes, or cannot attribute.
-fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
+fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturbance> {
     // Without all positions, our own requests would be attributed to others.
     if trace.inseparable.is_some() {
         return None;
@@ -129,17 +167,34 @@ fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
             trace.window_ns / 1_000_000
         )
     };
+    let share = |sum: RequestSum| {
+        let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        of(sum.count, all.count).max(of(sum.bytes, all.bytes))
+    };
+    let brief = |who: &str, sum: RequestSum| {
+        format!("{who} moved {} in {} ms", format_bytes(sum.bytes), trace.window_ns / 1_000_000)
+    };
     if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
         let names = trace.others_names.join(", ");
         let sentence = format!("Other processes used {disks} at the same time, outside the measured files: {names}.");
-        return Some((found(trace.others), sentence));
+        return Some(Disturbance {
+            found: found(trace.others),
+            sentence,
+            brief: brief(&who(facts), trace.others),
+            share: share(trace.others),
+        });
     }
     exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
         let sentence = format!(
             "The kernel wrote to {disks} outside the measured files at the same time, for other processes or for the \
              filesystem."
         );
-        (found(trace.unattributed), sentence)
+        Disturbance {
+            found: found(trace.unattributed),
+            sentence,
+            brief: brief("the kernel", trace.unattributed),
+            share: share(trace.unattributed),
+        }
     })
 }
 
@@ -161,7 +216,7 @@ fn activity(delta: &DeviceDelta) -> String {
     )
 }
 
-fn busy_before(delta: &DeviceDelta) -> Option<(String, String)> {
+fn busy_before(delta: &DeviceDelta) -> Option<Disturbance> {
     if requests(&delta.baseline) < BASELINE_REQUEST_COUNT_MIN {
         return None;
     }
@@ -177,11 +232,12 @@ fn busy_before(delta: &DeviceDelta) -> Option<(String, String)> {
     }
     let found = format!("{} before the phase: {}, busy {:.0} %", delta.disk, activity(delta), busy * 100.0);
     let sentence = format!("Other processes used {} just before the phase and may have continued.", delta.disk);
-    Some((found, sentence))
+    let brief = format!("others: {} just before", activity(delta));
+    Some(Disturbance { found, sentence, brief, share: rate.min(1.0).max(busy.min(1.0)) })
 }
 
 /// Finds writes in a phase that only reads, or reads in one that only writes past the page cache.
-fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, String)> {
+fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<Disturbance> {
     let works: Vec<_> = facts.works().filter(|work| work.job.engine.touches_files()).collect();
     let only_reads = works.iter().all(|work| work.reads() && !work.writes());
     let only_writes = works.iter().all(|work| {
@@ -210,5 +266,7 @@ fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, Str
         "The phase {did}, so other processes used {} at the same time, or an earlier phase left work to do.",
         delta.disk
     );
-    Some((found, sentence))
+    let of = |part: u64, whole: u64| part as f64 / (part + whole).max(1) as f64;
+    let brief = format!("{} {verb} {}", who(facts), format_bytes(others.1));
+    Some(Disturbance { found, sentence, brief, share: of(others.0, ours.0).max(of(others.1, ours.1)) })
 }

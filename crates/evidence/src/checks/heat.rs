@@ -51,5 +51,6 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(NAME, outcome, SOURCE, "below the limits", found.join("; "), sentence)
+    let check = finding(NAME, outcome, SOURCE, "below the limits", found.join("; "), sentence);
+    if outcome == CheckOutcome::Suspect { check.with_brief("too hot") } else { check }
 }

@@ -56,20 +56,26 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             "{percent:.0} % of the read region is not stored on the disk: reads return zeros without accessing the \
              disk."
         );
-        return report(CheckOutcome::Contradicted, sentence);
+        return report(CheckOutcome::Contradicted, sentence)
+            .with_brief(format!("{percent:.0} % never written"))
+            .explaining(Some(percent / 100.0));
     }
     if holes + unwritten > 0 {
         return report(
             CheckOutcome::Suspect,
             "A small part of the files is not stored on the disk (holes).".to_owned(),
-        );
+        )
+        .with_brief(format!("{} of holes", format_bytes(holes + unwritten)))
+        .explaining(Some((holes + unwritten) as f64 / region.max(1) as f64));
     }
     if encoded > 0 {
         let sentence = format!(
             "The filesystem compressed or encrypted {} of the files, so the disk transferred different bytes.",
             format_bytes(encoded)
         );
-        return report(CheckOutcome::Suspect, sentence);
+        return report(CheckOutcome::Suspect, sentence)
+            .with_brief("compressed by the filesystem")
+            .explaining(Some(encoded as f64 / region.max(1) as f64));
     }
     report(CheckOutcome::Passed, "The whole read region is stored on the disk.".to_owned())
 }

@@ -41,8 +41,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let uses: Vec<Use<'_>> = limits.iter().map(|limit| Use::of(facts, limit)).collect();
     let found: Vec<String> = uses.iter().map(Use::found).collect();
     let limiting: Vec<String> = uses.iter().filter_map(Use::doubt).collect();
-    let (outcome, sentence) = if !limiting.is_empty() {
-        (CheckOutcome::Suspect, limiting.join(" "))
+    let (outcome, sentence) = if let Some(first) = uses.iter().find(|one| one.doubt().is_some()) {
+        let brief = format!("limited to {}", first.limit.format_rate(first.limit.value as f64));
+        let check = finding(
+            NAME,
+            CheckOutcome::Suspect,
+            SOURCE,
+            "no limit near the measured rate",
+            found.join("; "),
+            limiting.join(" "),
+        );
+        return check.with_brief(if first.per_s.is_some() { brief } else { "limited by a control group".to_owned() });
     } else if uses.is_empty() {
         (CheckOutcome::Passed, "No control group limits I/O on the devices under the target.".to_owned())
     } else {

@@ -43,5 +43,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     let (expected, found) = (format_duration_ns(FLOOR_NS), format_duration_ns(median));
     let expected = format!("{expected} or more");
-    finding(NAME, outcome, "the recorded latencies", expected, format!("median {found}"), sentence)
+    let check = finding(NAME, outcome, "the recorded latencies", expected, format!("median {found}"), sentence);
+    match outcome {
+        CheckOutcome::Suspect => check.with_brief(format!("{found}: too fast for a disk")),
+        _ => check,
+    }
 }

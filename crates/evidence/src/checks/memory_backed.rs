@@ -23,7 +23,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     for target in &targets {
         if let Some((outcome, sentence)) = memory_of(target) {
-            return finding(NAME, outcome, "mountinfo, sysfs", "a disk", bottom(target), sentence);
+            let check = finding(NAME, outcome, "mountinfo, sysfs", "a disk", bottom(target), sentence);
+            return if outcome == CheckOutcome::Suspect { check.with_brief("in memory") } else { check };
         }
     }
     let sentence = "No memory-backed device was found between the files and the disks.";

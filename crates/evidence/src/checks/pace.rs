@@ -11,7 +11,7 @@
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, Histogram, OpKind};
+use trueio_model::{Cause, Check, CheckOutcome, Histogram, OpKind};
 
 pub(crate) const NAME: &str = "pace";
 
@@ -37,7 +37,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
                  of the run.",
                 format_count(backlog)
             );
-            return report(CheckOutcome::Suspect, found, sentence);
+            let share = backlog as f64 / (issued + backlog) as f64;
+            return report(CheckOutcome::Suspect, found, sentence).with_brief("rate not kept").explaining(Some(share));
         }
         let late = quantile(&work.record.pacing_lateness, 0.99).unwrap_or(0);
         let medians = work.record.ops.iter().filter_map(|op| quantile(&op.latency.from_intended, 0.5));
@@ -49,7 +50,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
                  its delay.",
                 format_duration_ns(median)
             );
-            return report(CheckOutcome::Suspect, found, sentence);
+            return report(CheckOutcome::Suspect, found, sentence)
+                .with_cause(Cause::Tool)
+                .with_brief("I/Os issued late");
         }
     }
     report(CheckOutcome::Passed, "no backlog".to_owned(), "The rate was kept.".to_owned())

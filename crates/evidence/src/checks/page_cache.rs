@@ -17,9 +17,10 @@
 //! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
+use crate::checks::foreign_io::{culprits_of, who};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::format_bytes;
-use trueio_model::{Check, CheckOutcome, DirectSupport, OpKind, Residency};
+use trueio_model::{Cause, Check, CheckOutcome, DirectSupport, OpKind, Residency};
 
 pub(crate) const NAME: &str = "page_cache";
 
@@ -62,12 +63,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if written > 0 && after.dirty > written.min(after.region) / 50 {
         let sentence =
             format!("When the phase ended, {} of the written data was in memory only.", format_bytes(after.dirty));
-        return report(CheckOutcome::Suspect, "no dirty pages at the end".to_owned(), sentence);
+        let share = after.dirty as f64 / written.max(1) as f64;
+        return report(CheckOutcome::Suspect, "no dirty pages at the end".to_owned(), sentence)
+            .with_brief(format!("{} still in memory", format_bytes(after.dirty)))
+            .explaining(Some(share));
     }
     if reads_buffered && before.cached > before.region / 10 {
         let percent = before.cached as f64 / before.region.max(1) as f64 * 100.0;
         let sentence = format!("{percent:.0} % of the files were in the page cache before the phase began.");
-        return report(CheckOutcome::Suspect, "an empty cache".to_owned(), sentence);
+        return report(CheckOutcome::Suspect, "an empty cache".to_owned(), sentence)
+            .with_brief(format!("{percent:.0} % cached before"))
+            .explaining(Some(percent / 100.0));
     }
     let sentence = if reads_buffered {
         "The files were not cached at the start of the phase."
@@ -95,13 +101,21 @@ fn direct(
                 format_bytes(grown),
                 format_bytes(others)
             );
-            return report(CheckOutcome::Suspect, expected, sentence);
+            let moved = moved + others;
+            return report(CheckOutcome::Suspect, expected, sentence)
+                .with_cause(Cause::Neighbour)
+                .with_brief(format!("{} read {}", who(facts), format_bytes(others)))
+                .explaining(Some(others as f64 / moved as f64))
+                .with_culprits(culprits_of(facts));
         }
         let sentence = format!(
             "The page cache grew by {} during direct I/O: the I/O was not direct, or another process read the file.",
             format_bytes(grown)
         );
-        return report(CheckOutcome::Contradicted, expected, sentence);
+        let share = grown as f64 / moved.max(1) as f64;
+        return report(CheckOutcome::Contradicted, expected, sentence)
+            .with_brief(format!("the page cache grew by {}", format_bytes(grown)))
+            .explaining(Some(share));
     }
     report(CheckOutcome::Passed, expected, "Direct I/O left no pages in the page cache.".to_owned())
 }

@@ -51,7 +51,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             format_bytes(direct),
             format_bytes(counted)
         );
-        return report(CheckOutcome::Contradicted, sentence);
+        let brief = format!("the kernel fetched {} of {}", format_bytes(counted), format_bytes(direct));
+        return report(CheckOutcome::Contradicted, sentence)
+            .with_brief(brief)
+            .explaining(Some(1.0 - counted as f64 / direct as f64));
     }
     if !has_arrived(direct + buffered, counted, early) {
         let sentence = format!(
@@ -59,7 +62,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             format_bytes(buffered),
             format_bytes(counted.saturating_sub(direct))
         );
-        return report(CheckOutcome::Suspect, sentence);
+        let missing = 1.0 - counted as f64 / (direct + buffered) as f64;
+        let brief = format!("{:.0} % from memory", (missing * 100.0).floor());
+        return report(CheckOutcome::Suspect, sentence).with_brief(brief).explaining(Some(missing));
     }
     report(CheckOutcome::Passed, "The kernel fetched as many bytes for this process as its reads returned.".to_owned())
 }

@@ -71,7 +71,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(steal) = facts.observation.steal_share {
         found.push(format!("stolen {:.1} %", steal * 100.0));
     }
-    finding(NAME, outcome, SOURCE, "less than 5 % of the rate", found.join(", "), sentence)
+    let check = finding(NAME, outcome, SOURCE, "less than 5 % of the rate", found.join(", "), sentence);
+    if outcome == CheckOutcome::Passed {
+        return check;
+    }
+    let brief = format!("waited for a processor {:.0} % of the time", worst.waited_share() * 100.0);
+    check.with_brief(brief).explaining(Some(worst.explained))
 }
 
 /// A job's waiting and what it can explain.

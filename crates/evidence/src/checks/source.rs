@@ -39,5 +39,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     } else {
         (CheckOutcome::Passed, format!("`{name}` spent {percent:.1} % of the time on its source."))
     };
-    finding(NAME, outcome, SOURCE, expected, found, sentence)
+    let check = finding(NAME, outcome, SOURCE, expected, found, sentence);
+    match outcome {
+        CheckOutcome::Suspect => {
+            check.with_brief(format!("{percent:.0} % spent on the source")).explaining(Some(percent / 100.0))
+        }
+        _ => check,
+    }
 }

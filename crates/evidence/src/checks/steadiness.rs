@@ -46,7 +46,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             "steady",
             drift(state),
             given_up(state),
-        );
+        )
+        .with_brief("no steady state");
     }
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Null) {
         return not_applicable(NAME, "The engine null uses no device.");
@@ -70,7 +71,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         format!("range {:.0} %, drift {:+.0} % over {PARTS} parts", fit.range * 100.0, fit.excursion * 100.0);
     let changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
     if !changes.is_empty() {
-        return report(CheckOutcome::Suspect, measured, change_sentence(facts, &rows, &rates, &changes));
+        let sentence = change_sentence(facts, &rows, &rates, &changes);
+        return report(CheckOutcome::Suspect, measured, sentence)
+            .with_brief(rows.change_brief(&changes))
+            .explaining(Some(distance(&rates, &changes)));
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX {
         let way = if fit.excursion > 0.0 { "rose" } else { "fell" };
@@ -78,13 +82,23 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             "The rate {way} by {:.0} % of its mean from start to end; a longer run would show a different mean.",
             fit.excursion.abs() * 100.0
         );
-        return report(CheckOutcome::Suspect, measured, sentence);
+        // The mean is in the middle of a drift.
+        return report(CheckOutcome::Suspect, measured, sentence)
+            .with_brief(format!("{way} by {:.0} %", fit.excursion.abs() * 100.0))
+            .explaining(Some(fit.excursion.abs() / 2.0));
     }
     if !stalls.is_empty() {
         let stalled: usize = stalls.iter().map(ExactSizeIterator::len).sum();
         let share = stalled as f64 / rows.rows.len() as f64;
         let outcome = if share > STALL_SHARE_MAX { CheckOutcome::Suspect } else { CheckOutcome::Passed };
-        return report(outcome, measured, rows.stall_sentence(&stalls));
+        let check = report(outcome, measured, rows.stall_sentence(&stalls));
+        return match outcome {
+            CheckOutcome::Suspect => {
+                let seconds = stalled as f64 * rows.row_ns as f64 / 1e9;
+                check.with_brief(format!("no I/O for {seconds:.1} s")).explaining(Some(share))
+            }
+            _ => check,
+        };
     }
     let sentence = match facts.steady_state {
         Some(state) => {
@@ -96,6 +110,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
+}
+
+/// Returns how far the mean is from the level that lasted, as a share of the mean; from the usual level, if the rate
+/// returned to that.
+fn distance(rates: &[f64], changes: &[ChangePoint]) -> f64 {
+    let lasting = changes.last().map_or(0.0, |change| change.after);
+    let mean = mean(rates);
+    if mean > 0.0 { (mean - lasting).abs() / mean } else { 1.0 }
 }
 
 fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: &[ChangePoint]) -> String {
@@ -268,6 +290,18 @@ impl Rows {
              other I/O.",
             described.join("; ")
         )
+    }
+
+    /// `fell from 4.1 to 2.9 GiB/s after 2.0 s`.
+    fn change_brief(&self, changes: &[ChangePoint]) -> String {
+        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return String::new() };
+        let seconds = self.seconds_before(first.index);
+        if let Some((first, last)) = passing(changes) {
+            let length = self.seconds_before(last.index) - seconds;
+            return format!("{} instead of {} for {length:.1} s", self.level(first.after), self.level(first.before));
+        }
+        let way = if last.after < first.before { "fell" } else { "rose" };
+        format!("{way} from {} to {} after {seconds:.1} s", self.level(first.before), self.level(last.after))
     }
 
     /// Returns the time before a kept interval, in seconds.

@@ -77,7 +77,13 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let lost_ns = stops.iter().map(|stop| stop.least_ns).sum::<u64>() + if is_suspended { suspended_ns } else { 0 };
     let share = lost_ns as f64 / facts.elapsed_ns.max(1) as f64;
     let outcome = if share > NOTED_SHARE { CheckOutcome::Suspect } else { CheckOutcome::Passed };
-    report(outcome, sentences.join(" "))
+    let check = report(outcome, sentences.join(" "));
+    match outcome {
+        CheckOutcome::Suspect => {
+            check.with_brief(format!("stopped for {}", format_duration_ns(lost_ns))).explaining(Some(share))
+        }
+        _ => check,
+    }
 }
 
 /// Returns the stops during which no worker completed an I/O.

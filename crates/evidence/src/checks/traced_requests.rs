@@ -63,6 +63,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         format_count(judged)
     );
     report(outcome, sentence)
+        .with_brief(format!("{} of {} not on the disk", format_count(sum.missing_count), format_count(judged)))
+        .explaining(Some(share))
 }
 
 /// Returns `, 12 split, 30 merged with neighbours`.

@@ -62,15 +62,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(
-        NAME,
-        outcome,
-        "sysfs",
-        "UAS, or facts that BOT does not distort; a USB 3 link for a USB 3 \
-                                     disk",
-        found.join(", "),
-        sentence,
-    )
+    let expected = "UAS, or facts that BOT does not distort; a USB 3 link for a USB 3 disk";
+    let check = finding(NAME, outcome, "sysfs", expected, found.join(", "), sentence);
+    if outcome == CheckOutcome::Suspect { check.with_brief(found.join(", ")) } else { check }
 }
 
 /// `sda on BOT at 480 Mbit/s`.

@@ -57,4 +57,5 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return report(CheckOutcome::Passed, "The files fit in memory, but the disk read every requested byte.");
     }
     report(CheckOutcome::Suspect, "The files fit in memory: the page cache may serve most of the I/O.")
+        .with_brief("files fit in memory")
 }

@@ -36,7 +36,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     } else {
         (CheckOutcome::Passed, "The sampled blocks contain data.".to_owned())
     };
-    finding(NAME, outcome, SOURCE, "blocks that were written", found, sentence)
+    let check = finding(NAME, outcome, SOURCE, "blocks that were written", found, sentence);
+    if outcome == CheckOutcome::Passed {
+        return check;
+    }
+    let percent = share(worst) * 100.0;
+    check.with_brief(format!("{percent:.0} % zeros")).explaining(Some(share(worst)))
 }
 
 fn share(sample: &crate::sample::ContentSample) -> f64 {

@@ -3,7 +3,7 @@
 use crate::support::*;
 use trueio_evidence::{CHECKS, Observation};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, Passed, Suspect};
-use trueio_model::{DirectPolicy, EngineKind, EvidenceLevel, OpKind, OpMix, Verdict};
+use trueio_model::{Cause, DirectPolicy, EngineKind, EvidenceLevel, OpKind, OpMix, Verdict};
 
 #[test]
 fn correct_phases_are_supported_with_every_source_and_no_flag() {
@@ -30,6 +30,26 @@ fn every_check_returns_one_finding_with_its_name_and_a_whole_sentence() {
     }
 }
 
+#[test]
+fn every_check_has_a_usual_cause() {
+    for (name, _) in CHECKS {
+        assert!(Cause::usual_of(name).is_some(), "{name}");
+    }
+}
+
+/// Goal: a container without `/sys` is not green. Method: an honest phase whose disks are unknown.
+#[test]
+fn a_phase_of_which_no_counter_could_be_read_is_unverified() {
+    for mut phase in [Phase::honest_reads(), Phase::honest_writes(), Phase::honest_log()] {
+        assert_eq!(phase.judge().verdict, Verdict::Supported);
+        phase.targets[0].disks.clear();
+        phase.observation.devices.clear();
+        let judgement = phase.judge();
+        assert_eq!(judgement.objections(), [], "{}", judgement.report());
+        assert_eq!((judgement.verdict, judgement.level), (Verdict::Unverified, EvidenceLevel::E0));
+    }
+}
+
 /// The page must have a section for each check, and none for a removed check.
 #[test]
 fn the_page_describes_every_check() {
@@ -40,14 +60,14 @@ fn the_page_describes_every_check() {
 }
 
 #[test]
-fn engines_without_a_device_are_supported_for_their_calls_only() {
+fn engines_without_a_device_are_unverified() {
     for engine in [EngineKind::Null, EngineKind::Simulated] {
         let mut phase = Phase::honest_reads();
         phase.jobs[0].engine = engine;
         phase.observation = Observation::default();
         phase.worker_cpu.user_ns = SECOND_NS;
         let judgement = phase.judge();
-        assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E0), "{engine:?}");
+        assert_eq!((judgement.verdict, judgement.level), (Verdict::Unverified, EvidenceLevel::E0), "{engine:?}");
         judgement.assert("call_results", Passed, "No device was involved");
         judgement.assert("block_layer_bytes", NotApplicable, engine.name());
     }

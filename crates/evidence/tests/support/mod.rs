@@ -309,6 +309,11 @@ impl Phase {
 
     pub fn judge(&self) -> Judgement {
         let (verdict, level, checks) = self.with_facts(judge);
+        // Every finding that objects has words that fit in a row, and no other has.
+        for check in &checks {
+            assert_eq!(!check.brief.is_empty(), check.objects(), "{check:?}");
+            assert!(check.brief.chars().count() <= 60 && !check.brief.ends_with('.'), "{check:?}");
+        }
         Judgement { verdict, level, checks, trace: self.trace.clone() }
     }
 

@@ -4,7 +4,7 @@ use super::buckets::{deviation_ns, middles, percentiles};
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS};
 use super::servers::Clients;
 use super::tree::{Object, Tree};
-use trueio_model::{CheckOutcome, Histogram, Outcome};
+use trueio_model::{Histogram, Outcome};
 
 /// The value that fio writes for an unknown remaining time.
 const ETA_UNKNOWN: u64 = 2_147_483_647;
@@ -332,11 +332,11 @@ fn evidence(document: &Document<'_>) -> Object {
         let objections = phase
             .checks
             .iter()
-            .filter(|check| matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted))
+            .filter(|check| check.objects())
             .map(|check| {
                 let mut of = Object::new();
-                let word = if check.outcome == CheckOutcome::Suspect { "suspect" } else { "contradicted" };
-                of.text("check", &check.name).text("outcome", word).text("sentence", &check.sentence);
+                of.text("check", &check.name).text("outcome", check.outcome.to_string());
+                of.text("cause", check.cause.to_string()).text("sentence", &check.sentence);
                 Tree::Object(of)
             })
             .collect();

@@ -1,5 +1,6 @@
 //! Sentences of a study, shared by terminal and page.
 
+use crate::verdicts::{Mark, outcome_words};
 use trueio_model::{
     DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
     Verdict, units,
@@ -216,11 +217,8 @@ pub(super) fn method(mode: &StudyMode) -> String {
 pub(super) fn doubts(mode: &StudyMode) -> Vec<String> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
     for row in &mode.rows {
-        for check in row.checks.iter().filter(|c| {
-            matches!(c.outcome, trueio_model::CheckOutcome::Suspect | trueio_model::CheckOutcome::Contradicted)
-        }) {
-            let word = if check.outcome == trueio_model::CheckOutcome::Suspect { "suspect" } else { "contradicted" };
-            let key = format!("{word} by {}", check.name);
+        for check in row.checks.iter().filter(|check| check.objects()) {
+            let key = format!("{} ({}): {}", Mark::of_finding(check).word(), outcome_words(check), check.name);
             match found.iter_mut().find(|(known, ..)| *known == key) {
                 Some((_, _, rows)) => rows.push(&row.name),
                 None => found.push((key, check.sentence.clone(), vec![&row.name])),

@@ -1,0 +1,417 @@
+//! The words of every output for verdicts and findings.
+//!
+//! A record holds a verdict, and findings with a cause each. A reader wants one word a load ("disturbed"), each reason
+//! once, how much of the figure it can explain, and what to do next. Terminal, page, Markdown and fio's JSON take all of
+//! that from here, so they say the same.
+//!
+//! Reasons are grouped by cause, the most serious cause first. Sentences are those of the record.
+
+use crate::words::{check_sentence, level_meaning};
+use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, PhaseRecord, RunRecord, Verdict};
+
+/// The word for a load, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// The disk's own counters agree with the figures.
+    Confirmed,
+    /// Nothing objects, but no counter could show that the I/O reached a device.
+    Unverified,
+    /// The rate changed while it was measured.
+    Unsteady,
+    /// Other processes, heat or a lack of processors affected the figures.
+    Disturbed,
+    /// The figures describe something else: memory, a hole, a limit, a link, missing flushes.
+    NotTheDisk,
+    /// I/Os failed, or blocks did not read back as written.
+    Failed,
+}
+
+impl Mark {
+    /// All of them, from best to worst.
+    pub const ALL: [Mark; 6] =
+        [Mark::Confirmed, Mark::Unverified, Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed];
+
+    /// Returns the word of a load from its verdict and its findings.
+    pub fn of(verdict: Verdict, checks: &[Check]) -> Self {
+        match (verdict, worst(checks)) {
+            (Verdict::Supported, _) => Mark::Confirmed,
+            (Verdict::Unverified, _) => Mark::Unverified,
+            (_, Some(check)) => Self::of_finding(check),
+            // The record does not contain the check that found it.
+            (Verdict::Suspect, None) => Mark::Disturbed,
+            (Verdict::Contradicted, None) => Mark::NotTheDisk,
+        }
+    }
+
+    /// Returns the word for a finding that objects.
+    pub fn of_finding(check: &Check) -> Self {
+        let contradicts = check.outcome == CheckOutcome::Contradicted;
+        match check.cause {
+            Cause::Calls => Mark::Failed,
+            Cause::Cache | Cause::Setup => Mark::NotTheDisk,
+            // Heat slows a disk; the others are about what else the figures describe.
+            Cause::Device if check.name == "heat" => Mark::Disturbed,
+            Cause::Device => Mark::NotTheDisk,
+            Cause::Tool | Cause::Neighbour | Cause::Unsteady if contradicts => Mark::NotTheDisk,
+            Cause::Tool | Cause::Neighbour => Mark::Disturbed,
+            Cause::Unsteady => Mark::Unsteady,
+        }
+    }
+
+    /// Returns the word that is shown.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Mark::Confirmed => "confirmed",
+            Mark::Unverified => "unverified",
+            Mark::Unsteady => "unsteady",
+            Mark::Disturbed => "disturbed",
+            Mark::NotTheDisk => "not the disk",
+            Mark::Failed => "failed",
+        }
+    }
+
+    /// Returns the symbol in front of the word, an ASCII character, so that meaning does not rest on colour.
+    pub const fn symbol(self) -> char {
+        match self {
+            Mark::Confirmed => '+',
+            Mark::Unverified => '?',
+            Mark::Unsteady => '~',
+            Mark::Disturbed => '!',
+            Mark::NotTheDisk => 'x',
+            Mark::Failed => '#',
+        }
+    }
+
+    /// Returns what the word means, as a clause.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Mark::Confirmed => "the disk's own counters agree",
+            Mark::Unverified => "no counter could show whether the I/O reached a device",
+            Mark::Unsteady => "the rate changed while it was measured",
+            Mark::Disturbed => "something else affected the disk or this program",
+            Mark::NotTheDisk => "the figure describes something other than the disk",
+            Mark::Failed => "I/Os failed or returned wrong data",
+        }
+    }
+}
+
+/// Returns the word of a phase.
+pub fn mark(phase: &PhaseRecord) -> Mark {
+    Mark::of(phase.verdict, &phase.checks)
+}
+
+/// Returns the finding that determines the word of a load: the most serious one that objects; `None` if none does.
+///
+/// A contradiction comes before a doubt. Then findings about the figures as a whole come before those that affect a part of
+/// them; of the latter, the one that can explain most. Of equal ones the first.
+pub fn worst(checks: &[Check]) -> Option<&Check> {
+    let key = |check: &&Check| {
+        let contradicts = match (check.outcome, check.is_accepted) {
+            (CheckOutcome::Contradicted, false) => 2,
+            (CheckOutcome::Contradicted, true) => 1,
+            _ => 0,
+        };
+        let is_whole = matches!(check.cause, Cause::Calls | Cause::Cache | Cause::Setup | Cause::Device);
+        // Of the others, how much the unknown part explains is unknown: all of it, perhaps.
+        let explained = check.explained_percent.unwrap_or(100);
+        (contradicts, is_whole, explained, std::cmp::Reverse(check.cause))
+    };
+    // `max_by_key` returns the last of equal ones.
+    checks.iter().filter(|check| check.objects()).rev().max_by_key(key)
+}
+
+/// Returns what a row of a table says of its load: `disturbed: dd wrote 335 MiB`.
+pub fn row_words(phase: &PhaseRecord) -> String {
+    let word = mark(phase).word();
+    match worst(&phase.checks).filter(|_| phase.verdict >= Verdict::Suspect) {
+        Some(check) if !check.brief.is_empty() => format!("{word}: {}", check.brief),
+        _ => word.to_owned(),
+    }
+}
+
+/// Returns the word for the outcome of a check in details: `suspect`, `contradicted`, `contradicted, accepted`.
+pub fn outcome_words(check: &Check) -> String {
+    if check.is_accepted { format!("{}, accepted", check.outcome) } else { check.outcome.to_string() }
+}
+
+/// A load with its findings: a phase, a row of a study.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its findings.
+    pub checks: &'a [Check],
+}
+
+/// Everything of one cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The cause.
+    pub cause: Cause,
+    /// The worst word of its findings.
+    pub mark: Mark,
+    /// Names of the loads that it concerns, in the order of the record.
+    pub loads: Vec<String>,
+    /// How much of a figure its findings can explain at most, in percent; `None` if unknown.
+    pub explained_percent: Option<u8>,
+    /// Its findings, each once, the worst first.
+    pub findings: Vec<Finding>,
+    /// What to do about it: one sentence without a full stop, which may begin with a command.
+    pub next_step: String,
+}
+
+/// A finding, and the loads that have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The name of the check.
+    pub check: String,
+    /// [`outcome_words`].
+    pub outcome: String,
+    /// Names of the loads.
+    pub loads: Vec<String>,
+    /// [`Check::brief`] of the load of which it explains most; the sentence if the record has none.
+    pub brief: String,
+    /// The sentence of that load, with the figures that were compared.
+    pub sentence: String,
+    /// Each sentence of the finding with the loads that have it: the figures differ from load to load.
+    pub sentences: Vec<(Vec<String>, String)>,
+    /// How much of a figure it can explain at most, in percent.
+    pub explained_percent: Option<u8>,
+    /// The processes that caused it.
+    pub culprits: Vec<String>,
+    contradicts: bool,
+}
+
+impl Reason {
+    /// Returns the reason in one line: `dd wrote 335 MiB; it can explain at most 23 % of rand-read-4k-q1 and 1 more`.
+    pub fn headline(&self) -> String {
+        let Some(first) = self.findings.first() else { return String::new() };
+        format!("{}; {}", first.brief, self.extent())
+    }
+
+    /// Returns which loads it concerns, and how much of them: `can explain at most 23 % of rand-read-4k-q1 and 1 more`.
+    pub fn extent(&self) -> String {
+        let loads = &self.loads;
+        let of = match loads.len() {
+            0 => String::new(),
+            1 => loads[0].clone(),
+            2 => format!("{} and {}", loads[0], loads[1]),
+            count => format!("{} and {} more", loads[0], count - 1),
+        };
+        match self.explained_percent {
+            Some(percent) => format!("can explain at most {percent} % of {of}"),
+            None => format!("concerns {of}"),
+        }
+    }
+}
+
+/// Returns the reasons why loads are not confirmed, by cause, the most serious cause first. `again` is the command that
+/// measures again: `trueio baseline`.
+pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec<Reason> {
+    let mut all: Vec<(Cause, Finding, Mark)> = Vec::new();
+    for load in loads {
+        for check in load.checks.iter().filter(|check| check.objects()) {
+            let mark = Mark::of_finding(check);
+            let is_same = |known: &&mut (Cause, Finding, Mark)| known.0 == check.cause && known.1.check == check.name;
+            match all.iter_mut().find(is_same) {
+                Some((_, finding, worst)) => {
+                    finding.add(load.name, check);
+                    *worst = mark.max(*worst);
+                }
+                None => all.push((check.cause, Finding::new(load.name, check), mark)),
+            }
+        }
+    }
+    let of_cause = |cause: Cause| {
+        let mut findings: Vec<(Finding, Mark)> =
+            all.iter().filter(|one| one.0 == cause).map(|one| (one.1.clone(), one.2)).collect();
+        // Stable: findings of equal weight stay in the order of the record.
+        findings
+            .sort_by_key(|(finding, mark)| std::cmp::Reverse((finding.contradicts, *mark, finding.explained_percent)));
+        let mark = findings.iter().map(|(_, mark)| *mark).max()?;
+        let findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
+        let mut loads: Vec<String> = Vec::new();
+        for load in findings.iter().flat_map(|finding| &finding.loads) {
+            if !loads.contains(load) {
+                loads.push(load.clone());
+            }
+        }
+        let explained_percent = findings.iter().filter_map(|finding| finding.explained_percent).max();
+        let next_step = next_step(cause, &findings, again);
+        Some(Reason { cause, mark, loads, explained_percent, findings, next_step })
+    };
+    let mut reasons: Vec<Reason> = Cause::ALL.into_iter().filter_map(of_cause).collect();
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.mark));
+    reasons
+}
+
+/// Returns the reasons why loads of a record are not confirmed.
+pub fn reasons(record: &RunRecord) -> Vec<Reason> {
+    let loads = record.phases.iter().map(|phase| Load { name: &phase.name, checks: &phase.checks });
+    reasons_of(loads, &again(record))
+}
+
+/// Returns the command that measures again, without its arguments.
+pub fn again(record: &RunRecord) -> String {
+    format!("trueio {}", record.kind)
+}
+
+impl Finding {
+    fn new(load: &str, check: &Check) -> Self {
+        let brief = if check.brief.is_empty() { check.sentence.trim_end_matches('.') } else { &check.brief };
+        Self {
+            check: check.name.clone(),
+            outcome: outcome_words(check),
+            loads: vec![load.to_owned()],
+            brief: brief.to_owned(),
+            sentence: check_sentence(check),
+            sentences: vec![(vec![load.to_owned()], check_sentence(check))],
+            explained_percent: check.explained_percent,
+            culprits: check.culprits.clone(),
+            contradicts: check.outcome == CheckOutcome::Contradicted && !check.is_accepted,
+        }
+    }
+
+    /// Adds a load; its words replace those of the others if it is worse.
+    fn add(&mut self, load: &str, check: &Check) {
+        let mut other = Self::new(load, check);
+        if !self.loads.iter().any(|known| known == load) {
+            self.loads.push(load.to_owned());
+        }
+        for culprit in std::mem::take(&mut other.culprits) {
+            if !self.culprits.contains(&culprit) {
+                self.culprits.push(culprit);
+            }
+        }
+        match self.sentences.iter_mut().find(|(_, sentence)| *sentence == other.sentence) {
+            Some((loads, _)) => loads.push(load.to_owned()),
+            None => self.sentences.append(&mut other.sentences),
+        }
+        if (other.contradicts, other.explained_percent) > (self.contradicts, self.explained_percent) {
+            let (loads, culprits) = (std::mem::take(&mut self.loads), std::mem::take(&mut self.culprits));
+            let sentences = std::mem::take(&mut self.sentences);
+            *self = Self { loads, culprits, sentences, ..other };
+        }
+    }
+}
+
+/// Returns one step that removes a cause.
+fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
+    let first = findings.first().map_or("", |finding| finding.check.as_str());
+    let culprits: Vec<&str> = findings.iter().flat_map(|finding| &finding.culprits).map(String::as_str).collect();
+    let then = format!("then run `{again}` again");
+    match (cause, first) {
+        (Cause::Calls, _) => "read the failed I/Os in the details; `dmesg` may name the reason".to_owned(),
+        (Cause::Cache, "working_set") => "use files larger than memory, or `--direct require`".to_owned(),
+        (Cause::Cache, "direct_granted") => {
+            "name a directory whose filesystem supports direct I/O (`trueio device PATH`)".to_owned()
+        }
+        (Cause::Cache, _) => {
+            "read past the page cache with `--direct require`, or use files larger than memory".to_owned()
+        }
+        (Cause::Setup, "holes" | "zero_blocks") => format!("write the whole file first, {then}"),
+        (Cause::Setup, "memory_backed") => "name a directory or file on a disk".to_owned(),
+        (Cause::Setup, "io_limits") => format!("run outside of the control group, or raise its limit, {then}"),
+        (Cause::Setup, "content") => "write random content: remove the option that sets it".to_owned(),
+        (Cause::Setup, "source") => "prepare the data on this machine, or use a faster source".to_owned(),
+        (Cause::Setup, _) => format!("change the set-up, {then}"),
+        (Cause::Device, "heat") => format!("cool the device, {then}"),
+        (Cause::Device, "usb_link") => "read `trueio usb explain`".to_owned(),
+        (Cause::Device, "flushes" | "flush_order") => {
+            "check the mount options and the device's cache: these writes may not survive a power cut".to_owned()
+        }
+        (Cause::Device, _) => "compare with `trueio device PATH` what the device declares".to_owned(),
+        (Cause::Neighbour, _) => match culprits.first() {
+            Some(culprit) => format!("stop {}, {then}", quoted(culprit)),
+            None => format!("let the other I/O end (`iotop` lists it), {then}"),
+        },
+        (Cause::Tool, "stops") => format!("let the program run without a stop: run `{again}` again"),
+        (Cause::Tool, "achieved_depth") => {
+            "use an engine that keeps a queue here, such as `--ioengine io_uring`".to_owned()
+        }
+        (Cause::Tool, _) => format!("free processors for this program, or raise its quota, {then}"),
+        (Cause::Unsteady, "pace") => "set a lower rate, which the device can sustain".to_owned(),
+        (Cause::Unsteady, _) if again == "trueio baseline" => {
+            "`trueio baseline --thorough` measures the level that lasts".to_owned()
+        }
+        (Cause::Unsteady, _) => "measure longer, or with `--steady_state`".to_owned(),
+    }
+}
+
+/// Quotes the name of a culprit: `` `dd` (pid 812) ``.
+fn quoted(culprit: &str) -> String {
+    match culprit.split_once(" (pid ") {
+        Some((name, process)) => format!("`{name}` (pid {process}"),
+        None => format!("`{culprit}`"),
+    }
+}
+
+/// Returns the advice to accept contradictions, which stands after everything else; `None` if nothing is contradicted, or
+/// if the record does not contain the check that contradicts.
+pub fn accept_hint(record: &RunRecord) -> Option<String> {
+    let contradicts = |check: &&Check| check.outcome == CheckOutcome::Contradicted && !check.is_accepted;
+    let mut names: Vec<&str> = Vec::new();
+    for check in record.phases.iter().flat_map(|phase| &phase.checks).filter(contradicts) {
+        if !names.contains(&check.name.as_str()) {
+            names.push(&check.name);
+        }
+    }
+    let flags: Vec<String> = names.iter().map(|name| format!("`--accept {name}`")).collect();
+    (!flags.is_empty()).then(|| {
+        format!(
+            "The figures marked x are withheld; the record (`--json`) holds the counters. {} shows them in spite of the check.",
+            flags.join(" ")
+        )
+    })
+}
+
+/// Returns how far the evidence of a record reaches, and how many loads it confirms: one sentence.
+pub fn conclusion(record: &RunRecord) -> String {
+    let count = record.phases.len();
+    let confirmed = record.phases.iter().filter(|phase| mark(phase) == Mark::Confirmed).count();
+    let Some(level) = record.phases.iter().map(|phase| phase.level).min() else {
+        return "Nothing was measured.".to_owned();
+    };
+    let loads = if count == 1 { "load" } else { "loads" };
+    let by = match level {
+        EvidenceLevel::E0 => String::new(),
+        _ => format!(" by {} (level {level})", level_meaning(level)),
+    };
+    match confirmed {
+        0 => format!("None of {count} {loads} confirmed; level {level}: {}.", level_meaning(level)),
+        _ => format!("{confirmed} of {count} {loads} confirmed{by}."),
+    }
+}
+
+/// Explains the evidence levels that occur in the record; `None` without a phase.
+pub(crate) fn levels(record: &RunRecord) -> Option<String> {
+    let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
+    let raise = raise(record).map_or_else(String::new, |step| format!(" To raise it: {step}."));
+    (!text.is_empty()).then(|| format!("Evidence level: {}.{raise}", text.join("; ")))
+}
+
+/// Returns what would raise the level of evidence; `None` if nothing known would.
+pub fn raise(record: &RunRecord) -> Option<String> {
+    let level = record.phases.iter().map(|phase| phase.level).min()?;
+    let not_seen = |name: &str| {
+        let checks = record.phases.iter().flat_map(|phase| &phase.checks);
+        checks.filter(|check| check.outcome == CheckOutcome::NotSeen).find(|check| check.name == name)
+    };
+    match level {
+        EvidenceLevel::E0 if record.plan.idle_baseline_ns == 0 => {
+            Some("run without `--no-evidence` to compare the figures with the disk's counters".to_owned())
+        }
+        EvidenceLevel::E0 => not_seen("block_layer_bytes")
+            .map(|check| format!("{} Make `/sys` visible, or name a target on a local disk", check.sentence)),
+        EvidenceLevel::E1 | EvidenceLevel::E2 if !record.environment.is_root => {
+            Some("run as root to trace single requests (level E3)".to_owned())
+        }
+        EvidenceLevel::E1 | EvidenceLevel::E2 => {
+            not_seen("traced_requests").map(|check| check.sentence.trim_end_matches('.').to_owned())
+        }
+        EvidenceLevel::E3 | EvidenceLevel::E4 => None,
+    }
+}
