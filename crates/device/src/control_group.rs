@@ -64,6 +64,17 @@ pub fn memory_limit_bytes(system: &System) -> Option<u64> {
     groups(system, "memory").into_iter().filter_map(limits_of).min().filter(|limit| *limit < 1 << 62)
 }
 
+/// Returns the number of threads and processes that the control groups of this process allow, and how many exist, of
+/// the group that has the fewest left; `None` without a limit.
+pub fn thread_limit(system: &System) -> Option<(u64, u64)> {
+    let limit_of = |group: Group| {
+        let number = |file: &str| system.read(&format!("{}/{file}", group.path)).ok()?.parse::<u64>().ok();
+        // `max` is no number: no limit.
+        Some((number("pids.max")?, number("pids.current").unwrap_or(0)))
+    };
+    groups(system, "pids").into_iter().filter_map(limit_of).min_by_key(|(limit, used)| limit.saturating_sub(*used))
+}
+
 /// Returns the process's own group of a controller and all visible ones above it; empty if none is mounted.
 fn groups(system: &System, controller: &str) -> Vec<Group> {
     // A machine may have many mounts, and this is read around every phase: only lines that may match are parsed.
@@ -186,6 +197,22 @@ mod tests {
         assert_eq!(cpu_quota(&system), Some(0.2));
         fs::write(system.locate("/proc/self/cgroup"), "0::/../other\n").expect("a file");
         assert_eq!(cpu_quota(&system), None, "a group outside of the mounted part");
+    }
+
+    #[test]
+    fn the_limit_of_threads_is_that_of_the_group_with_the_fewest_left() {
+        let (_folder, system) = machine(&[
+            ("/proc/self/mountinfo", V2),
+            ("/proc/self/cgroup", "0::/jobs/own\n"),
+            ("/sys/fs/cgroup/jobs/own/pids.max", "max\n"),
+            ("/sys/fs/cgroup/jobs/own/pids.current", "2\n"),
+        ]);
+        assert_eq!(thread_limit(&system), None);
+        for (file, text) in [("jobs/pids.max", "500\n"), ("jobs/pids.current", "480\n"), ("jobs/own/pids.max", "100\n")]
+        {
+            fs::write(system.locate(&format!("/sys/fs/cgroup/{file}")), text).expect("a file");
+        }
+        assert_eq!(thread_limit(&system), Some((500, 480)), "20 are left there, and 98 in its own group");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl PriorityRecorder {
         let mut kind = |op: OpKind, priority: IoPriority| {
             let known = kinds.iter().position(|(known, record)| *known == op && record.priority == priority);
             known.unwrap_or_else(|| {
-                kinds.push((op, PriorityRecord { priority, latency: empty() }));
+                kinds.push((op, PriorityRecord { priority, latency: empty(plan.is_paced()) }));
                 kinds.len() - 1
             })
         };
@@ -124,7 +124,11 @@ impl PriorityRecorder {
 
     /// Forgets what was counted.
     pub(crate) fn clear(&mut self) {
-        self.kinds.iter_mut().for_each(|(_, record)| record.latency = empty());
+        for (_, PriorityRecord { latency, .. }) in &mut self.kinds {
+            [&mut latency.total, &mut latency.completion, &mut latency.from_intended]
+                .into_iter()
+                .for_each(Histogram::clear);
+        }
     }
 
     /// What was counted of an operation.
@@ -139,12 +143,13 @@ pub(crate) fn of_thread(plan: &JobPlan) -> IoPriority {
     own.map_or_else(IoPriority::default, |(class, level)| IoPriority { class, level, hint: plan.scheduling.io_hint })
 }
 
-fn empty() -> LatencySet {
+/// With counters for what [`PriorityRecorder::record`] records.
+fn empty(is_paced: bool) -> LatencySet {
     LatencySet {
         submission: Histogram::new(),
-        completion: Histogram::new(),
-        total: Histogram::new(),
-        from_intended: Histogram::new(),
+        completion: Histogram::reserved(),
+        total: Histogram::reserved(),
+        from_intended: if is_paced { Histogram::reserved() } else { Histogram::new() },
     }
 }
 

@@ -42,18 +42,34 @@ pub(crate) struct OpRecorder {
 }
 
 impl OpRecorder {
-    fn new() -> Self {
+    /// Has counters in the histograms that I/Os are counted in, so that the loop allocates none.
+    fn new(has_submission: bool, is_paced: bool) -> Self {
+        let wanted = |is_wanted| if is_wanted { Histogram::reserved() } else { Histogram::new() };
         Self {
             io_count: 0,
             byte_count: 0,
             short_count: 0,
             error_count: 0,
-            interval: Histogram::new(),
-            inline: Histogram::new(),
-            set: empty_set(),
+            interval: Histogram::reserved(),
+            inline: wanted(has_submission),
+            set: LatencySet {
+                submission: wanted(has_submission),
+                completion: wanted(has_submission),
+                total: Histogram::reserved(),
+                from_intended: wanted(is_paced),
+            },
             row_count: 0,
             row_bytes: 0,
         }
+    }
+
+    /// Forgets everything that was counted.
+    fn clear(&mut self) {
+        let set = &mut self.set;
+        let histograms = [&mut set.submission, &mut set.completion, &mut set.total, &mut set.from_intended];
+        histograms.into_iter().chain([&mut self.interval, &mut self.inline]).for_each(Histogram::clear);
+        (self.io_count, self.byte_count, self.short_count, self.error_count) = (0, 0, 0, 0);
+        (self.row_count, self.row_bytes) = (0, 0);
     }
 }
 
@@ -132,11 +148,16 @@ pub(crate) fn slot_of(op: OpKind) -> usize {
 const OPS: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Sync];
 
 impl Recorder {
-    pub(crate) fn new(ops: &[OpKind], is_paced: bool) -> Self {
-        let wanted = |op| ops.contains(&op).then(|| Box::new(OpRecorder::new()));
+    /// `has_submission`: the engine has a separate submission. `is_paced`: I/Os have times at which they are due.
+    pub(crate) fn new(ops: &[OpKind], has_submission: bool, is_paced: bool) -> Self {
+        // A sync call has no submission, and is not paced.
+        let wanted = |op| {
+            let is_io = op != OpKind::Sync;
+            ops.contains(&op).then(|| Box::new(OpRecorder::new(has_submission && is_io, is_paced && is_io)))
+        };
         Self {
             ops: OPS.map(wanted),
-            pacing_lateness: is_paced.then(Histogram::new),
+            pacing_lateness: is_paced.then(Histogram::reserved),
             queue: QueueCounts::default(),
             priorities: None,
             // All at once: pages that no row reaches are never touched, and the loop allocates nothing.
@@ -157,9 +178,7 @@ impl Recorder {
 
     /// Forgets everything: the ramp is over.
     pub(crate) fn reset(&mut self) {
-        for recorder in self.ops.iter_mut().flatten() {
-            **recorder = OpRecorder::new();
-        }
+        self.ops.iter_mut().flatten().for_each(|recorder| recorder.clear());
         if let Some(lateness) = &mut self.pacing_lateness {
             lateness.clear();
         }
@@ -430,7 +449,7 @@ mod tests {
 
     #[test]
     fn series_rows_add_up_to_the_totals_however_long_the_run() {
-        let mut recorder = Recorder::new(&[OpKind::Read], false);
+        let mut recorder = Recorder::new(&[OpKind::Read], false, false);
         let progress = Progress::default();
         let intervals = SERIES_ROWS_MAX as u64 * 5 / 2 + 1;
         for i in 1..=intervals {

@@ -248,7 +248,11 @@ fn planned(
     let notes =
         crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
     request.notes.extend(notes);
-    let check = |plan: &Plan| may_run(plan).and_then(|()| planning::refuse_unreachable(plan));
+    let check = |plan: &Plan| {
+        may_run(plan)
+            .and_then(|()| planning::refuse_unreachable(plan))
+            .and_then(|()| planning::refuse_beyond_limits(plan))
+    };
     let machine =
         Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };
     let (mut plan, targets) =

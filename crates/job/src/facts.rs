@@ -147,7 +147,8 @@ impl<F: Fn(&str) -> Target> FactsSource for F {
 /// The facts of the machine that the planner needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// Memory, in bytes; `None`: unknown, and rules about it do not apply.
+    /// Memory that this process may use, in bytes: the machine's, or the limit of a control group. `None`: unknown, and
+    /// rules about it do not apply.
     pub memory_bytes: Option<u64>,
     /// Numbers of the processors that this process may use; empty: unknown, and rules about them do not
     /// apply.

@@ -91,6 +91,9 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: run.notes, identities })
 }
 
+/// Memory of a worker in addition to its buffers: its stack, and the counters of its latencies.
+const WORKER_BYTES: u64 = 64 << 10;
+
 /// Gives jobs that share a created file the same plan of it.
 fn agree_on_shared_files(ledger: &Ledger, jobs: &mut [JobPlan]) {
     for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
@@ -201,8 +204,8 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
         }
         let buffers = |job: &JobPlan| {
             let block = [&job.pattern.read_sizes, &job.pattern.write_sizes].map(|s| s.max_bytes()).into_iter().max();
-            let count = u64::from(job.workers).saturating_mul(u64::from(job.queue.depth));
-            count.saturating_mul(block.unwrap_or(0))
+            let of_worker = u64::from(job.queue.depth).saturating_mul(block.unwrap_or(0));
+            u64::from(job.workers).saturating_mul(of_worker.saturating_add(WORKER_BYTES))
         };
         let needed_bytes = of_phase().map(buffers).fold(0_u64, u64::saturating_add);
         if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {

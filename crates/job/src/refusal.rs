@@ -515,16 +515,17 @@ pub enum Rule {
         reason: String,
     },
     /// The buffers do not fit into memory.
-    #[error("the buffers of this phase need {}, but the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
+    #[error("the buffers and workers of this phase need {}, but only {} can be used here (the machine's memory, or the limit of a control group)", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
     BuffersBeyondMemory {
-        /// Workers × depth × largest block, in bytes.
+        /// Workers × (depth × largest block + 64 KiB), in bytes.
         needed_bytes: u64,
         /// Memory, in bytes.
         memory_bytes: u64,
     },
     /// The maps of used blocks do not fit into memory.
     #[error(
-        "the maps in which the workers of this phase note the blocks they have used need {}, but the machine has {}",
+        "the maps in which the workers of this phase note the blocks they have used need {}, but only {} can be used \
+         here (the machine's memory, or the limit of a control group)",
         format_bytes(*needed_bytes), format_bytes(*memory_bytes)
     )]
     MapsBeyondMemory {

@@ -3,6 +3,7 @@
 //! Each doubling holds 128 buckets (7 sub-bucket bits). From 8,192 to 16,384 ns a bucket is
 //! 8,192 / 128 = 64 ns wide, so each reported value is within 64 / 8,192 = 1/128 of the true one;
 //! values below 256 ns are exact. 36 doublings reach 2^42 ns (73 minutes) in 4,608 counters, 36 KiB.
+//! An empty histogram has no counters; they are allocated with the first value, or by [`Histogram::reserve`].
 //! A longer latency is not clipped: it is counted as an overflow, and its exact value is still included
 //! in `max_ns` and in the sum.
 //!
@@ -50,9 +51,9 @@ const fn bucket_high(index: usize) -> u64 {
 }
 
 /// A histogram of durations in nanoseconds.
-#[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
-    counts: Box<[u64; BUCKET_COUNT]>,
+    /// None, or all: then [`BUCKET_COUNT`] of them.
+    counts: Box<[u64]>,
     count: u64,
     overflow_count: u64,
     sum_ns: u128,
@@ -65,6 +66,25 @@ impl Default for Histogram {
         Self::new()
     }
 }
+
+impl Clone for Histogram {
+    /// Touches only the counters between minimum and maximum.
+    fn clone(&self) -> Self {
+        let mut clone = Self::new();
+        clone.merge(self);
+        clone
+    }
+}
+
+impl PartialEq for Histogram {
+    /// Equal values; whether there are counters does not matter.
+    fn eq(&self, other: &Self) -> bool {
+        let figures = |h: &Self| (h.count, h.overflow_count, h.sum_ns, h.min_ns, h.max_ns);
+        figures(self) == figures(other) && self.counts[self.occupied()] == other.counts[other.occupied()]
+    }
+}
+
+impl Eq for Histogram {}
 
 impl std::fmt::Debug for Histogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,11 +99,25 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// An empty histogram, which has no counters yet.
     pub fn new() -> Self {
-        let counts: Box<[u64]> = vec![0; BUCKET_COUNT].into_boxed_slice();
-        let counts = counts.try_into().unwrap_or_else(|_| unreachable!("the length is the constant"));
-        Self { counts, count: 0, overflow_count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { counts: Box::default(), count: 0, overflow_count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// Allocates the counters, unless they are there: recording allocates nothing from then on.
+    #[cold]
+    pub fn reserve(&mut self) {
+        if self.counts.is_empty() {
+            // Zeros from the system: pages that no value reaches are never touched.
+            self.counts = vec![0; BUCKET_COUNT].into();
+        }
+    }
+
+    /// The same with its counters.
+    pub fn reserved() -> Self {
+        let mut histogram = Self::new();
+        histogram.reserve();
+        histogram
     }
 
     /// Counts one duration.
@@ -96,7 +130,10 @@ impl Histogram {
     #[inline(always)]
     pub fn record_many(&mut self, ns: u64, n: u64) {
         if ns < MAX_TRACKABLE_NS {
-            self.counts[bucket_index(ns)] += n;
+            match self.counts.get_mut(bucket_index(ns)) {
+                Some(counter) => *counter += n,
+                None => self.count_first(ns, n),
+            }
         } else {
             self.overflow_count += n;
         }
@@ -104,6 +141,13 @@ impl Histogram {
         self.sum_ns += u128::from(ns) * u128::from(n);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Counts durations of a histogram without counters.
+    #[cold]
+    fn count_first(&mut self, ns: u64, n: u64) {
+        self.reserve();
+        self.counts[bucket_index(ns)] += n;
     }
 
     /// How many durations were counted, overflows included.
@@ -179,6 +223,9 @@ impl Histogram {
             return;
         }
         let occupied = other.occupied();
+        if !occupied.is_empty() {
+            self.reserve();
+        }
         for (mine, theirs) in self.counts[occupied.clone()].iter_mut().zip(&other.counts[occupied]) {
             *mine += theirs;
         }
@@ -196,6 +243,9 @@ impl Histogram {
             return;
         }
         let occupied = self.occupied();
+        if !occupied.is_empty() {
+            total.reserve();
+        }
         for (mine, total) in self.counts[occupied.clone()].iter_mut().zip(&mut total.counts[occupied]) {
             *total += *mine;
             *mine = 0;
@@ -205,16 +255,22 @@ impl Histogram {
         total.sum_ns += self.sum_ns;
         total.min_ns = total.min_ns.min(self.min_ns);
         total.max_ns = total.max_ns.max(self.max_ns);
+        self.forget_figures();
+    }
+
+    /// Removes all values; counters stay.
+    pub fn clear(&mut self) {
+        let occupied = self.occupied();
+        self.counts[occupied].fill(0);
+        self.forget_figures();
+    }
+
+    fn forget_figures(&mut self) {
         self.count = 0;
         self.overflow_count = 0;
         self.sum_ns = 0;
         self.min_ns = u64::MAX;
         self.max_ns = 0;
-    }
-
-    /// Removes all values.
-    pub fn clear(&mut self) {
-        *self = Self::new();
     }
 }
 
@@ -290,6 +346,9 @@ fn from_serial(serial: &Serial) -> Result<Histogram, HistogramError> {
         return fail("as many indexes as counts are needed");
     }
     let mut histogram = Histogram::new();
+    if !serial.index.is_empty() {
+        histogram.reserve();
+    }
     let mut at = 0u64;
     let mut total = serial.overflow;
     for (position, (&step, &n)) in serial.index.iter().zip(&serial.count).enumerate() {
@@ -381,6 +440,11 @@ mod tests {
             rest.drain_into(&mut drained);
             prop_assert_eq!(&drained, &all);
             prop_assert_eq!(&rest, &Histogram::new());
+            let mut cleared = all.clone();
+            prop_assert_eq!(&cleared, &all);
+            cleared.clear();
+            prop_assert_eq!(&cleared, &Histogram::reserved());
+            prop_assert!(cleared.counts.iter().all(|count| *count == 0));
             let text = serde_json::to_string(&all).unwrap();
             prop_assert_eq!(&serde_json::from_str::<Histogram>(&text).unwrap(), &all);
         }

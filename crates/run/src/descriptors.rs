@@ -4,10 +4,25 @@
 //! everyone else gets an error before a file is created.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
 use trueio_model::{EngineKind, JobPlan, Prepare};
 
 /// Descriptors for everything else: logs, counters, rings, the three standard ones.
 const OTHERS: u64 = 256;
+
+/// Checks that the hard limit allows the files of each phase to be open at once; raises nothing.
+///
+/// # Errors
+/// As [`provide`].
+pub(crate) fn check(jobs: &[JobPlan]) -> Result<(), String> {
+    let (needed, limit) = (needed_at_once(jobs), getrlimit(Resource::Nofile));
+    let may_raise = capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_RESOURCE));
+    let is_within = |limit: Option<u64>| limit.is_none_or(|limit| limit >= needed);
+    if may_raise || is_within(limit.current) || is_within(limit.maximum) {
+        return Ok(());
+    }
+    Err(beyond(needed, limit.maximum))
+}
 
 /// Makes sure that the files of each phase can be open at once, before the first of them is made. Returns whether there
 /// is a further descriptor for each file of the run, by which it can be held from the begin to the end.
@@ -15,19 +30,26 @@ const OTHERS: u64 = 256;
 /// # Errors
 /// Returns a sentence with the number of descriptors that are needed, and the limit.
 pub(crate) fn provide(jobs: &[JobPlan]) -> Result<bool, String> {
-    let phases = jobs.iter().map(|job| job.phase as usize);
-    let needed = phases.max().map_or(0, |last| (0..=last).map(|index| needed(jobs, index)).max().unwrap_or(0));
+    let needed = needed_at_once(jobs);
     if allow(needed + jobs.iter().map(opened).sum::<u64>()).is_ok() {
         return Ok(true);
     }
-    allow(needed).map(|()| false).map_err(|maximum| {
-        let maximum = maximum.map_or_else(|| "unlimited".to_owned(), |maximum| maximum.to_string());
-        format!(
-            "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE): all files of a job \
-             stay open, independent of `openfiles`; use fewer files, or raise the limit (`ulimit -Hn {needed}`, \
-             LimitNOFILE= of a service)"
-        )
-    })
+    allow(needed).map(|()| false).map_err(|maximum| beyond(needed, maximum))
+}
+
+fn beyond(needed: u64, maximum: Option<u64>) -> String {
+    let maximum = maximum.map_or_else(|| "unlimited".to_owned(), |maximum| maximum.to_string());
+    format!(
+        "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE): all files of a job \
+         stay open, independent of `openfiles`; use fewer files, or raise the limit (`ulimit -Hn {needed}`, \
+         LimitNOFILE= of a service)"
+    )
+}
+
+/// The descriptors that are needed at once, in the phase that needs most.
+fn needed_at_once(jobs: &[JobPlan]) -> u64 {
+    let phases = jobs.iter().map(|job| job.phase as usize).max().map_or(0, |last| last + 1);
+    (0..phases).map(|index| needed(jobs, index)).max().unwrap_or(0)
 }
 
 /// Raises the limit to `needed`, or returns the hard limit that forbids it.

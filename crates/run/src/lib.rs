@@ -24,6 +24,7 @@ mod follow;
 mod held;
 mod identity;
 mod interrupt;
+mod limits;
 mod logs;
 pub mod machine;
 mod measure;

@@ -29,7 +29,7 @@ pub fn machine(idle_baseline_ns: u64) -> Machine {
         .map(|a| if a.works { EngineState::works(a.engine) } else { EngineState::fails(a.engine, a.reason) })
         .collect();
     Machine {
-        memory_bytes: memory_bytes(),
+        memory_bytes: usable_memory_bytes(),
         cpus: usable_cpus(),
         engines: EngineAvailability { engines },
         entropy: entropy(),
@@ -53,6 +53,12 @@ pub fn entropy() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // The standard library seeds its hasher from the system's random source.
     std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+/// Returns the memory that this process may use, in bytes: the machine's, or less if its control groups allow less.
+fn usable_memory_bytes() -> Option<u64> {
+    let limit = trueio_device::memory_limit_bytes(&System::live());
+    memory_bytes().into_iter().chain(limit).min()
 }
 
 /// Returns the memory of this machine, in bytes.

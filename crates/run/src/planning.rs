@@ -3,6 +3,7 @@
 use crate::machine::MachineFacts;
 use crate::strace::why_no_strace;
 use crate::targets::Targets;
+use crate::{descriptors, limits};
 use trueio_job::{FileUse, Machine, Refusal, check_outputs};
 use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 
@@ -31,7 +32,18 @@ impl PlanningError {
 /// The first job that is refused, and why.
 pub fn may_run(plan: &Plan) -> Result<(), PlanningError> {
     refuse_unreachable(plan)?;
+    refuse_beyond_limits(plan)?;
     refuse_unrecordable(plan)
+}
+
+/// Refuses more workers, or files, than this process may have at once.
+///
+/// # Errors
+/// The limit, and how far the plan exceeds it.
+pub fn refuse_beyond_limits(plan: &Plan) -> Result<(), PlanningError> {
+    limits::check_threads(&plan.jobs)
+        .and_then(|()| descriptors::check(&plan.jobs))
+        .map_err(|reason| PlanningError::new(format!("nothing was started\n  because: {reason}")))
 }
 
 /// Refuses to record system calls, or to run under strace, if that is impossible here.

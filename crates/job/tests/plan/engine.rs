@@ -200,7 +200,7 @@ fn workers_are_pinned_only_to_available_processors() {
 #[test]
 fn buffers_beyond_the_machines_memory_are_refused() {
     let options = [("size", "1g"), ("bs", "1g"), ("iodepth", "16")];
-    let expected = Rule::BuffersBeyondMemory { needed_bytes: 16 << 30, memory_bytes: 8 << 30 };
+    let expected = Rule::BuffersBeyondMemory { needed_bytes: (16 << 30) + (64 << 10), memory_bytes: 8 << 30 };
     assert_eq!(refused(&options), expected);
 }
 

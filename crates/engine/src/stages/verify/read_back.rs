@@ -23,7 +23,8 @@ pub(super) struct ReadBacks {
 
 impl ReadBacks {
     fn new(depth: usize) -> Self {
-        let counts = ReadBack { reads: empty_op(OpKind::Read), within_count: 0, elapsed_ns: 0 };
+        let mut counts = ReadBack { reads: empty_op(OpKind::Read), within_count: 0, elapsed_ns: 0 };
+        counts.reads.latency.total.reserve();
         Self { expected: vec![0; depth].into(), counts, has_failed: false }
     }
 
