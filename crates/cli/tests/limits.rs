@@ -1,4 +1,5 @@
-//! Huge values of options: each is refused while planning or runs, and none ends the program for lack of memory.
+//! Huge values of options, and limits of the process: each is refused while planning or runs, and none ends the program for
+//! lack of memory or threads.
 
 mod common;
 
@@ -126,4 +127,56 @@ fn no_product_of_large_values_aborts_the_program() {
     for load in accepted {
         assert!(runs(&sandbox, load, &[]), "{load:?}");
     }
+}
+
+/// Runs jobs of the null engine in a control group; returns the exit code and the message in one line. `None` if there is
+/// no such group here.
+fn run_in_group(controller: &str, file: (&str, &str), more: &[&str]) -> Option<(Option<i32>, String)> {
+    let group = match ControlGroup::create(controller, &[file]) {
+        Ok(group) => group,
+        Err(why) => {
+            println!("skipped: {why}");
+            return None;
+        }
+    };
+    let sandbox = Sandbox::new();
+    let base = ["run", "--ioengine", "null", "--size", "1g", "--number_ios", "1", "--no-history", "--no-evidence"];
+    let mut command = sandbox.command(&[&base, more].concat());
+    group.hold(&mut command);
+    let ran = Ran::of(command.output().expect("the program starts"));
+    Some((ran.code, ran.err.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+/// Goal: more workers than a control group allows threads are refused while planning, with the numbers; as many as it
+/// allows run.
+#[test]
+fn workers_beyond_a_control_groups_threads_are_refused() {
+    if lacks("root") {
+        return;
+    }
+    let Some((code, text)) = run_in_group("pids", ("pids.max", "60"), &["--numjobs", "100"]) else { return };
+    assert_eq!(code, Some(2), "{text}");
+    let expected = "a phase has 100 workers, each a thread, and the control group of this process may have 60 threads, of \
+                    which 1 exist; use fewer workers, or raise its `pids.max`";
+    assert!(text.contains(expected), "{text}");
+    let (code, text) = run_in_group("pids", ("pids.max", "120"), &["--numjobs", "100"]).expect("the group is there");
+    assert_eq!(code, Some(0), "{text}");
+}
+
+/// Goal: buffers beyond the memory of a control group are refused while planning, instead of being killed later.
+#[test]
+fn buffers_beyond_a_control_groups_memory_are_refused() {
+    if lacks("root") {
+        return;
+    }
+    let memory = ("memory.limit_in_bytes", "67108864");
+    let Some((code, text)) = run_in_group("memory", memory, &["--iodepth", "32", "--bs", "4m"]) else { return };
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("need 128 MiB, but only 64 MiB can be used here")
+            || text.contains("need 128.1 MiB, but only 64 MiB can be used here"),
+        "{text}"
+    );
+    let (code, text) = run_in_group("memory", memory, &["--iodepth", "8", "--bs", "4m"]).expect("the group is there");
+    assert_eq!(code, Some(0), "{text}");
 }
