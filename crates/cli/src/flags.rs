@@ -34,11 +34,15 @@ pub(crate) fn replace() -> Arg {
     switch("replace", "Let logs, iologs and states that jobs name replace those of earlier runs").help_heading("Output")
 }
 
-/// Adds the outputs of a record.
+/// Adds the outputs of a document.
 pub(crate) fn outputs(command: Command) -> Command {
     command
-        .arg(output_file("json", "Write the record as JSON; - for stdout"))
+        .arg(output_file("json", "Write the whole document as JSON; - for stdout"))
         .arg(output_file("html", "Write a self-contained page with plots"))
+        .arg(output_file("markdown", "Write the answer and the table as Markdown"))
+        .arg(output_file("csv", "Write one line per figure, as CSV"))
+        .arg(output_file("prom", "Write gauges in Prometheus' text format, for node_exporter's textfile collector"))
+        .arg(output_file("junit", "Write JUnit XML: a load is a test, a contradicted one a failure"))
         .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }
 

@@ -12,7 +12,7 @@ mod table;
 mod trend;
 
 use crate::failure::Failure;
-use crate::kept::{Document, document, find, get, short, store, unreadable, whole_id};
+use crate::kept::{Document, document, find_document, get, short, store, unreadable, whole_id};
 use crate::output::Outputs;
 use crate::{flags, output};
 use clap::{Arg, ArgMatches, Command};
@@ -101,25 +101,25 @@ fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// One-line description of `trueio report`.
-pub(crate) const ABOUT_REPORT: &str = "Print an earlier record in any output format";
+pub(crate) const ABOUT_REPORT: &str = "Print a record, comparison, study or trend in any output format";
 
 /// The command line of `trueio report`.
 pub(crate) fn report_arguments(command: Command) -> Command {
-    flags::outputs(command).arg(
-        Arg::new("record")
-            .value_name("RECORD")
-            .required(true)
-            .help("An ID (or a unique prefix) from the history, or a record's JSON file"),
-    )
+    flags::outputs(command).arg(Arg::new("record").value_name("RECORD").required(true).help(
+        "An ID (or a unique prefix) of a run in the history, or the JSON file of a record, comparison, study or trend",
+    ))
 }
 
 /// `trueio report`.
 pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let name = text(matches, "record");
     output::check(matches, std::iter::once(Path::new(name)))?;
-    let record = find(name)?;
+    let document = find_document(name)?;
     let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
-    output::deliver(&record, outputs, matches, false)?;
+    match &document {
+        trueio_report::Document::Record(record) => drop(output::deliver(record, outputs, matches, false)?),
+        _ => output::deliver_document(&document, outputs, matches)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

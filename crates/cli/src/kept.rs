@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use std::path::Path;
-use trueio_model::{ForeignRun, RunRecord, error_chain};
-use trueio_store::{Source, Store, StoreError, Stored};
+use trueio_model::{DeviceIdentity, ForeignRun, RunRecord, error_chain};
+use trueio_report::{DocumentError, PastRun};
+use trueio_store::{Filter, Source, Store, StoreError, Stored};
 
 pub(crate) fn store() -> Result<Store, Failure> {
     let open = || Store::open(&trueio_store::default_directory()?);
@@ -54,6 +55,54 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
              {name}` prints its figures"
         ))),
     }
+}
+
+/// Reads a document of any kind by its file, or a record by its ID.
+pub(crate) fn find_document(name: &str) -> Result<trueio_report::Document, Failure> {
+    let path = Path::new(name);
+    if !path.is_file() {
+        return find(name).map(|record| trueio_report::Document::Record(Box::new(record)));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
+    trueio_report::Document::parse(&text).map_err(|e| {
+        let kind = match &e {
+            DocumentError::Record(_) => "record",
+            DocumentError::Comparison(_) => "comparison",
+            DocumentError::Study(_) => "study",
+            DocumentError::Trend(_) => "trend",
+        };
+        Failure::refused(error_chain(&format!("`{name}` is not a valid {kind}"), Some(&e)))
+    })
+}
+
+/// At most this many earlier runs of a device form the range of its figures.
+const PAST_MAX: usize = 20;
+
+/// Returns the figures of earlier runs on the device of a record, as far as the history is readable: a report does not
+/// fail because of it.
+pub(crate) fn past_runs(record: &RunRecord) -> Vec<PastRun> {
+    if trueio_report::class_values(record).is_empty() {
+        return Vec::new();
+    }
+    let read = || -> Result<Vec<PastRun>, StoreError> {
+        let store = Store::open(&trueio_store::default_directory()?)?;
+        let [target] = record.targets.as_slice() else { return Ok(Vec::new()) };
+        let Some(device) = store.device_of(&DeviceIdentity::of(target))? else { return Ok(Vec::new()) };
+        let filter = Filter { device: Some(device.id), limit: Some(PAST_MAX), ..Filter::default() };
+        let mut past = Vec::new();
+        for entry in store.list(&filter)? {
+            let is_earlier = entry.started_unix_s < record.started_unix_s;
+            if !is_earlier || entry.source != Source::Trueio || entry.outcome != "complete" {
+                continue;
+            }
+            if let Ok(earlier) = trueio_report::parse(&store.get(&entry.id)?.json) {
+                past.push(PastRun::of(&earlier));
+            }
+        }
+        Ok(past)
+    };
+    read().unwrap_or_default()
 }
 
 /// Reads the stored record of a run.

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{Outcome, RunRecord, Verdict, error_chain};
-use trueio_report::Style;
 use trueio_report::message;
+use trueio_report::{Document, Format, PastRun, RenderError, Style};
 use trueio_run::{ReservedOutput, planning};
 use trueio_store::Store;
 
 /// The outputs that are files, by option.
 fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-    ["json", "html", "hdr", "markdown", "junit"]
+    Format::ALL
         .into_iter()
-        .filter_map(|name| Some((name, path_of(matches, name)?)))
+        .filter_map(|(name, _)| Some((name, path_of(matches, name)?)))
         .filter(|(_, path)| *path != Path::new("-"))
 }
 
@@ -96,7 +96,7 @@ impl Outputs {
 /// # Errors
 /// An output would replace what the command reads, the history or another output, or cannot be written.
 pub(crate) fn check<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
-    for name in ["html", "hdr", "markdown", "junit"] {
+    for (name, _) in Format::ALL.into_iter().filter(|(name, _)| *name != "json") {
         if path_of(matches, name).is_some_and(|path| path == Path::new("-")) {
             return Err(Failure::refused(format!(
                 "--{name} needs the path of a file; only --json can write to stdout"
@@ -150,13 +150,8 @@ pub(crate) fn deliver(
     } else {
         results.push(print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal()))));
     }
-    results.push(outputs.write(|name| match name {
-        "json" => Ok(format!("{}\n", trueio_report::json(record))),
-        "html" => Ok(trueio_report::html(record)),
-        _ => {
-            trueio_report::hdr_log(record).map_err(|e| Failure::failed("the HdrHistogram log could not be created", &e))
-        }
-    }));
+    let document = Document::Record(Box::new(record.clone()));
+    results.push(write_formats(outputs, &document));
     if keep
         && !matches.get_flag("no-history")
         && let Err(error) = keep_in_history(record)
@@ -170,6 +165,40 @@ pub(crate) fn deliver(
         Outcome::Complete if keep && is_contradicted => ExitCode::FAILURE,
         Outcome::Complete => ExitCode::SUCCESS,
         Outcome::Interrupted { .. } | Outcome::Failed { .. } => ExitCode::FAILURE,
+    })
+}
+
+/// Writes a document to every output of `trueio report`.
+///
+/// # Errors
+/// An output could not be written, or the document does not contain what it shows.
+pub(crate) fn deliver_document(document: &Document, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
+    let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
+    let printed = if json_to_stdout {
+        print_all(&rendered(document, "json", &[])?)
+    } else {
+        print_all(&document.terminal(&style(std::io::stdout().is_terminal())))
+    };
+    let written = write_formats(outputs, document);
+    printed.and(written)
+}
+
+/// Writes each reserved output in its format.
+fn write_formats(outputs: Outputs, document: &Document) -> Result<(), Failure> {
+    let past = match document {
+        Document::Record(record) if !outputs.files.is_empty() => crate::kept::past_runs(record),
+        _ => Vec::new(),
+    };
+    outputs.write(|name| rendered(document, name, &past))
+}
+
+/// Renders a document in the format of an option.
+fn rendered(document: &Document, name: &str, past: &[PastRun]) -> Result<String, Failure> {
+    let found = Format::ALL.into_iter().find(|(known, _)| *known == name);
+    let (_, format) = found.expect("outputs have the names of the formats");
+    document.render(format, past).map_err(|e| match e {
+        RenderError::NotThere { .. } => Failure::refused(format!("--{name} was not written: {e}")),
+        RenderError::Hdr(_) => Failure::failed(format!("--{name} was not written"), &e),
     })
 }
 

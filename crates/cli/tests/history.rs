@@ -314,7 +314,7 @@ fn records_are_imported_once_and_an_unreadable_file_imports_nothing() {
     sandbox.write("old-fio.json", "{\"fio version\": \"fio-2.16\", \"jobs\": []}");
     crafted(&sandbox, "id.json", |record| record.id = "../../x".into());
     for (bad, reason) in [
-        (newer.to_str().expect("UTF-8"), "this record has version 99; this program reads up to version 2"),
+        (newer.to_str().expect("UTF-8"), "this record has version 99; this program reads up to version 3"),
         ("cut.json", "this is not JSON"),
         ("notes.txt", "this is not JSON"),
         ("old-fio.json", "fio-2.16"),

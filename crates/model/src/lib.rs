@@ -39,6 +39,7 @@ mod study;
 mod syscalls;
 mod time;
 mod trace;
+mod trend;
 pub mod units;
 mod usage;
 mod usb;
@@ -104,6 +105,9 @@ pub use syscalls::{
 };
 pub use time::{format_utc, parse_utc};
 pub use trace::{RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch};
+pub use trend::{
+    TREND_FORMAT, TREND_VERSION, Trend, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun, TrendSeries,
+};
 pub use usage::{ProcessorWait, QueueCounts, ThreadUsage};
 pub use usb::{
     ScsiState, UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport,

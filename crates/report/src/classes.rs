@@ -3,8 +3,10 @@
 //! Limits: ranges are the lowest and highest figures that were found, not percentiles of what is sold. A vendor's rating
 //! of a write may hold only inside the drive's cache. `classes.toml` names the sources of each range.
 
+use crate::text::figure;
 use serde::Deserialize;
 use std::sync::LazyLock;
+use trueio_model::units;
 
 const TEXT: &str = include_str!("../classes.toml");
 
@@ -36,6 +38,28 @@ impl ClassFigure {
         ClassFigure::RandWrite,
         ClassFigure::Commits,
     ];
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClassFigure::SeqRead => "Sequential read",
+            ClassFigure::SeqWrite => "Sequential write",
+            ClassFigure::RandReadLatency => "Random read latency",
+            ClassFigure::RandRead => "Random reads",
+            ClassFigure::RandWrite => "Random writes",
+            ClassFigure::Commits => "Durable commits",
+        }
+    }
+
+    /// Formats a value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            ClassFigure::SeqRead | ClassFigure::SeqWrite => units::format_bandwidth(value),
+            ClassFigure::RandReadLatency => units::format_duration_ns(value.round() as u64),
+            ClassFigure::RandRead | ClassFigure::RandWrite => format!("{} IOPS", figure(value)),
+            ClassFigure::Commits => format!("{} /s", figure(value)),
+        }
+    }
 
     /// Returns true if more is better.
     pub fn is_more_better(self) -> bool {
@@ -140,8 +164,8 @@ static FILE: LazyLock<File> = LazyLock::new(|| {
 });
 
 /// Returns the classes with a published range of `figure`, in the order of the file.
-pub fn classes_of(figure: ClassFigure) -> impl Iterator<Item = &'static DeviceClass> {
-    FILE.class.iter().filter(move |class| class.figure == figure)
+pub fn classes_of(wanted: ClassFigure) -> impl Iterator<Item = &'static DeviceClass> {
+    FILE.class.iter().filter(move |class| class.figure == wanted)
 }
 
 /// Returns the limit of a link; `None` if no source tells it.

@@ -3,6 +3,7 @@
 //! All of them are pure functions of a [`trueio_model::Comparison`] and share their sentences (`words`). A
 //! ratio never appears without its interval, and a contradicted side has no ratio.
 
+mod grid;
 mod html;
 mod json;
 mod junit;

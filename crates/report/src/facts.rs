@@ -6,7 +6,7 @@ use crate::layout::{Style, to_ascii};
 use crate::text::{clean, width_of, wrap};
 use crate::words::{known, support_words};
 use serde::Serialize;
-use trueio_model::{DiskFacts, DiskLimits, Environment, Fact, TargetFacts, UsbFacts, units};
+use trueio_model::{DiskFacts, DiskLimits, DiskLink, Environment, Fact, TargetFacts, UsbFacts, units};
 
 /// A table of facts with their sources.
 #[derive(Debug, Default, Serialize)]
@@ -106,6 +106,11 @@ fn disk_table(disk: &DiskFacts) -> FactTable {
     table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
     table.fact("I/O counters", &disk.counts_io, yes);
     limits(&mut table, &disk.limits);
+    if let Some(link) = &disk.link {
+        let (DiskLink::Pcie { source, .. } | DiskLink::Sata { source, .. }) = link;
+        let supported = link.supported_name().map_or_else(String::new, |name| format!("; the device supports {name}"));
+        table.plain("link", &format!("{}{supported}", link.name()), source);
+    }
     if let Some(usb) = &disk.usb {
         usb_facts(&mut table, usb);
     }

@@ -12,7 +12,7 @@
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, SystemTime};
-use trueio_model::{Check, CheckOutcome, Histogram, PhaseRecord, RunRecord, Verdict};
+use trueio_model::{Check, CheckOutcome, Comparison, Histogram, PhaseRecord, RunRecord, Verdict, parse_utc};
 
 /// A histogram that the format cannot represent.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +79,24 @@ pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
         comments.push(format!("{} is left out, contradicted by {}", phase.name, reasons.join(" ")));
     }
     write_log(record.started_unix_s, &comments, lines)
+}
+
+/// Formats the latencies of a comparison's sides as one log: a line for each part and side, tagged with their names.
+///
+/// # Errors
+/// [`HdrError`] if a count is beyond 2^63.
+pub(crate) fn comparison_hdr_log(comparison: &Comparison) -> Result<String, HdrError> {
+    let started_unix_s = parse_utc(&comparison.started_at).unwrap_or(0);
+    let lines = comparison.parts.iter().flat_map(|part| {
+        let sides = part.sides.iter().filter(|side| !side.latency.is_empty());
+        sides.map(move |side| {
+            let name = if part.name.is_empty() { side.name.clone() } else { format!("{}:{}", part.name, side.name) };
+            let begin_ns = side.slices.iter().map(|slice| slice.begin_ns).min().unwrap_or(0);
+            (&side.latency, format!("{name}:lat"), begin_ns, 0)
+        })
+    });
+    let comment = format!("trueio comparison, {}; values in nanoseconds", comparison.started_at);
+    write_log(started_unix_s, &[comment], lines)
 }
 
 fn write_log<'a>(

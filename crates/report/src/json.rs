@@ -55,6 +55,14 @@ struct Head {
     version: Option<Value>,
 }
 
+/// Returns the format and the version of a document; `None` if the text has none.
+pub(crate) fn head(text: &str) -> Option<(String, u64)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let head: Head = serde_json::from_str(text).ok()?;
+    let version = head.version.as_ref().and_then(Value::as_u64).unwrap_or(0);
+    Some((head.format?.as_str()?.to_owned(), version))
+}
+
 /// Reads a record of this or any earlier version, and converts it to the present version.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
-//! Renders a record in every output: terminal, JSON, HTML, HdrHistogram, and the progress line.
+//! Renders every document (record, comparison, study, trend) in every output: terminal, JSON, HTML, Markdown, CSV, Prometheus,
+//! JUnit XML, HdrHistogram, and the progress line.
 //!
-//! All of them are pure functions of a [`trueio_model::RunRecord`]: no device, no file and no clock is
+//! All of them are pure functions of the document ([`Document`]): no device, no file and no clock is
 //! touched (only [`print_text`] and [`print_message`] write, to the terminal), so a record can be reported a year later on another machine. They share one
 //! [`summary`](summary()), so a figure is the same in every output, and they keep two rules: a percentile
 //! that the sample cannot support is shown as a dash, never as a number; a contradicted figure never appears
@@ -11,20 +12,28 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod badge;
 mod classes;
 mod comparison;
+mod csv;
+mod document;
 mod facts;
 mod hdr;
 mod html;
 mod json;
+mod junit;
 mod layout;
+mod markdown;
+mod page;
 mod plot;
 mod printing;
 mod priorities;
 mod progress;
+mod prometheus;
 mod standing;
 mod study;
 mod summary;
+mod svg;
 mod syscalls;
 mod terminal;
 mod text;
@@ -37,22 +46,26 @@ pub use comparison::{
     ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
     comparison_terminal, parse_comparison,
 };
+pub use document::{Document, DocumentError, Format, RenderError};
 pub use facts::facts;
 pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
+pub use markdown::markdown;
 pub use printing::{escaped, print_message, print_text};
 pub use progress::progress_line;
 pub use standing::{
     Band, ClassValue, Limit, LimitKind, LinkLimit, PastRun, PastValues, Placement, Position, Standing, class_values,
     standing,
 };
-pub use study::{StudyError, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
+pub use study::{
+    StudyError, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,
+};
 pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, wrap};
-pub use trend::{TrendLoad, TrendMetric, TrendPage, trend_html};
+pub use trend::{TrendError, parse_trend, trend_html, trend_json, trend_markdown, trend_terminal};
 pub use verdicts::{
     Finding, Load, Mark, Reason, accept_hint, again, conclusion, mark, outcome_words, raise, reasons, reasons_of,
     row_words, worst,

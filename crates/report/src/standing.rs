@@ -10,8 +10,8 @@ use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::counted;
 use crate::words::percentile_name;
 use trueio_model::{
-    BlockSizes, CheckOutcome, DirectPolicy, DiskFacts, JobPlan, OpKind, OpMix, Order, PhaseRecord, RunRecord, SyncMode,
-    Verdict, units,
+    BlockSizes, Cause, CheckOutcome, DirectPolicy, DiskFacts, JobPlan, OpKind, OpMix, Order, PhaseRecord, RunRecord,
+    SyncMode, Verdict, units,
 };
 
 /// Fewer I/Os than this are not placed.
@@ -155,6 +155,20 @@ pub enum LimitKind {
     ControlGroup,
 }
 
+impl LimitKind {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitKind::Link => "link",
+            LimitKind::Latency => "latency",
+            LimitKind::Processor => "processor",
+            LimitKind::Throttle => "heat",
+            LimitKind::WriteCache => "write cache",
+            LimitKind::ControlGroup => "control group",
+        }
+    }
+}
+
 /// A limit that the evidence shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
@@ -211,7 +225,7 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
         && plan.pace.is_none()
         && plan.think.is_none()
         && !row.is_withheld
-        && !crate::words::is_from_cache(phase)
+        && !is_from_cache(phase)
         && row.io_count >= IO_COUNT_MIN
         && job.elapsed_ns >= ELAPSED_NS_MIN;
     let (figure, value) = is_comparable.then(|| figure_of(plan, row)).flatten()?;
@@ -223,6 +237,11 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
         load: shape_of(plan),
         is_supported: phase.verdict == Verdict::Supported,
     })
+}
+
+/// Returns true if the evidence shows that I/Os of the phase were served by memory: its figures are not the disk's.
+fn is_from_cache(phase: &PhaseRecord) -> bool {
+    phase.checks.iter().any(|check| check.objects() && check.cause == Cause::Cache)
 }
 
 /// Returns the figure of a row that classes have, too.

@@ -2,10 +2,12 @@
 
 mod html;
 mod json;
+mod markdown;
 mod plots;
 mod terminal;
 mod words;
 
 pub use html::study_html;
 pub use json::{StudyError, parse_study, study_json};
+pub use markdown::study_markdown;
 pub use terminal::{study_progress, study_rows, study_terminal};

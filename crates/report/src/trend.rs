@@ -1,125 +1,245 @@
-//! A page of figures of many runs over time: one plot per metric of a load, with sentences about its changes
-//! of level.
+//! Every output of a trend: text, JSON, Markdown, and a page with one plot per metric of a load.
 //!
-//! A pure function of its input; it does not search for changes itself. Runs are plotted at equal distances,
-//! whatever the time between them; the sentences contain the dates.
+//! Pure functions of the document; changes are not searched here. Runs are plotted at their dates; runs that the evidence
+//! does not support are hollow.
 
-use crate::plot;
+use crate::markdown::escaped;
+use crate::page::{command_line, data, render};
+use crate::plot::runs::{RunPoint, trend};
 use crate::text::clean;
-use serde::Serialize;
+use minijinja::context;
+use trueio_model::{TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units};
 
-/// A page of trends.
-#[derive(Debug, Clone, Serialize)]
-pub struct TrendPage {
-    /// Subject of the page.
-    pub title: String,
-    /// Sentences below the title.
-    pub sentences: Vec<String>,
-    /// Loads, each with its metrics.
-    pub loads: Vec<TrendLoad>,
+/// The reason why a text could not be read as a trend.
+#[derive(Debug, thiserror::Error)]
+pub enum TrendError {
+    /// The text is not JSON, or not of this kind.
+    #[error("this is not a trend of trueio")]
+    NotATrend,
+    /// A newer trueio wrote it.
+    #[error("this trend has version {0}; this program reads up to version {TREND_VERSION}")]
+    Newer(u64),
+    /// Format and version are right, the rest is invalid.
+    #[error("this trend is damaged")]
+    Damaged(#[source] serde_json::Error),
 }
 
-/// A load that was run several times.
-#[derive(Debug, Clone, Serialize)]
-pub struct TrendLoad {
-    /// The job and its operation.
-    pub name: String,
-    /// Description of its I/O.
-    pub load: String,
-    /// Its metrics.
-    pub metrics: Vec<TrendMetric>,
+/// Reads a trend. Never panics, whatever the text.
+///
+/// # Errors
+/// [`TrendError`], which describes the text.
+pub fn parse_trend(text: &str) -> Result<Trend, TrendError> {
+    let (format, version) = crate::json::head(text).ok_or(TrendError::NotATrend)?;
+    match (format.as_str(), version) {
+        (TREND_FORMAT, version) if version > u64::from(TREND_VERSION) => Err(TrendError::Newer(version)),
+        (TREND_FORMAT, 1..) => serde_json::from_str(text).map_err(TrendError::Damaged),
+        _ => Err(TrendError::NotATrend),
+    }
 }
 
-/// A metric over the runs.
-#[derive(Debug, Clone, Serialize)]
-pub struct TrendMetric {
-    /// Title of the plot: `IOPS`, `lat p99, µs`.
-    pub title: String,
-    /// One value per run, oldest first.
-    pub values: Vec<f64>,
-    /// Indexes of the first values of new levels, ascending.
-    pub changes: Vec<usize>,
-    /// Sentences about the metric.
-    pub sentences: Vec<String>,
+/// Formats the trend as indented JSON, without a line feed at its end.
+pub fn trend_json(trend: &Trend) -> String {
+    crate::json::indented(trend)
 }
 
-const TEMPLATE: &str = "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta name=\"color-scheme\" content=\"light dark\">
-<title>{{ page.title }}</title>
-<style>{{ style|safe }}</style>
-</head>
-<body>
-<h1>{{ page.title }}</h1>
-{% for sentence in page.sentences %}<p>{{ sentence }}</p>
-{% endfor %}
-{% for load in page.loads %}
-<section class=\"phase\">
-<header><h3>{{ load.name }}</h3><p>{{ load.load }}</p></header>
-<div class=\"plots\">{% for metric in load.metrics %}<div>{{ metric.plot|safe }}</div>{% endfor %}</div>
-<ul>{% for metric in load.metrics %}{% for sentence in metric.sentences %}<li>{{ sentence }}</li>{% endfor %}{% endfor %}</ul>
-</section>
-{% endfor %}
-</body>
-</html>
-";
+/// Formats the trend as text, ending with a line feed.
+pub fn trend_terminal(trend: &Trend) -> String {
+    let mut out = String::new();
+    for sentence in &trend.sentences {
+        out.push_str(&format!("{}\n", clean(sentence)));
+    }
+    for load in loads(trend) {
+        out.push_str(&format!("\n{}  {}\n", clean(&name_of(load[0])), clean(&load[0].load)));
+        for sentence in load.iter().flat_map(|series| &series.sentences) {
+            out.push_str(&format!("  {}\n", clean(sentence)));
+        }
+    }
+    out
+}
 
-/// Renders the page as self-contained HTML.
-pub fn trend_html(page: &TrendPage) -> String {
-    let loads: Vec<_> = page
-        .loads
-        .iter()
+/// Formats the trend as Markdown, ending with a line feed.
+pub fn trend_markdown(trend: &Trend) -> String {
+    let mut out = format!("## trueio history trend: {}\n\n", escaped(&trend.device.label));
+    trend.sentences.iter().for_each(|sentence| out.push_str(&format!("- {}\n", escaped(sentence))));
+    for load in loads(trend) {
+        out.push_str(&format!("\n### {}\n\n{}\n\n", escaped(&name_of(load[0])), escaped(&load[0].load)));
+        for sentence in load.iter().flat_map(|series| &series.sentences) {
+            out.push_str(&format!("- {}\n", escaped(sentence)));
+        }
+    }
+    out
+}
+
+/// Renders the trend as a self-contained page.
+pub fn trend_html(trend: &Trend) -> String {
+    let sections: Vec<_> = loads(trend)
+        .into_iter()
         .map(|load| {
-            let metrics: Vec<_> = load
-                .metrics
-                .iter()
-                .map(|metric| {
-                    let plot = plot::trend(&metric.title, &metric.values, &metric.changes).unwrap_or_default();
-                    minijinja::context! { plot, sentences => cleaned(&metric.sentences) }
-                })
-                .collect();
-            minijinja::context! { name => clean(&load.name), load => clean(&load.load), metrics }
+            let plots: Vec<String> = load.iter().filter_map(|series| plot(series)).collect();
+            let sentences: Vec<String> =
+                load.iter().flat_map(|series| &series.sentences).map(|s| clean(s).into_owned()).collect();
+            context! { name => clean(&name_of(load[0])), load => clean(&load[0].load), plots, sentences }
         })
         .collect();
-    let page = minijinja::context! { title => clean(&page.title), sentences => cleaned(&page.sentences), loads };
-    crate::html::render("trend.html", TEMPLATE, &minijinja::context! { page, style => crate::html::style() })
+    let sentences: Vec<String> = trend.sentences.iter().map(|s| clean(s).into_owned()).collect();
+    // What changed comes first; without a change the first sentence about all runs is the answer.
+    let has_changed = |series: &&TrendSeries| !series.changes.is_empty();
+    let answer: Vec<String> = match trend.series.iter().filter(has_changed).collect::<Vec<_>>().as_slice() {
+        [] => vec![if trend.series.iter().any(|series| series.is_enough) {
+            "No change of level is shown.".to_owned()
+        } else {
+            "Too few runs to show a change of level or its absence.".to_owned()
+        }],
+        changed => changed
+            .iter()
+            .flat_map(|series| {
+                let shows = |sentence: &&String| sentence.contains(" rose ") || sentence.contains(" fell ");
+                series.sentences.iter().filter(shows).map(|s| clean(&format!("{}, {s}", name_of(series))).into_owned())
+            })
+            .collect(),
+    };
+    let device = clean(&trend.device.label).into_owned();
+    let title = format!("trend of {device}");
+    let page = context! {
+        device, sentences, sections, answer,
+        command => clean(&command_line(&trend.command)),
+        copy_markdown => data(&trend_markdown(trend)),
+        copy_command => data(&command_line(&trend.command)),
+        document => data(trend),
+    };
+    render(&title, BODY, &page)
 }
 
-fn cleaned(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| clean(text).into_owned()).collect()
+const BODY: &str = include_str!("trend.html");
+
+/// Returns the series of each load together.
+fn loads(trend: &Trend) -> Vec<Vec<&TrendSeries>> {
+    let mut loads: Vec<Vec<&TrendSeries>> = Vec::new();
+    for series in &trend.series {
+        let is_it = |load: &&mut Vec<&TrendSeries>| {
+            (&load[0].job, &load[0].op, &load[0].load) == (&series.job, &series.op, &series.load)
+        };
+        match loads.iter_mut().find(is_it) {
+            Some(load) => load.push(series),
+            None => loads.push(vec![series]),
+        }
+    }
+    loads
+}
+
+/// Returns a series' name: the job, and the operation unless the job's name contains it.
+fn name_of(series: &TrendSeries) -> String {
+    if series.job.contains(&series.op) { series.job.clone() } else { format!("{} {}", series.job, series.op) }
+}
+
+/// The title of a metric's plot, and the number of its units in one unit of the plot.
+fn title_of(metric: &str) -> (&'static str, f64) {
+    match metric {
+        "iops" => ("IOPS", 1.0),
+        "bandwidth" => ("bandwidth, MiB/s", f64::from(1 << 20)),
+        "p50" => ("p50, µs", 1e3),
+        "p99" => ("p99, µs", 1e3),
+        "p99.9" => ("p99.9, µs", 1e3),
+        "cpu" => ("CPU per I/O, µs", 1e3),
+        _ => ("value", 1.0),
+    }
+}
+
+fn plot(series: &TrendSeries) -> Option<String> {
+    let (title, unit) = title_of(&series.metric);
+    let shown = |value: f64| match series.unit.as_str() {
+        "bytes/s" => units::format_bandwidth(value),
+        "ns" => units::format_duration_ns(value.max(0.0).round() as u64),
+        _ => crate::text::figure(value),
+    };
+    let point = |point: &TrendPoint| {
+        let verdict = point.verdict.map_or_else(|| "no evidence".to_owned(), |verdict| verdict.to_string());
+        let id: String = point.run.run_id.chars().take(8).collect();
+        Some(RunPoint {
+            at_unix_s: parse_utc(&point.run.started_at)?,
+            value: Some(point.value / unit).filter(|value| value.is_finite())?,
+            is_hollow: point.verdict != Some(Verdict::Supported),
+            text: format!("{} · {} · {verdict} · run {id}", point.run.started_at, shown(point.value)),
+        })
+    };
+    let points: Vec<RunPoint> = series.points.iter().map(point).collect::<Option<_>>()?;
+    let index_of = |id: &str| series.points.iter().position(|point| point.run.run_id == id);
+    let changes: Vec<usize> = series.changes.iter().filter_map(|change| index_of(&change.at.run_id)).collect();
+    trend(title, &points, &changes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trueio_model::{TrendChange, TrendDevice, TrendLeftOut, TrendRun};
+
+    fn run(index: u64) -> TrendRun {
+        TrendRun {
+            run_id: format!("run{index:05}"),
+            started_at: trueio_model::format_utc(1_795_206_512 + index * 86_400),
+        }
+    }
+
+    fn document() -> Trend {
+        let points = (0..12u64).map(|i| TrendPoint {
+            run: run(i),
+            value: if i < 6 { 100.0 } else { 50.0 },
+            verdict: Some(if i == 3 { Verdict::Suspect } else { Verdict::Supported }),
+        });
+        let series = TrendSeries {
+            job: "job \u{1b}[2J<script>".into(),
+            op: "read".into(),
+            load: "randread 4k".into(),
+            metric: "iops".into(),
+            unit: "1/s".into(),
+            points: points.collect(),
+            changes: vec![TrendChange {
+                from: run(5),
+                at: run(6),
+                before: 100.0,
+                after: 50.0,
+                ratio: 0.5,
+                p: 0.01,
+                also_changed: vec!["system".into()],
+            }],
+            is_enough: false,
+            sentences: vec!["IOPS: fell from 100 to 50".into()],
+        };
+        Trend {
+            format: TREND_FORMAT.into(),
+            version: TREND_VERSION,
+            command: vec!["trueio".into(), "history".into(), "trend".into()],
+            device: TrendDevice { id: 1, label: "disk <script>alert(1)</script>".into() },
+            run_count: 12,
+            left_out: TrendLeftOut::default(),
+            p_max: 0.05,
+            searched_count: 1,
+            ratio_min: 1.05,
+            sentences: vec!["12 runs".into()],
+            series: vec![series],
+        }
+    }
 
     #[test]
-    fn a_page_shows_every_load_and_escapes_names() {
-        let metric = |values: Vec<f64>, changes| TrendMetric {
-            title: "IOPS".into(),
-            values,
-            changes,
-            sentences: vec!["IOPS fell.".into()],
-        };
-        let page = TrendPage {
-            title: "trend of <script>alert(1)</script>".into(),
-            sentences: vec!["12 runs".into()],
-            loads: vec![TrendLoad {
-                name: "job \u{1b}[2J".into(),
-                load: "randread 4k".into(),
-                metrics: vec![
-                    metric((0..12).map(|n| if n < 6 { 100.0 } else { 50.0 }).collect(), vec![6]),
-                    metric(vec![], vec![]),
-                ],
-            }],
-        };
-        let html = trend_html(&page);
-        assert!(!html.contains("<script") && !html.contains('\u{1b}'), "{html}");
-        assert_eq!((html.matches("<svg").count(), html.matches("IOPS fell.").count()), (1, 2));
-        // The values and the levels are separate lines.
-        assert!(html.contains("runs, level"), "{html}");
+    fn a_page_opens_with_the_change_and_marks_disturbed_runs() {
+        let html = trend_html(&document());
+        assert!(!html.contains("<script>alert") && !html.contains('\u{1b}'), "{html}");
+        let answer = html.split("class=\"verdict").nth(1).unwrap();
+        assert!(answer.split("</div>").next().unwrap().contains("IOPS: fell from 100 to 50"));
+        assert_eq!(html.matches("class=\"ring").count(), 1);
+    }
+
+    #[test]
+    fn a_trend_is_read_back_from_its_json_and_other_texts_are_refused() {
+        let trend = document();
+        assert_eq!(parse_trend(&trend_json(&trend)).unwrap(), trend);
+        assert!(matches!(parse_trend("{}"), Err(TrendError::NotATrend)));
+        let newer = trend_json(&trend).replace("\"version\": 1", "\"version\": 9");
+        assert!(matches!(parse_trend(&newer), Err(TrendError::Newer(9))));
+        let damaged = trend_json(&trend).replace("\"series\"", "\"serious\"");
+        assert!(matches!(parse_trend(&damaged), Err(TrendError::Damaged(_))));
+        for text in [trend_terminal(&trend), trend_markdown(&trend)] {
+            assert!(text.contains("fell from 100 to 50") && !text.contains('\u{1b}'), "{text}");
+        }
     }
 }

@@ -432,12 +432,34 @@ pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
     text
 }
 
-/// Returns true if the evidence shows that I/Os of the phase were served by a cache, so that its figures are not the
-/// disk's.
-pub(crate) fn is_from_cache(phase: &trueio_model::PhaseRecord) -> bool {
-    let is_cache = |check: &&Check| {
-        ["page_cache", "process_read_bytes", "block_layer_bytes", "memory_backed"].contains(&check.name.as_str())
+/// Returns what was measured, for a title: the device, and what it is and where it is mounted; never a temporary file.
+pub(crate) fn title_of(record: &RunRecord) -> (String, String) {
+    let mut disks: Vec<&DiskFacts> = Vec::new();
+    for disk in record.targets.iter().flat_map(|target| &target.disks) {
+        if !disks.iter().any(|known| known.name == disk.name) {
+            disks.push(disk);
+        }
+    }
+    let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+    let mut about: Vec<String> = Vec::new();
+    if let [disk] = disks.as_slice() {
+        about.extend(disk.model.value.clone());
+        about.extend(disk.transport.value.as_ref().map(ToString::to_string));
+        about.extend(disk.size_bytes.value.map(units::format_bytes));
+    }
+    let mut places: Vec<String> = Vec::new();
+    for fs in record.targets.iter().filter_map(|target| target.filesystem.as_ref()) {
+        let place = format!("{} on {}", fs.kind, fs.mount_point);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let paths = || record.targets.iter().map(|target| target.path.clone()).collect::<Vec<_>>().join(", ");
+    let name = match names.as_slice() {
+        [] if record.targets.is_empty() => record.kind.clone(),
+        [] => paths(),
+        all => all.join(" + "),
     };
-    let objects = |check: &Check| matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
-    phase.checks.iter().filter(is_cache).any(objects)
+    let about = [about.join(", "), places.join(", ")].into_iter().filter(|part| !part.is_empty());
+    (name, about.map(|part| format!("· {part}")).collect::<Vec<_>>().join(" "))
 }

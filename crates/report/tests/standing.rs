@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use trueio_model::{CheckOutcome, DirectPolicy, DiskLink, Fact, RunRecord, Verdict};
+use trueio_model::{Cause, CheckOutcome, DirectPolicy, DiskLink, Fact, RunRecord, Verdict};
 use trueio_report::{ClassFigure, LimitKind, PastRun, Position, class_values, standing};
 
 fn linked(gt_per_s: f64, lanes: u32) -> RunRecord {
@@ -23,17 +23,17 @@ fn scaled(record: &mut RunRecord, phase: usize, factor: f64) {
 #[test]
 fn a_baseline_is_placed_among_device_classes_and_described_in_one_sentence() {
     let record = fixture::baseline(6);
-    let standing = standing(&record, &[]);
-    let figures: Vec<ClassFigure> = standing.placements.iter().map(|placement| placement.value.figure).collect();
+    let placed = standing(&record, &[]);
+    let figures: Vec<ClassFigure> = placed.placements.iter().map(|placement| placement.value.figure).collect();
     assert_eq!(figures, ClassFigure::ALL);
     assert_eq!(
-        standing.sentence().unwrap(),
+        placed.sentence().unwrap(),
         "Reads, writes and answers a random read like an NVMe SSD; commits like a consumer SSD."
     );
-    let write = standing.of(ClassFigure::SeqWrite).unwrap();
+    let write = placed.of(ClassFigure::SeqWrite).unwrap();
     assert!(!write.value.is_supported, "its phase is suspect");
-    assert!(standing.of(ClassFigure::SeqRead).unwrap().value.is_supported);
-    let uses = standing.uses.join(" ");
+    assert!(placed.of(ClassFigure::SeqRead).unwrap().value.is_supported);
+    let uses = placed.uses.join(" ");
     assert!(
         uses.starts_with("A database with one writer that waits for each commit makes at most 612 commits"),
         "{uses}"
@@ -97,6 +97,7 @@ fn a_figure_that_is_contradicted_buffered_paced_or_short_is_not_placed() {
         count(&|record| {
             record.phases[0].checks[2].name = "page_cache".into();
             record.phases[0].checks[2].outcome = CheckOutcome::Suspect;
+            record.phases[0].checks[2].cause = Cause::Cache;
             record.phases[0].verdict = Verdict::Suspect;
         }),
         5

@@ -239,26 +239,25 @@ fn a_mode_with_two_axes_is_drawn_as_heat_maps_of_published_and_measured_figures(
     rows[1].figures.clear();
     record.modes[0].rows = rows;
     let page = study_html(&record);
-    let maps: Vec<&str> = page.split("<table class=\"heat\">").skip(1).collect();
-    let [theirs, ours] = maps.iter().map(|map| map.split("</table>").next().expect("an end")).collect::<Vec<_>>()[..]
+    let maps: Vec<&str> = page.split("<svg class=\"heat\"").skip(1).collect();
+    let [theirs, ours] = maps.iter().map(|map| map.split("</svg>").next().expect("an end")).collect::<Vec<_>>()[..]
     else {
         panic!("{} heat maps", maps.len())
     };
     for (map, figures, durable) in [(theirs, 12, 0), (ours, 11, 10)] {
-        assert_eq!(map.matches("<tr>").count(), 5, "a line for each method, and the head: {map}");
-        assert_eq!(map.matches("<th class=\"n\">").count(), 3, "a column for each block size: {map}");
-        assert_eq!(map.matches("background:rgba(31,111,178,").count(), figures, "{map}");
+        assert_eq!(map.matches("class=\"lb\"").count(), 4, "a line for each method: {map}");
+        assert_eq!(map.matches("<rect").count(), figures, "{map}");
         assert_eq!(map.matches('●').count(), durable, "{map}");
     }
-    assert!(ours.contains("<td class=\"n\">–</td>"), "a row without a figure: {ours}");
+    assert!(ours.contains(">–</text>"), "a row without a figure: {ours}");
     // The smallest figure is the lightest, and the largest the darkest.
-    let shades: Vec<f64> = ours
-        .split("178,")
+    let shades: Vec<u8> = ours
+        .split("<rect class=\"h")
         .skip(1)
-        .map(|rest| rest.split(')').next().and_then(|text| text.parse().ok()).expect("a number"))
+        .map(|rest| rest.split('"').next().and_then(|text| text.parse().ok()).expect("a step"))
         .collect();
-    assert!(shades.windows(2).all(|pair| pair[0] < pair[1]), "{shades:?}");
-    assert_eq!((shades[0], shades[10]), (0.05, 0.65));
+    assert!(shades.windows(2).all(|pair| pair[0] <= pair[1]), "{shades:?}");
+    assert_eq!((shades[0], shades[10]), (0, 8));
     // Fewer combinations, or one axis, give no map.
     record.modes[0].rows.truncate(6);
     assert!(!study_html(&record).contains("class=\"heat\""));

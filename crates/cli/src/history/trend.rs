@@ -12,17 +12,17 @@
 //! differences between the runs on both sides of a change are named, and may or may not be the cause.
 
 use super::figures::{Figure, of_record};
-use super::{Document, document, filter, find_device, get, short, store, unreadable};
+use super::{Document as Stored, document, filter, find_device, get, short, store, unreadable};
 use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use trueio_model::{RunRecord, Verdict, units};
+use trueio_model::{
+    RunRecord, TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint,
+    TrendRun, TrendSeries, Verdict, units,
+};
 use trueio_report::message;
-use trueio_report::{TrendLoad, TrendMetric, TrendPage, clean};
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
 use trueio_store::{Device, Entry, Source, Store};
 
@@ -60,15 +60,15 @@ impl Metric {
         }
     }
 
-    /// Returns its name in text, and the unit of its plot.
-    fn title(self) -> (&'static str, &'static str) {
+    /// Returns its name in text.
+    fn title(self) -> &'static str {
         match self {
-            Metric::Iops => ("IOPS", ""),
-            Metric::Bandwidth => ("bandwidth", ", MiB/s"),
-            Metric::P50 => ("p50", ", µs"),
-            Metric::P99 => ("p99", ", µs"),
-            Metric::P999 => ("p99.9", ", µs"),
-            Metric::Cpu => ("CPU per I/O", ", µs"),
+            Metric::Iops => "IOPS",
+            Metric::Bandwidth => "bandwidth",
+            Metric::P50 => "p50",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+            Metric::Cpu => "CPU per I/O",
         }
     }
 
@@ -98,15 +98,6 @@ impl Metric {
             Metric::Iops => units::format_count(value.round() as u64),
             Metric::Bandwidth => units::format_bandwidth(value),
             _ => units::format_duration_ns(value.round() as u64),
-        }
-    }
-
-    /// Converts a value to the unit of its plot.
-    fn plotted(self, value: f64) -> f64 {
-        match self {
-            Metric::Iops => value,
-            Metric::Bandwidth => value / f64::from(1 << 20),
-            _ => value / 1e3,
         }
     }
 
@@ -176,14 +167,15 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         followed: &followed,
         left_out: &left_out,
     };
+    let trend = trend.document();
     if matches.get_flag("json") {
-        output::print_all(&format!("{:#}\n", trend.json()))?;
+        output::print_all(&format!("{}\n", trueio_report::trend_json(&trend)))?;
     } else {
-        output::print_all(&trend.text())?;
+        output::print_all(&trueio_report::trend_terminal(&trend))?;
     }
     if let Some(reserved) = html {
         let path = reserved.path().to_owned();
-        output::write(reserved, trueio_report::trend_html(&trend.page()).as_bytes())?;
+        output::write(reserved, trueio_report::trend_html(&trend).as_bytes())?;
         message!("page: {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -237,7 +229,7 @@ fn gather(store: &Store, entries: &[Entry]) -> Result<(Vec<Series>, Vec<Context>
             left_out.incomplete += 1;
             continue;
         }
-        let Ok(Document::Record(record)) = document(&get(store, &entry.id)?) else {
+        let Ok(Stored::Record(record)) = document(&get(store, &entry.id)?) else {
             left_out.unreadable += 1;
             continue;
         };
@@ -291,7 +283,7 @@ impl Trend<'_> {
 
     /// Returns the sentences about a metric.
     fn sentences(&self, series: &Series, followed: &Followed) -> Vec<String> {
-        let (name, _) = followed.metric.title();
+        let name = followed.metric.title();
         let count = followed.values.len();
         let show = |value: f64| followed.metric.show(value);
         let values = || followed.values.iter().map(|(_, value)| *value);
@@ -390,92 +382,62 @@ impl Trend<'_> {
         self.followed.iter().flatten().filter(|one| one.values.len() >= 2 * SEGMENT_MIN).count()
     }
 
-    fn text(&self) -> String {
-        let mut out = String::new();
-        for sentence in self.head() {
-            let _ = writeln!(out, "{}", clean(&sentence));
+    /// Returns the document.
+    fn document(&self) -> Document {
+        let mut series = Vec::new();
+        for (alike, followed) in self.series.iter().zip(self.followed) {
+            series.extend(followed.iter().map(|one| self.document_of(alike, one)));
         }
-        for (series, followed) in self.series.iter().zip(self.followed) {
-            let _ = writeln!(out, "\n{}  {}", clean(&name_of(series)), clean(&series.load));
-            for one in followed {
-                for sentence in self.sentences(series, one) {
-                    let _ = writeln!(out, "  {}", clean(&sentence));
-                }
-            }
-        }
-        out
-    }
-
-    fn json(&self) -> Value {
-        let mut rows = Vec::new();
-        for (series, followed) in self.series.iter().zip(self.followed) {
-            for one in followed {
-                let run = |index: usize| {
-                    let entry = self.entry(series, one, index);
-                    json!({ "run_id": entry.id, "started_at": entry.started_at })
-                };
-                let points: Vec<Value> = (0..one.values.len())
-                    .map(|index| {
-                        let mut point = run(index);
-                        point["value"] = json!(one.values[index].1);
-                        point["verdict"] = json!(series.points[one.values[index].0].figure.verdict);
-                        point
-                    })
-                    .collect();
-                let changes: Vec<Value> = one
-                    .changes
-                    .iter()
-                    .map(|change| {
-                        json!({
-                            "from": run(change.index - 1), "at": run(change.index), "before": change.before,
-                            "after": change.after, "ratio": change.after / change.before, "p": change.p,
-                            "also_changed": self.differences(series, one, change.index),
-                        })
-                    })
-                    .collect();
-                rows.push(json!({
-                    "job": series.job, "op": series.op, "load": series.load, "metric": one.metric.name(),
-                    "unit": one.metric.unit(), "points": points, "changes": changes,
-                    "is_enough": one.values.len() >= RUNS_ENOUGH,
-                    "sentences": self.sentences(series, one),
-                }));
-            }
-        }
-        json!({
-            "device": { "id": self.device.id, "label": self.device.label },
-            "run_count": self.entries.len(),
-            "left_out": {
-                "incomplete_runs": self.left_out.incomplete, "runs_on_several_devices": self.left_out.several_devices,
-                "unreadable_runs": self.left_out.unreadable, "contradicted_figures": self.left_out.contradicted,
+        let left_out = self.left_out;
+        Document {
+            format: TREND_FORMAT.to_owned(),
+            version: TREND_VERSION,
+            command: crate::flags::as_typed(),
+            device: TrendDevice { id: self.device.id, label: self.device.label.clone() },
+            run_count: self.entries.len() as u64,
+            left_out: TrendLeftOut {
+                incomplete_runs: left_out.incomplete,
+                runs_on_several_devices: left_out.several_devices,
+                unreadable_runs: left_out.unreadable,
+                contradicted_figures: left_out.contradicted,
             },
-            "p_max": P_MAX, "searched_count": self.searched_count(), "ratio_min": RATIO_MIN,
-            "series": rows,
-        })
-    }
-
-    fn page(&self) -> TrendPage {
-        let loads = self.series.iter().zip(self.followed).map(|(series, followed)| TrendLoad {
-            name: name_of(series),
-            load: series.load.clone(),
-            metrics: followed
-                .iter()
-                .map(|one| TrendMetric {
-                    title: format!("{}{}", one.metric.title().0, one.metric.title().1),
-                    values: one.values.iter().map(|(_, value)| one.metric.plotted(*value)).collect(),
-                    changes: one.changes.iter().map(|change| change.index).collect(),
-                    sentences: self.sentences(series, one),
-                })
-                .collect(),
-        });
-        TrendPage {
-            title: format!("trueio history trend: #{} {}", self.device.id, self.device.label),
+            p_max: P_MAX,
+            searched_count: self.searched_count() as u64,
+            ratio_min: RATIO_MIN,
             sentences: self.head(),
-            loads: loads.collect(),
+            series,
         }
     }
-}
 
-/// Returns a series' name: the job, and the operation unless the job's name contains it.
-fn name_of(series: &Series) -> String {
-    if series.job.contains(&series.op) { series.job.clone() } else { format!("{} {}", series.job, series.op) }
+    fn document_of(&self, series: &Series, one: &Followed) -> TrendSeries {
+        let run = |index: usize| {
+            let entry = self.entry(series, one, index);
+            TrendRun { run_id: entry.id.clone(), started_at: entry.started_at.clone() }
+        };
+        let points = one.values.iter().enumerate().map(|(index, (point, value))| TrendPoint {
+            run: run(index),
+            value: *value,
+            verdict: series.points[*point].figure.verdict,
+        });
+        let changes = one.changes.iter().map(|change| TrendChange {
+            from: run(change.index - 1),
+            at: run(change.index),
+            before: change.before,
+            after: change.after,
+            ratio: change.after / change.before,
+            p: change.p,
+            also_changed: self.differences(series, one, change.index),
+        });
+        TrendSeries {
+            job: series.job.clone(),
+            op: series.op.clone(),
+            load: series.load.clone(),
+            metric: one.metric.name().to_owned(),
+            unit: one.metric.unit().to_owned(),
+            points: points.collect(),
+            changes: changes.collect(),
+            is_enough: one.values.len() >= RUNS_ENOUGH,
+            sentences: self.sentences(series, one),
+        }
+    }
 }

@@ -176,9 +176,8 @@ fn findings_of_phase(phase: &PhaseRecord) -> Vec<Finding> {
     phase
         .checks
         .iter()
-        .filter_map(|check| {
-            check.objects().then(|| Finding::new(check.outcome.word(), &check.name, check.sentence.clone()))
-        })
+        .filter(|check| check.objects())
+        .map(|check| Finding::new(check.outcome.word(), &check.name, check.sentence.clone()))
         .collect()
 }
 

@@ -1,11 +1,19 @@
 //! A comparison as one self-contained HTML page, in the style of a record's page.
 
+use super::grid::Grid;
 use super::{plots, words};
+use crate::badge::Badge;
+use crate::page::{command_line, data, render};
 use crate::text::clean;
+use crate::verdicts::Mark;
 use serde::Serialize;
-use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
+use trueio_model::{Comparison, Conclusion, GateVerdict, Metric, Part};
 
-const PAGE: &str = include_str!("page.html");
+const BODY: &str = include_str!("page.html");
+/// With more sides than this, tables are folded, and curves of single sides are omitted.
+const SIDES_MAX: usize = 8;
+/// With more sides than this, only these headlines are in the answer.
+const HEADLINES_MAX: usize = 4;
 
 /// Renders the comparison as a self-contained HTML page.
 pub fn comparison_html(comparison: &Comparison) -> String {
@@ -17,36 +25,71 @@ pub fn comparison_html(comparison: &Comparison) -> String {
             .map(|(name, text)| (name.to_owned(), cleaned(&text)))
             .collect()
     });
+    let gates: Vec<Gate> = comparison
+        .gates
+        .iter()
+        .map(|gate| Gate {
+            word: words::gate_word(gate.verdict),
+            class: match gate.verdict {
+                GateVerdict::Shown => "bad",
+                GateVerdict::Absent => "ok",
+                GateVerdict::CannotTell => "warn",
+            },
+            condition: cleaned(&gate.condition),
+            sentence: cleaned(&gate.sentence),
+        })
+        .collect();
+    let started = comparison.started_at.replace('T', " ").replace('Z', " UTC");
+    let title = format!("{} compare", comparison.tool.name);
+    let subject = subject(comparison);
     let page = Page {
-        title: format!("{} compare", cleaned(&comparison.tool.name)),
-        style: crate::html::style(),
-        started: cleaned(&comparison.started_at.replace('T', " ").replace('Z', " UTC")),
+        title: cleaned(&title),
+        subject: cleaned(&subject),
+        started: cleaned(&started),
         method: words::method(comparison),
-        command: cleaned(&comparison.command.join(" ")),
+        command: cleaned(&command_line(&comparison.command)),
         outcome: crate::words::outcome_sentence(&comparison.outcome).map(|s| cleaned(&s)),
-        gates: comparison
-            .gates
-            .iter()
-            .map(|gate| Gate {
-                word: words::gate_word(gate.verdict),
-                class: match gate.verdict {
-                    GateVerdict::Shown => "worse",
-                    GateVerdict::Absent => "better",
-                    GateVerdict::CannotTell => "unclear",
-                },
-                condition: cleaned(&gate.condition),
-                sentence: cleaned(&gate.sentence),
-            })
-            .collect(),
+        class: ["bad", "warn", "ok"]
+            .into_iter()
+            .find(|class| gates.iter().any(|gate| gate.class == *class))
+            .unwrap_or("none"),
+        gates,
+        answer: answer(comparison).iter().map(|s| cleaned(s)).collect(),
         parts: comparison.parts.iter().map(|part| PagePart::of(comparison, part)).collect(),
         differences: words::differences(comparison).iter().map(|s| cleaned(s)).collect(),
         notes: comparison.notes.iter().map(|s| cleaned(s)).collect(),
         facts: facts.unwrap_or_default(),
         meaning: words::meaning(comparison),
-        // In JSON `<` occurs only inside strings, where its escape has the same meaning.
-        document: serde_json::to_string(comparison).unwrap_or_default().replace('<', "\\u003c"),
+        copy_markdown: data(&super::comparison_markdown(comparison)),
+        copy_command: data(&command_line(&comparison.command)),
+        document: data(comparison),
     };
-    crate::html::render("comparison.html", PAGE, &page)
+    render(&cleaned(&format!("{title} {subject} – {started}")), BODY, &page)
+}
+
+/// Returns the names of the sides, or of the first and the number of the others.
+fn subject(comparison: &Comparison) -> String {
+    let sides = comparison.parts.first().map_or(&[][..], |part| &part.sides);
+    match sides {
+        [] => String::new(),
+        [a, b] => format!("· {} and {}", a.name, b.name),
+        [a, rest @ ..] => format!("· {} and {} more", a.name, rest.len()),
+    }
+}
+
+/// Returns the headlines of all parts; of many sides only the first few.
+fn answer(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
+    for part in &comparison.parts {
+        let of = if comparison.parts.len() > 1 { format!("{}: ", part.name) } else { String::new() };
+        let count = part.sides.len().saturating_sub(1);
+        let shown = if count > HEADLINES_MAX { HEADLINES_MAX } else { count };
+        lines.extend((1..=shown).map(|side| format!("{of}{}", words::headline(comparison, part, side))));
+        if count > shown {
+            lines.push(format!("{of}And {} more sides; the tables below compare each with A.", count - shown));
+        }
+    }
+    lines
 }
 
 fn cleaned(text: &str) -> String {
@@ -56,7 +99,11 @@ fn cleaned(text: &str) -> String {
 #[derive(Serialize)]
 struct Page {
     title: String,
-    style: &'static str,
+    subject: String,
+    class: &'static str,
+    answer: Vec<String>,
+    copy_markdown: String,
+    copy_command: String,
     started: String,
     method: String,
     command: String,
@@ -82,6 +129,9 @@ struct Gate {
 struct PagePart {
     name: String,
     sides: Vec<PageSide>,
+    /// Heat maps of a grid, and its figures over an option.
+    maps: Vec<String>,
+    lines: Vec<String>,
     tables: Vec<Table>,
     forest: Option<String>,
     plots: Vec<String>,
@@ -93,7 +143,7 @@ struct PageSide {
     letter: String,
     name: String,
     detail: String,
-    verdict: String,
+    mark: Badge,
     level: String,
     reasons: Vec<String>,
     /// A side's system calls: a summary, and one row per call.
@@ -102,6 +152,7 @@ struct PageSide {
 
 #[derive(Serialize)]
 struct Table {
+    folded: bool,
     letter: String,
     headline: String,
     rows: Vec<Row>,
@@ -123,8 +174,13 @@ struct Row {
 
 impl PagePart {
     fn of(comparison: &Comparison, part: &Part) -> Self {
+        let grid = Grid::of(part);
+        let metrics = [Metric::Iops, Metric::P99];
+        let is_few = part.sides.len() <= SIDES_MAX;
         Self {
-            name: cleaned(if part.name.is_empty() { "Sides" } else { &part.name }),
+            name: cleaned(&part.name),
+            maps: grid.iter().flat_map(|grid| metrics.into_iter().filter_map(|metric| grid.heat(metric))).collect(),
+            lines: grid.iter().flat_map(|grid| metrics.into_iter().filter_map(|metric| grid.lines(metric))).collect(),
             sides: part
                 .sides
                 .iter()
@@ -133,7 +189,7 @@ impl PagePart {
                     letter: words::letter(index),
                     name: cleaned(&side.name),
                     detail: cleaned(&side.detail),
-                    verdict: side.verdict.to_string(),
+                    mark: Badge::of(Mark::of(side.verdict, &[])),
                     level: side.level.to_string(),
                     reasons: side.reasons.iter().map(|s| cleaned(s)).collect(),
                     syscalls: words::syscalls(index, side)
@@ -144,10 +200,11 @@ impl PagePart {
                 })
                 .collect(),
             tables: (1..part.sides.len()).map(|side| Table::of(comparison, part, side)).collect(),
-            forest: plots::forest(part, comparison.margin),
+            forest: if is_few { plots::forest(part, comparison.margin) } else { None },
             plots: [plots::percentiles(part), plots::difference(part), plots::over_time(part)]
                 .into_iter()
                 .flatten()
+                .filter(|_| is_few)
                 .collect(),
             noise: words::noise(part),
         }
@@ -161,6 +218,7 @@ impl Table {
         };
         let rows = part.answers.iter().filter(|answer| answer.side == side);
         Self {
+            folded: part.sides.len() > HEADLINES_MAX,
             letter: words::letter(side),
             headline: cleaned(&words::headline(comparison, part, side)),
             rows: rows
@@ -179,10 +237,10 @@ impl Table {
                         ),
                         answer: words::conclusion(answer, comparison.margin),
                         class: match answer.conclusion {
-                            Conclusion::Better | Conclusion::BetterSizeUnclear => "better",
-                            Conclusion::Worse | Conclusion::WorseSizeUnclear => "worse",
+                            Conclusion::Better | Conclusion::BetterSizeUnclear => "ok",
+                            Conclusion::Worse | Conclusion::WorseSizeUnclear => "bad",
                             Conclusion::Same => "",
-                            Conclusion::CannotTell => "unclear",
+                            Conclusion::CannotTell => "none",
                         },
                         reason: cleaned(&reason.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("; ")),
                         p: answer.ratio.and_then(|r| r.p).map_or_else(String::new, |p| {

@@ -7,6 +7,7 @@
 //! the same.
 
 use super::words;
+use crate::junit::escaped;
 use trueio_model::{Comparison, Conclusion, GateVerdict};
 
 /// Formats the comparison as JUnit XML, ending with a line feed.
@@ -83,21 +84,5 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
         ));
     }
     out.push_str("</testsuite>\n</testsuites>\n");
-    out
-}
-
-/// Escapes text for an attribute or an element. Characters that XML 1.0 does not allow are replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in crate::text::clean(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            other => out.push(other),
-        }
-    }
     out
 }

@@ -1,6 +1,7 @@
 //! A comparison as Markdown, for the summary of a pull request.
 
 use super::words;
+use crate::markdown::escaped;
 use trueio_model::{Comparison, GateVerdict};
 
 /// Formats the comparison as Markdown (GitHub's tables), ending with a line feed.
@@ -73,22 +74,5 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         out.push_str(&format!("\n**{}**\n", escaped(&sentence)));
     }
     out.push_str(&format!("\n{} {}\n", escaped(&words::method(comparison)), words::meaning(comparison)));
-    out
-}
-
-/// Escapes text so that Markdown does not interpret it, on one line.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in crate::text::clean(text).chars() {
-        match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => out.extend(['\\', c]),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            // A name with an at-sign would notify a user.
-            '@' => out.push_str("&#64;"),
-            other => out.push(other),
-        }
-    }
     out
 }

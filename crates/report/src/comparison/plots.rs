@@ -4,15 +4,16 @@
 //! Sides are named by their letters in every plot, so names from a user never become markup here.
 
 use super::words;
-use crate::plot::{Axis, BLUE, Curve, GREEN, INK, ORANGE, PURPLE, RED, bounds, curve_of, draw};
-use plotters::style::RGBColor;
+use crate::plot::axis::Axis;
+use crate::plot::job::{curve_of, hover_of};
+use crate::plot::{Curve, Drawing, Hover, Look, bounds};
+use crate::svg::{Anchor, Svg, text_width};
 use trueio_model::{Conclusion, Metric, Part};
 use trueio_stats::{least_share_above, quantile};
 
-const COLORS: [RGBColor; 5] = [BLUE, ORANGE, PURPLE, GREEN, RED];
-
-fn color(side: usize) -> RGBColor {
-    COLORS[side % COLORS.len()]
+/// Draws a plot without shades.
+fn draw(title: &str, curves: &[Curve], hover: &[Hover], x: &Axis, y: &Axis) -> String {
+    Drawing { title, curves, markers: &[], shades: &[], hover, x, y }.draw()
 }
 
 /// Plots every answer's interval on one axis of change, with the margin as a band. `None` without an
@@ -25,68 +26,55 @@ pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
     if rows.is_empty() || !reach.is_finite() {
         return None;
     }
-    const LEFT: f64 = 150.0;
-    const WIDTH: f64 = 640.0;
+    const WIDTH: f64 = 460.0;
     const ROW: f64 = 20.0;
     const TOP: f64 = 8.0;
+    let name = |answer: &trueio_model::Answer| {
+        format!("{} {}", words::letter(answer.side), words::metric_title(answer.metric))
+    };
+    let left = rows.iter().map(|(answer, _)| text_width(&name(answer), 11.0)).fold(60.0, f64::max) + 14.0;
     let height = TOP + ROW * rows.len() as f64 + 26.0;
-    let x = |log: f64| LEFT + (log.clamp(-reach, reach) + reach) / (2.0 * reach) * (WIDTH - LEFT - 20.0);
-    let hex = |c: RGBColor| format!("#{:02X}{:02X}{:02X}", c.0, c.1, c.2);
+    let x = |log: f64| left + (log.clamp(-reach, reach) + reach) / (2.0 * reach) * (WIDTH - left - 24.0);
     let bottom = height - 20.0;
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Change of each metric with its interval\" font-size=\"12\">"
-    );
+    let mut svg = Svg::new("plot", WIDTH, height, "Change of each metric with its interval");
     let band = margin.ln_1p();
-    out.push_str(&format!(
-        "<rect x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\" opacity=\"0.12\"/>",
-        x(-band),
-        x(band) - x(-band),
-        bottom - TOP,
-        hex(GREEN)
-    ));
+    svg.rect("margin", (x(-band), TOP), (x(band) - x(-band), bottom - TOP), "the margin");
+    let mut free_from = f64::NEG_INFINITY;
     for ratio in [0.01, 0.1, 0.25, 0.5, 0.8, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.25, 2.0, 4.0, 10.0, 100.0] {
         let log = f64::ln(ratio);
-        // Marks closer than the width of their labels are omitted.
-        let is_shown = ratio == 1.0 || (log.abs() <= reach && log.abs() > reach / 5.0);
-        if !is_shown {
+        if log.abs() > reach {
             continue;
         }
-        out.push_str(&format!(
-            "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{bottom:.1}\" stroke=\"{1}\" stroke-width=\"{2}\"/>\
-             <text x=\"{0:.1}\" y=\"{3:.1}\" text-anchor=\"middle\" fill=\"#6B727B\">{4}</text>",
-            x(log),
-            if ratio == 1.0 { "#6B727B" } else { "#D9DDE2" },
-            if ratio == 1.0 { 1.2 } else { 0.8 },
-            height - 6.0,
-            if ratio == 1.0 { "0".to_owned() } else { words::change(ratio) },
-        ));
+        let label = if ratio == 1.0 { "0".to_owned() } else { words::change(ratio) };
+        let half = text_width(&label, 11.0) / 2.0 + 4.0;
+        // The middle keeps its label: others make room for it.
+        let is_near_middle = ratio != 1.0 && (x(log) - x(0.0)).abs() < half + 10.0;
+        svg.line(if ratio == 1.0 { "mid" } else { "g" }, (x(log), TOP), (x(log), bottom));
+        if x(log) - half >= free_from && !is_near_middle {
+            svg.text("t", (x(log), height - 6.0), Anchor::Middle, &label);
+            free_from = x(log) + half;
+        }
     }
     for (index, (answer, ratio)) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let color = match answer.conclusion {
-            Conclusion::Better | Conclusion::BetterSizeUnclear => GREEN,
-            Conclusion::Worse | Conclusion::WorseSizeUnclear => RED,
-            Conclusion::Same => BLUE,
-            Conclusion::CannotTell => INK,
+        let (color, dash) = match answer.conclusion {
+            Conclusion::Better | Conclusion::BetterSizeUnclear => (2, 0),
+            Conclusion::Worse | Conclusion::WorseSizeUnclear => (1, 0),
+            Conclusion::Same => (0, 0),
+            Conclusion::CannotTell => (6, 2),
         };
-        let color = hex(color);
-        out.push_str(&format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#2A2F36\">{} {}</text>",
-            LEFT - 10.0,
-            y + 4.0,
-            words::letter(answer.side),
-            words::metric_title(answer.metric)
-        ));
-        out.push_str(&format!(
-            "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{color}\" stroke-width=\"2.4\"/>\
-             <circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"3.6\" fill=\"{color}\"/>",
-            x(ratio.low.ln()),
-            x(ratio.high.ln()),
-            x(ratio.estimate.ln()),
-        ));
+        let title = format!(
+            "{}: {}, between {} and {}",
+            name(answer),
+            words::change(ratio.estimate),
+            words::change(ratio.low),
+            words::change(ratio.high)
+        );
+        svg.text("lb", (left - 10.0, y + 4.0), Anchor::End, &name(answer));
+        svg.line(&format!("iv c{color} d{dash}"), (x(ratio.low.ln()), y), (x(ratio.high.ln()), y));
+        svg.circle(&format!("f{color}"), (x(ratio.estimate.ln()), y), 3.8, &title);
     }
-    out.push_str("</svg>");
-    Some(out)
+    Some(svg.finish())
 }
 
 /// Plots latency by percentile, every side. `None` without latencies.
@@ -104,16 +92,18 @@ pub(super) fn percentiles(part: &Part) -> Option<String> {
             curve_of(&side.latency)
         };
         end = points.iter().map(|p| p.0).fold(end, f64::max);
-        let curve = Curve::new(&words::letter(index), color(index), points.into_iter().map(|(x, y)| (x, Some(y))));
+        let curve = Curve::new(&words::letter(index), Look::nth(index), points.into_iter().map(|(x, y)| (x, Some(y))));
         if !curve.is_empty() {
             curves.push(curve);
         }
     }
     let (low, high) = bounds(curves.iter().flat_map(Curve::values))?;
+    let named: Vec<(String, &trueio_model::Histogram)> =
+        part.sides.iter().enumerate().map(|(index, side)| (words::letter(index), &side.latency)).collect();
     Some(draw(
         "Latency by percentile (%)",
         &curves,
-        &[],
+        &hover_of(&named),
         &Axis::of_percentiles(end * 1.03),
         &Axis::of_latency(low, high),
     ))
@@ -138,7 +128,7 @@ pub(super) fn difference(part: &Part) -> Option<String> {
             })
             .collect();
         end = end.max(last);
-        let curve = Curve::new(&words::letter(index), color(index), points);
+        let curve = Curve::new(&words::letter(index), Look::nth(index), points);
         if !curve.is_empty() {
             curves.push(curve);
         }
@@ -173,7 +163,7 @@ pub(super) fn over_time(part: &Part) -> Option<String> {
                 .map(|slice| (slice.begin_ns.saturating_sub(from) as f64 / 1e9, value(slice)))
                 .collect();
             end = points.iter().map(|p| p.0).fold(end, f64::max);
-            Curve::new(&words::letter(index), color(index), points)
+            Curve::new(&words::letter(index), Look::nth(index), points)
         })
         .filter(|curve| !curve.is_empty())
         .collect();
@@ -181,5 +171,12 @@ pub(super) fn over_time(part: &Part) -> Option<String> {
     if curves.is_empty() || max <= 0.0 {
         return None;
     }
-    Some(draw("I/Os per second over time", &curves, &[], &Axis::of_time(end * 1.02), &Axis::from_zero(max)))
+    // Only the slices of the first side: the others are next to them.
+    let hover: Vec<Hover> = curves.first().map_or_else(Vec::new, |first| {
+        let points = first.runs.iter().flatten();
+        points
+            .map(|(x, y)| Hover { x: *x, text: format!("{x:.1} s · {} {}", first.name, crate::text::figure(*y)) })
+            .collect()
+    });
+    Some(draw("I/Os per second over time", &curves, &hover, &Axis::of_time(end * 1.02), &Axis::from_zero(max)))
 }

@@ -2,23 +2,27 @@
 
 use super::words::{self, Line};
 use super::{plots, words::metric_title};
+use crate::badge::Badge;
+use crate::page::{command_line, data, render};
 use crate::text::clean;
+use crate::verdicts::Mark;
 use serde::Serialize;
 use trueio_model::{StudyMetric, StudyMode, StudyRecord};
 
-const PAGE: &str = include_str!("page.html");
+const BODY: &str = include_str!("page.html");
 
 /// Renders the study as a self-contained HTML page.
 pub fn study_html(study: &StudyRecord) -> String {
     let source = &study.source;
     let lines = study.targets.iter().flat_map(crate::words::target_lines);
     let facts = lines.chain(crate::words::machine_lines(&study.environment));
+    let title = format!("{} study {}", study.tool.name, study.study);
+    let started = study.started_at.replace('T', " ").replace('Z', " UTC");
     let page = Page {
-        title: cleaned(&format!("{} study {}", study.tool.name, study.study)),
-        style: crate::html::style(),
-        started: cleaned(&study.started_at.replace('T', " ").replace('Z', " UTC")),
-        command: cleaned(&study.command.join(" ")),
-        about: cleaned(&study.title),
+        title: cleaned(&title),
+        started: cleaned(&started),
+        command: cleaned(&command_line(&study.command)),
+        about: cleaned(&format!("· {}", study.title)),
         question: cleaned(&study.question),
         source: cleaned(&format!("{}, {}, {}; on {}", source.title, source.by, source.date, source.setting)),
         is_quick: study.is_quick,
@@ -32,12 +36,13 @@ pub fn study_html(study: &StudyRecord) -> String {
         ]
         .into_iter()
         .filter(|(_, items): &(_, Vec<String>)| !items.is_empty())
-        .map(|(title, items)| List { title, items: items.iter().map(|s| cleaned(s)).collect() })
+        .map(|(title, items)| List { title, entries: items.iter().map(|s| cleaned(s)).collect() })
         .collect(),
-        // `<` occurs in JSON only inside strings, where its escape means the same.
-        document: serde_json::to_string(study).unwrap_or_default().replace('<', "\\u003c"),
+        copy_markdown: data(&super::study_markdown(study)),
+        copy_command: data(&command_line(&study.command)),
+        document: data(study),
     };
-    crate::html::render("study.html", PAGE, &page)
+    render(&cleaned(&format!("{title} – {started}")), BODY, &page)
 }
 
 fn cleaned(text: &str) -> String {
@@ -47,7 +52,6 @@ fn cleaned(text: &str) -> String {
 #[derive(Serialize)]
 struct Page {
     title: String,
-    style: &'static str,
     started: String,
     command: String,
     about: String,
@@ -58,13 +62,15 @@ struct Page {
     facts: Vec<(String, String)>,
     modes: Vec<PageMode>,
     lists: Vec<List>,
+    copy_markdown: String,
+    copy_command: String,
     document: String,
 }
 
 #[derive(Serialize)]
 struct List {
     title: &'static str,
-    items: Vec<String>,
+    entries: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -72,8 +78,9 @@ struct PageMode {
     name: String,
     title: String,
     method: String,
-    heat: Option<String>,
-    dots: Vec<String>,
+    answers: Vec<String>,
+    heat: Option<Vec<String>>,
+    dots: Vec<(&'static str, String)>,
     contrast_plot: Option<String>,
     rows: Vec<Row>,
     contrasts: Vec<(String, Vec<String>)>,
@@ -89,7 +96,7 @@ struct Row {
     published: String,
     here: String,
     interval: String,
-    verdict: String,
+    mark: Option<Badge>,
     durability: &'static str,
     durability_source: String,
     flushes: String,
@@ -111,8 +118,7 @@ impl PageMode {
                 .iter()
                 .filter(|l| l.metric == *metric && l.statistic == trueio_model::Statistic::Median)
                 .collect();
-            plots::dots(metric_title(*metric), *metric, &of)
-                .map(|plot| format!("<h4>{}</h4>{plot}", metric_title(*metric)))
+            plots::dots(metric_title(*metric), *metric, &of).map(|plot| (metric_title(*metric), plot))
         });
         let mut contrasts: Vec<(String, Vec<String>)> = Vec::new();
         for contrast in &mode.contrasts {
@@ -123,7 +129,6 @@ impl PageMode {
         }
         let lists = [
             ("No figure", words::failures(mode)),
-            ("Conclusions", mode.answers.clone()),
             ("System calls of the last sample", words::syscalls(mode)),
             ("Evidence", words::doubts(mode)),
             ("Method", mode.notes.clone()),
@@ -132,6 +137,7 @@ impl PageMode {
             name: cleaned(&mode.name),
             title: cleaned(&mode.title),
             method: cleaned(&words::method(mode)),
+            answers: mode.answers.iter().map(|s| cleaned(s)).collect(),
             heat,
             dots: dots.collect(),
             contrast_plot: plots::contrasts(&mode.contrasts),
@@ -141,7 +147,7 @@ impl PageMode {
             lists: lists
                 .into_iter()
                 .filter(|(_, items)| !items.is_empty())
-                .map(|(title, items)| List { title, items: items.iter().map(|s| cleaned(s)).collect() })
+                .map(|(title, items)| List { title, entries: items.iter().map(|s| cleaned(s)).collect() })
                 .collect(),
         }
     }
@@ -157,7 +163,7 @@ fn row(line: &Line<'_>) -> Row {
         published: line.published_text(),
         here: line.here_text(),
         interval: line.interval_text(),
-        verdict: only_first(row.verdict.map_or_else(String::new, |verdict| verdict.to_string())),
+        mark: row.verdict.filter(|_| line.is_first).map(|verdict| Badge::of(Mark::of(verdict, &row.checks))),
         durability: if line.is_first { words::durability_word(row) } else { "" },
         durability_source: row.durability.as_ref().map_or_else(String::new, |d| cleaned(&d.source)),
         flushes: only_first(words::flushes(row)),

@@ -1,60 +1,98 @@
 //! The plots of a study: rows as dots on a logarithmic axis, published figures next to ours; a heat map of
 //! two axes; contrasts with their intervals.
 //!
-//! Names from a study are escaped before they become markup.
+//! Names stand above their dots, so that a long one is not cut and the plot fits a phone.
 
 use super::words::{Line, shown};
+use crate::plot::axis::Axis;
+use crate::plot::heat::{Cell, Heat};
+use crate::svg::{Anchor, Svg, fitted, text_width};
 use trueio_model::{Contrast, StudyMetric, StudyMode};
 
-const OURS: &str = "#1F6FB2";
-const THEIRS: &str = "#C4631A";
-const GRID: &str = "#D9DDE2";
-const QUIET: &str = "#6B727B";
-const TEXT: &str = "#2A2F36";
 /// With more rows than this, a heat map or nothing is drawn.
 const ROWS_MAX: usize = 60;
+const WIDTH: f64 = 460.0;
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = 28.0;
+const TOP: f64 = 26.0;
+const ROW: f64 = 30.0;
+const TEXT: f64 = 11.0;
+/// Colours of `page.css`: ours and the published ones.
+const OURS: usize = 0;
+const THEIRS: usize = 1;
 
-/// Escapes text for markup.
-fn escaped(text: &str) -> String {
-    crate::text::clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// A plot of rows under construction.
+struct Rows {
+    svg: Svg,
+    axis: Axis,
 }
 
-/// A logarithmic axis over positive values.
-struct LogAxis {
-    low: f64,
-    high: f64,
-    left: f64,
-    right: f64,
-}
-
-impl LogAxis {
-    fn over(values: impl Iterator<Item = f64>, left: f64, right: f64) -> Option<Self> {
-        let (low, high) = values
-            .filter(|v| v.is_finite() && *v > 0.0)
-            .fold((f64::INFINITY, 0.0f64), |(low, high), value| (low.min(value), high.max(value)));
-        (low <= high).then(|| Self { low: low.ln() - 0.15, high: high.ln() + 0.15, left, right })
+impl Rows {
+    fn new(title: &str, count: usize, axis: Axis) -> Self {
+        let bottom = TOP + ROW * count as f64 + 4.0;
+        let mut svg = Svg::new("plot", WIDTH, bottom + 22.0, title);
+        svg.circle(&format!("ring c{THEIRS}"), (LEFT + 4.0, 9.0), 4.0, "");
+        svg.text("lb", (LEFT + 13.0, 13.0), Anchor::Start, "published");
+        let at = LEFT + 13.0 + text_width("published", TEXT) + 24.0;
+        svg.circle(&format!("f{OURS}"), (at, 9.0), 4.0, "");
+        svg.text("lb", (at + 9.0, 13.0), Anchor::Start, "here, with its interval");
+        let mut rows = Self { svg, axis };
+        let marks = rows.axis.marks.clone();
+        let mut free_from = f64::NEG_INFINITY;
+        for (value, label) in &marks {
+            let x = rows.x(*value);
+            rows.svg.line(if label == "×1" { "mid" } else { "g" }, (x, TOP - 4.0), (x, bottom));
+            let half = text_width(label, TEXT) / 2.0;
+            let center = x.clamp(half, WIDTH - half - 1.0);
+            if center - half >= free_from {
+                rows.svg.text("t", (center, bottom + 15.0), Anchor::Middle, label);
+                free_from = center + half + 6.0;
+            }
+        }
+        rows
     }
 
     fn x(&self, value: f64) -> f64 {
-        let share = (value.max(f64::MIN_POSITIVE).ln() - self.low) / (self.high - self.low);
-        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
+        LEFT + self.axis.position(value) * (WIDTH - LEFT - RIGHT)
     }
 
-    /// Returns powers of ten, and 2 and 5 times them if there is room.
-    fn marks(&self) -> Vec<f64> {
-        let decades = (self.high - self.low) / std::f64::consts::LN_10;
-        let steps: &[f64] = if decades > 4.0 {
-            &[1.0]
-        } else if decades > 1.5 {
-            &[1.0, 3.0]
-        } else {
-            &[1.0, 2.0, 5.0]
-        };
-        let from = (self.low / std::f64::consts::LN_10).floor() as i32;
-        let to = (self.high / std::f64::consts::LN_10).ceil() as i32;
-        let all = (from..=to).flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-        all.filter(|value| (self.low..=self.high).contains(&value.ln())).collect()
+    /// Adds the name of a row; returns the vertical position of its dots.
+    fn name(&mut self, index: usize, name: &str) -> f64 {
+        let y = TOP + ROW * index as f64 + 8.0;
+        self.svg.text("lb halo", (0.0, y), Anchor::Start, &fitted(name, TEXT, WIDTH));
+        y + 11.0
     }
+
+    fn ours(&mut self, y: f64, value: f64, interval: Option<(f64, f64)>, title: &str) {
+        if let Some((low, high)) = interval {
+            let (low, high) = (self.x(low), self.x(high));
+            self.svg.line(&format!("iv c{OURS}"), (low, y), (high, y));
+        }
+        let x = self.x(value);
+        self.svg.circle(&format!("f{OURS}"), (x, y), 4.0, title);
+    }
+
+    fn theirs(&mut self, y: f64, value: f64, is_impossible: bool, title: &str) {
+        let dash = if is_impossible { " d2" } else { "" };
+        let x = self.x(value);
+        self.svg.circle(&format!("open c{THEIRS}{dash}"), (x, y), 4.0, title);
+    }
+
+    fn finish(self) -> String {
+        self.svg.finish()
+    }
+}
+
+/// Returns the axis of a metric over these values; `None` without a positive one.
+fn axis(metric: StudyMetric, values: impl Iterator<Item = f64>) -> Option<Axis> {
+    let (low, high) = crate::plot::bounds(values.filter(|v| v.is_finite() && *v > 0.0))?;
+    Some(match metric {
+        StudyMetric::Bandwidth => Axis::of_bytes(low, high),
+        StudyMetric::Iops | StudyMetric::Flushes | StudyMetric::Errors | StudyMetric::DiskBusy => {
+            Axis::of_rate(low, high)
+        }
+        _ => Axis::of_seconds(low, high),
+    })
 }
 
 /// Plots each line of one metric as a pair of dots: published and ours, ours with its interval. `None` if
@@ -63,76 +101,37 @@ pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Opt
     if lines.is_empty() || lines.len() > ROWS_MAX {
         return None;
     }
-    const WIDTH: f64 = 760.0;
-    const ROW: f64 = 18.0;
-    let longest = lines.iter().map(|line| line.row.name.chars().count() + 8).max().unwrap_or(0);
-    let left = (longest as f64 * 6.2).clamp(80.0, 330.0);
     let ours = lines.iter().filter_map(|line| line.here);
     let theirs = lines.iter().flat_map(|line| line.published.iter().map(|f| f.value));
     let all = ours.flat_map(|f| [f.value, f.interval.map_or(f.value, |i| i.0), f.interval.map_or(f.value, |i| i.1)]);
-    let axis = LogAxis::over(all.chain(theirs), left + 10.0, WIDTH - 20.0)?;
-    let height = 24.0 + ROW * lines.len() as f64 + 26.0;
-    let bottom = height - 24.0;
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" font-size=\"11\">\
-         <circle cx=\"{:.1}\" cy=\"10\" r=\"4\" fill=\"none\" stroke=\"{THEIRS}\" stroke-width=\"1.6\"/><text x=\"{:.1}\" y=\"14\" fill=\"{TEXT}\">published</text>\
-         <circle cx=\"{:.1}\" cy=\"10\" r=\"4\" fill=\"{OURS}\"/><text x=\"{:.1}\" y=\"14\" fill=\"{TEXT}\">here, with its interval</text>",
-        escaped(title),
-        left + 14.0,
-        left + 22.0,
-        left + 94.0,
-        left + 102.0
-    );
-    for mark in axis.marks() {
-        let x = axis.x(mark);
-        out.push_str(&format!(
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"22\" y2=\"{bottom:.1}\" stroke=\"{GRID}\" stroke-width=\"0.8\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"{QUIET}\">{}</text>",
-            height - 8.0,
-            escaped(&shown(metric, mark))
-        ));
-    }
+    let mut rows = Rows::new(title, lines.len(), axis(metric, all.chain(theirs))?);
     for (index, line) in lines.iter().enumerate() {
-        let y = 24.0 + ROW * (index as f64 + 0.5);
         let op = line.op.map_or_else(String::new, |op| format!(" {op}"));
-        out.push_str(&format!(
-            "<text x=\"{left:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{TEXT}\">{}{op}</text>",
-            y + 4.0,
-            escaped(&line.row.name)
-        ));
-        if let Some(here) = line.here {
-            if let Some((low, high)) = here.interval {
-                out.push_str(&format!(
-                    "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{OURS}\" stroke-width=\"2.4\"/>",
-                    axis.x(low),
-                    axis.x(high)
-                ));
-            }
-            out.push_str(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{OURS}\"/>", axis.x(here.value)));
-        } else {
-            out.push_str(&format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#B3261E\">no figure: {}</text>",
-                left + 14.0,
-                y + 4.0,
-                escaped(&line.here_text())
-            ));
-        }
+        let missing = if line.here.is_none() { format!(" (no figure: {})", line.here_text()) } else { String::new() };
+        let y = rows.name(index, &format!("{}{op}{missing}", line.row.name));
         for figure in &line.published {
-            let dash = if figure.impossible.is_some() { " stroke-dasharray=\"2 2\"" } else { "" };
-            out.push_str(&format!(
-                "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"none\" stroke=\"{THEIRS}\" stroke-width=\"1.6\"{dash}/>",
-                axis.x(figure.value)
-            ));
+            rows.theirs(
+                y,
+                figure.value,
+                figure.impossible.is_some(),
+                &format!("published: {}", shown(metric, figure.value)),
+            );
+        }
+        if let Some(here) = line.here {
+            rows.ours(
+                y,
+                here.value,
+                here.interval,
+                &format!("here: {}, {}", shown(metric, here.value), line.interval_text()),
+            );
         }
     }
-    out.push_str("</svg>");
-    Some(out)
+    Some(rows.finish())
 }
 
-/// Plots a heat map of a mode with two axes: rows by columns, coloured by the logarithm of `metric`.
-/// Published and measured figures have the colours of their own range, because the pattern is compared.
-/// `None` if the mode has other axes.
-pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) -> Option<String> {
+/// Plots heat maps of a mode with two axes, published and measured: rows by columns, coloured by the logarithm of `metric`.
+/// Each has the colours of its own range, because the pattern is compared. `None` if the mode has other axes.
+pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) -> Option<Vec<String>> {
     let axes: Vec<&str> = mode.rows.first()?.key.iter().map(|(axis, _)| axis.as_str()).collect();
     let [down, across] = axes[..] else { return None };
     let values = |axis: usize| {
@@ -153,63 +152,45 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
     let at = |row: &str, column: &str| {
         lines.iter().find(|l| l.metric == metric && l.row.key[0].1 == column && l.row.key[1].1 == row)
     };
-    let mut out = String::new();
     type Of = for<'a> fn(&Line<'a>) -> Option<f64>;
     let sides: [(&str, Of); 2] =
         [("published", |line| line.published.first().map(|f| f.value)), ("here", |line| line.here.map(|f| f.value))];
-    for (title, of) in sides {
-        let all = || lines.iter().filter(|l| l.metric == metric).filter_map(of).filter(|v| *v > 0.0);
-        let (low, high) = all().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
-        if low > high {
-            continue;
-        }
-        out.push_str(&format!(
-            "<h4>{title}, {}</h4><div class=\"wide\"><table class=\"heat\"><thead><tr><th>{} \\ {}</th>",
-            super::words::metric_title(metric),
-            escaped(across),
-            escaped(down)
-        ));
-        columns.iter().for_each(|column| out.push_str(&format!("<th class=\"n\">{}</th>", escaped(column))));
-        out.push_str("</tr></thead><tbody>");
-        for row in &rows {
-            out.push_str(&format!("<tr><th scope=\"row\">{}</th>", escaped(row)));
-            for column in &columns {
-                match at(row, column).and_then(|line| Some((line, of(line)?))) {
-                    Some((line, value)) => {
-                        let share = if high > low { (value / low).ln() / (high / low).ln() } else { 1.0 };
-                        let mark = if title == "here"
-                            && line.row.durability.as_ref().is_some_and(|d| d.is == trueio_model::DurabilityKind::Shown)
-                        {
-                            "●"
-                        } else {
-                            ""
-                        };
-                        out.push_str(&format!(
-                            "<td class=\"n\" style=\"background:rgba(31,111,178,{:.2})\">{}{mark}</td>",
-                            0.05 + 0.6 * share.clamp(0.0, 1.0),
-                            escaped(&shown(metric, value))
-                        ));
-                    }
-                    None => out.push_str("<td class=\"n\">–</td>"),
-                }
-            }
-            out.push_str("</tr>");
-        }
-        out.push_str("</tbody></table></div>");
-        if title == "here" {
-            out.push_str("<p class=\"quiet\">● reached stable storage, as seen at the disk.</p>");
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let (named_columns, named_rows) = (owned(&columns), owned(&rows));
+    let mut maps = Vec::new();
+    for (side, of) in sides {
+        let cells: Vec<Vec<Option<Cell>>> = rows
+            .iter()
+            .map(|row| {
+                let cell = |column: &&str| {
+                    let line = at(row, column)?;
+                    let value = of(line).filter(|value| *value > 0.0)?;
+                    let is_durable =
+                        line.row.durability.as_ref().is_some_and(|d| d.is == trueio_model::DurabilityKind::Shown);
+                    let (mark, word) = if side == "here" && is_durable { (" ●", ", durable") } else { ("", "") };
+                    let text = shown(metric, value);
+                    Some(Cell { value, title: format!("{row}, {column}: {text}{word}"), text: format!("{text}{mark}") })
+                };
+                columns.iter().map(cell).collect()
+            })
+            .collect();
+        if cells.iter().flatten().any(Option::is_some) {
+            let title = format!("{} {side}", super::words::metric_title(metric));
+            maps.push(
+                Heat { title: &title, axes: (across, down), columns: &named_columns, rows: &named_rows, cells: &cells }
+                    .draw(),
+            );
         }
     }
-    (!out.is_empty()).then_some(out)
+    (!maps.is_empty()).then_some(maps)
 }
 
-/// Formats `64k write: FDATASYNC / FSYNC`, truncated to its space.
+/// Formats `64k write: FDATASYNC / FSYNC`.
 fn name_of(contrast: &Contrast) -> String {
     let mut place: Vec<String> = contrast.place.iter().map(|(_, value)| value.clone()).collect();
     place.extend(contrast.op.map(|op| op.to_string()));
     let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(" ")) };
-    let name = format!("{place}{} / {}", contrast.of, contrast.against);
-    if name.chars().count() > 70 { name.chars().take(69).chain(['…']).collect() } else { name }
+    format!("{place}{} / {}", contrast.of, contrast.against)
 }
 
 /// Plots contrasts: ours as an interval, published ones as rings, on one axis of ratios.
@@ -218,56 +199,26 @@ pub(super) fn contrasts(all: &[Contrast]) -> Option<String> {
     if drawn.is_empty() || drawn.len() > ROWS_MAX * 2 {
         return None;
     }
-    const WIDTH: f64 = 860.0;
-    const ROW: f64 = 18.0;
-    let names: Vec<String> = drawn.iter().map(|contrast| name_of(contrast)).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * 6.4).clamp(120.0, 450.0);
     let values = drawn.iter().flat_map(|c| {
         let ours = c.ratio.map_or([None; 3], |r| [Some(r.value), r.interval.map(|i| i.0), r.interval.map(|i| i.1)]);
         ours.into_iter().flatten().chain(c.published.iter().map(|p| p.value))
     });
-    let axis = LogAxis::over(values.chain([0.9, 1.1]), left + 10.0, WIDTH - 20.0)?;
-    let height = 8.0 + ROW * drawn.len() as f64 + 26.0;
-    let bottom = height - 24.0;
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Ratios, published and here\" font-size=\"11\">"
-    );
-    for mark in axis.marks().into_iter().filter(|m| (m.ln()).abs() > 1e-9).chain([1.0]) {
-        let x = axis.x(mark);
-        let (color, width) = if mark == 1.0 { (QUIET, 1.4) } else { (GRID, 0.8) };
-        out.push_str(&format!(
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"6\" y2=\"{bottom:.1}\" stroke=\"{color}\" stroke-width=\"{width}\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"{QUIET}\">{}</text>",
-            height - 8.0,
-            trueio_model::units::format_ratio(mark)
-        ));
-    }
+    let (low, high) = crate::plot::bounds(values.filter(|v| v.is_finite() && *v > 0.0))?;
+    let mut rows = Rows::new("Ratios, published and here", drawn.len(), Axis::of_ratio(low, high));
     for (index, contrast) in drawn.iter().enumerate() {
-        let y = 8.0 + ROW * (index as f64 + 0.5);
-        out.push_str(&format!(
-            "<text x=\"{left:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{TEXT}\">{}</text>",
-            y + 4.0,
-            escaped(&names[index])
-        ));
-        if let Some(ratio) = contrast.ratio {
-            if let Some((low, high)) = ratio.interval {
-                out.push_str(&format!(
-                    "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{OURS}\" stroke-width=\"2.4\"/>",
-                    axis.x(low),
-                    axis.x(high)
-                ));
-            }
-            out.push_str(&format!("<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{OURS}\"/>", axis.x(ratio.value)));
-        }
+        let y = rows.name(index, &name_of(contrast));
         for published in &contrast.published {
-            let dash = if published.is_impossible { " stroke-dasharray=\"2 2\"" } else { "" };
-            out.push_str(&format!(
-                "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"none\" stroke=\"{THEIRS}\" stroke-width=\"1.6\"{dash}/>",
-                axis.x(published.value)
-            ));
+            let title = format!("published: ×{}", trueio_model::units::format_ratio(published.value));
+            rows.theirs(y, published.value, published.is_impossible, &title);
+        }
+        if let Some(ratio) = contrast.ratio {
+            rows.ours(
+                y,
+                ratio.value,
+                ratio.interval,
+                &format!("here: ×{}", trueio_model::units::format_ratio(ratio.value)),
+            );
         }
     }
-    out.push_str("</svg>");
-    Some(out)
+    Some(rows.finish())
 }

@@ -1,0 +1,198 @@
+//! Documents as CSV: one line per figure, plain numbers in base units, a header first.
+//!
+//! Source: RFC 4180; lines end with a line feed. A text that a spreadsheet would execute as a formula gets an apostrophe
+//! (OWASP, "CSV Injection").
+
+use crate::summary::summary;
+use crate::text::clean;
+use crate::verdicts::{mark, worst};
+use trueio_model::{Comparison, Metric, RunRecord, StudyRecord, Trend};
+
+/// Formats a record: one line per operation of each job.
+pub(crate) fn record(record: &RunRecord) -> String {
+    const HEADER: [&str; 19] = [
+        "run_id",
+        "started_at",
+        "kind",
+        "phase",
+        "job",
+        "op",
+        "io_count",
+        "error_count",
+        "elapsed_ns",
+        "bytes_per_s",
+        "ios_per_s",
+        "latency_ns_p50",
+        "latency_ns_p99",
+        "latency_ns_p999",
+        "latency_ns_max",
+        "cpu_ns_per_io",
+        "verdict",
+        "level",
+        "finding",
+    ];
+    let mut out = line(&HEADER.map(str::to_owned));
+    for row in summary(record) {
+        let phase = &record.phases[row.phase_index];
+        let job = &phase.jobs[row.job_index];
+        let [p50, p99, p999] = row.quantiles.map(|q| optional(q.map(|q| q.value_ns)));
+        let finding = worst(&phase.checks).map(|check| format!("{}: {}", check.name, check.sentence));
+        out.push_str(&line(&[
+            record.id.clone(),
+            record.started_at.clone(),
+            record.kind.clone(),
+            phase.name.clone(),
+            job.name.clone(),
+            row.op.to_string(),
+            row.io_count.to_string(),
+            row.error_count.to_string(),
+            job.elapsed_ns.to_string(),
+            optional(row.bytes_per_s),
+            optional(row.ios_per_s),
+            p50,
+            p99,
+            p999,
+            optional(row.latency_ns_max),
+            optional(row.cpu_ns_per_io),
+            mark(phase).word().to_owned(),
+            phase.level.to_string(),
+            finding.unwrap_or_default(),
+        ]));
+    }
+    out
+}
+
+/// Formats a comparison: one line per answer.
+pub(crate) fn comparison(comparison: &Comparison) -> String {
+    const HEADER: [&str; 12] = [
+        "part",
+        "first",
+        "side",
+        "metric",
+        "first_value",
+        "value",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "p",
+        "pairs",
+        "conclusion",
+    ];
+    let mut out = line(&HEADER.map(str::to_owned));
+    for part in &comparison.parts {
+        let value = |index: usize, metric: Metric| {
+            let side = part.sides.get(index)?;
+            side.figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.value)
+        };
+        let name = |index: usize| part.sides.get(index).map_or_else(String::new, |side| side.name.clone());
+        for answer in &part.answers {
+            let ratio = answer.ratio;
+            out.push_str(&line(&[
+                part.name.clone(),
+                name(0),
+                name(answer.side),
+                answer.metric.to_string(),
+                optional(value(0, answer.metric)),
+                optional(value(answer.side, answer.metric)),
+                optional(ratio.map(|r| r.estimate)),
+                optional(ratio.map(|r| r.low)),
+                optional(ratio.map(|r| r.high)),
+                optional(ratio.and_then(|r| r.p)),
+                optional(ratio.map(|r| r.pair_count)),
+                // The word of the JSON.
+                serde_json::to_value(answer.conclusion)
+                    .ok()
+                    .and_then(|word| Some(word.as_str()?.to_owned()))
+                    .unwrap_or_default(),
+            ]));
+        }
+    }
+    out
+}
+
+/// Formats a study: one line per published or measured figure of a row.
+pub(crate) fn study(study: &StudyRecord) -> String {
+    const HEADER: [&str; 11] =
+        ["study", "mode", "row", "op", "metric", "statistic", "source", "value", "low", "high", "verdict"];
+    let mut out = line(&HEADER.map(str::to_owned));
+    for mode in &study.modes {
+        for row in &mode.rows {
+            let head = |op: Option<trueio_model::OpKind>, metric: &str, statistic: &str, source: &str| {
+                let op = op.map_or_else(String::new, |op| op.to_string());
+                [&study.study, &mode.name, &row.name, &op, metric, statistic, source].map(str::to_owned).to_vec()
+            };
+            for figure in &row.published {
+                let source = if figure.setting.is_empty() {
+                    "published".to_owned()
+                } else {
+                    format!("published: {}", figure.setting)
+                };
+                let mut cells = head(figure.op, figure.metric.name(), figure.statistic.name(), &source);
+                cells.extend([figure.value.to_string(), String::new(), String::new(), String::new()]);
+                out.push_str(&line(&cells));
+            }
+            for figure in &row.figures {
+                let mut cells = head(figure.op, figure.metric.name(), figure.statistic.name(), "here");
+                let verdict = row.verdict.map_or_else(String::new, |verdict| verdict.to_string());
+                cells.extend([
+                    figure.value.to_string(),
+                    optional(figure.interval.map(|i| i.0)),
+                    optional(figure.interval.map(|i| i.1)),
+                    verdict,
+                ]);
+                out.push_str(&line(&cells));
+            }
+        }
+    }
+    out
+}
+
+/// Formats a trend: one line per run of each series.
+pub(crate) fn trend(trend: &Trend) -> String {
+    const HEADER: [&str; 9] = ["device", "job", "op", "metric", "unit", "run_id", "started_at", "value", "verdict"];
+    let mut out = line(&HEADER.map(str::to_owned));
+    for series in &trend.series {
+        for point in &series.points {
+            out.push_str(&line(&[
+                trend.device.label.clone(),
+                series.job.clone(),
+                series.op.clone(),
+                series.metric.clone(),
+                series.unit.clone(),
+                point.run.run_id.clone(),
+                point.run.started_at.clone(),
+                point.value.to_string(),
+                point.verdict.map_or_else(String::new, |verdict| verdict.to_string()),
+            ]));
+        }
+    }
+    out
+}
+
+fn optional(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn line(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
+    format!("{}\n", cells.join(","))
+}
+
+fn cell(text: &str) -> String {
+    let text = clean(text);
+    let is_number = text.parse::<f64>().is_ok();
+    let is_formula = text.starts_with(['=', '+', '-', '@']) && !is_number;
+    let text = if is_formula { format!("'{text}") } else { text.into_owned() };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_formulas_are_not_executed() {
+        let cells = ["plain", "a, \"b\"", "=1+1", "-5.5", "-x"].map(str::to_owned);
+        assert_eq!(line(&cells), "plain,\"a, \"\"b\"\"\",'=1+1,-5.5,'-x\n");
+    }
+}

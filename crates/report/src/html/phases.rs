@@ -1,0 +1,199 @@
+//! The phases of a page: plots, evidence, counters, plan.
+
+use super::cleaned;
+use super::table::TableRow;
+use crate::badge::Badge;
+use crate::plot::Shade;
+use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
+use crate::standing::Standing;
+use crate::summary::{Row, manner_of, plan_of, shape_of};
+use crate::text::{UNKNOWN, clean, figure};
+use crate::verdicts::{outcome_words, worst};
+use crate::words::{check_sentence, is_same, outcome_sentence};
+use serde::Serialize;
+use trueio_model::{Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Verdict, units};
+
+/// A phase of the page.
+#[derive(Serialize)]
+pub(super) struct Phase {
+    anchor: String,
+    name: String,
+    mark: Badge,
+    level: String,
+    /// The finding that determines its word, in a few words.
+    brief: String,
+    is_withheld: bool,
+    pub(super) is_shaded: bool,
+    outcome: Option<String>,
+    /// Plots of the rounds before the measured part.
+    rounds: Vec<String>,
+    rows: Vec<TableRow>,
+    limits: Vec<String>,
+    jobs: Vec<Job>,
+    checks: Vec<CheckRow>,
+    counters: Vec<Vec<String>>,
+    residency: Vec<Vec<String>>,
+}
+
+/// A job of a phase: its description, plots and plan.
+#[derive(Serialize)]
+struct Job {
+    name: String,
+    about: String,
+    plots: Vec<String>,
+    plan: Vec<PlanRow>,
+}
+
+#[derive(Serialize)]
+struct PlanRow {
+    name: String,
+    value: String,
+    origin: String,
+}
+
+#[derive(Serialize)]
+struct CheckRow {
+    name: String,
+    outcome: String,
+    class: &'static str,
+    source: String,
+    expected: String,
+    found: String,
+    sentence: String,
+}
+
+impl Phase {
+    pub(super) fn of(
+        record: &RunRecord,
+        phase: &PhaseRecord,
+        index: usize,
+        rows: &[Row],
+        placements: &Standing,
+    ) -> Self {
+        let is_withheld = phase.verdict == Verdict::Contradicted;
+        let shades = shades(phase);
+        let limits = placements.limits.iter().filter(|limit| limit.phase_index == index);
+        Phase {
+            anchor: format!("phase-{}", index + 1),
+            name: cleaned(&phase.name),
+            mark: Badge::of_phase(phase),
+            level: phase.level.to_string(),
+            brief: cleaned(&brief(phase)),
+            is_withheld,
+            is_shaded: !shades.is_empty(),
+            outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
+            rounds: phase.steady_state.iter().flat_map(steady_state).collect(),
+            rows: rows
+                .iter()
+                .filter(|row| row.phase_index == index)
+                .map(|row| TableRow::of(record, phase, row, &shades))
+                .collect(),
+            limits: limits.map(|limit| cleaned(&format!("{}: {}", limit.kind.name(), limit.sentence))).collect(),
+            jobs: phase.jobs.iter().map(|job| Job::of(record, index, job, is_withheld, &shades)).collect(),
+            checks: phase.checks.iter().map(CheckRow::of).collect(),
+            counters: counters(phase),
+            residency: residency(phase),
+        }
+    }
+}
+
+/// Returns why a phase is not confirmed, for its row: a contradicted figure never appears without its reason.
+fn brief(phase: &PhaseRecord) -> String {
+    if phase.verdict < Verdict::Suspect {
+        return String::new();
+    }
+    match worst(&phase.checks) {
+        Some(check) if phase.verdict == Verdict::Contradicted || check.brief.is_empty() => check_sentence(check),
+        Some(check) => check.brief.clone(),
+        None => "the record does not contain the check that found it".to_owned(),
+    }
+}
+
+/// Returns the spans of a phase in which it was disturbed.
+pub(super) fn shades(_phase: &PhaseRecord) -> Vec<Shade> {
+    Vec::new()
+}
+
+impl Job {
+    fn of(record: &RunRecord, index: usize, job: &JobRecord, is_withheld: bool, shades: &[Shade]) -> Self {
+        let plan = plan_of(record, index, job);
+        let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &job.name));
+        let depth = job.achieved_depth.filter(|_| !is_withheld);
+        let about =
+            [shape, plan.map(manner_of), depth.map(|depth| format!("{} I/Os in flight on average", figure(depth)))];
+        let plots = [bandwidth(job, shades), latency(job, shades), percentiles(job)];
+        Job {
+            name: cleaned(&job.name),
+            about: cleaned(&about.into_iter().flatten().collect::<Vec<_>>().join("; ")),
+            plots: plots.into_iter().flatten().filter(|_| !is_withheld).collect(),
+            plan: plan.map_or_else(Vec::new, |plan| {
+                let values = plan.values.iter().map(|value| PlanRow {
+                    name: cleaned(&value.name),
+                    value: cleaned(&value.value),
+                    origin: cleaned(&value.origin.to_string()),
+                });
+                values.collect()
+            }),
+        }
+    }
+}
+
+impl CheckRow {
+    fn of(check: &Check) -> Self {
+        let class = match check.outcome {
+            CheckOutcome::Passed => "ok",
+            CheckOutcome::Suspect => "warn",
+            CheckOutcome::Contradicted => "bad",
+            CheckOutcome::NotSeen | CheckOutcome::NotApplicable => "quiet",
+        };
+        CheckRow {
+            name: cleaned(&check.name),
+            outcome: outcome_words(check),
+            class,
+            source: cleaned(&check.source),
+            expected: cleaned(&check.expected),
+            found: cleaned(&check.found),
+            sentence: cleaned(&check.sentence),
+        }
+    }
+}
+
+/// Returns the disks' counters, one row per disk.
+fn counters(phase: &PhaseRecord) -> Vec<Vec<String>> {
+    let count = units::format_count;
+    phase
+        .devices
+        .iter()
+        .map(|device| {
+            let (m, b) = (&device.measured, &device.baseline);
+            let idle = if device.baseline_ns == 0 {
+                "not measured".to_owned()
+            } else {
+                let moved = b.read_bytes.saturating_add(b.write_bytes);
+                format!("{} in {}", units::format_bytes(moved), units::format_duration_ns(device.baseline_ns))
+            };
+            vec![
+                cleaned(&device.disk),
+                format!("{} in {} requests", units::format_bytes(m.read_bytes), count(m.read_count)),
+                format!("{} in {} requests", units::format_bytes(m.write_bytes), count(m.write_count)),
+                m.flush_count.map_or_else(|| "not counted".to_owned(), count),
+                format!("{} ms of {}", count(m.busy_ms), units::format_duration_ns(device.measured_ns)),
+                idle,
+            ]
+        })
+        .collect()
+}
+
+/// Returns the targets' pages in the page cache, one row per path.
+fn residency(phase: &PhaseRecord) -> Vec<Vec<String>> {
+    let shown = |r: &Option<trueio_model::Residency>| match r {
+        Some(r) => format!(
+            "{} of {} pages ({})",
+            units::format_count(r.cached_pages),
+            units::format_count(r.region_pages),
+            clean(&r.source)
+        ),
+        None => UNKNOWN.to_owned(),
+    };
+    phase.residency.iter().map(|(path, before, after)| vec![cleaned(path), shown(before), shown(after)]).collect()
+}

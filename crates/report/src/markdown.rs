@@ -1,0 +1,81 @@
+//! A record as Markdown: the answer, the table, the reasons. For issues, pull requests and chats.
+
+use crate::badge::Badge;
+use crate::standing::{PastRun, standing};
+use crate::summary::summary;
+use crate::text::{clean, figure};
+use crate::verdicts::{accept_hint, conclusion, reasons};
+use crate::words::{outcome_sentence, title_of};
+use trueio_model::{RunRecord, units};
+
+/// Formats a record as Markdown (GitHub's tables), ending with a line feed. `past` are earlier runs of the same device.
+pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
+    let (name, about) = title_of(record);
+    let mut out = format!("## {} {}\n\n", escaped(&name), escaped(&about));
+    let id: String = record.id.chars().take(8).collect();
+    let line = format!("{} {}, {}, record {id}", record.tool.name, record.kind, record.started_at);
+    out.push_str(&format!("{}\n\n", escaped(&line)));
+    if let Some(sentence) = outcome_sentence(&record.outcome) {
+        out.push_str(&format!("**{}**\n\n", escaped(&sentence)));
+    }
+    out.push_str(&format!("**{}**", escaped(&conclusion(record))));
+    if let Some(sentence) = standing(record, past).sentence() {
+        out.push_str(&format!(" {}", escaped(&sentence)));
+    }
+    out.push_str(
+        "\n\n| load | rate | bandwidth | p50 | p99 | p99.9 | max | evidence |\n|---|--:|--:|--:|--:|--:|--:|---|\n",
+    );
+    for row in summary(record) {
+        let absent = || if row.is_withheld { "x" } else { "–" }.to_owned();
+        let ns = |value: Option<u64>| value.map_or_else(absent, units::format_duration_ns);
+        let [p50, p99, p999] = row.quantiles.map(|q| ns(q.map(|q| q.value_ns)));
+        let mark = Badge::of_phase(&record.phases[row.phase_index]);
+        out.push_str(&format!(
+            "| {} | {} | {} | {p50} | {p99} | {p999} | {} | {} {} |\n",
+            escaped(&row.label),
+            row.ios_per_s.map_or_else(absent, |rate| format!("{} /s", figure(rate))),
+            row.bytes_per_s.map_or_else(absent, units::format_bandwidth),
+            ns(row.latency_ns_max),
+            mark.symbol,
+            mark.word,
+        ));
+    }
+    let reasons = reasons(record);
+    if !reasons.is_empty() {
+        out.push('\n');
+    }
+    for reason in reasons {
+        let mark = Badge::of(reason.mark);
+        out.push_str(&format!(
+            "- {} {}: {} → {}\n",
+            mark.symbol,
+            mark.word,
+            escaped(&reason.headline()),
+            escaped(&reason.next_step)
+        ));
+        for (loads, sentence) in reason.findings.iter().flat_map(|finding| &finding.sentences) {
+            out.push_str(&format!("  - {}\n", escaped(&format!("{}: {sentence}", loads.join(", ")))));
+        }
+    }
+    if let Some(hint) = accept_hint(record) {
+        out.push_str(&format!("\n{}\n", escaped(&hint)));
+    }
+    out
+}
+
+/// Escapes text so that Markdown does not interpret it, on one line.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean(text).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // A name with an at-sign would notify a user.
+            '@' => out.push_str("&#64;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
