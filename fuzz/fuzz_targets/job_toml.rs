@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
     let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     // Nothing exists, so only jobs that touch nothing are planned; no file is ever opened.
     match plan(&jobs, &|_: &str| Target::Missing, &machine) {
-        Ok(plan) => assert!(explain(&plan).starts_with("job ")),
+        Ok(plan) => assert!(explain(&plan, false).starts_with("job ")),
         Err(refusal) => assert!(explain_refusal(&refusal).starts_with("error: ")),
     }
 });

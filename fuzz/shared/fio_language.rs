@@ -45,7 +45,7 @@ pub fn check(result: Result<FioRequest, FioError>) {
     let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {
-        Ok(plan) => assert!(request.jobs.is_empty() || explain(&plan).starts_with("job ")),
+        Ok(plan) => assert!(request.jobs.is_empty() || explain(&plan, false).starts_with("job ")),
         Err(refusal) => assert!(explain_refusal(&refusal).starts_with("error: ")),
     }
 }

@@ -1,18 +1,43 @@
 //! The command line: each command's file describes its own arguments.
 
 use crate::{baseline, compare, completions, doctor, fio, flags, history, man, run, selftest, study, usb};
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use trueio_job::table::suggestion;
-use trueio_report::message;
+use trueio_report::{Color, has_colors, message, set_color};
 
-/// Parses a command line.
+/// Parses a command line. `trueio PATH` means `trueio baseline PATH`.
 ///
 /// # Errors
 /// clap's; help and version are among them.
 pub(crate) fn parse(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    if let Some(position) = path_position(&words) {
+        words.insert(position, "baseline".into());
+    }
     flags::parse(command, words)
+}
+
+/// Returns where the first word is that is no option, if it names an existing file and no command.
+fn path_position(words: &[OsString]) -> Option<usize> {
+    let is_option = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with('-'));
+    let position = 1 + words.iter().skip(1).position(|word| !is_option(word))?;
+    // `--color never PATH`: the word after it is its value.
+    if words[position - 1] == "--color" {
+        return path_position(&words[position..]).map(|later| position + later);
+    }
+    let word = &words[position];
+    let is_command = || word == "help" || command().get_subcommands().any(|known| *word == known.get_name());
+    (std::path::Path::new(word).exists() && !is_command()).then_some(position)
+}
+
+/// Applies `--color`.
+pub(crate) fn apply_color(matches: &ArgMatches) {
+    set_color(match matches.get_one::<String>("color").map(String::as_str) {
+        Some("always") => Color::Always,
+        Some("never") => Color::Never,
+        _ => Color::Auto,
+    });
 }
 
 /// Builds the command line with all arguments of each command.
@@ -34,6 +59,17 @@ fn command() -> Command {
         .about("Measures storage and proves what it measured")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .help("Colours: auto (on a terminal, unless NO_COLOR is set or TERM is dumb), always, never")
+                .value_parser(["auto", "always", "never"])
+                .default_value("auto")
+                .hide_default_value(true)
+                .hide_possible_values(true)
+                .global(true),
+        )
         .subcommand(later("baseline", baseline::ABOUT, baseline::arguments))
         .subcommand(later("run", run::ABOUT, run::arguments))
         .subcommand(later("explain", run::ABOUT_EXPLAIN, run::explain_arguments))
@@ -60,22 +96,60 @@ pub(crate) fn print(error: &clap::Error) {
         (text, false) => text.to_string(),
     };
     if error.use_stderr() {
-        message!("{}", text(std::io::stderr().is_terminal()));
+        message!("{}", text(has_colors(&std::io::stderr())));
     } else {
         // A failure is not reported: there is nothing else to do.
-        let _ = trueio_report::print_text(&text(std::io::stdout().is_terminal()));
+        let _ = trueio_report::print_text(&text(has_colors(&std::io::stdout())));
     }
 }
 
-/// Prints a hint for an unknown flag from the option table, which has the names of other tools
-/// (`--queue-depth`); clap suggests only similar spellings.
-pub(crate) fn suggest(error: &clap::Error) {
+/// Prints an unknown option or command with one suggestion, the nearest name. Returns false for other errors.
+///
+/// clap lists every similar spelling, and does not know the names of other tools (`--queue-depth`), which the option
+/// table has.
+pub(crate) fn print_unknown(error: &clap::Error, words: &[OsString]) -> bool {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    if error.kind() != ErrorKind::UnknownArgument {
-        return;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let root = complete();
+    let typed = words.iter().skip(1).find_map(|word| root.find_subcommand(word.to_str()?));
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let Some(flag) = text(ContextKind::InvalidArg).filter(|flag| flag.starts_with("--")) else { return false };
+            let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+            let of = typed.map_or_else(String::new, |command| format!(" of `trueio {}`", command.get_name()));
+            let has_table = typed.is_some_and(|command| command.get_arguments().any(|one| one.get_id() == "iodepth"));
+            let known =
+                typed.unwrap_or(&root).get_arguments().filter_map(|one| one.get_long()).map(|name| format!("--{name}"));
+            let hint = match suggestion(name).filter(|_| has_table) {
+                Some(sentence) => sentence,
+                None => match nearest(&format!("--{name}"), known) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None if has_table => "`trueio reference` lists every option".to_owned(),
+                    None => format!("`trueio {} --help` lists the options", typed.map_or("", Command::get_name)),
+                },
+            };
+            message!("error: `--{name}` is not an option{of}\n\nhint: {hint}");
+        }
+        ErrorKind::InvalidSubcommand => {
+            let Some(word) = text(ContextKind::InvalidSubcommand) else { return false };
+            let known = typed.filter(|command| command.has_subcommands()).unwrap_or(&root);
+            let names = known.get_subcommands().map(|command| command.get_name().to_owned());
+            let hint = match nearest(word, names) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "`trueio --help` lists the commands; a path that exists is measured: `trueio PATH`".to_owned(),
+            };
+            message!("error: `{word}` is neither a command nor an existing path\n\nhint: {hint}");
+        }
+        _ => return false,
     }
-    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
-    let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
-    let sentence = suggestion(name).unwrap_or_else(|| "`trueio reference` lists every option".to_owned());
-    message!("\nhint: {sentence}");
+    true
+}
+
+/// Returns the name that is most like a word; `None` if none is similar.
+fn nearest(word: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let (distance, name) = names.map(|name| (strsim::osa_distance(word, &name), name)).min()?;
+    (distance <= 1 + name.chars().count() / 4).then_some(name)
 }

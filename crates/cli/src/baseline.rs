@@ -17,20 +17,17 @@ use crate::flags::{run_outputs, switch};
 use crate::output::{self, Outputs};
 use crate::run::execute;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
-use trueio_engine::RandomFill;
+use std::time::Duration;
 use trueio_job::{FactsSource, Machine, Target};
-use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
+use trueio_model::{DiskFacts, JobSpec, Origin, TargetFacts, TargetKind, units};
 use trueio_run::machine::{MachineFacts, entropy, machine};
-use trueio_run::planning::{may_run, planned, planned_and_claimed};
+use trueio_run::planning::{may_run, planned_and_claimed};
 
 const MIB: u64 = 1 << 20;
-/// Maximum size of the test file.
-const SIZE_MAX_BYTES: u64 = 4 << 30;
+/// Minimum speed of a USB 3 link.
+const USB3_MBIT_PER_S: f64 = 5000.0;
 /// Minimum size of the test file: smaller ones give meaningless figures.
 const SIZE_MIN_BYTES: u64 = 16 * MIB;
 
@@ -85,20 +82,45 @@ struct Budget {
     phase: Duration,
     /// Length of the idle baseline before each phase.
     idle: Duration,
-    /// Time for writing the test file.
-    fill: Duration,
+    /// Maximum size of the test file, on a quick device and on a slow one.
+    size_bytes: (u64, u64),
 }
 
 impl Budget {
     fn of(matches: &ArgMatches) -> Self {
-        let (phase, idle, fill) = match (matches.get_flag("quick"), matches.get_flag("thorough")) {
-            (true, _) => (1_000, 100, 1_500),
-            (_, true) => (30_000, 1_000, 20_000),
-            _ => (7_000, 300, 6_000),
+        let (phase, idle, size_bytes) = match (matches.get_flag("quick"), matches.get_flag("thorough")) {
+            (true, _) => (1_000, 100, (512 * MIB, 128 * MIB)),
+            (_, true) => (30_000, 1_000, (4096 * MIB, 4096 * MIB)),
+            _ => (7_000, 300, (2048 * MIB, 1024 * MIB)),
         };
         let ms = Duration::from_millis;
-        Self { phase: ms(phase), idle: ms(idle), fill: ms(fill) }
+        Self { phase: ms(phase), idle: ms(idle), size_bytes }
     }
+
+    /// Returns the size of the test file, and the reason for it. It depends on the target and not on how fast the disk
+    /// happens to be, so that two runs on one device do the same.
+    fn size(self, facts: &TargetFacts, free: u64) -> (u64, String) {
+        let (quick, slow) = self.size_bytes;
+        let is_slow = |disk: &DiskFacts| {
+            let link = disk.usb.as_ref().and_then(|usb| usb.link_mbit_per_s.value);
+            disk.is_rotational.value == Some(true) || link.is_some_and(|mbit| mbit < USB3_MBIT_PER_S)
+        };
+        let (most, why) = match facts.disks.iter().any(is_slow) {
+            true => (slow, "for a disk that is listed as rotating, or on a USB 2 link"),
+            false => (quick, "for a disk that does not rotate"),
+        };
+        let size = halved(most, free / 10);
+        let why = match size < most {
+            true => format!("at most a tenth of the {} of free space", units::format_bytes(free)),
+            false => why.to_owned(),
+        };
+        (size, why)
+    }
+}
+
+/// Halves a size until it is at most `most`: free space changes, and the size should not change with each file.
+fn halved(size: u64, most: u64) -> u64 {
+    std::iter::successors(Some(size), |size| Some(size / 2)).find(|size| *size <= most).unwrap_or(0)
 }
 
 /// `trueio baseline`.
@@ -138,7 +160,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                     target.display()
                 )));
             }
-            in_directory(target, &facts, budget, |trial| Ok(planned(trial, &machine, may_run).map(drop)?))?
+            in_directory(target, &facts, budget)?
         }
         TargetKind::File | TargetKind::BlockDevice => {
             let signatures = matches.get_one::<String>("overwrite-signature").map(String::as_str);
@@ -250,15 +272,7 @@ fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
 }
 
 /// Builds jobs on our own files in a directory, and notes about their size.
-///
-/// The size depends on the write rate of the disk, which is measured with a probe file. Before that file is
-/// created, `plan` plans the smallest jobs, so that every refusal comes first.
-fn in_directory(
-    directory: &Path,
-    facts: &TargetFacts,
-    budget: Budget,
-    plan: impl Fn(&[JobSpec]) -> Result<(), Failure>,
-) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
+fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     let free = facts.filesystem.as_ref().and_then(|f| f.available_bytes.value).unwrap_or(0);
     if free / 10 < SIZE_MIN_BYTES {
         return Err(Failure::refused(format!(
@@ -282,27 +296,13 @@ fn in_directory(
             std::io::Error::from(error)
         )));
     }
-    plan(&jobs(SIZE_MIN_BYTES, SIZE_MIN_BYTES))?;
-    let rate = fill_rate(directory, &tag)?;
-    let by_time = (rate * budget.fill.as_secs_f64()) as u64;
-    let (size_bytes, why) = [
-        (SIZE_MAX_BYTES, "the maximum".to_owned()),
-        (free / 10, format!("a tenth of the {} of free space", units::format_bytes(free))),
-        (
-            by_time.max(SIZE_MIN_BYTES),
-            format!("measured write rate {} × {} s", units::format_bandwidth(rate), budget.fill.as_secs_f64()),
-        ),
-    ]
-    .into_iter()
-    .min_by_key(|choice| choice.0)
-    .expect("three choices");
-    let size_bytes = size_bytes / MIB * MIB;
+    let (size_bytes, why) = budget.size(facts, free);
     let mut notes = vec![format!(
         "test file: {} ({why}); it is filled with random content and has no name, so nothing is left of it",
         units::format_bytes(size_bytes)
     )];
     notes.extend(cache_note("the test file", size_bytes));
-    let log_bytes = (free / 20).min(2 << 30) / MIB * MIB;
+    let log_bytes = halved(2 << 30, free / 20);
     Ok((jobs(size_bytes, log_bytes), notes))
 }
 
@@ -317,42 +317,6 @@ fn cache_note(what: &str, size_bytes: u64) -> Option<String> {
             units::format_bytes(memory)
         )
     })
-}
-
-/// Measures the rate at which a new file can be written here, in bytes per second: up to 64 MiB or 0.3 s,
-/// into a file without a name.
-fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
-    const PIECE: usize = 4 << 20;
-    let path = directory.join(format!("trueio-probe-{tag}.dat"));
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .policy(Policy::Prefer)
-        .mode(0o600)
-        .open(&path)
-        .map_err(|e| Failure::refused_by(&e, Some("name a directory that this user may write to")))?;
-    std::fs::remove_file(&path).map_err(|e| Failure::failed(format!("`{}` cannot be unlinked", path.display()), &e))?;
-    let alignment = opened.alignment().memory_bytes.unwrap_or(4096).max(4096);
-    let mut buffer =
-        AlignedBuffer::new(PIECE, alignment as usize).map_err(|e| Failure::failed("no memory for a buffer", &e))?;
-    let mut content = RandomFill::new(entropy());
-    let begin = Instant::now();
-    let mut written = 0;
-    while written < 16 && begin.elapsed() < Duration::from_millis(300) {
-        // As the test file will be written: generating the content takes time, too.
-        content.fill(&mut buffer);
-        opened
-            .file()
-            .write_all_at(&buffer, written * PIECE as u64)
-            .map_err(|e| Failure::failed(format!("writing a probe in `{}` failed", directory.display()), &e))?;
-        written += 1;
-    }
-    opened
-        .file()
-        .sync_data()
-        .map_err(|e| Failure::failed(format!("flushing a probe in `{}` failed", directory.display()), &e))?;
-    Ok(written as f64 * PIECE as f64 / begin.elapsed().as_secs_f64())
 }
 
 /// Builds jobs on an existing target: reads only, unless it may be overwritten.

@@ -20,7 +20,6 @@ use trueio_model::{
     Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain, format_utc,
     units,
 };
-use trueio_report::message;
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
 use trueio_run::{Reporting, Request, Session, watch_signals};
@@ -483,15 +482,12 @@ fn stem(path: &Path) -> String {
 // ---- outputs ----------------------------------------------------------------------------------
 
 fn deliver(comparison: &Comparison, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
-    use std::io::IsTerminal;
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
     if json_to_stdout {
         results.push(output::print_all(&format!("{}\n", trueio_report::comparison_json(comparison))));
-        let style = output::style(std::io::stderr().is_terminal());
-        message!("{}", trueio_report::comparison_terminal(comparison, &style));
     } else {
-        let style = output::style(std::io::stdout().is_terminal());
+        let style = output::style_of(&std::io::stdout());
         results.push(output::print_all(&trueio_report::comparison_terminal(comparison, &style)));
     }
     results.push(outputs.write(|name| {

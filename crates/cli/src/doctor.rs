@@ -5,7 +5,6 @@ use crate::flags::switch;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_device::System;
@@ -103,7 +102,7 @@ pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let text = if matches.get_flag("json") {
         format!("{:#}\n", serde_json::json!(facts))
     } else {
-        let style = output::style(std::io::stdout().is_terminal());
+        let style = output::style_of(&std::io::stdout());
         let environment = trueio_device::environment(&system);
         trueio_report::target(&facts, &environment, &style) + &trueio_report::facts(&facts, &style)
     };

@@ -5,12 +5,25 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use trueio_job::OptionRow;
 use trueio_job::table::TABLE;
+use trueio_model::units;
 
 /// The last lines of the help of commands that take job files.
-pub(crate) const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table for each job. Flags override the values of every job.\n\
+pub(crate) const JOB_FILE_HELP: &str = "EXAMPLES
+  trueio run --rw randread --bs 4k --size 1g --runtime 10s --time_based
+      random reads of a new file in this directory
+  trueio run --rw write --bs 4k --size 64m --fdatasync 1
+      durable commits per second of one writer
+  trueio run --rw randrw --rwmixread 70 --iodepth 32 --filename /mnt/data/file --size 4g
+      a mix at depth 32 on a named file
+  trueio run jobs.toml --runtime 30s --html page.html
+      a job file, each job for 30 s, and a page
+
+These are the options that matter most; --help-all lists all of them.
+Job files are TOML: [defaults], then one [job.NAME] table for each job. Flags override the values of every job.\n\
      docs/job-options.md describes each option.";
 
 /// A flag without a value.
@@ -46,9 +59,38 @@ pub(crate) fn outputs(command: Command) -> Command {
         .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }
 
+/// The flag that leaves only the table.
+pub(crate) fn quiet() -> Arg {
+    Arg::new("quiet")
+        .long("quiet")
+        .short('q')
+        .help("Print only the table: one line a load")
+        .help_heading("Output")
+        .action(ArgAction::SetTrue)
+}
+
 /// Adds the outputs of a run's record, and the flags of its content.
 pub(crate) fn run_outputs(command: Command) -> Command {
     outputs(command)
+        .arg(
+            Arg::new("verbose")
+                .long("verbose")
+                .short('v')
+                .help("Print every detail instead of one screen, as `trueio report` does later")
+                .help_heading("Output")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(quiet().conflicts_with("verbose"))
+        .arg(
+            Arg::new("wait-idle")
+                .long("wait-idle")
+                .value_name("DURATION")
+                .help("Wait before each phase until no other program uses the disk, at most so long [default: 10m]")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("10m")
+                .value_parser(|text: &str| units::parse_duration_ns(text)),
+        )
         .arg(switch("no-history", "Do not store the record in the history").help_heading("Output"))
         .arg(
             switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")
@@ -105,7 +147,11 @@ pub(crate) fn parse(
     command: impl Fn() -> Command,
     words: impl IntoIterator<Item = impl Into<OsString>>,
 ) -> Result<ArgMatches, clap::Error> {
-    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let mut words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    for word in words.iter_mut().filter(|word| *word == "--help-all") {
+        HAS_ALL_HELP.store(true, Relaxed);
+        *word = "--help".into();
+    }
     let options = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
     let names = options.map(|option| option.split('=').next().unwrap_or_default().to_owned()).collect();
     typed().replace(names);
@@ -118,6 +164,7 @@ pub(crate) fn parse(
 /// Builds a command that describes all rows of the option table.
 pub(crate) fn describe_all(command: impl Fn() -> Command) -> Command {
     typed().take();
+    HAS_ALL_HELP.store(true, Relaxed);
     let mut command = command();
     command.build();
     command
@@ -129,6 +176,8 @@ fn typed() -> MutexGuard<'static, Option<Vec<String>>> {
 
 /// Adds the rows of the option table.
 pub(crate) fn table_options(command: Command) -> Command {
+    // It never gets here: `parse` replaces it.
+    let command = command.arg(switch("help-all", "Print help with every option, by section"));
     let typed = typed();
     let is_typed = |row: &&'static OptionRow| match &*typed {
         Some(names) => names.iter().any(|name| names_of(row).any(|known| known == name)),
@@ -143,6 +192,33 @@ fn names_of(row: &'static OptionRow) -> impl Iterator<Item = &'static str> {
     std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own)
 }
 
+/// The options that matter most: what `--help` lists. `--help-all` lists all.
+const COMMON: [&str; 20] = [
+    "rw",
+    "rwmixread",
+    "bs",
+    "filename",
+    "size",
+    "overwrite_existing",
+    "runtime",
+    "time_based",
+    "ramp_time",
+    "steady_state",
+    "ioengine",
+    "iodepth",
+    "numjobs",
+    "direct",
+    "sync",
+    "fdatasync",
+    "end_fsync",
+    "rate_iops",
+    "verify",
+    "trace_syscalls",
+];
+
+/// Whether help lists every option.
+static HAS_ALL_HELP: AtomicBool = AtomicBool::new(false);
+
 /// Builds the argument of a row. Its help is built only if all rows are described.
 fn option(row: &'static OptionRow, has_help: bool) -> Arg {
     let mut arg = Arg::new(row.name)
@@ -153,6 +229,7 @@ fn option(row: &'static OptionRow, has_help: bool) -> Arg {
         .allow_hyphen_values(true);
     if has_help {
         arg = arg.help(format!("{} [default: {}]", row.summary, row.default_text()));
+        arg = arg.hide(!HAS_ALL_HELP.load(Relaxed) && !COMMON.contains(&row.name));
     }
     for alias in names_of(row).skip(1) {
         arg = arg.alias(alias);

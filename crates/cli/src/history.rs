@@ -105,7 +105,7 @@ pub(crate) const ABOUT_REPORT: &str = "Print a record, comparison, study or tren
 
 /// The command line of `trueio report`.
 pub(crate) fn report_arguments(command: Command) -> Command {
-    flags::outputs(command).arg(Arg::new("record").value_name("RECORD").required(true).help(
+    flags::outputs(command).arg(flags::quiet()).arg(Arg::new("record").value_name("RECORD").required(true).help(
         "An ID (or a unique prefix) of a run in the history, or the JSON file of a record, comparison, study or trend",
     ))
 }

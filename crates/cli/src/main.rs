@@ -51,11 +51,13 @@ fn main() -> ExitCode {
         Err(error) => {
             // `--help` and `--version` are results, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            arguments::print(&error);
-            arguments::suggest(&error);
+            if !arguments::print_unknown(&error, &std::env::args_os().collect::<Vec<_>>()) {
+                arguments::print(&error);
+            }
             return ExitCode::from(code);
         }
     };
+    arguments::apply_color(&matches);
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("run", arguments)) => run::command(arguments),

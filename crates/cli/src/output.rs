@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_job::{CommandFiles, FileUse, Role};
@@ -55,6 +56,8 @@ pub(crate) fn command_files(matches: &ArgMatches, reads: &[String]) -> CommandFi
 /// Dropped without [`Outputs::write`], the files that the reservation created are removed.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
+    /// JSON goes to stdout: stderr gets only errors.
+    is_silent: bool,
     files: Vec<(&'static str, ReservedOutput)>,
 }
 
@@ -67,7 +70,7 @@ impl Outputs {
     pub(crate) fn reserve<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Path>) -> Result<Self, Failure> {
         check(matches, reads)?;
         let reserved = files(matches).map(|(name, path)| Ok((name, reserve(&format!("--{name}"), path)?)));
-        Ok(Self { files: reserved.collect::<Result<_, Failure>>()? })
+        Ok(Self { is_silent: is_json_to_stdout(matches), files: reserved.collect::<Result<_, Failure>>()? })
     }
 
     /// Writes each output; `text_of` returns the content by the name of its option. One that fails does not keep the
@@ -80,7 +83,7 @@ impl Outputs {
         for (name, reserved) in self.files {
             let path = reserved.path().to_owned();
             match text_of(name).and_then(|text| write(reserved, text.as_bytes())) {
-                Ok(()) if name == "html" => message!("page: {}", path.display()),
+                Ok(()) if name == "html" && !self.is_silent => message!("page: {}", path.display()),
                 Ok(()) => {}
                 Err(failure) if first.is_ok() => first = Err(failure),
                 Err(failure) => drop(failure.show()),
@@ -142,13 +145,11 @@ pub(crate) fn deliver(
     matches: &ArgMatches,
     keep: bool,
 ) -> Result<ExitCode, Failure> {
-    let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
-    if json_to_stdout {
+    if is_json_to_stdout(matches) {
         results.push(print_all(&format!("{}\n", trueio_report::json(record))));
-        message!("{}", trueio_report::terminal(record, &style(std::io::stderr().is_terminal())));
     } else {
-        results.push(print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal()))));
+        results.push(print_all(&text_of(record, matches, keep)));
     }
     let document = Document::Record(Box::new(record.clone()));
     results.push(write_formats(outputs, &document));
@@ -173,11 +174,10 @@ pub(crate) fn deliver(
 /// # Errors
 /// An output could not be written, or the document does not contain what it shows.
 pub(crate) fn deliver_document(document: &Document, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
-    let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
-    let printed = if json_to_stdout {
+    let printed = if is_json_to_stdout(matches) {
         print_all(&rendered(document, "json", &[])?)
     } else {
-        print_all(&document.terminal(&style(std::io::stdout().is_terminal())))
+        print_all(&document.terminal(&style_of(&std::io::stdout())))
     };
     let written = write_formats(outputs, document);
     printed.and(written)
@@ -202,6 +202,26 @@ fn rendered(document: &Document, name: &str, past: &[PastRun]) -> Result<String,
     })
 }
 
+/// Whether the record goes to stdout: then nothing else does, and stderr gets only errors.
+pub(crate) fn is_json_to_stdout(matches: &ArgMatches) -> bool {
+    path_of(matches, "json").is_some_and(|path| path == Path::new("-"))
+}
+
+/// Returns the text of a record: the table with `-q`; all details with `-v`, or if it is printed again; else one screen.
+fn text_of(record: &RunRecord, matches: &ArgMatches, is_new: bool) -> String {
+    let style = style_of(&std::io::stdout());
+    let has = |name: &str| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
+    if has("quiet") {
+        return trueio_report::screen_table(record, &style);
+    }
+    if has("verbose") || !is_new {
+        return trueio_report::terminal(record, &style);
+    }
+    let id: String = record.id.chars().take(8).collect();
+    let details = if has("no-history") { "add -v".to_owned() } else { format!("trueio report {id}") };
+    trueio_report::screen(record, &style, &details)
+}
+
 fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
     Store::open(&trueio_store::default_directory()?)?.insert(record)
 }
@@ -221,15 +241,16 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Returns the terminal's layout: its width; colours unless `NO_COLOR` is set or the output is a pipe.
-pub(crate) fn style(is_terminal: bool) -> Style {
-    let width = match rustix::termios::tcgetwinsize(std::io::stderr()) {
+/// Returns the layout of text on a stream.
+pub(crate) fn style_of(stream: &(impl IsTerminal + AsFd)) -> Style {
+    let is_terminal = stream.is_terminal();
+    let width = match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),
-        _ => 100,
+        // A pipe has no width: wide enough for the table of a baseline.
+        _ => 110,
     };
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
     let unicode = !is_terminal || locale.is_none_or(|l| l.to_ascii_lowercase().replace('-', "").contains("utf8"));
-    Style { width, color: is_terminal && !no_color, unicode }
+    Style { width, color: trueio_report::has_colors(stream), unicode: unicode && !trueio_report::is_dumb() }
 }

@@ -1,4 +1,8 @@
-//! The progress line: on stderr, only if it is a terminal.
+//! Progress: on stderr, only if it is a terminal that can redraw a line.
+
+mod lines;
+
+pub(crate) use lines::Lines;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -19,7 +23,7 @@ impl Line {
     /// A line on stderr, cut to the terminal's width, because a wrapped line flickers.
     pub(crate) fn new() -> Self {
         let line = Self::hidden();
-        if std::io::stderr().is_terminal() {
+        if std::io::stderr().is_terminal() && !trueio_report::is_dumb() {
             line.bar.set_draw_target(ProgressDrawTarget::stderr());
             line.bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a constant template"));
         }

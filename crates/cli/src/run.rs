@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::output::Outputs;
-use crate::{flags, output, progress};
+use crate::progress::Lines;
+use crate::{flags, output};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ pub(crate) fn arguments(command: Command) -> Command {
 pub(crate) fn explain_arguments(command: Command) -> Command {
     flags::job_options(command)
         .arg(flags::switch("json", "Print JSON instead of text").help_heading("Output"))
+        .arg(flags::switch("all", "Print every option, those with their defaults, too").help_heading("Output"))
         .after_help(flags::JOB_FILE_HELP)
 }
 
@@ -55,7 +57,7 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             .map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;
         format!("{json}\n")
     } else {
-        trueio_job::explain(&plan)
+        trueio_job::explain(&plan, matches.get_flag("all"))
     };
     output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -71,13 +73,15 @@ pub(crate) fn execute(
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let accepted = matches.get_many::<String>("accept").into_iter().flatten();
-    let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
-    let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
+    let idle_wait_ns = matches.get_one::<u64>("wait-idle").copied();
+    let plan = Plan { accepted_checks: accepted.cloned().collect(), idle_wait_ns, ..plan };
+    let mut lines = Lines::new(&plan, kind, has_evidence, output::is_json_to_stdout(matches));
+    let reporting =
+        Reporting { logs: Some(FioLogs::writer()), watches_disks: lines.is_shown(), ..Reporting::default() };
     let (kind, command) = (kind.to_owned(), flags::as_typed());
     let request = Request { kind, command, spec, plan, targets, has_evidence, reporting };
-    let mut line = progress::Line::new().without_idle(!has_evidence);
-    let record = trueio_run::run(request, watch_signals(), &mut line);
-    line.clear();
+    let record = trueio_run::run(request, watch_signals(), &mut lines);
+    lines.clear();
     output::deliver(&record, outputs, matches, true)
 }
 

@@ -28,7 +28,6 @@ use scratch::{Disk, Mounted, Scratch, nameless};
 use stage::{RUNTIME, Stage, Staged, Tamper, findings_of, iops_text, measured_op, naive_quantile};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::IsTerminal;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,7 +121,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Failure::refused(format!("`{}` cannot be written to\n  because: {error}", directory.display()))
     })?;
     let stage = Stage { machine: machine(IDLE_NS), stop: watch_signals() };
-    let width = output::style(std::io::stdout().is_terminal()).width;
+    let width = output::style_of(&std::io::stdout()).width;
     let mut selftest = Selftest { stage, rows: Vec::new(), width, prints: !is_json };
 
     // On the directory's own disk, while it is accessible: the scratch tmpfs covers it.

@@ -11,7 +11,6 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_engine::Availability;
@@ -489,7 +488,7 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         output::print_all(&format!("{text}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = output::style(std::io::stdout().is_terminal()).width;
+    let width = output::style_of(&std::io::stdout()).width;
     let mut text = String::new();
     for (study, quick_s) in studies.iter().zip(&bounds) {
         let definition = &study.definition;
@@ -529,15 +528,13 @@ fn quick_s(study: &Study) -> Result<u64, Failure> {
 fn deliver(record: &StudyRecord, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let rows = matches.get_one::<String>("format").is_some_and(|f| f == "rows");
-    let page = |is_terminal| trueio_report::study_terminal(record, &output::style(is_terminal));
     let mut results = Vec::new();
     if json_to_stdout {
         results.push(output::print_all(&format!("{}\n", trueio_report::study_json(record))));
-        message!("{}", page(std::io::stderr().is_terminal()));
     } else if rows {
         results.push(output::print_all(&trueio_report::study_rows(record).unwrap_or_default()));
     } else {
-        results.push(output::print_all(&page(std::io::stdout().is_terminal())));
+        results.push(output::print_all(&trueio_report::study_terminal(record, &output::style_of(&std::io::stdout()))));
     }
     results.push(outputs.write(|name| {
         Ok(match name {

@@ -225,7 +225,8 @@ fn a_directory_in_memory_is_never_supported_and_the_reason_is_printed() {
         let found = |name: &str| phase.checks.iter().any(|c| c.name == name && c.outcome != CheckOutcome::Passed);
         assert!(found("direct_granted") && found("memory_backed"), "{}", phase.name);
     }
-    let talk = joined(&json.err);
+    assert_eq!(json.err, "", "JSON goes to stdout, and nothing else anywhere");
+    let talk = sandbox.run(&["report", &record.id]).out_joined();
     assert!(talk.contains("is in memory") && talk.contains("no disk was measured"), "{json:?}");
     assert_eq!(listing(&mount.path), [""; 0]);
 }

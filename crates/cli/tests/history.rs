@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use trueio_model::RunRecord;
 
-const QUICK: &[&str] = &["run", "--ioengine", "null", "--number_ios", "10"];
+const QUICK: &[&str] = &["run", "--ioengine", "null", "--number_ios", "10", "-v"];
 
 fn ids(sandbox: &Sandbox) -> Vec<String> {
     let ran = sandbox.run(&["history", "--json"]);
@@ -619,12 +619,16 @@ fn a_trend_finds_a_change_of_level_and_ignores_noise() {
 #[test]
 fn a_trend_of_few_runs_or_of_no_device_shows_no_change() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["history", "trend"]).assert_refused(&["no run in the history was on a device", "hint: "]);
+    sandbox.run(&["history", "trend"]).assert_refused(&["the history holds no run", "hint: "]);
     import_runs(&sandbox, 3, |_, _| {});
     let ran = sandbox.run(&["history", "trend"]);
     ran.assert_code(0);
     assert!(ran.out.contains("3 runs are too few to show a change of level or its absence; 20 are enough"), "{ran:?}");
     sandbox.run(&["history", "trend", "nothing"]).assert_refused(&["`nothing`"]);
+    // The newest run was on no device: the runs of another one are not shown in its place.
+    sandbox.run(QUICK).assert_code(0);
+    sandbox.run(&["history", "trend"]).assert_refused(&["was on a device that cannot be recognised", "hint: "]);
+    sandbox.run(&["history", "trend", "#1"]).assert_code(0);
 }
 
 /// Goal: the previous run is found by device and load, also if other runs are between.

@@ -88,7 +88,7 @@ fn phases_before_the_interrupt_stay_in_the_record() {
 fn an_interrupted_baseline_prints_and_stores_the_earlier_phases() {
     let sandbox = Sandbox::new();
     let json = sandbox.aside("record.json");
-    let mut command = sandbox.command(&["baseline", "--quick", "--no-evidence", ".", "--json"]);
+    let mut command = sandbox.command(&["baseline", "--quick", "--no-evidence", ".", "-v", "--json"]);
     let running = Running::start(command.arg(&json));
     running.wait_for_worker("rand-read-4k-q1");
     running.signal(libc::SIGTERM);

@@ -17,17 +17,48 @@ const JOB: &[&str] = &[
     "--no-evidence",
 ];
 
+/// The pieces that were drawn, without the sequences that move the cursor.
+fn pieces(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find("\x1b[") {
+        plain.push_str(&rest[..begin]);
+        let sequence = &rest[begin + 2..];
+        let end = sequence.find(|c: char| c.is_ascii_alphabetic()).map_or(sequence.len(), |end| end + 1);
+        plain.push('\n');
+        rest = &sequence[end..];
+    }
+    plain.push_str(rest);
+    plain.split(['\r', '\n']).map(str::to_owned).collect()
+}
+
 #[test]
-fn a_terminal_shows_bandwidth_iops_latency_and_the_time_left() {
+fn a_terminal_shows_rate_latency_and_the_time_left_of_the_phase_and_of_all() {
     let sandbox = Sandbox::new();
     let (text, code) = on_terminal(sandbox.command(JOB), 120);
     assert_eq!(code, Some(0), "{text}");
-    let lines: Vec<&str> = text.split(['\r', '\n']).collect();
-    let line = lines.iter().find(|line| line.contains(" s left")).unwrap_or_else(|| panic!("no progress: {text}"));
-    for word in ["1/1 job", "iB/s", " IOPS", "p50 ", "p99 "] {
+    let lines = pieces(&text);
+    let line = lines.iter().find(|line| line.contains(" s of 2 s")).unwrap_or_else(|| panic!("no progress: {text}"));
+    for word in ["> randread 4k", " IOPS", "p99 "] {
         assert!(line.contains(word), "`{word}` is missing in `{line}`");
     }
-    assert!(text.contains("bandwidth"), "the table is missing: {text}");
+    assert!(lines.iter().any(|line| line.contains("last load, ") && line.contains(" left in all")), "{text}");
+    assert!(text.contains("Details: add -v"), "the result is missing: {text}");
+}
+
+/// Goal: a finished load keeps its line while the next ones run. Method: the first word of the line of a load is drawn
+/// before the second load begins.
+#[test]
+fn a_finished_load_keeps_its_line() {
+    let sandbox = Sandbox::new();
+    let job = "[defaults]\nioengine = \"simulated\"\nsize = \"1m\"\n[job.first]\nrw = \"read\"\n[job.second]\nrw = \"read\"\n\
+               stonewall = true\n";
+    sandbox.write("two.toml", job);
+    let (text, code) = on_terminal(sandbox.command(&["run", "two.toml", "--no-history", "--no-evidence"]), 120);
+    assert_eq!(code, Some(0), "{text}");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("`{what}` is missing: {text:?}"));
+    assert!(at("  first ") < at("> second"), "{text:?}");
+    assert!(at("1 more load") < at("  first "), "{text:?}");
 }
 
 #[test]
@@ -39,13 +70,18 @@ fn a_terminal_shows_how_far_the_test_file_is_written() {
 
 /// A line that the terminal wraps cannot be redrawn.
 #[test]
-fn on_a_narrow_terminal_the_progress_stays_one_line() {
+fn on_a_narrow_terminal_no_line_of_the_progress_is_wrapped() {
     let sandbox = Sandbox::new();
     let (text, code) = on_terminal(sandbox.command(JOB), 60);
     assert_eq!(code, Some(0), "{text}");
-    // indicatif moves the cursor up when it has to erase more than one line.
-    let before_the_table = text.split("trueio run").next().expect("the progress");
-    assert!(!before_the_table.contains("\x1b[1A"), "{text:?}");
+    // Each line is padded to the width, so the next one begins at a multiple of it.
+    let drawn: Vec<String> = pieces(&text).into_iter().filter(|line| line.starts_with("> ")).collect();
+    assert!(drawn.len() > 2, "{text:?}");
+    for line in &drawn {
+        let below = line.char_indices().position(|(at, _)| line[at..].starts_with("  last load"));
+        assert!(below.is_none_or(|column| column % 60 == 0), "{line:?}");
+    }
+    assert!(drawn.iter().any(|line| line.contains("last load")), "{text:?}");
 }
 
 #[test]

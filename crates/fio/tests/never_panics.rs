@@ -51,7 +51,7 @@ fn judge(result: Result<FioRequest, FioError>) -> bool {
     let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {
-        Ok(plan) => explain(&plan).starts_with("job "),
+        Ok(plan) => explain(&plan, false).starts_with("job "),
         Err(refusal) => {
             assert!(explain_refusal(&refusal).starts_with("error: "));
             false

@@ -5,11 +5,11 @@ use crate::refusal::Refusal;
 use crate::table::TABLE;
 use std::fmt::Write as _;
 use trueio_model::units::format_bytes;
-use trueio_model::{Origin, Plan, Prepare};
+use trueio_model::{Origin, Plan, PlanValue, Prepare};
 
-/// Formats the plan as `trueio explain` prints it: for each job its files, and each option's value with its
-/// origin.
-pub fn explain(plan: &Plan) -> String {
+/// Formats the plan as `trueio explain` prints it: for each job its files, and the value of each option that is set or
+/// was derived, with its origin; with `has_defaults` of every option.
+pub fn explain(plan: &Plan, has_defaults: bool) -> String {
     let mut out = String::new();
     let last_phase = plan.jobs.last().map_or(0, |job| job.phase);
     for (index, job) in plan.jobs.iter().enumerate() {
@@ -40,12 +40,18 @@ pub fn explain(plan: &Plan) -> String {
             let region = format!("{} from {}", format_bytes(file.size_bytes), format_bytes(file.offset_bytes));
             let _ = writeln!(out, "  file {}   {region}; {what}{end}", file.path);
         }
-        let name_width = job.values.iter().map(|value| value.name.len()).max().unwrap_or(0);
-        let value_width = job.values.iter().map(|value| shown(&value.value).chars().count()).max().unwrap_or(0).min(24);
+        let is_shown = |value: &&PlanValue| has_defaults || value.origin != Origin::Default;
+        let shown_values = || job.values.iter().filter(is_shown);
+        let name_width = shown_values().map(|value| value.name.len()).max().unwrap_or(0);
+        let value_width = shown_values().map(|value| shown(&value.value).chars().count()).max().unwrap_or(0).min(24);
         for section in Section::ALL {
-            let _ = writeln!(out, "  {}", section.title());
-            for row in TABLE.iter().filter(|row| row.section == section) {
-                let Some(value) = job.values.iter().find(|value| value.name == row.name) else { continue };
+            let rows = TABLE.iter().filter(|row| row.section == section);
+            let mut values =
+                rows.filter_map(|row| Some((row, shown_values().find(|value| value.name == row.name)?))).peekable();
+            if values.peek().is_some() {
+                let _ = writeln!(out, "  {}", section.title());
+            }
+            for (row, value) in values {
                 let origin = match &value.origin {
                     Origin::Default if value.value.is_empty() => format!("default: {}", row.default_text()),
                     origin => origin.to_string(),
@@ -53,6 +59,10 @@ pub fn explain(plan: &Plan) -> String {
                 let line = format!("    {:name_width$}   {:value_width$}   {origin}", value.name, shown(&value.value));
                 let _ = writeln!(out, "{}", line.trim_end());
             }
+        }
+        let hidden = job.values.len() - shown_values().count();
+        if hidden > 0 {
+            let _ = writeln!(out, "  {hidden} more options have their defaults; --all prints them");
         }
     }
     if !plan.notes.is_empty() {

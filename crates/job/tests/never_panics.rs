@@ -34,7 +34,7 @@ fn read_and_plan(text: &str) -> bool {
 fn plan_and_print(jobs: &[JobSpec]) -> bool {
     match plan(jobs, &|_: &str| Target::Missing, &machine()) {
         Ok(plan) => {
-            assert!(explain(&plan).starts_with("job "));
+            assert!(explain(&plan, false).starts_with("job "));
             for job in &plan.jobs {
                 // What the engine relies on.
                 assert!(job.queue.depth == 1 || job.engine.holds_a_queue());

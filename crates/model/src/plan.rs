@@ -39,6 +39,10 @@ pub struct Plan {
     /// Duration of the idle baseline before each phase, in nanoseconds: the I/O of other programs in it is
     /// distinguished from ours. 0: no baseline.
     pub idle_baseline_ns: u64,
+    /// Before each phase the run waits until the disks are idle, at most for this time, in nanoseconds; `None`: it does not
+    /// wait. A disk that is still busy then fails the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_wait_ns: Option<u64>,
     /// Checks whose contradiction the user accepts: such a phase is suspect instead of contradicted.
     #[serde(default)]
     pub accepted_checks: Vec<String>,

@@ -30,6 +30,7 @@ mod printing;
 mod priorities;
 mod progress;
 mod prometheus;
+mod screen;
 mod standing;
 mod study;
 mod summary;
@@ -53,8 +54,9 @@ pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
 pub use markdown::markdown;
-pub use printing::{escaped, print_message, print_text};
+pub use printing::{Color, escaped, has_colors, is_dumb, print_message, print_text, set_color};
 pub use progress::progress_line;
+pub use screen::{Current, current_line, load_words, remaining_line, screen, screen_phase, screen_table};
 pub use standing::{
     Band, ClassValue, Limit, LimitKind, LinkLimit, PastRun, PastValues, Placement, Position, Standing, class_values,
     standing,

@@ -11,6 +11,7 @@ use crate::text::controls_terminal;
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Writes a message to standard error through [`print_message`]; the arguments are those of [`format!`].
 #[macro_export]
@@ -43,9 +44,40 @@ pub fn print_message(words: Arguments<'_>) {
     let _ = out.write_all(text.as_bytes());
 }
 
-/// Whether a stream shows colours: it is a terminal, and `NO_COLOR` is not set.
-fn has_colors(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// When text has colours (`--color`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set or the terminal is `dumb`.
+    #[default]
+    Auto,
+    /// Always, in a pipe or file, too.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The [`Color`] of this process, as a number: pages and messages are printed from many places.
+static COLOR: AtomicU8 = AtomicU8::new(0);
+
+/// Sets when text has colours, for the rest of the process.
+pub fn set_color(color: Color) {
+    COLOR.store(color as u8, Relaxed);
+}
+
+/// Returns true if text on a stream has colours.
+pub fn has_colors(stream: &impl IsTerminal) -> bool {
+    const ALWAYS: u8 = Color::Always as u8;
+    const NEVER: u8 = Color::Never as u8;
+    match COLOR.load(Relaxed) {
+        ALWAYS => true,
+        NEVER => false,
+        _ => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb(),
+    }
+}
+
+/// Returns true if the terminal can neither colour nor move its cursor (`TERM=dumb`).
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| name == "dumb")
 }
 
 /// Writes each character that controls a terminal, but line feeds and tabs, as its number: `\u009b`. Colours

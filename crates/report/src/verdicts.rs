@@ -301,7 +301,7 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
     let culprits: Vec<&str> = findings.iter().flat_map(|finding| &finding.culprits).map(String::as_str).collect();
     let then = format!("then run `{again}` again");
     match (cause, first) {
-        (Cause::Calls, _) => "read the failed I/Os in the details; `dmesg` may name the reason".to_owned(),
+        (Cause::Calls, _) => "read the failed I/Os in the details".to_owned(),
         (Cause::Cache, "working_set") => "use files larger than memory, or `--direct require`".to_owned(),
         (Cause::Cache, "direct_granted") => {
             "name a directory whose filesystem supports direct I/O (`trueio device PATH`)".to_owned()

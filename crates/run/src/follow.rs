@@ -2,6 +2,7 @@
 
 use crate::bandwidth::Meter;
 use crate::merge::merge;
+use crate::neighbours::Lookout;
 use crate::stops::Heartbeat;
 use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -47,6 +48,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) begin: Instant,
     pub(crate) status: Option<Status<'a>>,
     pub(crate) meter: Option<Meter<'a>>,
+    pub(crate) lookout: Option<Lookout<'a>>,
 }
 
 impl Follower<'_> {
@@ -56,6 +58,7 @@ impl Follower<'_> {
         let workers = self.plans.iter().map(|job| job.workers).sum();
         let mut status_due = self.status.as_ref().and_then(|status| Some(self.begin + status.reporting.interim_every?));
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
+        let mut looked_bytes = 0;
         let mut heartbeat = Heartbeat::new(self.begin);
         let mut tick_due = Instant::now() + TICK;
         loop {
@@ -77,6 +80,12 @@ impl Follower<'_> {
             }
             tick_due = now + TICK;
             observer.notify(Event::Progress(&self.tick(now, &mut last)));
+            if let Some(lookout) = &mut self.lookout
+                && let Some(watched) = lookout.watch(self.plans, last.bytes - looked_bytes)
+            {
+                looked_bytes = last.bytes;
+                observer.notify(Event::Watched(&watched));
+            }
             if let Some(status) = &self.status
                 && status.is_due(now, &mut status_due)
             {
@@ -98,6 +107,7 @@ impl Follower<'_> {
         let left_ns = (fraction > 0.0).then(|| (elapsed_ns as f64 * (1.0 - fraction) / fraction) as u64);
         let tick = Tick {
             fraction,
+            elapsed_ns,
             bytes_per_s: bytes.saturating_sub(last.bytes) as f64 / seconds,
             ios_per_s: ios.saturating_sub(last.ios) as f64 / seconds,
             latency_ns_p50: most(|p| p.latency_ns_p50.load(Relaxed)),

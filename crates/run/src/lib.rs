@@ -29,6 +29,7 @@ mod logs;
 pub mod machine;
 mod measure;
 mod merge;
+mod neighbours;
 mod observer;
 mod output_file;
 mod phase;
@@ -48,6 +49,7 @@ pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
 pub use interrupt::{HeldSignals, hold_signals, signal_received, watch_signals, watch_status_signal};
 pub use logs::{LogError, LogWriter, PhaseLogs};
+pub use neighbours::Watched;
 pub use observer::{Event, Observer, Reporting, Tick};
 pub use output_file::{Before, OutputFile, create_output};
 pub use reserved::ReservedOutput;
@@ -60,7 +62,7 @@ use files::Prepared;
 use sharing::Sharing;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
@@ -243,9 +245,7 @@ impl<'a> Session<'a> {
         change: impl Fn(&mut JobPlan),
         observer: &mut dyn Observer,
     ) -> Result<PhaseRecord, Outcome> {
-        let phase = self.phase(index, change, self.has_evidence, observer)?;
-        observer.notify(Event::PhaseEnds(&phase));
-        Ok(phase)
+        self.phase(index, change, self.has_evidence, observer)
     }
 
     /// Runs phase `index` to warm up: without evidence and events; only its outcome is returned.
@@ -273,6 +273,7 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
     ) -> Result<PhaseRecord, Outcome> {
         self.prepare(index, observer)?;
+        self.wait_until_idle(observer)?;
         let mut jobs: Vec<JobPlan> =
             self.record.plan.jobs.iter().filter(|job| job.phase as usize == index).cloned().collect();
         jobs.iter_mut().for_each(change);
@@ -296,6 +297,18 @@ impl<'a> Session<'a> {
         };
         observer.notify(Event::AfterPhase { index });
         result
+    }
+
+    /// Waits for idle disks, if the request sets it.
+    fn wait_until_idle(&self, observer: &mut dyn Observer) -> Result<(), Outcome> {
+        let Some(limit) = self.record.plan.idle_wait_ns.map(Duration::from_nanos) else { return Ok(()) };
+        let mut lookout = neighbours::Lookout::new(&self.system, &self.record.targets);
+        lookout.wait_until_idle(limit, self.stop, |words| observer.notify(Event::WaitingForIdle(words))).map_err(
+            |words| {
+                let limit = trueio_model::units::format_duration_ns(limit.as_nanos() as u64);
+                Outcome::Failed { reason: format!("the disk was not idle within {limit} (--wait-idle): {words}") }
+            },
+        )
     }
 
     /// Flushes what phase `index` has written, outside any measured time, so that it does not burden the next one.
@@ -329,6 +342,7 @@ impl<'a> Session<'a> {
             let phase = self.run_phase(index, |_| {}, observer)?;
             let outcome = phase.outcome.clone();
             self.record.phases.push(phase);
+            observer.notify(Event::PhaseEnds(&self.record));
             match outcome {
                 Outcome::Complete => {}
                 Outcome::Failed { .. } => failure = failure.or(Some(outcome)),

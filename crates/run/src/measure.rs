@@ -5,6 +5,7 @@ use crate::criterion::{Judge, Judges};
 use crate::follow::{Ending, Follower, Status, TICK};
 use crate::interrupt::continue_count;
 use crate::logs::{PhaseLogs, logs_completed, logs_issued};
+use crate::neighbours::Lookout;
 use crate::setting::Setting;
 use crate::strace::Strace;
 use crate::worker::{HOST, run_worker};
@@ -329,6 +330,7 @@ impl Setting<'_> {
                     .reporting
                     .bandwidth_every
                     .map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
+                lookout: self.reporting.watches_disks.then(|| Lookout::new(self.system, self.targets)),
             };
             let continued = continue_count();
             let stops = follower.follow(observer);

@@ -2,12 +2,13 @@
 //!
 //! Events are sent by the thread that follows the workers, never by a worker.
 
+use crate::neighbours::Watched;
 use crate::{BandwidthSpan, LogWriter};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trueio_engine::WorkerReport;
-use trueio_model::{PhaseRecord, RunRecord, SteadyState, VerifyFailure};
+use trueio_model::{RunRecord, SteadyState, VerifyFailure};
 
 /// Receives the events of a run.
 pub trait Observer {
@@ -77,8 +78,12 @@ pub enum Event<'a> {
     Interim(&'a RunRecord),
     /// Bandwidth of a span of the phase; the last span may be shorter ([`Reporting::bandwidth_every`]).
     Bandwidth(&'a BandwidthSpan<'a>),
-    /// A phase ended and has its verdict.
-    PhaseEnds(&'a PhaseRecord),
+    /// A phase ended and has its verdict: it is the last one of the run so far.
+    PhaseEnds(&'a RunRecord),
+    /// The phase waits until the disks are idle (`Plan::idle_wait_ns`): what keeps them busy.
+    WaitingForIdle(&'a str),
+    /// What the disks did in the last second ([`Reporting::watches_disks`]).
+    Watched(&'a Watched),
 }
 
 /// Reports that a run makes only if they are requested.
@@ -90,6 +95,8 @@ pub struct Reporting {
     pub interim_asked: Option<&'static AtomicBool>,
     /// Length of the spans of [`Event::Bandwidth`]; `None`: no such event.
     pub bandwidth_every: Option<Duration>,
+    /// Reads the disks' counters once a second while a phase is measured, for [`Event::Watched`].
+    pub watches_disks: bool,
     /// Leaves out of the results what verifications found and expected: bytes of files, and checksums that are stored in them.
     pub hides_contents: bool,
     /// Writes the logs of the jobs; `None`: a job with a log fails the run.
@@ -111,6 +118,8 @@ impl Reporting {
 pub struct Tick {
     /// The share that is done, from 0 to 1.
     pub fraction: f64,
+    /// Measured time so far, in nanoseconds.
+    pub elapsed_ns: u64,
     /// Bytes a second since the last tick.
     pub bytes_per_s: f64,
     /// I/Os a second since the last tick.

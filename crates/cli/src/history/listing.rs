@@ -6,7 +6,6 @@ use crate::output;
 use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_model::{IdentityKind, units};
 use trueio_report::clean;
@@ -156,7 +155,7 @@ pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     match document(&stored)? {
         Document::Record(record) => {
-            out.push_str(&trueio_report::terminal(&record, &output::style(std::io::stdout().is_terminal())));
+            out.push_str(&trueio_report::terminal(&record, &output::style_of(&std::io::stdout())));
         }
         Document::Fio(run) => out.push_str(&super::figures::fio_text(&run, entry)),
     }

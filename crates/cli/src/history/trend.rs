@@ -24,7 +24,7 @@ use trueio_model::{
 };
 use trueio_report::message;
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
-use trueio_store::{Device, Entry, Source, Store};
+use trueio_store::{Device, Entry, Filter, Source, Store};
 
 /// Minimum factor of a change.
 const RATIO_MIN: f64 = 1.05;
@@ -181,14 +181,23 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the device of the newest run that has one.
+/// Returns the device of the newest run. The device of another run would not be the one that the user means.
 fn newest_device(store: &Store) -> Result<Device, Failure> {
+    const HINT: &str = "hint: a device is recognised by world-wide identifier, serial number or filesystem UUID \
+                        (docs/history.md); `trueio history trend DEVICE` follows one of `trueio history devices`";
+    let newest = Filter { device: None, tags: Vec::new(), kind: None, since_unix_s: None, limit: Some(1) };
+    let newest = store.list(&newest).map_err(|e| unreadable(&e))?.into_iter().next();
+    let Some(run) = newest else {
+        return Err(Failure::refused(format!("the history holds no run, so there is no trend\n\n{HINT}")));
+    };
     let devices = store.devices().map_err(|e| unreadable(&e))?;
-    devices.into_iter().next().ok_or_else(|| {
-        Failure::refused(
-            "no run in the history was on a device with an identifier, so there is no trend\n\nhint: a device \
-             is recognised by world-wide identifier, serial number or filesystem UUID; docs/history.md",
-        )
+    devices.into_iter().find(|device| run.devices.contains(&device.id)).ok_or_else(|| {
+        Failure::refused(format!(
+            "the newest run {} ({}) was on a device that cannot be recognised, so which earlier runs were on it is \
+             unknown\n\n{HINT}",
+            short(&run.id),
+            run.target
+        ))
     })
 }
 

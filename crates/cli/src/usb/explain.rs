@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_device::System;
 use trueio_device::usb::{explain, unauthorized_disks, usb_report};
@@ -28,7 +27,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         output::print_all(&format!("{:#}\n", serde_json::json!(explanations)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = output::style(std::io::stdout().is_terminal()).width;
+    let width = output::style_of(&std::io::stdout()).width;
     let mut text = String::new();
     for explanation in &explanations {
         if !text.is_empty() {

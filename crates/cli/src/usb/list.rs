@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_device::usb::usb_report;
 use trueio_model::units::format_bytes;
@@ -29,7 +28,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         output::print_all(&format!("{:#}\n", serde_json::json!(report)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = output::style(std::io::stdout().is_terminal()).width;
+    let width = output::style_of(&std::io::stdout()).width;
     let mut text = String::new();
     if !matches.get_flag("table") {
         tree(&mut text, &report);

@@ -9,7 +9,6 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -182,7 +181,7 @@ pub(super) fn refused(name: &str, refusal: &Refusal) -> Failure {
 }
 
 fn shown(plan: &Plan) -> String {
-    let width = output::style(std::io::stdout().is_terminal()).width;
+    let width = output::style_of(&std::io::stdout()).width;
     let mut text = String::new();
     let serial = plan.serial.as_deref().map_or_else(String::new, |serial| format!(", serial {serial}"));
     let names: Vec<&str> = plan.blocks.iter().map(|block| block.name.as_str()).collect();

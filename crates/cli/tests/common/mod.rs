@@ -38,12 +38,14 @@ impl Sandbox {
         Self::default()
     }
 
-    /// Runs jobs (`run`) and returns the record, too.
+    /// Runs jobs (`run`, `baseline`), prints all details, and returns the record, too.
     pub(crate) fn record(&self, arguments: &[&str]) -> (Ran, RunRecord) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let path = self.aside(&format!("record-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed)));
         let text = path.to_str().expect("UTF-8").to_owned();
-        let ran = self.run(&[arguments, &["--json", &text]].concat());
+        let has_detail = !["run", "baseline"].contains(&arguments[0]) || arguments.contains(&"-v");
+        let detail: &[&str] = if has_detail { &[] } else { &["-v"] };
+        let ran = self.run(&[arguments, &["--json", &text], detail].concat());
         assert!(path.exists(), "no record was written\n{ran:?}");
         (ran, read_record(&path))
     }

@@ -420,7 +420,7 @@ bs = \"1000\"
     let jobs = parse_job_file("job.toml", text).unwrap();
     let plan = plan(&jobs, &Described, &machine()).unwrap();
     let expected = include_str!("../explain.txt");
-    let explained = explain(&plan);
+    let explained = explain(&plan, true);
     if std::env::var_os("TRUEIO_BLESS").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/explain.txt"), &explained).unwrap();
     } else {

@@ -1,0 +1,392 @@
+//! The end of a run on a terminal: one line a load, reasons by cause, the next step, and the answer last.
+//!
+//! ```text
+//! vda  virtio, 256 GiB, ext4 on /                    7 loads, 58 s of 52 s planned
+//!
+//!   sequential read 1m      3.05 GiB/s  ▇▇▇▇▅▅▅▅  p99 3.59 ms  ~ unsteady
+//!   random read 4k q1      10,674 IOPS  ▇▆▆▆▆▅▃▃  p99  770 µs  ! disturbed
+//!   durable commits 4k         3,685/s  ▆▇▇▆▇▆▇▇  p99  659 µs  + confirmed
+//!
+//! ! neighbour  dd wrote 335 MiB; can explain at most 23 % of random read 4k q1
+//!              → stop `dd` (pid 812), then run `trueio baseline` again
+//!
+//! 1 of 3 loads confirmed by traced block requests (level E3).
+//! Good for 3,685 durable commits per second, one at a time (p99 659 µs).
+//! Details: trueio report 2028c53e
+//! ```
+//!
+//! It fits 24 lines at 80 columns for up to ten loads. Everything else is in [`terminal`](crate::terminal).
+
+mod live;
+
+pub use live::{Current, current_line, remaining_line};
+
+use crate::layout::{Page, Paint, Style};
+use crate::standing::standing;
+use crate::summary::{Row, plan_of, shape_of, summary};
+use crate::text::{clean, width_of};
+use crate::verdicts::{Mark, Reason, accept_hint, conclusion, mark, raise, reasons, worst};
+use trueio_model::{JobPlan, JobRecord, OpKind, OpMix, Order, RunRecord, SeriesRow, Verdict, units};
+
+/// Lines of the smallest terminal, without the line of the next prompt.
+const LINE_COUNT: usize = 23;
+/// Columns of a sparkline.
+pub(crate) const SPARK_WIDTH: usize = 8;
+/// The figure of I/Os of this size or more is bandwidth.
+const LARGE_BYTES: u64 = 128 << 10;
+
+/// A load: a job of a phase, all its operations together.
+struct Line {
+    phase_index: usize,
+    name: String,
+    figure: String,
+    spark: String,
+    p99: String,
+    words: String,
+    mark: Mark,
+}
+
+/// Renders the end of a run, ending with a line feed. `details` is how to get the details: `trueio report 2028c53e`.
+pub fn screen(record: &RunRecord, style: &Style, details: &str) -> String {
+    let mut page = Page::new(style);
+    head(&mut page, record);
+    page.out.push('\n');
+    table(&mut page, record);
+    let count = |text: &str| text.lines().count();
+    let reasons = reasons(record);
+    // An empty line before the tail, and one before the reasons, of which two are always shown.
+    let least = if reasons.is_empty() { 1 } else { 2 + 2 * reasons.len().min(2) };
+    let left = LINE_COUNT.saturating_sub(count(&page.out) + least);
+    let end = tail(record, style, details, left);
+    let left = LINE_COUNT.saturating_sub(count(&page.out) + count(&end) + 2);
+    reason_lines(&mut page, &reasons, left);
+    page.out.push('\n');
+    page.out.push_str(&end);
+    page.finish()
+}
+
+/// Renders only the table: one line a load.
+pub fn screen_table(record: &RunRecord, style: &Style) -> String {
+    let mut page = Page::new(style);
+    table(&mut page, record);
+    page.finish()
+}
+
+/// Renders the lines of one phase, which stay on the terminal while the next ones run.
+pub fn screen_phase(record: &RunRecord, phase_index: usize, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let lines = lines(record, style.unicode);
+    print_lines(&mut page, lines.iter().filter(|line| line.phase_index == phase_index));
+    page.finish()
+}
+
+fn head(page: &mut Page, record: &RunRecord) {
+    let name = page.paint(Paint::Bold, &clean(&device_name(record)));
+    let left = device_words(record);
+    let right = run_words(record);
+    let used = width_of(&clean(&device_name(record))) + 2 + width_of(&left);
+    let gap = page.style.width.saturating_sub(used + width_of(&right));
+    if gap >= 2 {
+        page.line(&format!("{name}  {}{}{}", clean(&left), " ".repeat(gap), clean(&right)));
+    } else {
+        page.line(&format!(
+            "{name}  {}",
+            fitted(&clean(&left), page.style.width.saturating_sub(used - width_of(&left)))
+        ));
+        page.line(&clean(&right));
+    }
+    if let Some(sentence) = crate::words::outcome_sentence(&record.outcome) {
+        page.sentence(&sentence);
+    }
+}
+
+/// Returns the disks' names, or the path of a target without a known disk.
+fn device_name(record: &RunRecord) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for disk in record.targets.iter().flat_map(|target| &target.disks) {
+        if !names.contains(&disk.name.as_str()) {
+            names.push(&disk.name);
+        }
+    }
+    match (names.len(), record.targets.first()) {
+        (0, Some(target)) => target.path.clone(),
+        (0, None) => "no device".to_owned(),
+        (1..=3, _) => names.join(" + "),
+        (count, _) => format!("{} and {} more", names[0], count - 1),
+    }
+}
+
+/// `virtio, 256 GiB, ext4 on /`.
+fn device_words(record: &RunRecord) -> String {
+    let Some(target) = record.targets.first() else { return String::new() };
+    let mut parts = Vec::new();
+    if let Some(disk) = target.disks.first() {
+        parts.extend(disk.model.value.clone());
+        parts.extend(disk.transport.value.as_ref().map(ToString::to_string));
+        parts.extend(disk.size_bytes.value.map(units::format_bytes));
+    }
+    match &target.filesystem {
+        Some(filesystem) => parts.push(format!("{} on {}", filesystem.kind, filesystem.mount_point)),
+        None if !target.disks.is_empty() => {}
+        None => parts.push("no disk visible".to_owned()),
+    }
+    parts.join(", ")
+}
+
+/// `7 loads, 58 s of 52 s planned`.
+fn run_words(record: &RunRecord) -> String {
+    let count = record.phases.iter().map(|phase| phase.jobs.len()).sum::<usize>();
+    let loads = if count == 1 { "1 load".to_owned() } else { format!("{count} loads") };
+    let taken_ns = record.phases.last().map_or(0, |phase| phase.begin_ns + phase.elapsed_ns);
+    let seconds = |ns: u64| format!("{:.0} s", ns as f64 / 1e9);
+    match planned_ns(record) {
+        Some(planned) => format!("{loads}, {} ({} planned)", seconds(taken_ns), seconds(planned)),
+        None => format!("{loads}, {}", seconds(taken_ns)),
+    }
+}
+
+/// Returns the planned time of all phases, their idle baselines and ramps; `None` if a phase ends by something else than
+/// its runtime.
+fn planned_ns(record: &RunRecord) -> Option<u64> {
+    let phases = record.plan.jobs.iter().map(|job| job.phase).max()? + 1;
+    let of_phase = |phase: u32| {
+        let jobs = record.plan.jobs.iter().filter(|job| job.phase == phase);
+        let times: Option<Vec<u64>> =
+            jobs.map(|job| Some(job.limits.runtime_ns? + job.limits.ramp_ns + job.limits.start_delay_ns)).collect();
+        times?.into_iter().max()
+    };
+    let times: Option<Vec<u64>> = (0..phases).map(of_phase).collect();
+    Some(times?.into_iter().sum::<u64>() + u64::from(phases) * record.plan.idle_baseline_ns)
+}
+
+fn table(page: &mut Page, record: &RunRecord) {
+    let lines = lines(record, page.style.unicode);
+    print_lines(page, lines.iter());
+    if lines.is_empty() {
+        page.line("  Nothing was measured.");
+    }
+}
+
+/// Columns of a figure, and of the 99th percentile. The widths do not depend on the lines, so that lines that are printed
+/// one by one stand below each other.
+pub(crate) const FIGURE_WIDTH: usize = 12;
+pub(crate) const P99_WIDTH: usize = 7;
+pub(crate) const NAME_WIDTH: usize = 23;
+
+fn print_lines<'a>(page: &mut Page, lines: impl Iterator<Item = &'a Line>) {
+    // Two spaces before and between the columns; `p99 ` before its figure.
+    const USED: usize = 2 + NAME_WIDTH + 1 + FIGURE_WIDTH + 2 + SPARK_WIDTH + 2 + 4 + P99_WIDTH + 2;
+    for line in lines {
+        let name = fitted(&line.name, NAME_WIDTH);
+        let pad = " ".repeat(NAME_WIDTH - width_of(&name));
+        let room = page.style.width.saturating_sub(USED);
+        let word = format!("{} {}", line.mark.symbol(), line.mark.word());
+        // A word and its reason, or only the word: half a reason says nothing.
+        let words = if width_of(&line.words) <= room { &line.words } else { &word };
+        let words = page.paint(Paint::of_mark(line.mark), words);
+        page.line(&format!(
+            "  {name}{pad} {:>FIGURE_WIDTH$}  {:SPARK_WIDTH$}  p99 {:>P99_WIDTH$}  {words}",
+            line.figure, line.spark, line.p99
+        ));
+    }
+}
+
+fn lines(record: &RunRecord, unicode: bool) -> Vec<Line> {
+    let rows = summary(record);
+    let mut lines = Vec::new();
+    for (phase_index, phase) in record.phases.iter().enumerate() {
+        for (job_index, job) in phase.jobs.iter().enumerate() {
+            let of: Vec<&Row> =
+                rows.iter().filter(|row| row.phase_index == phase_index && row.job_index == job_index).collect();
+            lines.push(Line::of(record, phase_index, job, &of, unicode));
+        }
+    }
+    lines
+}
+
+impl Line {
+    fn of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&Row], unicode: bool) -> Self {
+        let phase = &record.phases[phase_index];
+        let plan = plan_of(record, phase_index, job);
+        let mark = mark(phase);
+        let shown = figure_of(record, phase_index, job, rows);
+        let is_withheld = phase.verdict == Verdict::Contradicted;
+        let quantile = |row: &&Row| row.quantiles[1].map(|quantile| quantile.value_ns);
+        // The slowest operation; of durable writes the sync call.
+        let p99_ns = rows.iter().filter(|row| shown.ops.contains(&row.op)).filter_map(quantile).max();
+        let brief =
+            worst(&phase.checks).filter(|_| phase.verdict >= Verdict::Suspect).map(|check| check.brief.as_str());
+        let mut words = format!("{} {}", mark.symbol(), mark.word());
+        if let Some(brief) = brief.filter(|brief| !brief.is_empty()) {
+            words.push_str(&format!(": {brief}"));
+        }
+        Self {
+            phase_index,
+            name: clean(&name_of(record, plan, job)).into_owned(),
+            figure: if is_withheld { "x".to_owned() } else { shown.text },
+            spark: if is_withheld { String::new() } else { spark(&job.series, shown.is_bytes, unicode) },
+            p99: match p99_ns {
+                Some(ns) => units::format_duration_ns(ns),
+                None if is_withheld => "x".to_owned(),
+                None => "–".to_owned(),
+            },
+            words: clean(&words).into_owned(),
+            mark,
+        }
+    }
+}
+
+/// The figure that describes a load.
+struct Shown {
+    text: String,
+    is_bytes: bool,
+    ops: Vec<OpKind>,
+}
+
+/// Chooses the figure of a load: commits per second if it syncs after each write, bandwidth for large or sequential I/O,
+/// else IOPS.
+fn figure_of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&Row]) -> Shown {
+    let plan = plan_of(record, phase_index, job);
+    let rate = |of: &[&&Row]| of.iter().filter_map(|row| row.ios_per_s).sum::<f64>();
+    let count = |per_s: f64| {
+        if per_s >= 99.95 { units::format_count(per_s.round() as u64) } else { crate::text::figure(per_s) }
+    };
+    let syncs: Vec<&&Row> = rows.iter().filter(|row| row.op == OpKind::Sync).collect();
+    if !syncs.is_empty() && plan.is_some_and(commits) {
+        return Shown { text: format!("{}/s", count(rate(&syncs))), is_bytes: false, ops: vec![OpKind::Sync] };
+    }
+    let transfers: Vec<&&Row> = rows.iter().filter(|row| row.op != OpKind::Sync).collect();
+    let ops = transfers.iter().map(|row| row.op).collect();
+    let (bytes, ios) = transfers
+        .iter()
+        .fold((0.0, 0.0), |sum, row| (sum.0 + row.bytes_per_s.unwrap_or(0.0), sum.1 + row.ios_per_s.unwrap_or(0.0)));
+    let mean = if ios > 0.0 { bytes / ios } else { 0.0 };
+    if bytes > 0.0 && mean >= LARGE_BYTES as f64 {
+        return Shown { text: units::format_bandwidth(bytes), is_bytes: true, ops };
+    }
+    Shown { text: format!("{} IOPS", count(ios)), is_bytes: false, ops }
+}
+
+/// Returns true if a job makes each of its writes durable by a call.
+fn commits(plan: &JobPlan) -> bool {
+    plan.flush.fdatasync_every == 1 || plan.flush.fsync_every == 1
+}
+
+/// Returns a load's name: of a preset in words, of other jobs as the user named it.
+fn name_of(record: &RunRecord, plan: Option<&JobPlan>, job: &JobRecord) -> String {
+    plan.map_or_else(|| job.name.clone(), |plan| load_words(plan, &record.kind).0)
+}
+
+/// Returns the name of a planned load as its line will have it, and whether its figure will be bandwidth.
+pub fn load_words(plan: &JobPlan, kind: &str) -> (String, bool) {
+    let name = match kind {
+        "baseline" => words_of(plan),
+        _ if plan.name == "job" => shape_of(plan),
+        _ => plan.name.clone(),
+    };
+    let sizes = &plan.pattern;
+    let longest = sizes.read_sizes.max_bytes().max(sizes.write_sizes.max_bytes());
+    (name, longest >= LARGE_BYTES && !commits(plan))
+}
+
+/// `random read 4k q32`, `durable commits 4k`.
+fn words_of(plan: &JobPlan) -> String {
+    let order = if matches!(plan.pattern.order, Order::Random { .. }) { "random" } else { "sequential" };
+    let shape = shape_of(plan);
+    let mut words = shape.split(' ').skip(1);
+    let mix = match plan.pattern.mix {
+        _ if commits(plan) => return format!("durable commits {}", words.next().unwrap_or_default()),
+        OpMix::Only(op) => op.to_string(),
+        OpMix::ReadWrite { .. } => words.next().unwrap_or_default().to_owned(),
+    };
+    let rest: Vec<&str> = words.collect();
+    // Sequential I/O keeps a queue only so that the disk is busy.
+    let rest =
+        if order == "sequential" { rest.first().copied().unwrap_or_default().to_owned() } else { rest.join(" ") };
+    format!("{order} {mix} {rest}").trim_end().to_owned()
+}
+
+/// Draws the rate of a series over time, from zero to its maximum.
+fn spark(series: &[SeriesRow], is_bytes: bool, unicode: bool) -> String {
+    let rates: Vec<f64> = series
+        .iter()
+        .map(|row| {
+            let ios = row.read_count.saturating_add(row.write_count).saturating_add(row.other_count);
+            let bytes = row.read_bytes.saturating_add(row.write_bytes);
+            (if is_bytes { bytes } else { ios }) as f64 / row.span_ns.max(1) as f64
+        })
+        .collect();
+    spark_of(&rates, unicode)
+}
+
+/// Draws rates of equal spans, oldest first, in at most [`SPARK_WIDTH`] columns.
+pub(crate) fn spark_of(rates: &[f64], unicode: bool) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const ASCII: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
+    let columns = rates.len().min(SPARK_WIDTH);
+    let means: Vec<f64> = (0..columns)
+        .map(|column| {
+            let part = &rates[rates.len() * column / columns..rates.len() * (column + 1) / columns];
+            part.iter().sum::<f64>() / part.len() as f64
+        })
+        .collect();
+    let most = means.iter().copied().fold(0.0, f64::max);
+    let glyphs = if unicode { BLOCKS } else { ASCII };
+    let level = |mean: &f64| if most > 0.0 { ((mean / most * 8.0).ceil() as usize).clamp(1, 8) - 1 } else { 0 };
+    means.iter().map(|mean| glyphs[level(mean)]).collect()
+}
+
+/// Prints reasons within `left` lines, two each, and how many more there are.
+fn reason_lines(page: &mut Page, reasons: &[Reason], left: usize) {
+    const MARK_WIDTH: usize = 14;
+    if reasons.is_empty() {
+        return;
+    }
+    page.out.push('\n');
+    // A line for those that do not fit.
+    let fits = (left.saturating_sub(1) / 2).max(1);
+    let width = page.style.width.saturating_sub(MARK_WIDTH);
+    for reason in reasons.iter().take(fits) {
+        let mark = format!("{} {}", reason.mark.symbol(), reason.cause);
+        let mark = page.paint(Paint::of_mark(reason.mark), &format!("{mark:<0$}", MARK_WIDTH));
+        page.line(&format!("{mark}{}", fitted(&clean(&reason.headline()), width)));
+        page.line(&format!("{}→ {}", " ".repeat(MARK_WIDTH), fitted(&clean(&reason.next_step), width - 2)));
+    }
+    if reasons.len() > fits {
+        let more = reasons.len() - fits;
+        page.line(&format!("{}and {more} more, see the details", " ".repeat(MARK_WIDTH)));
+    }
+}
+
+/// Returns the last sentences, within `left` lines as far as some can be left out: what is confirmed, whether that is good,
+/// what it is good for, what limits it, and where the details are.
+fn tail(record: &RunRecord, style: &Style, details: &str, left: usize) -> String {
+    let all_seen = record.phases.iter().all(|phase| mark(phase) != Mark::Unverified);
+    let step = raise(record).filter(|_| !all_seen).map_or_else(String::new, |step| format!(" To raise it: {step}."));
+    let standing = standing(record, &[]);
+    // With the rank by which they are kept if there is no room for all.
+    let sentences = [
+        (0, Some(format!("{}{step}", conclusion(record)))),
+        (2, standing.sentence()),
+        (4, standing.limits.first().map(|limit| limit.sentence.clone())),
+        (3, standing.uses.first().cloned()),
+        (1, accept_hint(record)),
+        (0, Some(format!("Details: {details}"))),
+    ];
+    let rendered = |most: u8| {
+        let mut page = Page::new(style);
+        let kept = sentences.iter().filter(|(rank, _)| *rank <= most);
+        kept.filter_map(|(_, sentence)| sentence.as_ref()).for_each(|sentence| page.sentence(sentence));
+        page.out
+    };
+    let fits = |most: &u8| rendered(*most).lines().count() <= left;
+    rendered((1..=4).rev().find(fits).unwrap_or(1))
+}
+
+/// Returns at most `width` columns of a text; the last one is `…` if it was cut.
+pub(crate) fn fitted(text: &str, width: usize) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
