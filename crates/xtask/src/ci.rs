@@ -6,7 +6,7 @@
 
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
-use crate::{commits, deny, dist, fio_plot, fuzz, gate, lab, layers, nightly, node, publish, python, setup};
+use crate::{commits, deny, dist, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, publish, python, setup};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -225,6 +225,14 @@ fn whole(report: &mut Report, required: &[&str]) {
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
+    report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
+        None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),
+        Some(tree) => match fio_suite::run(Path::new(&tree), program.as_deref().ok(), &[]) {
+            Ok(true) => Outcome::Passed(String::new()),
+            Ok(false) => Outcome::Failed("too few pass; target/fio-suite/results has what the suites print".to_owned()),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+        },
+    });
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: vector code", || with_program(&program, gate::vector_code));
     report.step("gate: memory", || with_program(&program, gate::memory));

@@ -9,6 +9,7 @@ mod commits;
 mod deny;
 mod dist;
 mod fio_plot;
+mod fio_suite;
 mod fuzz;
 mod gate;
 mod lab;
@@ -23,6 +24,7 @@ mod step;
 mod workspace;
 
 use anyhow::{Result, bail};
+use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -38,6 +40,8 @@ cargo xtask python                  bindings/python: build a wheel, install it, 
 cargo xtask dist-bindings           packages of both bindings, with binaries for all systems that can be
                                     linked here; others are named with the reason (half an hour)
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
+cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suites, from its source tree, with fio
+                                    and with `trueio fio` (half an hour); only those whose names contain SUITE
 cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
                                     crates/engine with ThreadSanitizer, too (nightly compiler)
 cargo xtask fuzz [TARGET] [--hours N]  the fuzz targets from their kept corpora (nightly compiler), each for N
@@ -101,6 +105,10 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["deny"] => Ok(ci::print_alone((deny::run(), None))),
         ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
         ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
+        ["fio-suite", tree, "--self", program, only @ ..] => {
+            fio_suite::run(Path::new(tree), Some(Path::new(program)), only)
+        }
+        ["fio-suite", tree, only @ ..] => fio_suite::run(Path::new(tree), None, only),
         ["publish"] => {
             let passed = publish::STEPS.map(|(name, step)| {
                 println!("=== {name}");
