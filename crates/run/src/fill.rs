@@ -300,7 +300,7 @@ fn fill(
         if stop.load(Relaxed) {
             return Err(FileError::Stopped);
         }
-        // The last piece is rounded up to the alignment, so the file may end a little later.
+        // The last piece is rounded up to the alignment, and what is too much is cut off below.
         let length = (end_bytes - *written).min(FILL_BYTES as u64).next_multiple_of(u64::from(alignment)) as usize;
         let piece = &mut buffer[..length.min(FILL_BYTES)];
         content.fill(piece);
@@ -310,6 +310,12 @@ fn fill(
         *written += piece.len() as u64;
         let done_bytes = (*written).min(end_bytes);
         observer.notify(crate::Event::Preparing { path: &file.path, done_bytes, size_bytes: end_bytes });
+    }
+    let ends_with_ours = |length: u64| length == *written && length > end_bytes;
+    if created.file().metadata().is_ok_and(|found| ends_with_ours(found.len())) {
+        created.file().set_len(end_bytes).map_err(|source| {
+            fill_error(file, "cutting off its last bytes before the run", *written, end_bytes, source)
+        })?;
     }
     created
         .file()
