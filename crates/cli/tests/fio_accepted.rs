@@ -410,3 +410,113 @@ fn writes_with_skips_of_whole_blocks_are_verified() {
     let ran = folder.run(&words.split_whitespace().collect::<Vec<_>>());
     assert!(ran.code == Some(1) && ran.err.contains("within another one"), "{ran:?}");
 }
+
+/// Runs a line in both programs, whose sizes and counts are drawn, and compares the exit codes.
+#[track_caller]
+fn codes_alike(line: &str) -> Ran {
+    let line = format!("--output-format=json {line}");
+    let (ours, beside) = (sandbox(""), sandbox(""));
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ran = ours.run(&words);
+    if let Some(mut fio) = real_fio(&beside, &line) {
+        assert_eq!(ran.code, Ran::of(fio.output().expect("fio starts")).code, "{line}: {ran:?}");
+    }
+    ran
+}
+
+/// Goal: jobs that write the same file with headers accept each other's blocks, and still find a block that neither wrote.
+#[test]
+fn a_shared_file_is_verified_by_all_its_writers() {
+    let line = "--name=j --filename=n --size=256k --numjobs=2 --rw=randwrite --verify=md5";
+    for words in ["", "--do_verify=0", "--bsrange=512-16k"] {
+        assert_eq!(codes_alike(&format!("{line} {words}")).code, Some(0), "{words}");
+    }
+    let sandbox = Sandbox::new();
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    sandbox.run(&words).assert_code(0);
+    let path = sandbox.path("n");
+    let mut content = fs::read(&path).expect("the file");
+    content[8200] ^= 1;
+    fs::write(&path, content).expect("it is written");
+    let read = "--output-format=json --name=r --filename=n --size=256k --rw=read --verify=md5";
+    let words: Vec<&str> = std::iter::once("fio").chain(read.split_whitespace()).collect();
+    let ran = sandbox.run(&words);
+    assert_eq!(ending(&ran), (Some(1), vec![("r".to_owned(), 84, [3, 3 * 4096, 0, 0])]), "{ran:?}");
+}
+
+/// Goal: blocks of several sizes are verified by each of their pieces: when a job reads what another one wrote, and when
+/// one is overwritten in part.
+#[test]
+fn blocks_of_several_sizes_are_verified_by_their_pieces() {
+    let write = "--name=w --filename=n --size=1m --rw=randwrite --verify=crc32c --bsrange=1k-16k";
+    assert_eq!(codes_alike(&format!("{write} --norandommap --loops=2")).code, Some(0));
+    assert_eq!(codes_alike(&format!("{write} --norandommap --verify_backlog=16")).code, Some(0));
+    let read = "--name=r --stonewall --filename=n --size=1m --rw=randread --verify=crc32c --bssplit=1k/50:8k/50";
+    assert_eq!(codes_alike(&format!("{write} --do_verify=0 {read}")).code, Some(0));
+}
+
+/// Goal: a job that writes verifiable blocks saves how far it came, by default and in fio's format, and a job that reads
+/// compares as much.
+#[test]
+fn a_verify_state_is_saved_by_default_and_a_reading_job_loads_it() {
+    let write = "--name=a/b --filename=n --size=256k --rw=randwrite --verify=md5 --number_ios=20 --do_verify=0";
+    let sandbox = Sandbox::new();
+    let run = |line: &str| {
+        let words: Vec<&str> = ["fio", "--output-format=json"].into_iter().chain(line.split_whitespace()).collect();
+        sandbox.run(&words)
+    };
+    fs::create_dir(sandbox.path("aux")).expect("a directory");
+    run(&format!("--aux-path=aux {write}")).assert_code(0);
+    let state = fs::read(sandbox.path("aux/local-a.b-0-verify.state")).expect("the state");
+    let word = |at: usize| u64::from_le_bytes(state[at..at + 8].try_into().expect("eight bytes"));
+    assert_eq!((word(0), word(8), word(32), state.len()), (7, 152, 20, 176));
+    let read = write.replace("randwrite", "randread").replace(" --number_ios=20 --do_verify=0", "");
+    let ran = run(&format!("--aux-path=aux {read} --verify_state_load=1"));
+    assert_eq!(ending(&ran), (Some(0), vec![("a/b".to_owned(), 0, [20, 20 * 4096, 0, 0])]), "{ran:?}");
+    let ran = run(&format!("{read} --verify_state_load=1"));
+    assert!(ran.code == Some(1) && ran.err.contains("local-a.b-0-verify.state"), "{ran:?}");
+    assert_eq!(run(&format!("{write} --verify_state_save=0")).code, Some(0));
+    assert!(!sandbox.path("local-a.b-0-verify.state").exists());
+}
+
+#[test]
+fn a_sequence_of_blocks_is_read_in_its_order() {
+    let line = "--name=j --filename=a --rw=randread --bs=4k --size=48k --io_size=24k";
+    let offsets = |words: &str| {
+        let sandbox = sandbox("");
+        let words: Vec<&str> =
+            ["fio", "--debug=io"].into_iter().chain(line.split_whitespace()).chain(words.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        let queued = ran.out.lines().filter(|text| text.contains("queue:"));
+        let offset =
+            |text: &str| text.split("off=0x").nth(1).and_then(|rest| rest.split([',', ' ']).next()).map(str::to_owned);
+        queued.filter_map(offset).collect::<Vec<_>>()
+    };
+    let sequence = "--random_distribution=sequence:2,0,1";
+    assert_eq!(offsets(sequence), ["2000", "0", "1000", "2000", "0", "1000"]);
+    assert_eq!(
+        offsets(&format!("{sequence} --random_sequence_stride=1")),
+        ["2000", "0", "1000", "5000", "3000", "4000"]
+    );
+    let sandbox = sandbox("");
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ran = sandbox.run(&[&words[..], &["--random_distribution=sequence:12"]].concat());
+    assert!(ran.code == Some(1) && ran.err.contains("not block 12"), "{ran:?}");
+}
+
+/// Goal: the exit code is the number of failed jobs, as in fio.
+#[test]
+fn each_failed_job_counts_in_the_exit_code() {
+    let line = "--name=j --filename=a --rw=read --verify=md5 --numjobs=3";
+    assert_eq!(ends_alike(line).code, Some(3));
+}
+
+#[test]
+fn memory_is_faulted_in_by_the_engine_page_fault() {
+    let sandbox = Sandbox::new();
+    let line = "fio --output-format=json --name=j --ioengine=page_fault --size=1m --rw=randrw --bs=4k";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ran = sandbox.run(&words);
+    assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [256, 1 << 20, 0, 0])]), "{ran:?}");
+    assert!(!sandbox.path("j.0.0").exists(), "it needs no file");
+}

@@ -103,7 +103,7 @@ fn debug_random_prints_drawn_blocks_and_no_sequential_ones() {
     let ran = ours(&sandbox, line);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     let lines: Vec<&str> =
-        ran.out.lines().filter(|line| line.starts_with("random ") || line.contains(" fill: ")).collect();
+        ran.out.lines().filter(|line| line.contains("off rand ") || line.contains(" fill: ")).collect();
     let mut blocks = Vec::new();
     for pair in lines.chunks(2) {
         let block: u64 = pair[0].split("off rand ").nth(1).expect("a block").parse().expect("a number");
@@ -112,6 +112,7 @@ fn debug_random_prints_drawn_blocks_and_no_sequential_ones() {
     }
     blocks.sort_unstable();
     assert_eq!(blocks, (0..64).collect::<Vec<u64>>());
+    assert!(ran.out.contains("rand_seeds[0]="), "the seed of the job: {}", ran.out);
     if let Some(theirs) = theirs(&sandbox, &format!("{line} --thread")) {
         let drawn = debugged(&theirs.out, "random");
         assert!(drawn.iter().filter(|line| line.starts_with("off rand ")).count() >= 64, "{drawn:?}");
@@ -119,7 +120,7 @@ fn debug_random_prints_drawn_blocks_and_no_sequential_ones() {
     let count = |options: &str| {
         let ran = ours(&sandbox, &format!("--debug=random --name=x --ioengine=null --bs=4k {options}"));
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{options}");
-        debugged(&ran.out, "random").len()
+        debugged(&ran.out, "random").iter().filter(|line| line.starts_with("off rand ")).count()
     };
     assert_eq!(count("--rw=read --size=64k"), 0);
     assert_eq!(count("--rw=randread:4 --size=64k --norandommap"), 4);

@@ -15,6 +15,7 @@
 //! | `falloc`    | `fallocate`                             | no            | moves no data                 |
 //! | `ftruncate` | `ftruncate`                             | no            | moves no data                 |
 //! | `filecreate` and others | calls on names: [`names`]   | no            | moves no data                 |
+//! | `page_fault` | copies to and from new memory           | no            | –                             |
 //! | `cpuio`     | none; keeps a processor busy            | no            | –                             |
 //! | `exec`      | none; runs another program              | no            | –                             |
 //! | `null`      | none                                    | yes           | –                             |
@@ -33,6 +34,7 @@ mod libaio;
 mod mmap;
 mod names;
 mod null;
+mod page_fault;
 mod posixaio;
 mod simulated;
 
@@ -42,6 +44,7 @@ pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
 pub use names::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat, NameCall, NamesEngine};
 pub use null::NullEngine;
+pub(crate) use page_fault::PageFaultEngine;
 pub use posixaio::PosixaioEngine;
 pub use simulated::SimulatedEngine;
 
@@ -216,6 +219,7 @@ pub fn availability() -> Vec<Availability> {
                     (true, "directories can be made wherever the user may".to_owned())
                 }
                 EngineKind::Exec => (true, "does no I/O; runs another program that was allowed".to_owned()),
+                EngineKind::PageFault => (true, "memory is always there, as far as it goes".to_owned()),
                 EngineKind::Cpuio => (true, "does no I/O; keeps a processor busy".to_owned()),
                 EngineKind::Null => (true, "does no I/O".to_owned()),
                 EngineKind::Simulated => (true, "does no I/O; its time is virtual".to_owned()),

@@ -1,7 +1,7 @@
 //! The command `trueio fio`: fio's command line and exit codes.
 //!
-//! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, an I/O failed, or no I/O
-//! was issued; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
+//! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, or no I/O was issued; the number of jobs
+//! that failed, at most 255; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
 //! run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
 //!
 //! Standard output and `--output` hold only the results; standard error is empty unless something went
@@ -196,7 +196,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         Ok(results) => results,
         Err(text) => return refused(&text),
     };
-    let was_read = what_was_read(&request);
+    let was_read = what_was_read(&request) + &seeds(&request, &plan);
     if !was_read.is_empty()
         && let Err(text) = results.write(&was_read)
     {
@@ -236,6 +236,15 @@ fn what_was_read(request: &FioRequest) -> String {
         true => parsed::lines(&request.jobs, request.settings.debug_job, std::process::id()),
         false => String::new(),
     }
+}
+
+/// Returns the lines of `--debug=random` about seeds, of which a job has one; empty without that option.
+fn seeds(request: &FioRequest, plan: &Plan) -> String {
+    let settings = &request.settings;
+    let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
+    let shown = plan.jobs.iter().enumerate().filter(|(index, _)| settings.debugs(&["random"]) && is_shown(*index));
+    let process = std::process::id();
+    shown.map(|(_, job)| format!("{:<8} {process:<5} rand_seeds[0]={}\n", "random", job.seed)).collect()
 }
 
 /// Plans the jobs, or returns the complete text of the refusal. `command_files` lists the files that are read and written in
@@ -278,7 +287,10 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
     }
     match ended(record) {
         (code, None) => ExitCode::from(code),
-        (_, Some(reason)) => refused(reason),
+        (code, Some(reason)) => {
+            refused(reason);
+            ExitCode::from(code)
+        }
     }
 }
 
@@ -286,7 +298,10 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
 fn ended(record: &RunRecord) -> (u8, Option<&str>) {
     match &record.outcome {
         Outcome::Interrupted { .. } => (INTERRUPTED, None),
-        Outcome::Failed { reason } => (1, Some(reason)),
+        // As in fio, the number of failed jobs.
+        Outcome::Failed { reason } => {
+            (u8::try_from(crate::outputs::failed_jobs(record)).unwrap_or(u8::MAX).max(1), Some(reason))
+        }
         Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(should_issue) => {
             (1, Some("the jobs did not issue a single I/O"))
         }

@@ -339,7 +339,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
             }
         }
     }
-    if action == Action::ParseOnly && files.is_empty() && sections.is_empty() && problems.is_empty() {
+    if action == Action::ParseOnly && sections.is_empty() && problems.is_empty() {
         return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks });
     }
     if action == Action::ShowCommand {

@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod command;
+pub mod differences;
 pub mod language;
 pub mod logs;
 pub mod outputs;

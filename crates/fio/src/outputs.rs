@@ -30,6 +30,7 @@ mod tree;
 
 pub use buckets::bucket_middle;
 pub use clients::{ServerResult, render_clients};
+pub(crate) use entry::failed_jobs;
 pub use lines::ReportedSoFar;
 
 use entry::Document;

@@ -80,7 +80,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     record_replaced(&mut jobs, machine.command_files.sends_logs, facts);
     agree_on_shared_files(&run.ledger, &mut jobs);
     check_free_space(&run.ledger, &jobs)?;
-    across::check_verify(&mut run, &jobs)?;
+    across::check_verify(&mut run, &mut jobs)?;
     check_shared(facts, &jobs)?;
     check_remade(&jobs)?;
     check_directories(&run.ledger, &jobs)?;

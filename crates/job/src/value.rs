@@ -291,7 +291,8 @@ impl ValueKind {
             ValueKind::RateIops => "I/Os per second, such as `1000`, or those of reads and writes: `300,100`".into(),
             ValueKind::RateBytes => "bytes per second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
             ValueKind::Distribution => {
-                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…` or `zoned_abs:IO/BYTES:…`"
+                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…`, `zoned_abs:IO/BYTES:…` or \
+                 `sequence:BLOCK,…`"
                     .into()
             }
             ValueKind::FileSelection => {

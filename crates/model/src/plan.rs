@@ -340,7 +340,8 @@ impl JobPlan {
     /// Returns the file of a worker's verify state (`verify_state_save`), named as in fio.
     pub fn verify_state_file(&self, worker: u32) -> String {
         // A job's name contains no slash (the planner refuses it).
-        format!("local-{}-{worker}-verify.state", self.name)
+        let named = self.verify.as_ref().and_then(|verify| verify.state_file.clone());
+        named.unwrap_or_else(|| format!("local-{}-{worker}-verify.state", self.name))
     }
 
     /// Returns true if the job has I/O that is measured: it does not only create files, run a program or burn CPU time.

@@ -52,6 +52,12 @@ pub struct Verify {
     /// Written blocks that are trimmed and compared with zeros.
     #[serde(default)]
     pub trim: Option<TrimVerify>,
+    /// Parallel jobs write to the same blocks in the same way: any of their writes is accepted, whichever came last.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
+    /// The file of the state; `None`: one for each worker, named after the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_file: Option<String>,
 }
 
 fn yes() -> bool {
@@ -59,6 +65,19 @@ fn yes() -> bool {
 }
 
 impl Verify {
+    /// Returns true if each piece of `interval_bytes` is compared by its own header, so that blocks of several sizes may
+    /// overwrite each other in part.
+    pub fn compares_pieces(&self) -> bool {
+        self.interval_bytes > 0 && self.checksum.has_header() && !self.checksum.compares_pattern()
+    }
+
+    /// Returns true if two jobs write the same kind of blocks: one accepts those of the other.
+    pub fn writes_like(&self, other: &Verify) -> bool {
+        let kind = |verify: &Verify| (verify.checksum, verify.interval_bytes, verify.header_offset_bytes);
+        let pattern = |verify: &Verify| (verify.pattern.clone(), verify.pattern_interval_bytes);
+        kind(self) == kind(other) && pattern(self) == pattern(other)
+    }
+
     /// One header per block, compared at the end.
     pub fn new(checksum: Checksum) -> Self {
         Self {
@@ -78,6 +97,8 @@ impl Verify {
             loads_state: false,
             synced_only: false,
             trim: None,
+            is_shared: false,
+            state_file: None,
         }
     }
 }

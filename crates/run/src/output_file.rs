@@ -252,12 +252,12 @@ fn is_iolog(text: &[u8]) -> bool {
     digits > 0 && rest[digits..].starts_with(b" iolog\n")
 }
 
-/// Whether a file is a verify state: ours is JSON; fio's begins with its version (at most 4) and the length after the
-/// header of 24 bytes.
+/// Whether a file is a verify state: it begins with its version (at most 7, fio 3.42's and ours) and the length after the
+/// header of 24 bytes. Earlier versions of this program wrote JSON.
 fn is_verify_state(begin: &[u8], length: u64) -> bool {
     let word = |at: usize| Some(u64::from_le_bytes(*begin.get(at..)?.first_chunk()?));
     let is_fios =
-        word(0).is_some_and(|version| (1..=4).contains(&version)) && word(8).map(|rest| rest + 24) == Some(length);
+        word(0).is_some_and(|version| (1..=7).contains(&version)) && word(8).map(|rest| rest + 24) == Some(length);
     is_fios || begin.starts_with(br#"{"format":"trueio-verify-state","#)
 }
 
@@ -340,7 +340,7 @@ mod tests {
         let path = folder.path().join("file");
         let long = |line: &str| line.repeat(20_000).into_bytes();
         let histogram = format!("1000, 1, 4096{}\n", ", 18446744073709551615".repeat(1856));
-        let fios_state = [[4_u64.to_le_bytes(), 8_u64.to_le_bytes(), [0; 8], [0; 8]].concat(), Vec::new()].concat();
+        let fios_state = [[7_u64.to_le_bytes(), 8_u64.to_le_bytes(), [0; 8], [0; 8]].concat(), Vec::new()].concat();
         let replaced: [(Content, &[&[u8]]); 4] = [
             (
                 Content::Log,

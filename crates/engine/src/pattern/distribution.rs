@@ -22,6 +22,41 @@ pub(crate) enum BlockSampler {
     Ranked { ranks: Ranks, scatter: Scatter },
     Normal(Normal),
     Zoned { zones: Vec<ZoneShare> },
+    Sequence(Box<BlockSequence>),
+}
+
+/// Blocks in a given order.
+#[derive(Debug)]
+pub(crate) struct BlockSequence {
+    blocks: Vec<u64>,
+    /// Blocks of the region.
+    count: u64,
+    /// What each round adds to the blocks.
+    step: u64,
+    /// The place in the sequence, and what this round adds.
+    next: usize,
+    first: u64,
+}
+
+impl BlockSequence {
+    fn new(blocks: &[u64], is_advancing: bool, count: u64) -> Self {
+        let step = if is_advancing { blocks.len() as u64 } else { 0 };
+        Self { blocks: blocks.to_vec(), count, step, next: 0, first: 0 }
+    }
+
+    fn next(&mut self) -> u64 {
+        if self.next == self.blocks.len() {
+            (self.next, self.first) = (0, self.first + self.step);
+        }
+        let mut block = self.first + self.blocks[self.next];
+        if block >= self.count {
+            // The region ends within this round, so the sequence begins again.
+            (self.next, self.first) = (0, 0);
+            block = self.blocks[0];
+        }
+        self.next += 1;
+        block.min(self.count - 1)
+    }
 }
 
 /// A zone of a region and its share of the I/Os.
@@ -122,7 +157,10 @@ impl FileSampler {
             Distribution::Normal { deviation_percent, center } => {
                 FileSampler::Normal(Normal::new(places, deviation_percent, center))
             }
-            Distribution::Uniform | Distribution::Zoned { .. } | Distribution::ZonedBytes { .. } => {
+            Distribution::Uniform
+            | Distribution::Zoned { .. }
+            | Distribution::ZonedBytes { .. }
+            | Distribution::Sequence { .. } => {
                 unreachable!("the plan draws files by zipf, pareto or normal")
             }
         }
@@ -216,11 +254,14 @@ impl BlockSampler {
                     .collect();
                 BlockSampler::Zoned { zones }
             }
+            Distribution::Sequence { blocks, is_advancing } => {
+                BlockSampler::Sequence(Box::new(BlockSequence::new(blocks, *is_advancing, count)))
+            }
         }
     }
 
     #[inline]
-    pub(crate) fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
+    pub(crate) fn sample(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         match self {
             BlockSampler::Uniform { count } => below(rng, *count),
             BlockSampler::Ranked { ranks, scatter } => scatter.map(ranks.sample(rng)),
@@ -231,6 +272,7 @@ impl BlockSampler {
                 let zone = zones.iter().find(|zone| u < zone.share_until).unwrap_or_else(|| &zones[zones.len() - 1]);
                 zone.block_first + below(rng, zone.block_count)
             }
+            BlockSampler::Sequence(sequence) => sequence.next(),
         }
     }
 }
@@ -241,7 +283,7 @@ mod tests {
     use rand::SeedableRng;
 
     fn shares(distribution: Distribution, count: u64, draws: u64) -> Vec<u64> {
-        let sampler = BlockSampler::new(&distribution, count, 4096, 7);
+        let mut sampler = BlockSampler::new(&distribution, count, 4096, 7);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut hits = vec![0; count as usize];
         for _ in 0..draws {
@@ -288,6 +330,19 @@ mod tests {
         let hits = shares(Distribution::Normal { deviation_percent: 5.0, center: Some(0.2) }, 1000, 100_000);
         let within: u64 = hits[150..250].iter().sum();
         assert!((within as f64 / 100_000.0 - 0.683).abs() < 0.01, "{within}");
+    }
+
+    /// As fio 3.42: the example of its manual, and a region that ends within a round.
+    #[test]
+    fn a_sequence_repeats_its_blocks_or_advances_by_its_length() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut drawn = |is_advancing| -> Vec<u64> {
+            let sequence = Distribution::Sequence { blocks: vec![2, 0, 1], is_advancing };
+            let mut sampler = BlockSampler::new(&sequence, 7, 4096, 7);
+            (0..9).map(|_| sampler.sample(&mut rng)).collect()
+        };
+        assert_eq!(drawn(false), [2, 0, 1, 2, 0, 1, 2, 0, 1]);
+        assert_eq!(drawn(true), [2, 0, 1, 5, 3, 4, 2, 0, 1]);
     }
 
     #[test]

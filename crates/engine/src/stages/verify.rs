@@ -72,7 +72,7 @@ impl<'a> Verifier<'a> {
         let Some(plan) = job.verify.clone() else { return Ok(None) };
         let state = if plan.loads_state { Some(saved::load(job, context.worker)?) } else { None };
         let run = match &state {
-            Some(state) => state.run()?,
+            Some(state) => state.run(),
             None if plan.is_offline => 0,
             None => run_tag(),
         };
@@ -107,10 +107,10 @@ impl<'a> Verifier<'a> {
         if self.plan.synced_only { self.synced.min(taken) } else { taken }
     }
 
-    /// Returns the state to save of a job that took `taken` steps.
-    fn state(&self, job: &JobPlan, worker: u32, taken: u64) -> saved::VerifyState {
+    /// Returns the state to save of a job that took `taken` steps, `writes` of them writes.
+    fn state(&self, job: &JobPlan, worker: u32, taken: u64, writes: u64) -> saved::VerifyState {
         let synced = self.plan.synced_only.then(|| self.compared(taken));
-        saved::VerifyState::new(job, worker, taken, synced, self.run)
+        saved::VerifyState::new(job, worker, (taken, writes, synced), self.run)
     }
 
     /// Returns true if the block of write `sequence` was trimmed, and its content is undefined since.
@@ -124,7 +124,9 @@ impl<'a> Verifier<'a> {
         let block = view.state.payload.block(index, request.length);
         // In a mixed job a block may be read before it is written; the pass at the end reads them all.
         if sequence == 0 && self.is_mixed {
-            let is_its_own = self.compares_among_writes && self.seal.was_written_by(block, self.run) == Some(true);
+            let is_its_own = self.compares_among_writes
+                && !self.plan.is_shared
+                && self.seal.was_written_by(block, self.run) == Some(true);
             if !is_its_own {
                 return;
             }
@@ -132,17 +134,27 @@ impl<'a> Verifier<'a> {
         if self.is_undefined(sequence) {
             return;
         }
-        // A job that only reads compares what any run wrote.
-        let run = if sequence == 0 && !self.plan.loads_state { 0 } else { self.run };
+        let (run, expected) = self.expected(sequence);
         self.note_compared(request, index, view);
         let block = view.state.payload.block(index, request.length);
         let result = match self.backlog.is_trimmed(sequence) {
             true => zeros(block),
-            false => self.seal.check(block, run, request.offset, sequence),
+            false => self.seal.check(block, run, request.offset, expected),
         };
         if let Err(difference) = result {
             let block = block.to_vec();
             self.note_difference(request, difference, &block, view);
+        }
+    }
+
+    /// Returns the run whose write is expected, 0 for any, and the number of the write, 0 for any.
+    fn expected(&self, sequence: u64) -> (u64, u64) {
+        match sequence {
+            // Any of the workers may have written it last.
+            _ if self.plan.is_shared => (0, 0),
+            // A job that only reads compares what any run wrote.
+            0 if !self.plan.loads_state => (0, 0),
+            sequence => (self.run, sequence),
         }
     }
 
@@ -275,7 +287,7 @@ impl Stage for Verifier<'_> {
             return;
         }
         if self.plan.saves_state {
-            let state = self.state(plan, context.worker, view.state.steps.taken());
+            let state = self.state(plan, context.worker, view.state.steps.taken(), view.state.payload.sequence);
             view.state.outcome.notes.push(
                 state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)),
             );

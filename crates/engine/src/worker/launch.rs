@@ -6,8 +6,8 @@ use crate::clock::{AnyClock, Clock, VirtualClock};
 use crate::context::WorkerContext;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
-    Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
-    Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync,
+    Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PageFaultEngine,
+    PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync,
 };
 use crate::recorder::WorkerReport;
 use crate::stages::{JobStages, NoStages};
@@ -78,6 +78,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Dirdelete => {
             on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
         }
+        EngineKind::PageFault => on_real_clock(context, PageFaultEngine::new(plan).map_err(error)?, pool),
         EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
         EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
         EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),

@@ -123,7 +123,7 @@ fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
 fn cpu_share(facts: &PhaseFacts<'_>) -> Option<f64> {
     let by_design = facts.works().any(|work| {
         let job = work.job;
-        matches!(job.engine, EngineKind::Null | EngineKind::Mmap)
+        matches!(job.engine, EngineKind::Null | EngineKind::Mmap | EngineKind::PageFault)
             || job.uring.sqpoll
             || job.uring.iopoll
             || job.write_flags.hipri

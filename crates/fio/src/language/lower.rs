@@ -8,12 +8,13 @@
 //! ```
 
 use super::clones::{files, of_clone, unique_name};
-use super::lowering::{JobWords, Lowering, set_default};
+use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::problem::Problems;
 use super::queue::{buffer_offset, engine_and_queue};
 use super::rules;
 use super::sort::sort;
 use super::{JOBS_MAX, Section, Settings, Surroundings, Word};
+use trueio_job::options::content::rows::{VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE};
 use trueio_job::options::limits::rows::EXITALL;
 use trueio_job::options::target::rows::OFFSET_ALIGN;
 use trueio_job::plan::join_path;
@@ -117,11 +118,22 @@ fn lower_clone(
         return None;
     }
     of_clone(job, clone, lowering.jobs.len() as u64, &mut spec, problems);
+    state_file(job, lowering, &mut spec);
     let is_percent = |offset: &SpecValue| offset.text.ends_with('%');
     if spec.options.get("offset").is_some_and(is_percent) && !spec.options.contains_key(OFFSET_ALIGN.name) {
         set_default(&mut spec, OFFSET_ALIGN.row());
     }
     Some(spec)
+}
+
+/// Names the file of the job's verify state as fio does: by the job's name and its number in the run.
+fn state_file(job: &JobWords, lowering: &Lowering, spec: &mut JobSpec) {
+    if !VERIFY_STATE_SAVE.value_in(spec) && !VERIFY_STATE_LOAD.value_in(spec) {
+        return;
+    }
+    let name = job.section.name.replace('/', ".");
+    let file = format!("local-{name}-{}-verify.state", lowering.jobs.len());
+    spec.set(VERIFY_STATE_FILE.name, join_path(lowering.settings.aux_path.as_deref(), &file), preset());
 }
 
 /// Begins a new group and phase if the job sets them, and returns what it waits for.

@@ -3,6 +3,7 @@
 use super::engines;
 use super::help::fate_sentence;
 use super::options::{Fate, options_of_fio};
+use crate::differences::{DIFFERENCES, Difference};
 use std::fmt::Write as _;
 
 /// The marks at the beginning and the end of the rendered part of the page.
@@ -50,6 +51,14 @@ pub fn render_table() -> String {
     let _ = writeln!(out, "\n| engine that is not here | why | instead |\n|---|---|---|");
     for (name, reason, instead) in engines::missing() {
         let _ = writeln!(out, "| `{name}` | {reason} | {instead} |");
+    }
+    let _ = writeln!(
+        out,
+        "\nThe differential runner compares drawn sets of options with fio. It expects these differences:\n"
+    );
+    let _ = writeln!(out, "| with | fio | here |\n|---|---|---|");
+    for Difference { options, fio, here } in DIFFERENCES {
+        let _ = writeln!(out, "| `{}` | {fio} | {here} |", options.join("`, `"));
     }
     let _ = writeln!(out, "\n{END}");
     out

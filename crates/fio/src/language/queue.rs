@@ -29,15 +29,11 @@ pub(super) fn engine_and_queue(job: &mut JobWords, lowering: &mut Lowering, prob
             (EngineKind::Posixaio, Origin::Derived { reason })
         }
         true => {
-            let message = format!("`io_submit_mode=offload` gives each I/O of `{name}` to a thread of its own");
-            let hint = match engine.holds_a_queue() {
-                true => {
-                    "leave it out: the engine holds a queue itself, and under `rate` or `rate_iops` `lat_ns` counts \
-                     from the time each I/O was due, which is the purpose of offloading (with `inline`, too)"
-                }
-                false => "leave it out, or choose `psync`",
-            };
-            return job.complain_about("io_submit_mode", message, Some(hint.to_owned()), problems);
+            let submits = format!("`io_submit_mode=offload` has no effect: `{name}` submits its I/Os itself");
+            let reason =
+                "under a rate `lat_ns` counts from the time each I/O was due, which is the purpose of offloading";
+            lowering.note(&job.section.name, format!("{submits}; {reason}"));
+            (engine, origin)
         }
         false => (engine, origin),
     };

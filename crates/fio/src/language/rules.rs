@@ -8,16 +8,18 @@ use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
     BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL,
-    VerifyMethod, ZERO_BUFFERS,
+    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
-use trueio_job::options::pattern::rows::{BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RW};
+use trueio_job::options::pattern::rows::{
+    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW, RW_SEQUENCER,
+};
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
 use trueio_job::value::{Value, write_bytes, write_duration};
-use trueio_model::{BlockSizes, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
+use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
 /// Applies the rules of this file, except [`flushes`].
 pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
@@ -30,8 +32,13 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     exec_engine(job, lowering, problems);
     create_on_open(job, lowering);
     generator(job, lowering);
+    sequence(job, lowering);
+    sequencer(job, lowering);
+    issue_times(job, problems);
     compressible(job, lowering);
-    verification(job);
+    implied_verify(job);
+    without_writing(job, lowering);
+    verification(job, lowering);
 }
 
 /// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
@@ -268,6 +275,38 @@ fn generator(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
+/// Drops a `rw_sequencer` of a job whose I/Os each have an offset of their own.
+fn sequencer(job: &mut JobWords, lowering: &mut Lowering) {
+    if !job.spec.options.contains_key(RANDOM_EVERY.name) && job.spec.options.remove(RW_SEQUENCER.name).is_some() {
+        lowering.remark(
+            "`rw_sequencer` has no effect without a number of I/Os in `rw` (`randread:8`), as in fio".to_owned(),
+        );
+    }
+}
+
+/// Refuses `log_issue_time` without the log and the column that it belongs to, as fio does.
+fn issue_times(job: &JobWords, problems: &mut Problems) {
+    let text = |name: &str| job.spec.options.get(name).map(|set| set.text.as_str());
+    let is_complete = text("write_lat_log").is_some() && text("log_offset") == Some("true");
+    if text("log_issue_time") == Some("true") && !is_complete {
+        let message = "`log_issue_time` needs `write_lat_log` and `log_offset`".to_owned();
+        job.complain_about("log_issue_time", message, Some("set all three, or leave it out".to_owned()), problems);
+    }
+}
+
+/// Applies `random_sequence_stride`, by which the rounds of a sequence advance.
+fn sequence(job: &mut JobWords, lowering: &mut Lowering) {
+    if !job.is_on("random_sequence_stride") {
+        return;
+    }
+    match job.spec.options.get_mut(RANDOM_DISTRIBUTION.name) {
+        Some(set) if set.text.starts_with("sequence:") => set.text = format!("advancing_{}", set.text),
+        _ => lowering.remark(
+            "`random_sequence_stride` has no effect without `random_distribution=sequence:…`, as in fio".to_owned(),
+        ),
+    }
+}
+
 /// Applies `buffer_compress_percentage` next to fixed content: below 100 it replaces `zero_buffers`, and of 100 the fixed content
 /// is all.
 fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
@@ -291,20 +330,73 @@ fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
     });
 }
 
-/// Applies fio's rules for `verify`: a `verify_interval` that does not fit into the blocks is shortened, and a block that
-/// differs ends the job unless `continue_on_error` covers it.
-fn verification(job: &mut JobWords) {
+/// Sets `verify=pattern` for a `verify_pattern` without `verify`.
+fn implied_verify(job: &mut JobWords) {
+    let is_set = |name: &str| job.spec.options.contains_key(name);
+    if is_set(VERIFY_PATTERN.name) && !is_set(VERIFY.name) {
+        let reason = "`verify_pattern` without `verify`, as in fio".to_owned();
+        job.spec.set(VERIFY.name, Checksum::Pattern.name(), Origin::Derived { reason });
+    }
+}
+
+/// Applies `verify_only` and `verify_state_load` to a job that reads: with a saved state it compares what the job of that
+/// state wrote, in the order of its writes; without one it compares all that it reads, as ever.
+fn without_writing(job: &mut JobWords, lowering: &mut Lowering) {
+    let rw = RW.value_in(&job.spec);
+    if VERIFY.value_in(&job.spec) == VerifyMethod::None {
+        if job.spec.options.remove(VERIFY_ONLY.name).is_some_and(|set| set.text == "true") {
+            lowering.remark("`verify_only` has no effect without `verify`, as in fio".to_owned());
+        }
+        return;
+    }
+    if rw.direction != Direction::Read {
+        return;
+    }
+    let is_on = |name: &str| job.spec.options.get(name).is_some_and(|set| set.text == "true");
+    if is_on(VERIFY_STATE_LOAD.name) {
+        let reason = "`verify_state_load`: the blocks that the job of the saved state wrote are read".to_owned();
+        let word = if rw.is_random { "randwrite" } else { "write" };
+        job.spec.set(RW.name, word, Origin::Derived { reason: reason.clone() });
+        job.spec.set(VERIFY_ONLY.name, "true", Origin::Derived { reason });
+    } else if is_on(VERIFY_ONLY.name) {
+        job.spec.options.remove(VERIFY_ONLY.name);
+        lowering.remark("`verify_only` has no effect: the job only reads, and compares what it reads".to_owned());
+    }
+}
+
+/// Applies fio's rules for `verify`: blocks of several sizes have a header for each piece of the smallest, an interval that
+/// does not fit into the blocks is shortened, a block that differs ends the job unless `continue_on_error` covers it, and
+/// a job that writes saves how far it came.
+fn verification(job: &mut JobWords, lowering: &Lowering) {
     if VERIFY.value_in(&job.spec) == VerifyMethod::None {
         return;
     }
-    if let Some(given) = VERIFY_INTERVAL.value_in(&job.spec).filter(|given| *given > 0) {
-        let [reads, writes, _] = block_sizes(&job.spec).map(|sizes| (sizes.min_bytes(), sizes.max_bytes()));
+    let [reads, writes, _] = block_sizes(&job.spec).map(|sizes| (sizes.min_bytes(), sizes.max_bytes()));
+    let given = VERIFY_INTERVAL.value_in(&job.spec).filter(|given| *given > 0);
+    let wanted = given.or((writes.0 != writes.1).then_some(writes.0));
+    if let Some(wanted) = wanted {
         let reads_too = matches!(RW.value_in(&job.spec).direction, Direction::Read | Direction::ReadWrite);
-        let fits = fitting_interval(given, writes, reads.0, reads_too);
-        if fits != given {
-            let reason = format!("`verify_interval={given}` does not fit into the blocks; fio shortens it, too");
+        let fits = fitting_interval(wanted, writes, reads.0, reads_too);
+        if given != Some(fits) {
+            let reason = match given {
+                Some(given) => format!("`verify_interval={given}` does not fit into the blocks; fio shortens it, too"),
+                None => "blocks of several sizes have a header for each piece of the smallest, as in fio".to_owned(),
+            };
             job.spec.set(VERIFY_INTERVAL.name, fits.to_string(), Origin::Derived { reason });
         }
+    }
+    let writes = RW.value_in(&job.spec).direction != Direction::Read && !VERIFY_ONLY.value_in(&job.spec);
+    let saves = &VERIFY_STATE_SAVE;
+    // Another user may not write to the current directory, and fio goes on without a state.
+    let is_other_user = ["uid", "gid"].iter().any(|name| job.spec.options.contains_key(*name));
+    if !writes && job.spec.options.get(saves.name).is_some_and(|set| set.text == "true") {
+        job.spec.options.remove(saves.name);
+    } else if writes
+        && !is_other_user
+        && !job.spec.options.contains_key(saves.name)
+        && lowering.around.client().is_none()
+    {
+        set_default(&mut job.spec, saves.row());
     }
     let goes_on = matches!(CONTINUE_ON_ERROR.value_in(&job.spec), ContinueOnError::All | ContinueOnError::Verify);
     if !goes_on && !VERIFY_FATAL.value_in(&job.spec) {

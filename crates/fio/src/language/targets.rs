@@ -9,9 +9,9 @@ use super::lowering::{preset, writes};
 use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
 use std::collections::BTreeSet;
-use trueio_job::facts::{FactsSource, Target};
+use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::option::Words;
-use trueio_job::options::content::rows::VERIFY_ONLY;
+use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::engine::rows::IOENGINE;
 use trueio_job::options::limits::rows::FILL_DEVICE;
 use trueio_job::options::pattern::rows::{Direction, RW};
@@ -34,10 +34,12 @@ pub fn meet_targets(
     // A job that writes may extend a file before another reads it.
     let written: BTreeSet<String> = jobs.iter().filter(|spec| writes(spec)).flat_map(paths).collect();
     for spec in jobs {
+        let note = without_state(spec, facts);
         let Some(fio) = &spec.fio else { continue };
+        notes.extend(note.map(|note| format!("job `{}`: {note}", fio.name)));
         let is_offline = VERIFY_ONLY.value_in(spec);
         let kind = IOENGINE.value_in(spec);
-        if settings.is_readonly && writes(spec) && !spec.options.contains_key("read_iolog") {
+        if settings.is_readonly && writes(spec) && !is_offline && !spec.options.contains_key("read_iolog") {
             let rw = RW.value_in(spec).word();
             let message = format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name);
             let hint = Some("leave out `--readonly`, or run jobs that read".to_owned());
@@ -110,6 +112,19 @@ pub fn meet_targets(
         }
     }
     if problems.is_empty() { Ok(notes) } else { Err(FioError { problems }) }
+}
+
+/// Drops a state that is saved only by default where its file cannot be written; fio goes on without it, too. Returns a note.
+fn without_state(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
+    let saves = spec.options.get(VERIFY_STATE_SAVE.name)?;
+    let is_default = matches!(saves.origin, Origin::Preset { .. });
+    let [path] = &read_paths(spec, VERIFY_STATE_FILE.name, ValueKind::Path)[..] else { return None };
+    let is_other = || facts.holds_other(path, Content::VerifyState).ok().filter(|other| *other);
+    let obstacle = || facts.obstacle(path, false).or(is_other().map(|_| "another file has this name".to_owned()));
+    let why = is_default.then(obstacle).flatten()?;
+    let note = format!("no verify state is saved: `{path}` cannot be written: {why}");
+    spec.options.remove(VERIFY_STATE_SAVE.name);
+    Some(note)
 }
 
 /// Returns what forbids the creation of a job's files, if anything does.

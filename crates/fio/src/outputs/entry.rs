@@ -49,6 +49,8 @@ pub(super) struct Entry<'a> {
     pub(super) error: i32,
     /// Failed I/Os, and the number of the first one's error.
     pub(super) failure_count: u64,
+    /// They are reported: the job is set to continue after some of them.
+    pub(super) reports_failures: bool,
     pub(super) first_error: i32,
     /// Zones that were reset; `None` if none could be.
     pub(super) zone_resets: Option<u64>,
@@ -222,6 +224,8 @@ struct Unit<'a> {
     name: &'a str,
     /// Reported with its neighbours of the group.
     is_grouped: bool,
+    /// fio's `continue_on_error` is set, to whatever errors.
+    continues: bool,
 }
 
 impl<'a> Document<'a> {
@@ -431,13 +435,19 @@ fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
         if fio.is_some_and(|fio| fio.word("stats").is_some_and(|word| word.text == "0")) {
             continue;
         }
-        let unit = |job, workers| Unit { plan, index, phase, job, workers, group, name, is_grouped };
+        let continues = fio.and_then(|fio| fio.word("continue_on_error")).is_some_and(|word| word.text != "none");
+        let unit = |job, workers| Unit { plan, index, phase, job, workers, group, name, is_grouped, continues };
         match job {
             Some(job) if !job.workers.is_empty() => units.extend(job.workers.iter().map(|job| unit(Some(job), 1))),
             job => units.push(unit(job, plan.workers)),
         }
     }
     units
+}
+
+/// Returns the number of jobs that failed, each clone by itself, as fio's exit code.
+pub(crate) fn failed_jobs(record: &RunRecord) -> usize {
+    units_of(record).iter().filter(|unit| error_of(unit) != 0).count()
 }
 
 /// Returns which units are one entry: neighbours in a group that both set `group_reporting`.
@@ -505,6 +515,7 @@ fn empty_entry<'a>(units: &[Unit<'a>], started_ms: u64) -> Entry<'a> {
         began_unix_ms: started_ms.saturating_add(first.phase.map_or(0, |phase| phase.begin_ns / 1_000_000)),
         error: 0,
         failure_count: 0,
+        reports_failures: first.plan.goes_on_after_some() || first.continues,
         first_error: 0,
         zone_resets: None,
         ops: Default::default(),

@@ -167,7 +167,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     object.object("latency_ns", labelled(&labels, &entry.latency[..10]));
     object.object("latency_us", labelled(&labels, &entry.latency[10..20]));
     object.object("latency_ms", labelled(&labels, &entry.latency[20..]));
-    if entry.plan.goes_on_after_some() {
+    if entry.reports_failures {
         object.int("total_err", entry.failure_count);
         object.int("first_error", entry.first_error);
     }

@@ -125,7 +125,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         write.short_count,
         trim.short_count
     );
-    if entry.plan.goes_on_after_some() {
+    if entry.reports_failures {
         let (count, first) = (entry.failure_count, entry.first_error);
         let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", meaning(first));
     }

@@ -46,7 +46,7 @@ pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
             line.push(counters.read_ms).push(counters.write_ms).push(counters.weighted_ms);
             line.push(format!("{:.2}%", disk.util_percent));
         }
-        if entry.plan.goes_on_after_some() {
+        if entry.reports_failures {
             line.push(entry.failure_count).push(entry.first_error);
         }
         text.push_str(&line.0.join(";"));

@@ -82,7 +82,16 @@ impl Address {
         Ok(Address::Internet { host, port, family })
     }
 
-    /// Returns the name of the host in results: its name as typed, or the path of the socket.
+    /// Returns the name of the host in results: its name as typed, which may be empty (`,8766`), as in fio, or the path of the
+    /// socket.
+    pub fn typed_hostname(&self) -> &str {
+        match self {
+            Address::Internet { host: None, .. } => "",
+            _ => self.hostname(),
+        }
+    }
+
+    /// Returns the name of the host: its name as typed, `localhost` without one, or the path of the socket.
     pub fn hostname(&self) -> &str {
         match self {
             Address::Socket(path) => path,

@@ -132,10 +132,20 @@ fn no_option_is_ignored_without_a_message() {
             silent.extend((!idle.is_empty()).then(|| format!("`{name}` with {idle:?}")));
         }
         let expected = match option.fate() {
-            // Done, but not of the engine of this job.
-            Fate::Row | Fate::Rule(_) if name == "io_submit_mode" => "refused",
             // Done, but not for the operations of this job, or only next to another option.
-            Fate::Row | Fate::Rule(_) if ["create_on_open", "random_generator"].contains(&name) => "noted",
+            Fate::Row | Fate::Rule(_)
+                if [
+                    "create_on_open",
+                    "random_generator",
+                    "random_sequence_stride",
+                    "io_submit_mode",
+                    "rw_sequencer",
+                    "verify_only",
+                ]
+                .contains(&name) =>
+            {
+                "noted"
+            }
             Fate::Row | Fate::Rule(_) => "done",
             Fate::Output(_) => "nothing",
             Fate::NoEffect(_) => "noted",

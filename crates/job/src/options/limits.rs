@@ -11,7 +11,7 @@ use crate::options::shape::Shape;
 use crate::options::target::files::JobFile;
 use crate::refusal::Refusal;
 use crate::value::write_bytes;
-use ends::{PassLimits, Passing, plan_limits, plan_times};
+use ends::{PassLimits, Passing, plan_limits, plan_times, unit_of};
 use rows::IO_SIZE;
 use trueio_model::{FileSelection, Limits};
 
@@ -36,7 +36,8 @@ pub(crate) fn plan(
 ) -> Result<(Ends, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     if replayed.is_none() {
-        check_distribution(job, &shape.order, files)?;
+        let unit_bytes = unit_of(&shape.used());
+        check_distribution(job, &shape.order, files, unit_bytes)?;
     }
     let FileOrder { selection, ios_per_file, files_at_a_time } = plan_file_order(job, &mut decisions, files.len())?;
     let PassLimits { mut limits, pass_bytes } = match replayed {

@@ -12,15 +12,32 @@ use super::job::Run;
 use crate::facts::Identity;
 use crate::refusal::{Refusal, Rule};
 use std::collections::BTreeMap;
-use trueio_model::{Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
+use trueio_model::{BlockSizes, Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify};
 
 /// A part of a file: from a byte on, up to another.
 type Part = (u64, u64);
 
 /// Refuses jobs whose verification could give wrong results because of the other jobs.
-pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Refusal> {
+pub(super) fn check_verify(run: &mut Run<'_>, jobs: &mut [JobPlan]) -> Result<(), Refusal> {
+    let sharing = sharing_jobs(run, jobs)?;
+    for (job, name) in sharing {
+        if let Some(verify) = &mut jobs[job].verify {
+            verify.is_shared = true;
+        }
+        let sentence = format!(
+            "`verify` accepts any write of the parallel jobs to `{name}`: a lost write is not found if another job wrote \
+             the same block"
+        );
+        run.note(&jobs[job].name, &sentence);
+    }
+    Ok(())
+}
+
+/// Returns the jobs that verify blocks of a file to which parallel jobs write, too, with the file's path.
+fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, String)>, Refusal> {
+    let mut sharing: Vec<(usize, String)> = Vec::new();
     if jobs.len() < 2 && !jobs.iter().any(compares_what_it_reads) || jobs.iter().all(|job| job.verify.is_none()) {
-        return Ok(());
+        return Ok(sharing);
     }
     let mut users: BTreeMap<Identity, Vec<(&JobPlan, &FilePlan)>> = BTreeMap::new();
     for job in jobs {
@@ -29,19 +46,30 @@ pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Re
         }
     }
     // In the order of the jobs, so that the first one is refused.
-    for job in jobs.iter().filter(|job| job.verify.is_some()) {
+    for (index, job) in jobs.iter().enumerate().filter(|(_, job)| job.verify.is_some()) {
         for file in &job.files {
             let users = users.get(&run.facts.identity(&file.path)).map_or(&[][..], |users| users);
             let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
             let part = |file: &FilePlan| (file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes));
-            let mut parallel = others().filter(|(other, _)| other.phase == job.phase);
-            if let Some((other, as_other)) = parallel.find(|(_, as_other)| overlap(part(file), part(as_other))) {
+            let parallel = || {
+                let others = users.iter().filter(|(other, _)| other.name != job.name && other.phase == job.phase);
+                others.filter(|(_, as_other)| overlap(part(file), part(as_other)))
+            };
+            let is_offline = |other: &JobPlan| other.verify.as_ref().is_some_and(|verify| verify.is_offline);
+            let is_clashing =
+                |other: &JobPlan, as_other: &FilePlan| other.modifies_files() && !accepts(job, file, other, as_other);
+            let mut clashing = parallel().filter(|(other, as_other)| is_clashing(other, as_other));
+            if let Some((other, as_other)) = clashing.next() {
                 let name = match as_other.path == file.path {
                     true => format!("`{}`", file.path),
                     false => format!("`{}`, which is `{}`,", as_other.path, file.path),
                 };
                 let reason = format!("job `{}` writes to {name} at the same time", other.name);
                 return Err(refuse(job, reason, "make one wait for the other: `stonewall = true`"));
+            }
+            let is_sharing = parallel().any(|(other, _)| other.modifies_files() || is_offline(other));
+            if is_sharing && sharing.last().is_none_or(|(last, _)| *last != index) {
+                sharing.push((index, file.path.clone()));
             }
             // A job that only reads compares every block; a job that writes also does, for the blocks that it
             // wrote itself.
@@ -51,7 +79,30 @@ pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Re
             }
         }
     }
-    Ok(())
+    Ok(sharing)
+}
+
+/// Returns true if a job's verification gives right results while `other` writes to the same blocks: it compares
+/// nothing, or only after all parallel jobs have ended their I/O, and both write the same kind of blocks.
+fn accepts(job: &JobPlan, file: &FilePlan, other: &JobPlan, as_other: &FilePlan) -> bool {
+    let Some(verify) = &job.verify else { return true };
+    let writes = job.pattern.mix != OpMix::Only(OpKind::Read);
+    if !writes || verify.is_offline || verify.backlog > 0 || verify.trim.is_some() {
+        return false;
+    }
+    if !verify.reads_back {
+        return true;
+    }
+    let is_plain = |job: &JobPlan| job.zones.is_none() && job.replay.is_none();
+    // A block, or a piece of one with a header of its own, is overwritten whole or not at all.
+    let unit = match (&job.pattern.write_sizes, &other.pattern.write_sizes) {
+        _ if verify.compares_pieces() => verify.interval_bytes,
+        (BlockSizes::Fixed(size), BlockSizes::Fixed(theirs)) if size == theirs => *size,
+        _ => return false,
+    };
+    let is_aligned = file.offset_bytes.abs_diff(as_other.offset_bytes).is_multiple_of(unit.max(1));
+    let is_alike = |theirs: &Verify| verify.writes_like(theirs) && theirs.trim.is_none() && is_aligned;
+    is_plain(job) && is_plain(other) && other.verify.as_ref().is_some_and(is_alike)
 }
 
 fn refuse(job: &JobPlan, reason: String, hint: &'static str) -> Refusal {

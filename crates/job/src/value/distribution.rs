@@ -63,7 +63,26 @@ pub(super) fn read_distribution(text: &str) -> Result<Distribution, String> {
         },
         "zoned" => Ok(Distribution::Zoned { zones: read_zones(parameter.unwrap_or(""))? }),
         "zoned_abs" => Ok(Distribution::ZonedBytes { zones: read_zones_of_bytes(parameter.unwrap_or(""))? }),
+        "sequence" | "advancing_sequence" => {
+            let blocks = read_sequence(parameter.unwrap_or(""))?;
+            Ok(Distribution::Sequence { blocks, is_advancing: name == "advancing_sequence" })
+        }
         _ => Err(format!("`{text}` is not {}", ValueKind::Distribution.takes())),
+    }
+}
+
+/// Most blocks of a sequence, as in fio.
+const SEQUENCE_MAX: usize = 64;
+
+/// Parses the numbers of blocks of a sequence.
+fn read_sequence(text: &str) -> Result<Vec<u64>, String> {
+    let number = |text: &str| {
+        text.trim().parse::<u32>().map(u64::from).map_err(|_| format!("`{text}` is not the number of a block"))
+    };
+    let blocks = text.split(',').map(number).collect::<Result<Vec<_>, String>>()?;
+    match blocks.len() {
+        count if count > SEQUENCE_MAX => Err(format!("{count} blocks are more than {SEQUENCE_MAX}")),
+        _ => Ok(blocks),
     }
 }
 
@@ -150,6 +169,10 @@ pub(super) fn write_distribution(distribution: &Distribution) -> String {
             let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{}", write_bytes(*size))).collect();
             format!("zoned_abs:{}", zones.join(":"))
         }
+        Distribution::Sequence { blocks, is_advancing } => {
+            let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
+            format!("{}sequence:{}", if *is_advancing { "advancing_" } else { "" }, blocks.join(","))
+        }
     }
 }
 
@@ -178,6 +201,17 @@ mod tests {
         for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_sequence_is_a_list_of_blocks() {
+        let read = |text: &str| canonical(ValueKind::Distribution, text);
+        assert_eq!(read("sequence: 2,0,1"), Ok("sequence:2,0,1".into()));
+        assert_eq!(read("advancing_sequence:1,0"), Ok("advancing_sequence:1,0".into()));
+        for text in ["sequence", "sequence:", "sequence:-1", "sequence:1,,2", "sequence:x"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(read(&format!("sequence:{}0", "1,".repeat(64))).unwrap_err().contains("more than 64"));
     }
 
     #[test]

@@ -188,6 +188,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("verify_fatal", &[("rw", "write"), ("verify", "meta")], "true"),
         ("verify_dump", &[("rw", "write"), ("verify", "sha1")], "true"),
         ("verify_state_save", &[("rw", "write"), ("verify", "sha512")], "true"),
+        ("verify_state_file", &[("rw", "write"), ("verify", "md5"), ("verify_state_save", "true")], "w.state"),
         (
             "verify_state_load",
             &[

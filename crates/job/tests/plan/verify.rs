@@ -123,6 +123,16 @@ fn repeated_blocks_of_several_sizes_are_verified_if_the_last_write_is_known() {
     let only = [("bsrange", "4k-16k"), ("verify_only", "1"), old, ("overwrite_existing", "/mnt/old")];
     assert_eq!(verify(&only), Ok(()), "each block once");
     assert_eq!(verify(&[("rw", "read"), ("filename", "/mnt/old"), ("bsrange", "4k-16k")]), refused);
+    // With a header for each piece of the smallest size, a block may be overwritten in part.
+    let pieces = [("bsrange", "4k-16k"), ("verify_interval", "4k")];
+    assert_eq!(verify(&[&[("rw", "read"), ("filename", "/mnt/old")], &pieces[..]].concat()), Ok(()));
+    for more in again {
+        assert_eq!(verify(&[&[more, ("verify_backlog", "1")], &pieces[..]].concat()), Ok(()), "{more:?}");
+        assert_eq!(
+            verify(&[&[more, old, ("overwrite_existing", "/mnt/old"), ("verify_only", "1")], &pieces[..]].concat()),
+            Ok(())
+        );
+    }
     // A header must fit into the least that a block is cut to.
     assert_eq!(verify(&[("bssplit", "4k/50:4100/50")]), refused);
     assert_eq!(verify(&[("bssplit", "4k/50:6k/50"), ("verify_interval", "4k")]), Err("bad_value"));
@@ -171,7 +181,16 @@ fn verification_accounts_for_writes_of_other_jobs_under_any_file_name() {
     let sentence = two(&link, &old).unwrap_err();
     assert!(sentence.contains("`/mnt/link`, which is `/mnt/old`, at the same time"), "{sentence}");
     let data = |name| [("rw", "write"), ("filename", name), ("size", "1m"), verify[0], verify[1]];
-    assert!(two(&data("x"), &data("./x")).unwrap_err().contains("at the same time"));
+    let shared = two(&data("x"), &data("./x")).expect("both write the same kind of blocks");
+    assert!(shared.jobs.iter().all(|job| job.verify.as_ref().is_some_and(|verify| verify.is_shared)));
+    assert!(shared.notes.iter().any(|note| note.contains("any write of the parallel jobs")), "{:?}", shared.notes);
+    for other in [("verify", "md5"), ("bs", "8k"), ("verify_interval", "2k"), ("verify_backlog", "4")] {
+        let other = [&data("./x")[..3], &[verify[0], verify[1], other]].concat();
+        assert!(two(&data("x"), &other).unwrap_err().contains("at the same time"), "{other:?}");
+    }
+    // Who compares nothing accepts everything.
+    let silent = |name| [&data(name)[..], &[("do_verify", "0")]].concat();
+    assert!(two(&silent("x"), &[&silent("./x")[..], &[("bs", "8k")]].concat()[..]).is_ok());
     // Before it, in part or not at all.
     let after =
         [("rw", "randread"), ("filename", "/mnt/new"), ("size", "1m"), ("stonewall", "1"), verify[0], verify[1]];
@@ -203,6 +222,8 @@ fn verification_accounts_for_writes_of_other_jobs_under_any_file_name() {
     assert!(of(&both).is_ok(), "two verify one file at once, each its part");
     let mut one_over_the_other = both.clone();
     one_over_the_other[1].set("offset", "508k", Origin::Default);
+    assert!(of(&one_over_the_other[..2]).is_ok(), "a block of one is a block of the other");
+    one_over_the_other[1].set("offset", "510k", Origin::Default);
     assert!(of(&one_over_the_other).is_err_and(|why| why.contains("at the same time")));
     let mut later = both.clone();
     later[1].set("stonewall", "true", Origin::Default);

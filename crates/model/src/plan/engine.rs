@@ -42,6 +42,8 @@ pub enum EngineKind {
     Dirstat,
     /// Removes directories.
     Dirdelete,
+    /// Copies to and from new anonymous memory, whose pages are faulted in.
+    PageFault,
     /// Keeps a processor busy.
     Cpuio,
     /// Runs another program.
@@ -56,7 +58,7 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All values of `ioengine`, in the order of the documentation.
-    pub const ALL: [EngineKind; 22] = [
+    pub const ALL: [EngineKind; 23] = [
         EngineKind::Psync,
         EngineKind::Sync,
         EngineKind::Vsync,
@@ -75,6 +77,7 @@ impl EngineKind {
         EngineKind::Dircreate,
         EngineKind::Dirstat,
         EngineKind::Dirdelete,
+        EngineKind::PageFault,
         EngineKind::Cpuio,
         EngineKind::Exec,
         EngineKind::Null,
@@ -102,6 +105,7 @@ impl EngineKind {
             EngineKind::Dircreate => "dircreate",
             EngineKind::Dirstat => "dirstat",
             EngineKind::Dirdelete => "dirdelete",
+            EngineKind::PageFault => "page_fault",
             EngineKind::Cpuio => "cpuio",
             EngineKind::Exec => "exec",
             EngineKind::Null => "null",
@@ -128,7 +132,12 @@ impl EngineKind {
 
     /// True if the engine works on real files, whether it moves data or not.
     pub fn opens_files(self) -> bool {
-        self.does_io() && !matches!(self, EngineKind::Null | EngineKind::Simulated) && !self.works_on_names()
+        self.does_io() && !self.is_without_files() && !self.works_on_names()
+    }
+
+    /// Returns true if its operations need no file or device.
+    fn is_without_files(self) -> bool {
+        matches!(self, EngineKind::Null | EngineKind::Simulated | EngineKind::PageFault)
     }
 
     /// True if a job of the engine has operations at all, which are measured.

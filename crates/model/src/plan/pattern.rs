@@ -157,6 +157,13 @@ pub enum Distribution {
         /// The zones.
         zones: Vec<(f64, u64)>,
     },
+    /// These blocks in this order, again and again.
+    Sequence {
+        /// Numbers of blocks, from the region's beginning.
+        blocks: Vec<u64>,
+        /// Each round begins as many blocks later as the sequence has, until the region ends; then it begins again.
+        is_advancing: bool,
+    },
 }
 
 /// Sizes of an operation, in bytes.

@@ -102,7 +102,8 @@ impl Verifier<'_> {
         self.note_compared(request, index, view);
         let block = view.state.payload.block(index, request.length).to_vec();
         // The threads live until this sender is gone.
-        let _ = threads.send(Item { block, request: *request, run: self.run, sequence });
+        let (run, sequence) = self.expected(sequence);
+        let _ = threads.send(Item { block, request: *request, run, sequence });
     }
 
     /// Reads back every block whose last write is known, in the order they were written.
@@ -159,9 +160,12 @@ impl Verifier<'_> {
         while left > 0 {
             for request in writes_of(&mut generator, &mut block, &mut left) {
                 sequence += 1;
+                let compares_pieces = self.plan.compares_pieces();
                 let is_overwritten = last.as_mut().is_some_and(|last| {
                     let unit = generator.unit_bytes();
-                    units_of(context.plan, &request, unit, last).iter().any(|&n| n != sequence)
+                    let mut later = units_of(context.plan, &request, unit, last).iter().map(|&n| n != sequence);
+                    // The header of each piece names its own write, which may be a later one.
+                    if compares_pieces { later.all(|is_later| is_later) } else { later.any(|is_later| is_later) }
                 });
                 if is_overwritten || self.is_undefined(sequence) {
                     continue;

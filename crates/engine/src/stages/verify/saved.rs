@@ -1,40 +1,66 @@
 //! What verification leaves in files of the current directory, if the job sets that: how far it came
 //! (`verify_state_save`), and blocks that differ (`verify_dump`).
 //!
-//! Cannot: know that the file that is read belongs to the disk that is compared; it names the job, its seed and its
-//! worker, and what does not agree is refused.
+//! A state has fio's format, so that fio's `fio-verify-state` prints it:
+//!
+//! | bytes      | field      | meaning                                                                 |
+//! |------------|------------|-------------------------------------------------------------------------|
+//! | 0..8       | `version`  | 7                                                                       |
+//! | 8..16      | `size`     | bytes from 24 on                                                        |
+//! | 16..24     | `crc`      | CRC-32C of them, without the final inversion                            |
+//! | 24..28     | `depth`    | queue depth                                                             |
+//! | 32..40     | `numberio` | writes issued                                                           |
+//! | 40..48     | `index`    | number of the worker in its job, from 0                                 |
+//! | 48..56     | `use64`    | 1                                                                       |
+//! | 56..104    | `rand`     | fio's generator; here seed, run, requests issued, those synced, 0, magic |
+//! | 104..168   | `name`     | the job's name, cut off after 63 bytes                                  |
+//! | 168..      | `inflight` | for each slot the number of its write; here always none (all bits set)  |
+//!
+//! Little-endian. A state that fio wrote has no magic and is refused: fio's generator gives other offsets.
+//!
+//! Cannot: know that the file that is read belongs to the disk that is compared; it names the job's seed and worker, and
+//! what does not agree is refused.
+//!
+//! Source: `verify-state.h` of fio 3.42, by the output of its `fio-verify-state`.
 
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use trueio_model::JobPlan;
 
-const FORMAT: &str = "trueio-verify-state";
-const VERSION: u32 = 1;
+const VERSION: u64 = 7;
+const HEADER_BYTES: usize = 24;
+/// Bytes of a state without its slots.
+const STATE_BYTES: usize = 144;
+const NAME_BYTES: usize = 64;
+/// In the place of the generator's last word: which fio leaves 0.
+const MAGIC: u64 = u64::from_le_bytes(*b"TRUEIO\0\x01");
+/// No write in flight.
+const NOT_IN_FLIGHT: u64 = u64::MAX;
 
 /// How far a worker came.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct VerifyState {
-    format: String,
-    version: u32,
     job: String,
     worker: u32,
     seed: u64,
-    /// What its blocks carry, as hexadecimal digits.
-    run: String,
+    depth: u32,
+    /// What its blocks carry.
+    run: u64,
     /// Requests issued.
     issued: u64,
-    /// Those of them before the last sync call that succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Writes among them.
+    writes: u64,
+    /// Those of the requests that were issued before the last sync call that succeeded.
     synced: Option<u64>,
 }
 
 impl VerifyState {
-    pub(super) fn new(job: &JobPlan, worker: u32, issued: u64, synced: Option<u64>, run: u64) -> Self {
-        let run = format!("{run:016x}");
-        let (format, version) = (FORMAT.to_owned(), VERSION);
-        Self { format, version, job: job.name.clone(), worker, seed: job.seed, run, issued, synced }
+    /// `counts`: requests issued, writes among them, and requests synced, if that was noted.
+    pub(super) fn new(job: &JobPlan, worker: u32, counts: (u64, u64, Option<u64>), run: u64) -> Self {
+        let (issued, writes, synced) = counts;
+        let (seed, depth) = (job.seed, job.queue.depth);
+        Self { job: job.name.clone(), worker, seed, depth, run, issued, writes, synced }
     }
 
     /// How many requests are compared: all that were issued, or those that were synced.
@@ -60,11 +86,8 @@ impl VerifyState {
     }
 
     /// What its blocks carry.
-    ///
-    /// # Errors
-    /// A sentence, if the file is damaged.
-    pub(super) fn run(&self) -> Result<u64, String> {
-        u64::from_str_radix(&self.run, 16).map_err(|e| format!("the verify state's `run` is damaged: {e}"))
+    pub(super) fn run(&self) -> u64 {
+        self.run
     }
 
     /// Compares the state, which was read from the file `name`, with the worker that uses it.
@@ -82,11 +105,60 @@ impl VerifyState {
         Ok(())
     }
 
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut state = Vec::with_capacity(STATE_BYTES + 8 * self.depth as usize);
+        state.extend(u64::from(self.depth).to_le_bytes());
+        let synced = self.synced.map_or(0, |count| count.saturating_add(1));
+        let rand = [self.seed, self.run, self.issued, synced, 0, MAGIC];
+        for word in [self.writes, u64::from(self.worker), 1].into_iter().chain(rand) {
+            state.extend(word.to_le_bytes());
+        }
+        let name: Vec<u8> = self.job.bytes().take(NAME_BYTES - 1).collect();
+        state.extend(&name);
+        state.resize(STATE_BYTES, 0);
+        for _ in 0..self.depth {
+            state.extend(NOT_IN_FLIGHT.to_le_bytes());
+        }
+        let mut file = Vec::with_capacity(HEADER_BYTES + state.len());
+        for word in [VERSION, state.len() as u64, u64::from(fio_crc(&state))] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(state);
+        file
+    }
+
+    /// Reads a state from the bytes of the file `name`.
+    fn from_bytes(name: &str, file: &[u8]) -> Result<Self, String> {
+        let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
+        let foreign = || format!("`{name}` is no verify state that this program reads");
+        if file.len() < HEADER_BYTES + STATE_BYTES || word(0) != VERSION {
+            return Err(foreign());
+        }
+        let state = &file[HEADER_BYTES..];
+        if word(8) != state.len() as u64 || word(16) != u64::from(fio_crc(state)) {
+            return Err(format!("the verify state `{name}` is damaged"));
+        }
+        if word(96) != MAGIC {
+            return Err(format!("`{name}` is a verify state of fio, whose generator gives other offsets"));
+        }
+        let name_bytes = &file[104..104 + NAME_BYTES];
+        let length = name_bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        Ok(Self {
+            job: String::from_utf8_lossy(&name_bytes[..length]).into_owned(),
+            worker: word(40) as u32,
+            seed: word(56),
+            depth: word(24) as u32,
+            run: word(64),
+            issued: word(72),
+            writes: word(32),
+            synced: word(80).checked_sub(1),
+        })
+    }
+
     /// Writes it to a file; returns a sentence with its name, or with the error.
     pub(super) fn save(&self, name: &str, create: impl FnOnce(&Path) -> io::Result<File>) -> String {
-        let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
         // It states what can be compared after a power cut, so it must outlast one.
-        let write = |mut file: File| file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all());
+        let write = |mut file: File| file.write_all(&self.to_bytes()).and_then(|()| file.sync_all());
         match create(Path::new(name)).and_then(write) {
             Ok(()) => format!("verify: the state is in `{name}`"),
             Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
@@ -94,15 +166,16 @@ impl VerifyState {
     }
 }
 
+/// CRC-32C as fio computes it: without the final inversion.
+fn fio_crc(bytes: &[u8]) -> u32 {
+    !crc32c::crc32c(bytes)
+}
+
 /// Reads what an earlier run left.
 pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     let name = job.verify_state_file(worker);
-    let text = std::fs::read_to_string(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
-    let state: VerifyState =
-        serde_json::from_str(&text).map_err(|e| format!("`{name}` is no verify state of trueio: {e}"))?;
-    if state.format != FORMAT || state.version != VERSION {
-        return Err(format!("`{name}` is no verify state that this program reads"));
-    }
+    let file = std::fs::read(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
+    let state = VerifyState::from_bytes(&name, &file)?;
     state.check(&name, job.seed, worker)?;
     Ok(state)
 }
@@ -125,20 +198,43 @@ mod tests {
     use super::*;
     use trueio_model::EngineKind;
 
+    fn job() -> JobPlan {
+        JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) }
+    }
+
     #[test]
     fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
-        let job = JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) };
-        let state = VerifyState::new(&job, 0, 10, None, 1);
+        let job = job();
+        let state = VerifyState::new(&job, 0, (10, 10, None), 1);
         assert_eq!(state.compared(false), Ok(10));
         assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
-        assert_eq!(VerifyState::new(&job, 0, 10, Some(4), 1).compared(true), Ok(4));
-        let of_nothing = VerifyState::new(&job, 0, 10, Some(0), 1).compared(true).unwrap_err();
+        assert_eq!(VerifyState::new(&job, 0, (10, 10, Some(4)), 1).compared(true), Ok(4));
+        let of_nothing = VerifyState::new(&job, 0, (10, 10, Some(0)), 1).compared(true).unwrap_err();
         assert!(of_nothing.contains("nothing was synced"), "{of_nothing}");
-        assert!(VerifyState::new(&job, 0, 0, None, 1).compared(false).unwrap_err().contains("nothing was written"));
+        let nothing = VerifyState::new(&job, 0, (0, 0, None), 1).compared(false).unwrap_err();
+        assert!(nothing.contains("nothing was written"), "{nothing}");
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();
         assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");
         let of_worker = state.check("f", 7, 1).unwrap_err();
         assert!(of_worker.contains("of worker 0") && !of_worker.contains("seed"), "{of_worker}");
+    }
+
+    #[test]
+    fn a_state_is_read_as_it_was_written_and_a_damaged_or_foreign_one_is_refused() {
+        for synced in [None, Some(0), Some(9)] {
+            let state = VerifyState::new(&job(), 0, (10, 8, synced), 0x1234_5678_9abc_def1);
+            let file = state.to_bytes();
+            assert_eq!(VerifyState::from_bytes("f", &file), Ok(state));
+            let damaged: Vec<u8> = file.iter().enumerate().map(|(at, byte)| byte ^ u8::from(at == 60)).collect();
+            assert!(VerifyState::from_bytes("f", &damaged).unwrap_err().contains("damaged"));
+            let mut foreign = file.clone();
+            foreign[96..104].fill(0);
+            let crc = u64::from(fio_crc(&foreign[HEADER_BYTES..])).to_le_bytes();
+            foreign[16..24].copy_from_slice(&crc);
+            assert!(VerifyState::from_bytes("f", &foreign).unwrap_err().contains("a verify state of fio"));
+            assert!(VerifyState::from_bytes("f", &file[..100]).is_err());
+            assert!(VerifyState::from_bytes("f", b"{}").is_err());
+        }
     }
 }

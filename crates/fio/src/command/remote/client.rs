@@ -598,7 +598,7 @@ fn interim<'a>(servers: &'a [Server]) -> Vec<ServerResult<'a>> {
 fn result<'a>(server: &'a Server, record: Option<&'a RunRecord>) -> ServerResult<'a> {
     ServerResult {
         is_running: server.record.is_none(),
-        hostname: server.address.hostname(),
+        hostname: server.address.typed_hostname(),
         port: server.address.port(),
         record,
         problem: server.problem.as_deref(),

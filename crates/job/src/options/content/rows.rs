@@ -1,7 +1,7 @@
 //! Options of section `content`: what is written, and its verification.
 
 use crate::option::{
-    FioUse, Opt, Scope, Section, address, block_pattern, bytes, count, flag, pattern, percent, switch, word,
+    FioUse, Opt, Scope, Section, address, block_pattern, bytes, count, flag, path, pattern, percent, switch, word,
 };
 use trueio_model::{BlockPattern, Checksum, Memory, SourceAddress};
 
@@ -229,13 +229,21 @@ crate::option::rows! {
         .detail("The first 16, as `NAME.OFFSET.received`.");
 
     pub const VERIFY_STATE_SAVE: Opt<bool> = switch("verify_state_save")
+        .fio_default_conditional("true")
         .scope(&[Scope::Verify])
         .summary("The progress of the job is stored in a file of the current directory")
-        .detail("`local-JOB-WORKER-verify.state`, also when the run is interrupted. fio's default is true.");
+        .detail("`local-JOB-WORKER-verify.state`, also when the run is interrupted, in fio's format.");
 
     pub const VERIFY_STATE_LOAD: Opt<bool> = switch("verify_state_load")
         .scope(&[Scope::Verify])
         .summary("`verify_only` compares only what the run of the saved state wrote");
+
+    pub const VERIFY_STATE_FILE: Opt<Option<String>> = path("verify_state_file")
+        .unset("`local-JOB-WORKER-verify.state`")
+        .unit("path")
+        .not_in_fio()
+        .scope(&[Scope::Verify])
+        .summary("The file that `verify_state_save` writes and `verify_state_load` reads; for jobs of one worker");
 
     pub const TRIM_PERCENTAGE: Opt<u64> = percent("trim_percentage")
         .default("0")

@@ -5,8 +5,8 @@ use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
     VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET,
-    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
-    VerifyMethod, VerifyPolicy,
+    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD,
+    VERIFY_STATE_SAVE, VerifyMethod, VerifyPolicy,
 };
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
 use crate::options::engine::rows::NUMJOBS;
@@ -72,10 +72,12 @@ pub(crate) fn plan_verify(
     // The last block of a region may be shortened to a multiple of this unit.
     let unit_bytes = unit_of(used);
     let is_fixed = used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit_bytes));
-    if !is_fixed && (is_replayed || is_zoned || !ops.has(OpKind::Write)) {
+    let compares_pieces = verify.compares_pieces();
+    let is_alone = !ops.has(OpKind::Write) && !compares_pieces;
+    if !is_fixed && (is_replayed || is_zoned || is_alone) {
         return refuse(
             "blocks of several sizes are compared only by the job that writes them, without a log or zones".into(),
-            "use one `bs`",
+            "use one `bs`, or set `verify_interval` when writing and reading",
         );
     }
     if checksum.has_header() && unit_bytes < HEADER_BYTES {
@@ -121,16 +123,16 @@ pub(crate) fn plan_verify(
     let issued = issued.min(limits.io_count.unwrap_or(u64::MAX));
     let is_drawn = matches!(order, Order::Random { each_block_once: false, .. }) && !is_zoned;
     let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files || skip_bytes != 0;
-    if !is_fixed && comes_again {
+    if !is_fixed && !compares_pieces && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
-        let hint = "use one `bs`, or write each block once: the random map and one pass";
+        let hint = "use one `bs`, set `verify_interval`, or write each block once: the random map and one pass";
         for (option, is_set) in [(VERIFY_BACKLOG.row(), verify.backlog > 0), (VERIFY_ONLY.row(), verify.is_offline)] {
             if is_set {
                 return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), hint }));
             }
         }
     }
-    if !is_fixed && verify.is_offline && ops.has(OpKind::Read) {
+    if !is_fixed && !compares_pieces && verify.is_offline && ops.has(OpKind::Read) {
         return refuse("reads and writes differ in size".into(), "use one `bs`");
     }
     if let Some(trim) = verify.trim.filter(|_| comes_again) {
@@ -207,6 +209,7 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         loads_state: values.get(VERIFY_STATE_LOAD),
         synced_only: values.get(VERIFY_POLICY) == VerifyPolicy::Fsynced,
         trim: Some(trim).filter(|trim| trim.percent > 0),
+        state_file: values.get(VERIFY_STATE_FILE).map(str::to_owned),
         ..Verify::new(checksum)
     };
     if checksum.compares_pattern() && verify.pattern.is_none() {

@@ -16,6 +16,7 @@ crate::option::words_of! {
         Self::IoUring => Self::IoUring.name(), [], "io_uring, with registered buffers and files";
         Self::Mmap => Self::Mmap.name(), [], "copies to and from a mapping; one at a time";
         Self::Splice => Self::Splice.name(), [], "splice and vmsplice through a pipe; one at a time";
+        Self::PageFault => Self::PageFault.name(), [], "copies to and from new anonymous memory: how fast the kernel provides pages";
         Self::Posixaio => Self::Posixaio.name(), [], "a queue on threads that call pread and pwrite, like glibc's POSIX asynchronous I/O";
         Self::Falloc => Self::Falloc.name(), [], "fallocate: reads allocate and keep the file's length, writes extend it, trims punch holes";
         Self::Ftruncate => Self::Ftruncate.name(), [], "ftruncate to the offset of each write; data beyond its region is never truncated";

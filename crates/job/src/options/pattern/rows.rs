@@ -140,7 +140,9 @@ crate::option::rows! {
                  number is the centre, from 0 to 1 (`zipf:1.1:0.3`): the most popular block, or the middle of \
                  `normal`, is at this part of the region. `zoned:60/10:40/90`: percent of the I/O / percent of \
                  the region, zone by zone, both summing to 100. `zoned_abs:60/10g:40/90g`: percent of the I/O \
-                 / bytes, from the start of the region; the range after the last zone is not used.");
+                 / bytes, from the start of the region; the range after the last zone is not used. \
+                 `sequence:2,0,1`: these blocks of the region, again and again; with `advancing_sequence:2,0,1` \
+                 each round begins as many blocks later as the sequence has.");
 
     pub const RANDOM_EVERY: Opt<u64> = count("random_every", 1, u64::MAX)
         .default("1")

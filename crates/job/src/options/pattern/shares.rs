@@ -25,11 +25,21 @@ pub(crate) fn plan_order(values: &JobInput<'_>, decisions: &mut Decisions, ops: 
 }
 
 /// Refuses a distribution over zones of the region next to `zonemode`, or in a file that is smaller than its zones.
-pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFile]) -> Result<(), Refusal> {
+///
+/// `unit_bytes` is the unit of random offsets.
+pub(crate) fn check_distribution(
+    values: &Values,
+    order: &Order,
+    files: &[JobFile],
+    unit_bytes: u64,
+) -> Result<(), Refusal> {
     let Order::Random { distribution, .. } = order else { return Ok(()) };
     let zones_bytes = match distribution {
         Distribution::Zoned { .. } => 0,
         Distribution::ZonedBytes { zones } => zones.iter().map(|zone| zone.1).fold(0, u64::saturating_add),
+        Distribution::Sequence { blocks, .. } => {
+            return check_sequence(values, blocks.iter().copied().max().unwrap_or(0), unit_bytes, files);
+        }
         _ => return Ok(()),
     };
     if values.get(ZONEMODE) != ZoneMode::None {
@@ -48,6 +58,15 @@ pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFil
             Err(values.refuse(RANDOM_DISTRIBUTION, Rule::SharesBeyondSize { path, zones_bytes, region_bytes }))
         }
     }
+}
+
+/// Refuses a sequence with a block that a file does not have. fio ends the job at that block.
+fn check_sequence(values: &Values, last: u64, unit_bytes: u64, files: &[JobFile]) -> Result<(), Refusal> {
+    let blocks = |file: &JobFile| file.plan.size_bytes / unit_bytes.max(1);
+    let Some(file) = files.iter().find(|file| last >= blocks(file)) else { return Ok(()) };
+    let count = blocks(file);
+    let reason = format!("the region in `{}` has {count} blocks, counted from 0, and not block {last}", file.plan.path);
+    Err(values.refuse(RANDOM_DISTRIBUTION, Rule::BadValue { option: RANDOM_DISTRIBUTION.name, reason }))
 }
 
 /// The order in which a job uses its files.

@@ -1,0 +1,39 @@
+//! The differences from fio that are wanted: sets of options that end or count differently here, each with its reason.
+//!
+//! The differential runner (`crates/cli/tests/fio_differential.rs`) runs drawn sets of options with both programs, and reports
+//! each difference that this list does not hold. `docs/from-fio.md` is rendered from it.
+
+/// A wanted difference.
+#[derive(Debug, Clone, Copy)]
+pub struct Difference {
+    /// The options that bring it about, all of them: `name`, `name=value`, or `name=` and the beginning of a value.
+    pub options: &'static [&'static str],
+    /// What fio does.
+    pub fio: &'static str,
+    /// What this program does.
+    pub here: &'static str,
+}
+
+const fn difference(options: &'static [&'static str], fio: &'static str, here: &'static str) -> Difference {
+    Difference { options, fio, here }
+}
+
+/// The wanted differences.
+pub const DIFFERENCES: &[Difference] = &[
+    difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
+    difference(&["rw=trimwrite"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
+    difference(&["rw=randtrim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
+];
+
+impl Difference {
+    /// Returns true if a set of options brings it about. `set` holds words `name=value`.
+    pub fn covers(&self, set: &[String]) -> bool {
+        let has = |wanted: &str| {
+            set.iter().any(|word| match wanted.contains('=') {
+                true => word.starts_with(wanted),
+                false => word.split('=').next() == Some(wanted),
+            })
+        };
+        self.options.iter().all(|wanted| has(wanted))
+    }
+}
