@@ -1,0 +1,398 @@
+//! Drawn sets of options, run with fio and with this program: exit codes, errors, counts, log columns and files are the same,
+//! but for the differences that `trueio_fio::differences` lists.
+//!
+//! Method: a set has a pattern, a size and up to five options of those that public jobs use most; by its number it is drawn
+//! again. Each program runs it in a folder of its own, over the same files. A set that differs loses its options one by one
+//! as long as it differs, and is printed as a command line.
+//!
+//! By hand: `TRUEIO_DIFFERENTIAL=FIRST-LAST` runs these sets instead of as many as CI's time allows, and `TRUEIO_FIO` names
+//! another fio than the installed one.
+//!
+//! Limits: what time decides (runtimes, rates) is only compared by exit code; in mixed jobs only the sums of reads and writes
+//! are; keys of the JSON must be there with fio's types, and their values are not compared.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use trueio_fio::differences::DIFFERENCES;
+use trueio_model::mix64;
+
+/// The time that CI has for it.
+const CI: Duration = Duration::from_secs(40);
+/// The last set that CI runs; more are run by hand.
+const LAST: u64 = 150;
+/// Bytes of the files that are there before: `a`, `b`.
+const FILE_BYTES: usize = 1 << 20;
+/// A set that runs longer in one of the programs is left out.
+const LONGEST: &str = "20";
+
+const PATTERNS: &[&str] =
+    &["read", "write", "randread", "randwrite", "rw", "randrw", "read", "randwrite", "write", "randread", "randtrim"];
+const SIZES: &[&str] = &["64k", "256k", "1m", "100k", "50000"];
+
+/// The options, with values.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("bs", &["4k", "16k", "512", "1k", "3000", "8k,4k"]),
+    ("bsrange", &["1k-8k", "4k-16k", "512-4k"]),
+    ("bssplit", &["4k/50:8k/50", "1k/10:4k/90", "4k/60:16k/"]),
+    ("ioengine", &["sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "io_uring", "mmap", "posixaio", "null"]),
+    ("iodepth", &["1", "4", "16", "64"]),
+    ("iodepth_batch", &["1", "4"]),
+    ("iodepth_batch_complete_min", &["0", "1", "4"]),
+    ("iodepth_low", &["1", "2"]),
+    ("direct", &["0", "1"]),
+    ("buffered", &["0", "1"]),
+    ("filename", &["a", "b", "n", "a:b", "n:m", "d/n"]),
+    ("nrfiles", &["1", "2", "3"]),
+    ("filesize", &["64k", "128k"]),
+    ("openfiles", &["1", "2"]),
+    ("file_service_type", &["roundrobin", "random", "sequential", "roundrobin:4"]),
+    ("numjobs", &["1", "2", "3"]),
+    ("group_reporting", &["1"]),
+    ("thread", &["1"]),
+    ("loops", &["1", "2"]),
+    ("io_size", &["32k", "128k", "2m"]),
+    ("number_ios", &["1", "10"]),
+    ("offset", &["0", "64k", "4k"]),
+    ("offset_increment", &["64k"]),
+    ("norandommap", &["1"]),
+    ("randrepeat", &["0", "1"]),
+    ("randseed", &["7"]),
+    ("random_generator", &["tausworthe", "lfsr", "tausworthe64"]),
+    ("random_distribution", &["random", "zipf:1.2", "pareto:0.2", "normal:20", "zoned:60/10:40/90"]),
+    ("percentage_random", &["100", "50"]),
+    ("rwmixread", &["0", "30", "100"]),
+    ("rwmixwrite", &["20"]),
+    ("rw_sequencer", &["sequential", "identical"]),
+    ("fsync", &["0", "1", "8"]),
+    ("fdatasync", &["4"]),
+    ("end_fsync", &["1"]),
+    ("fsync_on_close", &["1"]),
+    ("sync", &["0", "1", "dsync"]),
+    ("overwrite", &["0", "1"]),
+    ("fallocate", &["none", "native", "posix", "keep"]),
+    ("create_on_open", &["0", "1"]),
+    ("create_only", &["1"]),
+    ("create_serialize", &["0", "1"]),
+    ("create_fsync", &["0"]),
+    ("allow_file_create", &["0", "1"]),
+    ("pre_read", &["0", "1"]),
+    ("invalidate", &["0", "1"]),
+    ("unlink", &["1"]),
+    ("fadvise_hint", &["0", "1", "random", "sequential"]),
+    ("zero_buffers", &["1"]),
+    ("refill_buffers", &["1"]),
+    ("scramble_buffers", &["0", "1"]),
+    ("buffer_pattern", &["0xdeadbeef", "\"abcd\""]),
+    ("buffer_compress_percentage", &["0", "50"]),
+    ("dedupe_percentage", &["0", "30"]),
+    ("verify", &["0", "md5", "crc32c", "meta", "xxhash", "sha256", "null"]),
+    ("do_verify", &["0", "1"]),
+    ("verify_fatal", &["0", "1"]),
+    ("verify_backlog", &["8"]),
+    ("verify_async", &["1"]),
+    ("verify_interval", &["512", "1k", "4k"]),
+    ("verify_state_save", &["0", "1"]),
+    ("verify_only", &["1"]),
+    ("verify_pattern", &["0xff"]),
+    ("continue_on_error", &["none", "all", "verify", "io"]),
+    ("gtod_reduce", &["0", "1"]),
+    ("disable_lat", &["1"]),
+    ("disable_clat", &["1"]),
+    ("disable_slat", &["1"]),
+    ("disable_bw_measurement", &["1"]),
+    ("lat_percentiles", &["1"]),
+    ("slat_percentiles", &["1"]),
+    ("clat_percentiles", &["0"]),
+    ("percentile_list", &["50:99", "1:10:99.9"]),
+    ("unified_rw_reporting", &["0", "mixed", "both"]),
+    ("write_bw_log", &["x"]),
+    ("write_iops_log", &["x"]),
+    ("write_lat_log", &["x"]),
+    ("log_avg_msec", &["0", "100"]),
+    ("log_offset", &["1"]),
+    ("log_prio", &["1"]),
+    ("log_issue_time", &["1"]),
+    ("log_window_value", &["avg", "max"]),
+    ("per_job_logs", &["0", "1"]),
+    ("thinktime", &["0", "100"]),
+    ("thinktime_blocks", &["8"]),
+    ("rate", &["50m"]),
+    ("rate_iops", &["5000"]),
+    ("runtime", &["1"]),
+    ("ramp_time", &["0"]),
+    ("startdelay", &["0"]),
+    ("stonewall", &["1"]),
+    ("exitall", &["1"]),
+    ("nice", &["0", "5"]),
+    ("prio", &["4"]),
+    ("cpus_allowed", &["0"]),
+    ("mem", &["malloc", "mmap", "shm"]),
+    ("iomem_align", &["512"]),
+    ("blockalign", &["4k", "8k"]),
+    ("bs_unaligned", &["1"]),
+    ("kb_base", &["1000", "1024"]),
+    ("clocksource", &["clock_gettime"]),
+    ("description", &["text"]),
+    ("lockfile", &["none", "exclusive", "readwrite"]),
+    ("filename_format", &["f.$jobnum.$filenum"]),
+    ("directory", &["d"]),
+    ("zonemode", &["none"]),
+    ("flow", &["2"]),
+    ("max_latency", &["10s"]),
+    ("latency_target", &["0"]),
+    ("rate_process", &["linear", "poisson"]),
+    ("write_hint", &["none"]),
+    ("ignore_error", &["EIO"]),
+    ("error_dump", &["0", "1"]),
+    ("serialize_overlap", &["1"]),
+    ("io_submit_mode", &["inline", "offload"]),
+];
+
+/// How a program ended.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    code: Option<i32>,
+    /// Of each job its error, I/Os and bytes of reads and writes, and of trims.
+    jobs: Vec<(u64, [u64; 4])>,
+    /// Files that it left, with their lengths, and with the columns of logs.
+    files: BTreeMap<String, (u64, usize)>,
+    /// Keys of the document with their types.
+    keys: BTreeSet<(String, &'static str)>,
+}
+
+/// Draws the set of a number, as words `name=value`.
+fn drawn(number: u64) -> Vec<String> {
+    let mut state = mix64(number ^ 0x5eed);
+    let mut below = |count: usize| {
+        state = mix64(state.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        (state % count as u64) as usize
+    };
+    let mut set =
+        vec![format!("rw={}", PATTERNS[below(PATTERNS.len())]), format!("size={}", SIZES[below(SIZES.len())])];
+    for _ in 0..1 + below(5) {
+        let (name, values) = OPTIONS[below(OPTIONS.len())];
+        if !set.iter().any(|word| word.split('=').next() == Some(name)) {
+            set.push(format!("{name}={}", values[below(values.len())]));
+        }
+    }
+    set
+}
+
+/// Runs a set in a folder of its own; `None`: it took too long.
+fn ending(program: &[&str], set: &[String]) -> Option<Ending> {
+    let sandbox = Sandbox::new();
+    for name in ["a", "b"] {
+        sandbox.data_file(name, FILE_BYTES);
+    }
+    fs::create_dir(sandbox.path("d")).expect("a directory");
+    let mut command = match program {
+        [] => {
+            let mut command = Command::new("timeout");
+            let own = sandbox.command(&["fio"]);
+            command.arg(LONGEST).arg(own.get_program()).args(own.get_args());
+            command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command
+        }
+        [fio, ..] => {
+            let mut command = Command::new("timeout");
+            command.args(["-k", "1", LONGEST, fio]);
+            command
+        }
+    };
+    command.args(["--name=j", "--output-format=json"]).args(set.iter().map(|word| format!("--{word}")));
+    command.current_dir(sandbox.root()).stdin(Stdio::null());
+    let ran = Ran::of(command.output().expect("timeout starts"));
+    if matches!(ran.code, Some(124 | 137)) {
+        return None;
+    }
+    let document: Option<Value> = ran.out.find('{').and_then(|begin| serde_json::from_str(&ran.out[begin..]).ok());
+    let jobs = document.as_ref().and_then(|document| document["jobs"].as_array()).cloned().unwrap_or_default();
+    let mut keys = BTreeSet::new();
+    jobs.iter().for_each(|job| note_keys("", job, &mut keys));
+    let of = |job: &Value| {
+        let sum = |ops: &[&str], key| ops.iter().map(|op| job[*op][key].as_u64().unwrap_or(0)).sum::<u64>();
+        let data = ["read", "write", "mixed"];
+        let counts = [(&data[..], "total_ios"), (&data, "io_bytes"), (&["trim"], "total_ios"), (&["trim"], "io_bytes")];
+        (job["error"].as_u64().unwrap_or(u64::MAX), counts.map(|(ops, key)| sum(ops, key)))
+    };
+    let files = sandbox.listing().into_iter().filter_map(|name| {
+        let path = sandbox.path(&name);
+        let length = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+        let is_log = name.ends_with(".log");
+        let first = is_log.then(|| fs::read_to_string(&path).ok()).flatten();
+        let columns = first.and_then(|text| Some(text.lines().next()?.split(',').count())).unwrap_or(0);
+        // A log is as long as its I/Os took.
+        Some((name, (if is_log { 0 } else { length }, columns)))
+    });
+    Some(Ending { code: ran.code, jobs: jobs.iter().map(of).collect(), files: files.collect(), keys })
+}
+
+/// Notes the keys of a job with their types, but for those that only some samples have.
+fn note_keys(path: &str, value: &Value, keys: &mut BTreeSet<(String, &'static str)>) {
+    let Value::Object(object) = value else { return };
+    for (key, value) in object {
+        if ["job options", "percentile", "bins", "iodepth_level"].contains(&&key[..]) {
+            continue;
+        }
+        let kind = match value {
+            Value::Number(_) => "number",
+            Value::String(_) => "text",
+            Value::Array(_) => "list",
+            Value::Object(_) => "object",
+            Value::Bool(_) | Value::Null => "other",
+        };
+        keys.insert((format!("{path}/{key}"), kind));
+        note_keys(&format!("{path}/{key}"), value, keys);
+    }
+}
+
+/// Returns what differs, in words; `None`: nothing, or one of the programs took too long.
+fn difference(fio: &str, set: &[String]) -> Option<String> {
+    let (theirs, ours) = (ending(&[fio], set)?, ending(&[], set)?);
+    let is_timed = ["runtime", "rate", "rate_iops", "exitall", "flow"]
+        .iter()
+        .any(|name| set.iter().any(|word| word.split('=').next() == Some(name)));
+    if ours.code != Some(0) && ours.jobs.is_empty() && theirs.code != Some(0) {
+        // Refused before the jobs, where fio fails in them.
+        return None;
+    }
+    if theirs.code != ours.code {
+        return Some(format!("exit code: fio {:?}, here {:?}", theirs.code, ours.code));
+    }
+    let errors = |ending: &Ending| ending.jobs.iter().map(|job| job.0).collect::<Vec<_>>();
+    if errors(&theirs) != errors(&ours) {
+        return Some(format!("errors of jobs: fio {:?}, here {:?}", errors(&theirs), errors(&ours)));
+    }
+    let missing: Vec<_> = theirs.keys.difference(&ours.keys).collect();
+    if !missing.is_empty() {
+        return Some(format!("keys that are missing or have another type here: {missing:?}"));
+    }
+    let is_failed = theirs.code != Some(0);
+    let counts = |ending: &Ending| ending.jobs.iter().map(|job| job.1).collect::<Vec<_>>();
+    if !is_timed && !is_failed && !are_alike(set, &counts(&theirs), &counts(&ours)) {
+        return Some(format!("I/Os and bytes: fio {:?}, here {:?}", counts(&theirs), counts(&ours)));
+    }
+    if !is_failed && theirs.files != ours.files {
+        let only = |one: &Ending, other: &Ending| {
+            let more = one.files.iter().filter(|(name, file)| other.files.get(*name) != Some(file));
+            more.map(|(name, file)| format!("{name} {file:?}")).collect::<Vec<_>>()
+        };
+        return Some(format!("files: fio {:?}, here {:?}", only(&theirs, &ours), only(&ours, &theirs)));
+    }
+    None
+}
+
+/// Returns true if counts agree: those of drawn sizes by their bytes, to the largest block of each job.
+fn are_alike(set: &[String], theirs: &[[u64; 4]], ours: &[[u64; 4]]) -> bool {
+    let is_drawn = set.iter().any(|word| {
+        ["bsrange", "bssplit"].contains(&word.split('=').next().unwrap_or_default()) || word.starts_with("bs=8k,4k")
+    });
+    // How many blocks of a mixed job are read back is drawn, too.
+    let is_mixed = set.iter().any(|word| ["rw=rw", "rw=randrw"].contains(&&word[..]));
+    if is_mixed && set.iter().any(|word| word.starts_with("verify=")) {
+        return theirs.len() == ours.len();
+    }
+    if !is_drawn {
+        return theirs == ours;
+    }
+    let near = |(one, other): (&[u64; 4], &[u64; 4])| {
+        one[1].abs_diff(other[1]) <= 32 << 10 && one[3].abs_diff(other[3]) <= 32 << 10
+    };
+    theirs.len() == ours.len() && theirs.iter().zip(ours).all(near)
+}
+
+/// Leaves out options as long as the set differs.
+fn minimised(fio: &str, mut set: Vec<String>) -> (Vec<String>, String) {
+    let mut what = difference(fio, &set).unwrap_or_else(|| "it differs only sometimes".to_owned());
+    let mut at = set.len();
+    while at > 2 {
+        at -= 1;
+        let mut less = set.clone();
+        less.remove(at);
+        if let Some(difference) = difference(fio, &less) {
+            (set, what) = (less, difference);
+        }
+    }
+    (set, what)
+}
+
+/// Goal: the lie is found that a runner without a comparison would pass: another number of I/Os is a difference, and so is
+/// another exit code.
+#[test]
+fn a_difference_is_found_and_minimised() {
+    let Ok(fio) = installed() else { return };
+    let word = |text: &str| text.to_owned();
+    let (read, size) = (word("rw=read"), word("size=64k"));
+    let set = [read.clone(), size.clone()];
+    assert_eq!(difference(&fio, &set), None);
+    // fio's own language, in which each program runs another set.
+    let ours = ending(&[], &[read.clone(), word("size=128k")]).expect("it ends");
+    let theirs = ending(&[&fio], &set).expect("it ends");
+    assert_ne!(ours.jobs, theirs.jobs);
+    // A wanted difference, with an option that has nothing to do with it.
+    let refused = [word("rw=write"), size, word("allow_mounted_write=0"), word("thp=1")];
+    let wanted = vec![refused[0].clone(), refused[1].clone(), word("ioengine=mmap"), word("thp=1"), word("loops=1")];
+    let (less, what) = minimised(&fio, wanted);
+    assert!(what.starts_with("exit code") && !less.contains(&word("loops=1")), "{less:?}: {what}");
+}
+
+/// Returns the options of the table that a fio does not have, because it is older.
+fn unknown(fio: &str) -> BTreeSet<&'static str> {
+    let help = Command::new(fio).arg("--cmdhelp=all").output().expect("fio starts");
+    let text = String::from_utf8_lossy(&help.stdout).into_owned();
+    let known: BTreeSet<&str> = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    OPTIONS.iter().map(|option| option.0).filter(|name| !known.contains(name)).collect()
+}
+
+/// Returns the fio to compare with.
+fn installed() -> Result<String, ()> {
+    let fio = std::env::var("TRUEIO_FIO").unwrap_or_else(|_| "fio".to_owned());
+    match tool(&fio, &["--version"]) {
+        Ok(_) => Ok(fio),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            Err(())
+        }
+    }
+}
+
+/// Goal: no drawn set of options ends, counts or leaves files otherwise than with fio, but for the listed differences.
+#[test]
+fn drawn_options_behave_as_in_fio() {
+    let Ok(fio) = installed() else { return };
+    let by_hand = std::env::var("TRUEIO_DIFFERENTIAL").ok();
+    let (first, last) = by_hand.as_deref().and_then(|range| range.split_once('-')).map_or((0, LAST), |(from, to)| {
+        (from.parse().expect("the first number"), to.parse().expect("the last number"))
+    });
+    let unknown = unknown(&fio);
+    let (began, mut same, mut known, mut other) = (Instant::now(), 0, 0, Vec::new());
+    for number in first..=last {
+        if by_hand.is_none() && began.elapsed() > CI {
+            break;
+        }
+        let mut set = drawn(number);
+        set.retain(|word| !unknown.contains(word.split('=').next().unwrap_or_default()));
+        match difference(&fio, &set) {
+            None => same += 1,
+            Some(_) if DIFFERENCES.iter().any(|difference| difference.covers(&set)) => known += 1,
+            // What differs once must differ again: a busy machine may end a job.
+            Some(_) if difference(&fio, &set).is_none() => same += 1,
+            Some(_) => {
+                let (set, what) = minimised(&fio, set);
+                let words: Vec<String> = set.iter().map(|word| format!("--{word}")).collect();
+                let line = format!("set {number}: --name=j {}\n    {what}", words.join(" "));
+                println!("{line}");
+                other.push(line);
+            }
+        }
+    }
+    println!("{same} same, {known} documented, {} other", other.len());
+    assert!(other.is_empty(), "{}", other.join("\n"));
+    assert!(same > 5, "{same} sets were compared");
+}
