@@ -16,9 +16,9 @@ mod modules;
 mod others;
 pub mod quirks;
 
-pub use decision::{Decision, FlagsInForce, QUIRKS, decide};
+pub use decision::{Decision, FlagsInForce, QUIRKS, decide, quirk_string};
 pub use descriptors::{Configuration, DescriptorError, Descriptors, Setting, parse_can_superspeed, parse_descriptors};
-pub use disks::{unauthorized_disks, usb_disk, usb_facts_of_block, usb_report};
+pub use disks::{UasInterface, uas_interface, unauthorized_disks, usb_disk, usb_facts_of_block, usb_report};
 pub use explain::{PERSIST_FILE, explain};
 pub use kernel_log::{LogLine, kernel_log, parse_log, troubles};
 pub use modules::{Driver, MatchedDevice, TableEntry, TableError, built_in_flags, parse_table};

@@ -108,6 +108,10 @@ fn rule_a_kernel_with_uas_whose_module_is_missing_leaves_the_disk_without_a_driv
         assert!(found.ways[0].commands.iter().any(|command| command.contains("uas")), "{:?}", found.ways);
     }
     assert_decided(&explained(&machine, "SIM2"), Bot, Some(Rule::Offers));
+    // The last way needs no driver of the kernel.
+    let last = explained(&machine, "SIM0").ways.pop().expect("a way");
+    assert_eq!(last.commands[0], "modprobe nbd");
+    assert!(last.commands[1].starts_with("trueio usb serve "), "{last:?}");
     // The kernel's configuration, if it is readable, leads to the same result.
     let boot = machine.folder.path().join("boot");
     fs::create_dir_all(&boot).expect("a folder");
@@ -328,6 +332,127 @@ fn an_entry_without_flags_removes_the_tables_flag_and_the_conclusion_reports_it(
         let found = explained(&machine, serial);
         assert_eq!(found.expected, Some(Uas), "{:#?}", found.rules);
         assert!(found.conclusion.contains("but the kernel's rules lead to UAS"), "{}", found.conclusion);
+    }
+}
+
+/// Goal: the lines of a disk that was unplugged are not those of the disk that got its host number and name.
+#[test]
+fn lines_count_from_the_last_bind_and_not_by_host_number_and_name() {
+    let machine = recorded("usb/dual");
+    let log = machine.folder.path().join("dev/kmsg");
+    let text = fs::read_to_string(&log).expect("the log");
+    let disk = usb_report(&machine.system).disks[0].clone();
+    let (address, name) = (&disk.blocks[0].address, &disk.blocks[0].name);
+    let host = address.split(':').next().expect("a host");
+    let bad = format!(
+        "[  100.1] sd {address}: [{name}] Synchronize Cache(10) failed: Result: hostbyte=DID_ERROR\n\
+         [  100.2] I/O error, dev {name}, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2\n"
+    );
+    // Staged: this disk's own error is reported …
+    fs::write(&log, format!("{text}{bad}")).expect("the log");
+    let kinds = |machine: &Machine| -> Vec<Kind> {
+        explained(machine, "SIM1").troubles.into_iter().map(|trouble| trouble.kind).collect()
+    };
+    assert_eq!(kinds(&machine), [Kind::FlushFailed, Kind::IoError]);
+    // … and that of a disk which had the same host and name before this one was bound to them is not.
+    for driver in ["uas".to_owned(), "usb-storage 2-1:1.0".to_owned()] {
+        let bound = format!("[  101.0] scsi host{host}: {driver}\n");
+        fs::write(&log, format!("{text}{bad}{bound}")).expect("the log");
+        assert_eq!(kinds(&machine), []);
+        fs::write(&log, format!("{text}{bound}{bad}")).expect("the log");
+        assert_eq!(kinds(&machine), [Kind::FlushFailed, Kind::IoError]);
+    }
+    // Another model at the same port.
+    let other = "[  99.0] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n\
+         [  99.1] usb 2-1: New USB device found, idVendor=dead, idProduct=beef, bcdDevice= 1.00\n\
+         [  99.2] usb 2-1: reset SuperSpeed USB device number 3 using xhci_hcd\n\
+         [  99.3] usb 2-1: New USB device found, idVendor=1209, idProduct=0001, bcdDevice= 1.00\n";
+    fs::write(&log, format!("{text}{other}")).expect("the log");
+    assert_eq!(kinds(&machine), []);
+}
+
+/// The kernel ignores an entry that begins with a space, and compares no trimmed string.
+#[test]
+fn a_quirk_string_is_parsed_as_the_kernel_has_it() {
+    let machine = recorded("usb/dual");
+    install(&machine);
+    let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
+    fs::write(&quirks, " 1209:0001:u\n").expect("a file");
+    assert_decided(&explained(&machine, "SIM1"), Uas, None);
+    fs::write(&quirks, "1209:0001:u\n").expect("a file");
+    assert_eq!(explained(&machine, "SIM1").expected, Some(Bot));
+}
+
+#[test]
+fn rule_an_installed_module_that_nothing_loaded_leaves_the_disk_without_a_driver() {
+    let machine = recorded("usb/no-uas-module");
+    install(&machine);
+    let found = explained(&machine, "SIM0");
+    assert_decided(&found, NoDriver, Some(Rule::Module));
+    assert!(found.conclusion.contains("nothing loaded it"), "{}", found.conclusion);
+    assert_eq!(found.ways[0].commands, ["modprobe uas"]);
+}
+
+#[test]
+fn a_forced_disk_and_a_kept_entry_are_named_and_not_advised_again() {
+    let machine = recorded("usb/dual");
+    let folder = machine.folder.path();
+    install(&machine);
+    fs::create_dir_all(folder.join("etc/modprobe.d")).expect("a folder");
+    fs::write(
+        folder.join("etc/modprobe.d/trueio-usb.conf"),
+        "# x\noptions usb-storage quirks=152d:0578:f,1209:0001:u\n",
+    )
+    .expect("a file");
+    let found = explained(&machine, "SIM1");
+    assert!(found.notes.iter().any(|note| note.contains("has the entry `1209:0001:u`")), "{:?}", found.notes);
+    let way = found.ways.iter().find(|way| way.quirk.as_deref() == Some("1209:0001:u")).expect("the way to BOT");
+    assert_eq!(way.persist, ["/etc/modprobe.d/trueio-usb.conf has the entry already"]);
+    // The same disk as a model that the table bars, forced by an entry without flags.
+    fs::write(folder.join("sys/module/usb_storage/parameters/quirks"), "2537:1068:\n").expect("a file");
+    let device = fs::canonicalize(folder.join("sys/bus/usb/devices/2-1")).expect("the device");
+    fs::write(device.join("idVendor"), "2537\n").expect("a file");
+    fs::write(device.join("idProduct"), "1068\n").expect("a file");
+    let found = explained(&machine, "SIM1");
+    assert_decided(&found, Uas, Some(Rule::UserQuirk));
+    assert!(found.conclusion.contains("forces UAS on a device that the kernel bars from it"), "{}", found.conclusion);
+}
+
+/// The descriptors of a recorded SuperSpeed disk, with fewer streams, and the kernel's line about them.
+#[test]
+fn rule_a_superspeed_disk_with_too_few_streams_has_no_driver_and_bot_is_advised() {
+    for (log2, count) in [(0u8, 0), (1, 2)] {
+        let machine = recorded("usb/no-uas-module");
+        install(&machine);
+        let folder = machine.folder.path();
+        let usb = explained(&machine, "SIM0").disk.usb;
+        fs::create_dir_all(folder.join("sys/module/uas")).expect("uas is loaded");
+        let device = folder.join("sys/bus/usb/devices").join(&usb.device);
+        let descriptors = fs::canonicalize(device).expect("the device").join("descriptors");
+        let mut bytes = fs::read(&descriptors).expect("descriptors");
+        for at in 0..bytes.len() - 5 {
+            if bytes[at..at + 2] == [6, 0x30] && bytes[at + 3] == 5 {
+                bytes[at + 3] = log2;
+            }
+        }
+        fs::write(&descriptors, bytes).expect("descriptors");
+        let log = folder.join("dev/kmsg");
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let failed = format!("uas: probe of {} failed with error -22", usb.interface);
+        fs::create_dir_all(folder.join("dev")).expect("a folder");
+        fs::write(
+            &log,
+            format!(
+                "{text}[  100.1] {failed}
+"
+            ),
+        )
+        .expect("the log");
+        let found = explained(&machine, "SIM0");
+        assert_decided(&found, NoDriver, Some(Rule::DeviceStreams));
+        assert!(found.conclusion.contains(&format!("have {count} streams")), "{}", found.conclusion);
+        assert!(found.conclusion.contains(&failed), "{}", found.conclusion);
+        assert_eq!(found.ways[0].commands, [format!("trueio usb switch {} bot", usb.interface)]);
     }
 }
 

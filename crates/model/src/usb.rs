@@ -332,6 +332,8 @@ pub enum UsbRuleName {
     ScatterGather,
     /// The host controller supports streams.
     Streams,
+    /// The device has enough streams.
+    DeviceStreams,
     /// The speed of the link.
     Link,
 }
@@ -351,6 +353,7 @@ impl UsbRuleName {
             Self::UserQuirk => "user_quirk",
             Self::ScatterGather => "scatter_gather",
             Self::Streams => "streams",
+            Self::DeviceStreams => "device_streams",
             Self::Link => "link",
         }
     }

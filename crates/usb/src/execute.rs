@@ -8,7 +8,7 @@ use crate::plan::{Plan, driver_of, in_use};
 use crate::state::{Step, SwitchState};
 use std::path::PathBuf;
 use std::time::Duration;
-use trueio_device::usb::{QUIRKS, quirks, usb_disk};
+use trueio_device::usb::{QUIRKS, quirk_string, quirks, usb_disk};
 use trueio_device::{HolderKind, System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
 
@@ -212,9 +212,8 @@ enum DriverFile {
 
 /// Returns the quirk string in effect.
 fn current_quirks(system: &System) -> Result<String, String> {
-    std::fs::read_to_string(system.locate(QUIRKS))
-        .map(|text| text.trim_matches(['\0', '\n', ' ']).to_owned())
-        .map_err(|error| format!("{QUIRKS} cannot be read: {error}"))
+    let found = quirk_string(system);
+    found.value.ok_or_else(|| format!("the quirk string cannot be read: {}", found.source))
 }
 
 fn set_quirks(system: &System, text: &str, hands: &mut dyn Hands) -> Result<(), String> {

@@ -68,8 +68,11 @@ impl Plan {
             steps.push(format!("flush the cache of {names}"));
         }
         if self.quirks_there != self.quirks_before {
-            let was = if self.quirks_before.is_empty() { "empty" } else { &self.quirks_before };
-            steps.push(format!("set the quirk string to `{}` (it is {was})", self.quirks_there));
+            let was = match self.quirks_before.as_str() {
+                "" => "empty".to_owned(),
+                text => format!("`{}`", text.escape_debug()),
+            };
+            steps.push(format!("set the quirk string to `{}` (it is {was})", self.quirks_there.escape_debug()));
         }
         if !self.blocks.is_empty() {
             steps.push(format!("remove {names} from the kernel, which flushes once more"));
@@ -229,7 +232,7 @@ fn rules_allow(reasons: &mut Vec<String>, hint: &mut Option<String>, decision: &
     if to != UsbTransport::Uas {
         return;
     }
-    if let Some(fact) = forbidden(&NOT_BY_FLAG) {
+    if let Some(fact) = forbidden(&NOT_BY_FLAG).or_else(|| forbidden(&[Rule::DeviceStreams])) {
         reasons.push(format!("no quirk helps: {fact}"));
         hint.get_or_insert_with(|| "`trueio usb explain` lists possible changes".to_owned());
     }

@@ -76,6 +76,18 @@ fn there_and_back_again_the_disk_and_the_quirk_string_are_as_before() {
     assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, "152d:0578:f"));
 }
 
+/// An entry that begins with a space is ignored by the kernel. Another disk's switch must not trim it into one that applies.
+#[test]
+fn the_quirk_string_is_put_back_byte_for_byte() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.set(QUIRKS, " 152d:0578:u,,0bc2:ab24:t \n");
+    assert_switched(&switch(&mut fake, Bot), &["sda"]);
+    let writes: Vec<&String> = fake.calls.iter().filter(|call| call.contains("quirks")).collect();
+    assert_eq!(writes.len(), 2, "{writes:?}");
+    assert!(writes[0].contains("1209:0001:u, 152d:0578:u,"), "{writes:?}");
+    assert_eq!(writes[1], "module/usb_storage/parameters/quirks <  152d:0578:u,,0bc2:ab24:t ");
+}
+
 #[test]
 fn a_users_quirk_is_removed_during_the_switch_and_restored_after_it() {
     let mut fake = fake("user-quirk", "2-1:1.0");

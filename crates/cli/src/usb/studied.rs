@@ -102,7 +102,7 @@ impl Transports {
         let one = &self.disks[0];
         let Some(to) = wanted.iter().find(|to| **to != one.began_on) else { return Ok(()) };
         let look = switch::look(&self.system, &one.interface, *to)?;
-        look.plan.map_err(|refusal| switch::refused(one.path(), &refusal))?;
+        look.plan.map_err(|refusal| switch::refused(one.path(), "switched", &refusal))?;
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Transports {
         if look.disk.usb.transport == to {
             return Ok(());
         }
-        let plan = look.plan.map_err(|refusal| switch::refused(disk.path(), &refusal).into_text())?;
+        let plan = look.plan.map_err(|refusal| switch::refused(disk.path(), "switched", &refusal).into_text())?;
         // A study switches often: the steps are printed only if a switch fails.
         let mut steps = Vec::new();
         let outcome =

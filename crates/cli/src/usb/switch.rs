@@ -99,7 +99,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             return Err(Failure::refused("--dry-run needs a disk and a transport"));
         };
         let look = look(&system, name, to)?;
-        let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
+        let plan = look.plan.as_ref().map_err(|refusal| refused(name, "switched", refusal))?;
         let mut text = shown(plan);
         for planned in
             [if keeps { Some(kept(&system, &look, to)?) } else { None }, drops.then(|| dropped(&system, &look))]
@@ -169,8 +169,9 @@ pub(super) fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look
     Ok(Look { disk, decision, plan })
 }
 
-pub(super) fn refused(name: &str, refusal: &Refusal) -> Failure {
-    let mut text = format!("`{name}` is not switched");
+/// Formats a refusal; `what` is `switched` or `served`.
+pub(super) fn refused(name: &str, what: &str, refusal: &Refusal) -> Failure {
+    let mut text = format!("`{name}` is not {what}");
     for reason in &refusal.reasons {
         let _ = write!(text, "\n  because: {}", trueio_report::clean(reason));
     }
@@ -297,7 +298,7 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
     if look.disk.usb.transport == to {
         say(&format!("{} is already on {to}", look.disk.usb.interface));
     } else {
-        let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
+        let plan = look.plan.as_ref().map_err(|refusal| refused(name, "switched", refusal))?;
         message!("{}", shown(plan));
         let outcome = carry_out(system, plan, wait, &mut say)?;
         let code = print_outcome(&plan.interface, to, &outcome);
@@ -310,6 +311,11 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
     }
     match planned {
         Some(planned) => write_down(system, &planned)?,
+        None if look.decision.expected == Some(to) => {
+            say(&format!(
+                "the kernel's rules choose {to} for this disk, so it stays there when it is plugged in again"
+            ));
+        }
         None => {
             say("this lasts until the disk is plugged in again or the machine restarts; --persist makes it permanent")
         }

@@ -16,10 +16,10 @@
 
 use super::descriptors::parse_descriptors;
 use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S, controller};
-use super::kernel_log::{LogLine, lines_of};
+use super::kernel_log::{LogLine, lines_of, probe_failed};
 use super::modules::{Driver, MatchedDevice, built_in_flags, config_uas, files_that_bar_uas};
 use super::quirks::{self, IGNORE_UAS, MAX_SECTORS_240, NO_ATA_1X};
-use crate::system::System;
+use crate::system::{System, why_not};
 use trueio_model::{Fact, UsbAnswer, UsbDisk, UsbReport, UsbRule, UsbRuleName as Rule, UsbTransport};
 
 /// The file of the quirk string in effect.
@@ -133,13 +133,25 @@ fn numbers(system: &System, disk: &UsbDisk) -> Numbers {
     Numbers { matched, max_power, link: usb.link_mbit_per_s.value, stream_count }
 }
 
+/// Reads the quirk string as the kernel has it, without newlines at its end, which have no meaning. Spaces matter: the kernel
+/// ignores an entry that begins with one, and the string is put back byte for byte.
+pub fn quirk_string(system: &System) -> Fact<String> {
+    match system.read_bytes(QUIRKS) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Fact::known(text.trim_end_matches(['\0', '\n']).to_owned(), QUIRKS)
+        }
+        Err(error) => Fact::unknown(why_not(QUIRKS, &error)),
+    }
+}
+
 /// Evaluates every rule for a disk. `report` covers all disks of its machine; `log` is the kernel's log, if it could be
 /// read.
 pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&[LogLine]>) -> Decision {
     let numbers = numbers(system, disk);
     let uas = Driver::find(system, "uas");
     let storage = Driver::find(system, "usb-storage");
-    let quirks_fact = system.fact(QUIRKS, |text| Some(text.trim_matches('\0').to_owned()));
+    let quirks_fact = quirk_string(system);
     let entry = quirks_fact
         .value
         .as_deref()
@@ -148,7 +160,7 @@ pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&
     authorized(&mut rules, system, disk);
     offers(&mut rules, disk);
     let barred_by = files_that_bar_uas(system);
-    driver_there(&mut rules, system, report, &uas, &storage, &barred_by, quirks_fact.value.as_deref());
+    driver_there(&mut rules, system, (report, disk), &uas, &storage, &barred_by, quirks_fact.value.as_deref());
     synology(&mut rules, system);
     let (thumb, hiksemi) = rules_of_thumb(&mut rules, disk, &numbers);
     // The rule of the table uses the table's own flag; the rule of the user's entry may remove it below.
@@ -157,6 +169,7 @@ pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&
     built_in(&mut rules, disk, log, &uas_flags, &storage_flags, entry.as_deref());
     user_quirk(&mut rules, &quirks_fact, entry.as_deref(), &numbers, thumb | hiksemi, &uas_flags);
     controllers(&mut rules, system, report, disk, log);
+    device_streams(&mut rules, disk, &numbers, log);
     link(&mut rules, disk);
 
     if uas_flags.flags.is_none() && disk.usb.transport == UsbTransport::Uas {
@@ -206,12 +219,24 @@ fn outcome(
         // `usb-storage` leaves the disk to `uas`, which is missing or ignores it.
         (_, _) if rules.forbids(Rule::Module) => (Some(UsbTransport::None), Some(Rule::Module)),
         (Some(false), Some(true)) => (Some(UsbTransport::None), by_flag()),
+        // Both drivers leave the disk: usb-storage to uas, whose probe fails.
+        (Some(false), Some(false)) if rules.forbids(Rule::DeviceStreams) => {
+            (Some(UsbTransport::None), Some(Rule::DeviceStreams))
+        }
+        (Some(false), Some(false)) if is_forced(uas_flags) && (uas.is_loaded || uas.is_built_in) => {
+            (Some(UsbTransport::Uas), Some(Rule::UserQuirk))
+        }
         (Some(false), Some(false)) if uas.is_loaded || uas.is_built_in => (Some(UsbTransport::Uas), None),
         // udev loads an installed module when the disk appears.
         (Some(false), Some(false)) if uas.file.is_some() => (Some(UsbTransport::Uas), None),
         (Some(false), Some(false)) => (None, Some(Rule::Module)),
         (None, _) | (_, None) => (None, Some(Rule::BuiltInTable)),
     }
+}
+
+/// Returns whether the user's entry removed the flag that would keep the disk from UAS.
+fn is_forced(flags: &FlagsInForce) -> bool {
+    (flags.built_in.value.unwrap_or(0) | flags.thumb) & IGNORE_UAS != 0
 }
 
 /// Returns the names of the device and the interface, if they are not authorized.
@@ -276,7 +301,7 @@ fn offers(rules: &mut Rules, disk: &UsbDisk) {
 fn driver_there(
     rules: &mut Rules,
     system: &System,
-    report: &UsbReport,
+    (report, disk): (&UsbReport, &UsbDisk),
     uas: &Driver,
     storage: &Driver,
     barred_by: &[String],
@@ -303,6 +328,12 @@ fn driver_there(
         );
     }
     if let Some(file) = &uas.file {
+        if barred_by.is_empty() && disk.usb.transport == UsbTransport::None {
+            // udev would have loaded it when the disk appeared.
+            let fact = "uas is not loaded; the module is installed, but nothing loaded it when the disk appeared. \
+                        usb-storage still leaves the disk to it";
+            return rules.add(Rule::Module, UsbAnswer::Forbids, fact, file.clone());
+        }
         if barred_by.is_empty() {
             let fact = "uas is not loaded; the module is installed, and is loaded when a disk needs it";
             return rules.add(Rule::Module, UsbAnswer::Allows, fact, file.clone());
@@ -586,6 +617,24 @@ fn controllers(rules: &mut Rules, system: &System, report: &UsbReport, disk: &Us
         let fact = format!("the host controller's driver is {name}, which is not known to lack streams");
         rules.add(Rule::Streams, UsbAnswer::Allows, fact, driver.source);
     }
+}
+
+/// From USB 3 on, `uas` needs more than two streams of the device: with none they cannot be allocated, and two are those that it
+/// keeps for itself, so that the host would have no queue. The probe fails with -22, and no other driver is bound.
+fn device_streams(rules: &mut Rules, disk: &UsbDisk, numbers: &Numbers, log: Option<&[LogLine]>) {
+    const OWN_STREAMS: u32 = 2;
+    let is_super = disk.usb.link_mbit_per_s.value.is_some_and(|link| link >= SUPERSPEED_MBIT_PER_S);
+    if !is_super || disk.usb.offers_uas() != Some(true) || numbers.stream_count > OWN_STREAMS {
+        return;
+    }
+    let count = numbers.stream_count;
+    let mut fact =
+        format!("the device's UAS pipes have {count} streams; on a USB 3 link the driver uas needs more than 2");
+    let failed = log.and_then(|log| lines_of(log, disk).into_iter().rev().find(|line| probe_failed(line, disk)));
+    if let Some(line) = failed {
+        fact.push_str(&format!(". The kernel logged: {}", line.text));
+    }
+    rules.add(Rule::DeviceStreams, UsbAnswer::Forbids, fact, disk.usb.offers.source.clone());
 }
 
 /// Reports the link's speed. A slow link does not prevent UAS; the rule is listed to rule it out as a cause.

@@ -68,6 +68,9 @@ pub struct Setting {
     pub class: u8,
     /// The rest.
     pub alternate: UsbAlternate,
+    /// The addresses of the endpoints that UAS uses: command, status, data-in, data-out; 0: none. Where several claim a
+    /// usage, the last one, as in the kernel.
+    pub pipe_addresses: [u8; 4],
 }
 
 /// One configuration.
@@ -205,9 +208,9 @@ fn settings(bytes: &[u8], base: usize) -> Result<Vec<Setting>, DescriptorError> 
                 let b = found.bytes;
                 let alternate =
                     UsbAlternate { number: b[3], subclass: b[6], protocol: b[7], pipes: Vec::new(), stream_count: 0 };
-                settings.push(Setting { interface: b[2], class: b[5], alternate });
+                settings.push(Setting { interface: b[2], class: b[5], alternate, pipe_addresses: [0; 4] });
             }
-            ENDPOINT => endpoint = Endpoint { is_open: true, ..Endpoint::default() },
+            ENDPOINT => endpoint = Endpoint { address: found.bytes[2], is_open: true, ..Endpoint::default() },
             ENDPOINT_COMPANION if endpoint.is_open => endpoint.streams_log2 = found.bytes[3] & 0x1f,
             // The kernel reads only the first pipe usage of an endpoint, and uses the last endpoint of each usage.
             PIPE_USAGE if endpoint.is_open && !endpoint.has_usage => {
@@ -215,6 +218,7 @@ fn settings(bytes: &[u8], base: usize) -> Result<Vec<Setting>, DescriptorError> 
                 let Some(setting) = settings.last_mut() else { continue };
                 let pipe = found.bytes[2];
                 if (1..=4).contains(&pipe) {
+                    setting.pipe_addresses[usize::from(pipe) - 1] = endpoint.address;
                     if let Err(place) = setting.alternate.pipes.binary_search(&pipe) {
                         setting.alternate.pipes.insert(place, pipe);
                     }
@@ -232,6 +236,7 @@ fn settings(bytes: &[u8], base: usize) -> Result<Vec<Setting>, DescriptorError> 
 
 #[derive(Default)]
 struct Endpoint {
+    address: u8,
     is_open: bool,
     has_usage: bool,
     streams_log2: u8,
@@ -296,6 +301,8 @@ mod tests {
         assert!(settings[0].is_bot() && !settings[0].is_uas());
         assert!(settings[1].is_uas());
         assert_eq!((settings[1].number, settings[1].stream_count), (1, 32));
+        let addresses: Vec<[u8; 4]> = found.configurations[0].settings.iter().map(|s| s.pipe_addresses).collect();
+        assert_eq!(addresses, [[0; 4], [4, 0x83, 0x81, 2]]);
         assert_eq!(found.configuration(Some(1)).map(|c| c.max_power), Some(18));
         assert_eq!(found.storage_settings(Some(2), 0), [], "no such configuration");
         assert_eq!(found.storage_settings(Some(1), 1), [], "no such interface");

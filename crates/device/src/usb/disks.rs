@@ -116,6 +116,50 @@ pub fn usb_disk(system: &System, interface: &str) -> Option<UsbDisk> {
     Some(UsbDisk { usb, blocks })
 }
 
+/// The interface of a disk that offers UAS, as a program needs it that drives the disk itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UasInterface {
+    /// The device's node of usbfs.
+    pub node: String,
+    /// Number of the interface.
+    pub number: u8,
+    /// The alternate setting that is UAS.
+    pub setting: u8,
+    /// Addresses of the endpoints: command, status, data-in, data-out.
+    pub endpoints: [u8; 4],
+    /// Streams that the device offers; 0 below SuperSpeed.
+    pub stream_count: u32,
+}
+
+/// Returns the interface of a disk that offers UAS.
+///
+/// # Errors
+/// A sentence: it does not, or what could not be read.
+pub fn uas_interface(system: &System, disk: &UsbDisk) -> Result<UasInterface, String> {
+    let device = &disk.usb.device;
+    let d = |file: &str| format!("{DEVICES}/{device}/{file}");
+    let number = |file: &str| -> Result<u16, String> {
+        let fact: Fact<u16> = system.number(&d(file));
+        fact.value.ok_or(fact.source)
+    };
+    let (bus, address) = (number("busnum")?, number("devnum")?);
+    let path = d("descriptors");
+    let bytes = system.read_bytes(&path).map_err(|error| why_not(&path, &error))?;
+    let found = parse_descriptors(&bytes).map_err(|error| format!("{path} cannot be parsed: {error}"))?;
+    let interface = disk.usb.interface.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let configuration = found.configuration(system.number(&d("bConfigurationValue")).value);
+    let settings = configuration.map(|configuration| configuration.settings.as_slice()).unwrap_or_default();
+    let setting = settings.iter().find(|s| s.interface == interface && s.class == 8 && s.alternate.is_uas());
+    let Some(setting) = setting else { return Err(format!("{} does not offer UAS", disk.usb.interface)) };
+    Ok(UasInterface {
+        node: format!("/dev/bus/usb/{bus:03}/{address:03}"),
+        number: interface,
+        setting: setting.alternate.number,
+        endpoints: setting.pipe_addresses,
+        stream_count: setting.alternate.stream_count,
+    })
+}
+
 /// Returns how a block device (`sda`) is attached, if it is a USB disk: from the path of its device.
 pub fn usb_facts_of_block(system: &System, name: &str) -> Option<UsbFacts> {
     let real = system.resolve(&format!("/sys/block/{name}")).ok()?;

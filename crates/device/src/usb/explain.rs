@@ -22,6 +22,7 @@ pub const PERSIST_FILE: &str = "/etc/modprobe.d/trueio-usb.conf";
 pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplanation {
     let log = kernel_log(system);
     let decision = decide(system, report, disk, log.as_deref().ok());
+    let kept = kept_entry(system, disk);
     let mut unseen = Vec::new();
     if let Err(why) = &log {
         unseen.push(format!("resets, timeouts and aborts: {why}"));
@@ -35,9 +36,9 @@ pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplan
         decided_by: decision.decided_by,
         conclusion: conclusion(disk, &decision),
         troubles: log.as_deref().map(|log| troubles(log, disk)).unwrap_or_default(),
-        notes: notes(disk, &decision),
+        notes: notes(disk, &decision).into_iter().chain(kept.as_deref().map(kept_note)).collect(),
         hidden: hidden(system, disk),
-        ways: ways(system, disk, &decision),
+        ways: ways(system, disk, &decision, kept.as_deref()),
         unseen,
         rules: decision.rules,
     }
@@ -181,7 +182,34 @@ fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
     hidden
 }
 
-fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
+/// Returns the entry of the disk's model in the file that keeps quirks over a restart.
+fn kept_entry(system: &System, disk: &UsbDisk) -> Option<String> {
+    let (vendor, product) = ids(disk)?;
+    let text = system.read(PERSIST_FILE).ok()?;
+    let mut strings = text.lines().filter_map(|line| {
+        let rest = line.trim().strip_prefix("options")?.trim_start();
+        let rest = rest.strip_prefix("usb-storage").or_else(|| rest.strip_prefix("usb_storage"))?;
+        rest.split_whitespace().find_map(|word| word.strip_prefix("quirks="))
+    });
+    // modprobe uses the last line.
+    let letters = quirks::entry_letters(strings.next_back()?, vendor, product)?;
+    Some(format!("{vendor:04x}:{product:04x}:{letters}"))
+}
+
+fn kept_note(entry: &str) -> String {
+    format!("{PERSIST_FILE} has the entry `{entry}` for this model: it applies when usb-storage is loaded next")
+}
+
+/// Returns the possible changes, without the advice to keep an entry that is kept already.
+fn ways(system: &System, disk: &UsbDisk, decision: &Decision, kept: Option<&str>) -> Vec<UsbWay> {
+    let mut ways = possible_ways(system, disk, decision);
+    for way in ways.iter_mut().filter(|way| way.quirk.is_some() && way.quirk.as_deref() == kept) {
+        way.persist = vec![format!("{PERSIST_FILE} has the entry already")];
+    }
+    ways
+}
+
+fn possible_ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
     let mut ways = Vec::new();
     let usb = &disk.usb;
     if decision.forbids(&[Rule::Authorized]) {
@@ -222,11 +250,24 @@ fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
         });
         // Without uas the flag `u` gives the disk to usb-storage.
         ways.extend(to_bot(disk, decision));
+        if decision.uas.file.is_none() {
+            ways.extend(to_user_space(disk));
+        }
+        return ways;
+    }
+    if decision.decided_by == Some(Rule::DeviceStreams) {
+        // Without a driver BOT is the only way.
+        ways.extend(to_bot(disk, decision));
         return ways;
     }
     match usb.transport {
         UsbTransport::Uas => ways.extend(to_bot(disk, decision)),
-        UsbTransport::Bot | UsbTransport::None => ways.extend(to_uas(disk, decision)),
+        UsbTransport::Bot | UsbTransport::None => {
+            ways.extend(to_uas(disk, decision));
+            if matches!(decision.decided_by, Some(Rule::KernelWithoutUas | Rule::Synology)) {
+                ways.extend(to_user_space(disk));
+            }
+        }
         UsbTransport::Other => {}
     }
     ways
@@ -274,6 +315,18 @@ fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
         quirk: Some(entry),
         persist,
         undo,
+    })
+}
+
+/// The way where the kernel has no driver.
+fn to_user_space(disk: &UsbDisk) -> Option<UsbWay> {
+    (disk.usb.offers_uas() == Some(true)).then(|| UsbWay {
+        what: "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device (experimental:                keep a backup)"
+            .to_owned(),
+        commands: vec!["modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
+        quirk: None,
+        persist: Vec::new(),
+        undo: vec!["unmount the block device, and end the command with Ctrl-C".to_owned()],
     })
 }
 

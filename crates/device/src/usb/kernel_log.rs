@@ -138,25 +138,59 @@ pub fn troubles(log: &[LogLine], disk: &UsbDisk) -> Vec<UsbTrouble> {
 }
 
 /// Returns the lines about a disk, oldest first.
+///
+/// Lines with the port's name count from the first time that this model was plugged in there, without another model in
+/// between; those with the interface's name from the last time. Host numbers and disk names are given again to other disks,
+/// so lines with these count only from the line with which the present driver was bound to the present host.
 pub(super) fn lines_of<'a>(log: &'a [LogLine], disk: &UsbDisk) -> Vec<&'a LogLine> {
     let port = format!("usb {}: ", disk.usb.device);
-    let plugged = format!("usb {}: New USB device found", disk.usb.device);
-    let since = log.iter().rposition(|line| line.text.starts_with(&plugged)).unwrap_or(0);
-    let mut names = vec![format!("uas {}: ", disk.usb.interface), format!("usb-storage {}: ", disk.usb.interface)];
+    let plugged_at = plugged(log, disk);
+    let of_port = plugged_at.first().copied().unwrap_or(0);
+    let since = plugged_at.last().copied().unwrap_or(0);
+    let interfaces = ["uas", "usb-storage"].map(|driver| format!("{driver} {}: ", disk.usb.interface));
+    let mut names = Vec::new();
+    let mut bound_at = since;
     for block in &disk.blocks {
         names.push(format!("sd {}: ", block.address));
         names.push(format!("scsi {}: ", block.address));
-        let host = block.address.split(':').next().unwrap_or_default();
-        names.push(format!("scsi host{host}: "));
+        let host = format!("scsi host{}: ", block.address.split(':').next().unwrap_or_default());
+        let binds = |line: &LogLine| {
+            line.text.strip_prefix(&host).is_some_and(|rest| rest == "uas" || rest.starts_with("usb-storage "))
+        };
+        bound_at = bound_at.max(log.iter().rposition(binds).unwrap_or(0));
+        names.push(host);
     }
     let devices: Vec<String> = disk.blocks.iter().map(|block| format!("dev {},", block.name)).collect();
     let is_about = |(at, line): &(usize, &LogLine)| {
-        line.text.starts_with(&port)
-            || (*at >= since
-                && (names.iter().any(|name| line.text.starts_with(name))
-                    || devices.iter().any(|device| line.text.contains(device))))
+        let begins = |names: &[String]| names.iter().any(|name| line.text.starts_with(name));
+        (*at >= of_port && line.text.starts_with(&port))
+            || (*at >= since && (begins(&interfaces) || probe_failed(line, disk)))
+            || (*at >= bound_at && (begins(&names) || devices.iter().any(|device| line.text.contains(device))))
     };
     log.iter().enumerate().filter(is_about).map(|(_, line)| line).collect()
+}
+
+/// Returns the indices of the lines with which the disk was plugged in, oldest first: those at its port behind the last line
+/// of another model. Empty if the log does not reach back that far.
+fn plugged(log: &[LogLine], disk: &UsbDisk) -> Vec<usize> {
+    let found = format!("usb {}: New USB device found", disk.usb.device);
+    let id = disk.usb.id.value.as_deref().and_then(|id| id.split_once(':'));
+    let is_model = |text: &str| {
+        id.is_none_or(|(vendor, product)| {
+            text.contains(&format!("idVendor={vendor}")) && text.contains(&format!("idProduct={product}"))
+        })
+    };
+    let lines = log.iter().enumerate().rev().filter(|(_, line)| line.text.starts_with(&found));
+    let mut indices: Vec<usize> = lines.take_while(|(_, line)| is_model(&line.text)).map(|(at, _)| at).collect();
+    indices.reverse();
+    indices
+}
+
+/// Returns whether the line reports that `uas` could not be bound: `uas: probe of 2-1:1.0 failed with error -22`, from 6.10 on
+/// `uas 2-1:1.0: probe with driver uas failed with error -22`.
+pub(super) fn probe_failed(line: &LogLine, disk: &UsbDisk) -> bool {
+    let text = &line.text;
+    text.starts_with("uas") && text.contains(&disk.usb.interface) && text.contains("failed with error")
 }
 
 #[cfg(test)]
