@@ -40,6 +40,10 @@ impl Chaos<'_> {
 }
 
 impl Transport for Chaos<'_> {
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+
     fn now_ns(&self) -> u64 {
         self.now_ns
     }

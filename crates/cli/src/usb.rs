@@ -1,13 +1,14 @@
 //! `trueio usb`: the transport of each USB disk, its reason, and how to change it.
 //!
 //! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if permitted.
-//! `switch` changes the transport, and prints its plan first. `trueio_device::usb` interprets the facts; this
+//! `switch` changes the transport, and prints its plan first. `serve` drives a disk itself. `trueio_device::usb` interprets the facts; this
 //! folder prints them.
 
 mod explain;
 mod list;
 mod lock;
 mod other;
+mod serve;
 mod studied;
 mod switch;
 
@@ -40,6 +41,8 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .arg(switch("json", "Print the rules and facts with their sources, as JSON")),
         )
         .subcommand(switch::arguments())
+        .subcommand(serve::arguments())
+        .subcommand(serve::give_back_arguments())
 }
 
 /// `trueio usb …`.
@@ -48,6 +51,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("list", arguments)) => list::command(arguments),
         Some(("explain", arguments)) => explain::command(arguments),
         Some(("switch", arguments)) => switch::command(arguments),
+        Some(("serve", arguments)) => serve::command(arguments),
+        Some(("give-back", arguments)) => serve::give_back(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     }
 }

@@ -4,6 +4,7 @@ use crate::iu::{COMMAND_BYTES, STATUS_BYTES};
 use crate::request::{Action, Data, Outcome, Request, Transfer};
 use crate::session::{Counts, Full, Limits, Session};
 use std::fmt;
+use std::os::fd::BorrowedFd;
 
 pub use crate::request::{Failure, Pipe, TransferError};
 
@@ -20,6 +21,9 @@ pub struct Ended {
 
 /// Carries transfers to a device.
 pub trait Transport {
+    /// A descriptor that is readable when a transfer has ended; `None`: it cannot be waited for.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
     /// A clock that only goes forward, in nanoseconds.
     fn now_ns(&self) -> u64;
 
@@ -102,6 +106,17 @@ impl<T: Transport> Host<T> {
     /// What was seen so far.
     pub fn counts(&self) -> Counts {
         self.session.counts()
+    }
+
+    /// The time from now until the next time limit has an effect, in nanoseconds; `u64::MAX`: none.
+    pub fn wait_limit_ns(&self) -> u64 {
+        let deadline_ns = self.session.next_deadline_ns();
+        if deadline_ns == u64::MAX { u64::MAX } else { deadline_ns.saturating_sub(self.transport.now_ns()) }
+    }
+
+    /// Why the session has ended, if it has.
+    pub fn has_failed(&self) -> Option<Failure> {
+        self.session.ended()
     }
 
     /// The number of commands that can be in flight.

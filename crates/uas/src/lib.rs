@@ -9,6 +9,8 @@
 //! | [`request`] | a command as the session takes it, and how it ends |
 //! | [`host`] | runs a session on a [`host::Transport`]: one command, or many in flight |
 //! | [`disk`] | the facts of a disk |
+//! | `nbd` | the kernel's NBD client of Linux |
+//! | [`serve`] | answers the requests of the kernel's NBD client with commands of a disk |
 //! | `usbfs` | the transport of Linux: `/dev/bus/usb`, with streams |
 //!
 //! The protocol has no I/O, so every state of it is a unit test, and a recorded exchange can be replayed.
@@ -20,9 +22,12 @@
 pub mod disk;
 pub mod host;
 pub mod iu;
+#[cfg(target_os = "linux")]
+pub mod nbd;
 pub mod request;
 pub mod scsi;
 pub mod sense;
+pub mod serve;
 pub mod session;
 #[cfg(target_os = "linux")]
 pub mod usbfs;

@@ -19,7 +19,7 @@ use abi::{Urb, ioctl};
 use std::cell::UnsafeCell;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -257,12 +257,6 @@ impl Usbfs {
         self.bytes
     }
 
-    /// A descriptor that is readable when a transfer has ended or the device is gone.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as the borrow.
-        unsafe { BorrowedFd::borrow_raw(self.epoll.as_raw_fd()) }
-    }
-
     fn index(&self, pipe: Pipe, slot: u16) -> usize {
         let pipe = match pipe {
             Pipe::Command => 0,
@@ -370,6 +364,11 @@ impl Drop for Usbfs {
 }
 
 impl Transport for Usbfs {
+    /// Readable also when the device is gone.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.epoll.as_fd())
+    }
+
     fn now_ns(&self) -> u64 {
         self.clock.elapsed().as_nanos() as u64
     }

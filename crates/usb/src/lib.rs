@@ -1,4 +1,4 @@
-//! Switches a USB disk between UAS and BOT while the machine runs, and back.
+//! Switches a USB disk between UAS and BOT while the machine runs, and back; claims a disk for UAS in user space ([`claim`]).
 //!
 //! The kernel protects nothing here: it unbinds the driver of a mounted disk, and `uas` does not flush the
 //! disk's cache when it is unbound (observed on Linux 6.1 and 6.12). So [`plan`] checks everything first:
@@ -16,12 +16,14 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod claim;
 mod execute;
 mod hands;
 mod persist;
 mod plan;
 mod state;
 
+pub use claim::{Claim, ClaimFailure, Claimed, claim, plan_claim};
 pub use execute::{Outcome, execute, resume};
 pub use hands::{Hands, LiveHands, WAIT};
 pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};

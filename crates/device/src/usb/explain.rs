@@ -321,7 +321,8 @@ fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
 /// The way where the kernel has no driver.
 fn to_user_space(disk: &UsbDisk) -> Option<UsbWay> {
     (disk.usb.offers_uas() == Some(true)).then(|| UsbWay {
-        what: "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device (experimental:                keep a backup)"
+        what: "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
+               (experimental: keep a backup)"
             .to_owned(),
         commands: vec!["modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
         quirk: None,

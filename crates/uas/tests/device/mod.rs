@@ -182,14 +182,16 @@ impl Device {
 
     /// Takes the data of a write that the host offers for this tag. True if it was there.
     fn write(&mut self, cdb: &[u8; 16], tag: u16) -> bool {
-        if cdb[0] != 0x2a {
+        if !matches!(cdb[0], 0x2a | 0x42 | 0x93) {
             return true;
         }
         let Some(at) = self.find(Pipe::DataOut, self.stream_of(tag)) else { return false };
         let bytes = self.held[at].transfer.bytes as usize;
         // SAFETY: the host's buffer is valid while the transfer is held.
         let data = unsafe { std::slice::from_raw_parts(self.held[at].buffer, bytes) };
-        self.medium[Self::range(cdb)].copy_from_slice(data);
+        if cdb[0] == 0x2a {
+            self.medium[Self::range(cdb)].copy_from_slice(data);
+        }
         self.end(at, Ok(bytes as u32));
         true
     }
@@ -252,7 +254,11 @@ impl Device {
             return true;
         }
         let data = self.answer_data(&task.cdb);
-        let pipe = if task.cdb[0] == 0x2a { Some(Pipe::DataOut) } else { (!data.is_empty()).then_some(Pipe::DataIn) };
+        let pipe = if matches!(task.cdb[0], 0x2a | 0x42 | 0x93) {
+            Some(Pipe::DataOut)
+        } else {
+            (!data.is_empty()).then_some(Pipe::DataIn)
+        };
         if let (Some(pipe), false) = (pipe, self.has_streams) {
             // One at a time on the pipe.
             if !task.is_announced {
@@ -280,6 +286,10 @@ impl Device {
 }
 
 impl Transport for Device {
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        None
+    }
+
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -330,6 +340,12 @@ impl Transport for Device {
         }
         if self.is_unplugged {
             return Err(TransferError::Gone);
+        }
+        if wait_ns == 0 {
+            // Who polls sees time pass.
+            self.now_ns += 1_000;
+            self.work();
+            return Ok(self.ended.pop_front());
         }
         // Virtual time: up to the end of the wait, or of the next task.
         let next = self.tasks.iter().filter_map(|task| task.ready_ns).filter(|ready| *ready > self.now_ns).min();

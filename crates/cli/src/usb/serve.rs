@@ -1,0 +1,260 @@
+//! `trueio usb serve`: drives a disk with UAS in user space, and serves it as a block device.
+//!
+//! `trueio-usb` claims the disk, `trueio-uas` drives it; this file prints what happens and ends it in order. A second process
+//! gives the disk back to the kernel if the first is killed.
+
+use super::explain::find;
+use super::switch::{alone, refused, say};
+use crate::failure::Failure;
+use crate::output;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use trueio_device::usb::usb_report;
+use trueio_device::{System, who_has_open, who_holds};
+use trueio_model::{UsbTransport, units};
+use trueio_run::watch_signals;
+use trueio_uas::disk::{self, Facts};
+use trueio_uas::host::Host;
+use trueio_uas::nbd::{Nbd, protect_process};
+use trueio_uas::serve::{End, Served, Server};
+use trueio_uas::session::{Counts, Limits};
+use trueio_uas::usbfs::Usbfs;
+use trueio_usb::{Claim, LiveHands, WAIT, claim, plan_claim};
+
+/// The command line of `trueio usb serve`.
+pub(super) fn arguments() -> Command {
+    Command::new("serve")
+        .about("Drives a disk with UAS where the kernel has no driver for it, as a block device (experimental)")
+        .long_about(
+            "Drives a disk with UAS in user space and serves it to the system as a block device (/dev/nbdN). For kernels \
+             without the driver uas. It needs root, and the kernel's NBD client (`modprobe nbd`). The disk is refused while \
+             anything on it is mounted, swap, stacked on or open. It runs until Ctrl-C or SIGTERM; unmount the block device \
+             first. If it is killed, the block device fails every I/O. Experimental: keep a backup.",
+        )
+        .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number").required(true))
+        .arg(super::switch("read-only", "Serve it without writing to it"))
+        .arg(
+            Arg::new("lun")
+                .long("lun")
+                .value_name("NUMBER")
+                .help("The logical unit, if the device has several")
+                .value_parser(value_parser!(u8)),
+        )
+}
+
+/// `trueio usb serve`.
+pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let system = System::live();
+    let name = matches.get_one::<String>("disk").expect("it is required");
+    let plan = plan(&system, name)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::refused("only root can claim a USB disk and connect a block device"));
+    }
+    for warning in &plan.warnings {
+        say(warning);
+    }
+    // Before the disk is claimed, so that a signal ends in giving it back.
+    let stop = watch_signals();
+    let mut keeper = start_keeper(&plan.name)?;
+    let result = claim_and_serve(&plan, matches, stop);
+    // The interface has been given back; the keeper finds that, and ends.
+    drop(keeper.stdin.take());
+    let _ = keeper.wait();
+    result
+}
+
+fn claim_and_serve(plan: &Claim, matches: &ArgMatches, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+    let mut host = claimed(plan)?;
+    let facts = facts(&mut host.host, matches.get_one::<u8>("lun").copied())?;
+    let served = Served::of(&facts, host.host.depth(), host.memory_bytes, matches.get_flag("read-only"));
+    let served = served.ok_or_else(|| too_small(host.memory_bytes))?;
+    let (nbd, socket) = Nbd::connect(&served).map_err(|error| {
+        let hint = matches!(error, trueio_uas::nbd::NbdError::NoModule).then_some("`modprobe nbd` loads it");
+        Failure::refused_by(&error, hint)
+    })?;
+    let server = Server::new(host.host, served, socket);
+    serve(server, nbd, &describe(plan, &facts, &served), stop)
+}
+
+fn plan(system: &System, name: &str) -> Result<Claim, Failure> {
+    let report = usb_report(system);
+    let disk = find(system, &report, name)?;
+    if disk.usb.transport == UsbTransport::Uas {
+        let interface = &disk.usb.interface;
+        return Err(Failure::refused(format!(
+            "`{name}` is not served\n  because: the kernel drives {interface} with UAS already; its own driver is faster and safer"
+        )));
+    }
+    let mut uses = Vec::new();
+    for block in &disk.blocks {
+        let node = PathBuf::from(format!("/dev/{}", block.name));
+        let holders = who_holds(system, &node).map_err(|error| Failure::refused_by(&error, None))?;
+        uses.push((holders, who_has_open(system, &block.name)));
+    }
+    plan_claim(system, disk, &uses).map_err(|refusal| refused(name, "served", &refusal))
+}
+
+/// The command line of the process that outlives a server; started by it, not by people.
+pub(super) fn give_back_arguments() -> Command {
+    Command::new("give-back").hide(true).arg(Arg::new("interface").required(true))
+}
+
+/// Gives an interface back to the kernel when standard input ends, which it does when the server has died, in whichever way.
+pub(super) fn give_back(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    const LOOK: Duration = Duration::from_millis(50);
+    let interface = matches.get_one::<String>("interface").expect("it is required");
+    if !interface.bytes().all(|byte| byte.is_ascii_digit() || b"-.:".contains(&byte)) {
+        return Err(Failure::refused(format!("`{interface}` is not the name of an interface")));
+    }
+    // An error is an end, too.
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    let directory = format!("/sys/bus/usb/devices/{interface}");
+    let driver = || std::fs::read_link(format!("{directory}/driver")).ok();
+    // The kernel closes the server's descriptors one after the other.
+    while driver().is_some_and(|link| link.ends_with("usbfs")) {
+        std::thread::sleep(LOOK);
+    }
+    if driver().is_none() && std::path::Path::new(&directory).exists() {
+        let probed = std::fs::write("/sys/bus/usb/drivers_probe", interface);
+        probed.map_err(|error| Failure::failed(format!("{interface} cannot be given back to the kernel"), &error))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts that process. It is in a process group of its own, which Ctrl-C does not reach.
+fn start_keeper(interface: &str) -> Result<Child, Failure> {
+    let mut keeper = std::process::Command::new("/proc/self/exe");
+    keeper.args(["usb", "give-back", interface]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+    keeper.spawn().map_err(|error| Failure::failed("the process that gives the disk back cannot be started", &error))
+}
+
+/// A claimed disk.
+struct Driven {
+    host: Host<Usbfs>,
+    memory_bytes: Option<u64>,
+}
+
+fn claimed(plan: &Claim) -> Result<Driven, Failure> {
+    // A switch of another disk must not run meanwhile: it changes the kernel's choice of drivers.
+    let _alone = alone()?;
+    let claimed =
+        claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT)).map_err(|error| Failure::refused_by(&error, None))?;
+    let transport = claimed.transport;
+    let (depth, has_streams) = (transport.depth(), transport.has_streams());
+    let host = Host::new(transport, depth, has_streams, Limits::default());
+    Ok(Driven { host, memory_bytes: claimed.memory_bytes })
+}
+
+/// Reads the facts of the logical unit that is served: the one that is named, or the only one.
+fn facts(host: &mut Host<Usbfs>, lun: Option<u8>) -> Result<Facts, Failure> {
+    let units = disk::logical_units(host)
+        .map_err(|error| Failure::failed("the device does not report its logical units", &error))?;
+    let all = units.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+    let lun = match (lun, units.as_slice()) {
+        (Some(lun), _) if units.contains(&lun) => lun,
+        (Some(lun), _) => {
+            return Err(Failure::refused(format!("--lun `{lun}`: the device has the logical units {all}")));
+        }
+        (None, [one]) => *one,
+        (None, _) => {
+            return Err(Failure::refused(format!(
+                "the device has the logical units {all}; --lun names the one to serve"
+            )));
+        }
+    };
+    disk::identify(host, lun).map_err(|error| Failure::failed("the disk cannot be used", &error))
+}
+
+fn too_small(memory_bytes: Option<u64>) -> Failure {
+    let parameter = trueio_uas::usbfs::MEMORY_PARAMETER;
+    let mib = memory_bytes.unwrap_or(0) >> 20;
+    Failure::refused(format!(
+        "all transfers of usbfs may use {mib} MiB together, which is too little\n\nhint: `echo 64 > {parameter}`"
+    ))
+}
+
+fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
+    let model = [&facts.inquiry.vendor, &facts.inquiry.product].map(String::as_str).join(" ");
+    let size = units::format_bytes(facts.capacity.size_bytes());
+    let streams = match plan.interface.stream_count {
+        0 => "without streams".to_owned(),
+        count => format!("{count} streams"),
+    };
+    let mut text = format!("{}: {model}, {size}, UAS in user space, {streams}", plan.name);
+    if served.is_read_only {
+        text.push_str(", read-only");
+    }
+    trueio_report::clean(&text).into_owned()
+}
+
+/// Serves until the end, and gives everything back.
+fn serve(mut server: Server<Usbfs>, mut nbd: Nbd, description: &str, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+    for sentence in protect_process() {
+        say(&sentence);
+    }
+    nbd.run().map_err(|error| Failure::failed("the block device cannot run", &error))?;
+    let device = nbd.device().display().to_string();
+    say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
+    output::print_all(&format!("{device}\n"))?;
+    let has_ended = AtomicBool::new(false);
+    let end = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| disconnect_at_signal(&nbd, stop, &has_ended));
+        let end = server.run(&mut || {}, &mut |sentence| say(sentence));
+        has_ended.store(true, Relaxed);
+        let counts = server.host().counts();
+        // Closes the socket, which ends the kernel's side, and gives the interface back to the kernel.
+        drop(server);
+        // It ends by itself; a panic there has been printed.
+        let _ = watcher.join();
+        (end, counts)
+    });
+    drop(nbd);
+    let (end, counts) = end;
+    if let Some(sentence) = recoveries(&counts) {
+        say(&sentence);
+    }
+    match end {
+        End::Disconnected => Ok(ExitCode::SUCCESS),
+        end => Err(Failure::failed(format!("{device} is gone"), &end)),
+    }
+}
+
+/// Disconnects the block device after a signal, when nothing uses it any more. Runs next to the server, because both checks
+/// may read the device.
+fn disconnect_at_signal(nbd: &Nbd, stop: &AtomicBool, has_ended: &AtomicBool) {
+    const LOOK: Duration = Duration::from_millis(100);
+    let mut has_said = false;
+    while !has_ended.load(Relaxed) {
+        std::thread::sleep(LOOK);
+        if !stop.load(Relaxed) || has_ended.load(Relaxed) {
+            continue;
+        }
+        if !nbd.is_claimed() {
+            if let Err(error) = nbd.disconnect() {
+                say(&format!("{} cannot be disconnected: {error}", nbd.device().display()));
+            }
+            return;
+        }
+        if !std::mem::replace(&mut has_said, true) {
+            say(&format!(
+                "{} is in use, and is served until it is unmounted; a second signal ends this at once, and every I/O fails",
+                nbd.device().display()
+            ));
+        }
+    }
+}
+
+/// Describes the recoveries, if there were any.
+fn recoveries(counts: &Counts) -> Option<String> {
+    let Counts { repeated, timeouts, aborts, unit_resets, port_resets, violations, .. } = *counts;
+    (repeated + timeouts + violations > 0).then(|| {
+        format!(
+            "the disk had {timeouts} timeouts and {violations} protocol errors: {aborts} aborts, {unit_resets} logical unit \
+             resets, {port_resets} port resets; {repeated} commands were sent again"
+        )
+    })
+}

@@ -1,0 +1,172 @@
+//! `trueio usb serve`: the disk is driven with UAS in user space where the kernel has no driver for it.
+
+use trueio_lab::sim::{Offers, Speed};
+use trueio_lab::{Disk, Machine, Ran, Spec, Tool, fresh, on};
+
+/// Two kinds of disks with UAS, and no driver for them: `uas` is missing.
+fn spec(kernel: &str) -> Spec {
+    Spec::new()
+        .kernel(kernel)
+        .without_module("uas")
+        .shelved_module("uas")
+        .module("nbd")
+        .module("ext4")
+        .tool(Tool::MKFS_EXT4)
+        .disk(Disk::qemu_uas("emulated"))
+        .disk(Disk::usb("stick").offering(Offers::Uas))
+        .disk(Disk::usb("both").ids(0x152d, 0x0578))
+        .disk(Disk::usb("slow").offering(Offers::Uas).at(Speed::High))
+        .disk(Disk::usb("bulk").offering(Offers::Bot))
+}
+
+/// Starts the server of a disk and returns its block device and process.
+fn serve(machine: &mut Machine, arguments: &str) -> (String, String) {
+    machine.ok("rm -f /tmp/device /tmp/said");
+    let process = machine.ok(&format!("trueio usb serve {arguments} > /tmp/device 2> /tmp/said & echo $!"));
+    // The device is printed when it runs; a server that ends early is reported with its reason.
+    machine.ok(&format!(
+        "while ! [ -s /tmp/device ]; do if ! kill -0 {process} 2>/dev/null; then cat /tmp/said >&2; exit 1; fi; sleep 0.1; done"
+    ));
+    (machine.ok("cat /tmp/device"), process)
+}
+
+/// Ends the server in order and returns its exit code and what it printed.
+fn end(machine: &mut Machine, process: &str) -> String {
+    machine.ok(&format!("kill -TERM {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done; cat /tmp/said"))
+}
+
+/// Goal: a filesystem on the served disk keeps its data across an orderly end, on each kind of disk.
+#[test]
+fn a_filesystem_on_a_served_disk_keeps_its_data() {
+    for kernel in ["6.1", "6.12"] {
+        on(&spec(kernel), |machine| {
+            machine.device("bulk");
+            // A disk that takes its time has several commands at once.
+            machine.simulated("stick").behave(|behaviour| {
+                behaviour.latency = std::time::Duration::from_millis(10);
+                behaviour.channels = 8;
+            });
+            for serial in ["EMULATED", "STICK", "SLOW"] {
+                let (device, process) = serve(machine, serial);
+                let explained = machine.trueio(&format!("usb switch {serial} bot --dry-run"));
+                assert_eq!(explained.code, 2, "a served disk is not switched: {explained:?}");
+                machine.ok(&format!(
+                    "mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt && \
+                     dd if=/dev/urandom of=/mnt/data bs=64k count=100 2>/dev/null && sync && \
+                     md5sum < /mnt/data > /tmp/sum && umount /mnt"
+                ));
+                let said = end(machine, &process);
+                assert!(said.contains("UAS in user space"), "{said}");
+                if serial == "STICK" {
+                    let stick = machine.simulated("stick");
+                    assert_eq!(stick.dirty_blocks(), 0, "the last flush");
+                    assert!(stick.counts().depth_max > 4, "many commands at once: {:?}", stick.counts());
+                }
+                // Served again, without its caches: what is read comes from the disk.
+                let (device, process) = serve(machine, &format!("{serial} --read-only"));
+                machine.ok(&format!("mount -t ext4 -o ro,noload {device} /mnt && md5sum < /mnt/data | cmp - /tmp/sum"));
+                machine.sh(&format!("dd if=/dev/zero of={device} bs=4k count=1 oflag=direct")).assert_code(1);
+                machine.ok("umount /mnt");
+                end(machine, &process);
+            }
+        });
+    }
+}
+
+fn refused(ran: Ran, words: &[&str]) {
+    ran.assert_refused(words);
+}
+
+/// Goal: each bad input ends in one sentence, and nothing stays claimed.
+#[test]
+fn bad_input_ends_in_one_sentence_and_nothing_stays_claimed() {
+    // The kernel's driver is loaded at the end.
+    fresh(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        refused(machine.trueio("usb serve NOTHING"), &["is not a USB disk"]);
+        refused(machine.trueio("usb serve BULK"), &["does not offer UAS"]);
+        refused(machine.trueio("usb serve STICK --lun 3"), &["the device has the logical units 0"]);
+        let (_, process) = serve(machine, "STICK");
+        refused(machine.trueio("usb serve STICK"), &["driver usbfs"]);
+        end(machine, &process);
+        // With little memory for transfers the requests are shorter.
+        let parameter = "/sys/module/usbcore/parameters/usbfs_memory_mb";
+        machine.ok(&format!("cat {parameter} > /tmp/mib; echo 1 > {parameter}"));
+        let (device, process) = serve(machine, "STICK");
+        machine.ok(&format!("dd if={device} of=/dev/null bs=1M count=8 iflag=direct 2>/dev/null"));
+        end(machine, &process);
+        machine.ok(&format!("cat /tmp/mib > {parameter}"));
+        // Given back each time: the kernel's driver binds when it comes.
+        machine.ok("modprobe uas");
+        machine.device("stick");
+        refused(machine.trueio("usb serve STICK"), &["the kernel drives", "with UAS already"]);
+    });
+}
+
+/// Goal: when the server is killed under load, the kernel gets errors, what was flushed is on the disk, and the disk can be
+/// served again.
+#[test]
+fn a_killed_server_loses_no_flushed_data_and_the_kernel_gets_errors() {
+    fresh(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK");
+        machine.ok(&format!(
+            "mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt && \
+             dd if=/dev/urandom of=/mnt/kept bs=64k count=40 conv=fsync 2>/dev/null && md5sum < /mnt/kept > /tmp/sum"
+        ));
+        // Writes that are under way when the server dies: at least 8 more MiB have reached the disk.
+        machine.ok("(while dd if=/dev/zero of=/mnt/load bs=64k count=160 conv=fsync 2>/dev/null; do :; done; echo ended > /tmp/load) \
+             > /dev/null 2>&1 &");
+        machine.ok("while ! [ -s /mnt/load ]; do sleep 0.1; done");
+        machine.ok(&format!("kill -KILL {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+        // Not silent, and no hang: the writer gets an error, and so does a direct read.
+        machine.ok("while ! [ -s /tmp/load ]; do sleep 0.1; done");
+        let read = machine.sh(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct"));
+        assert_ne!(read.code, 0, "{read:?}");
+        machine.ok("umount /mnt || umount -l /mnt");
+        let (device, process) = serve(machine, "STICK");
+        machine.ok(&format!("mount -t ext4 {device} /mnt && md5sum < /mnt/kept | cmp - /tmp/sum && umount /mnt"));
+        end(machine, &process);
+    });
+}
+
+/// Goal: a disk that runs on BOT, as on a kernel without UAS, is taken over with its cache flushed, and comes back to the
+/// kernel's driver when the server is killed.
+#[test]
+fn a_disk_on_bot_is_taken_over_and_comes_back_when_the_server_is_killed() {
+    on(&spec("6.1"), |machine| {
+        // The quirk makes usb-storage take the disk, as a kernel without UAS does.
+        let quirks = "/sys/module/usb_storage/parameters/quirks";
+        let list = machine.trueio("usb list --json").json();
+        let disks = list["disks"].as_array().expect("disks");
+        let of = |disk: &&serde_json::Value| disk["usb"]["serial"]["value"] == "BOTH";
+        let usb = disks.iter().find(of).expect("the disk")["usb"].clone();
+        let interface = usb["interface"].as_str().expect("a name").to_owned();
+        machine.ok(&format!("echo 152d:0578:u > {quirks}; echo {interface} > /sys/bus/usb/drivers_probe"));
+        let before = machine.device("both");
+        machine.ok(&format!("echo trueio | dd of={before} bs=512 conv=sync 2>/dev/null"));
+        let (device, process) = serve(machine, "BOTH");
+        assert_eq!(machine.simulated("both").dirty_blocks(), 0, "flushed before the driver was disconnected");
+        assert_eq!(machine.ok(&format!("head -c 6 {device}")), "trueio");
+        machine.ok(&format!("! [ -e {before} ]"));
+        machine.ok(&format!("kill -KILL {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+        let after = machine.device("both");
+        assert_eq!(machine.ok(&format!("head -c 6 {after}")), "trueio");
+        machine.ok(&format!("echo > {quirks}"));
+    });
+}
+
+/// Goal: a disk that is unplugged while it is served ends the server with its reason, and the kernel gets errors.
+#[test]
+fn an_unplugged_disk_ends_the_server_with_its_reason() {
+    fresh(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK");
+        machine.simulated("stick").unplug();
+        machine.ok(&format!("while kill -0 {process} 2>/dev/null; do dd if={device} of=/dev/null bs=4k count=1 iflag=direct; sleep 0.1; done; true"));
+        let said = machine.ok("cat /tmp/said");
+        assert!(said.contains("the device was unplugged"), "{said}");
+        // The block device has no size any more.
+        assert_eq!(machine.ok(&format!("dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | wc -c")), "0");
+    });
+}

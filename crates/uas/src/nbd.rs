@@ -1,0 +1,203 @@
+//! The kernel's NBD client: connects a block device `/dev/nbdN` to a socket.
+//!
+//! The client is in the module `nbd`. The call that runs the device (`NBD_DO_IT`) returns when the socket closes, so it has a
+//! thread of its own.
+//!
+//! Limits: one connection. The interface of ioctls is used, which every kernel with NBD has; the one of netlink would add
+//! timeouts for a dead server, which a closed socket does not need.
+//!
+//! Source: Linux `drivers/block/nbd.c`, `include/uapi/linux/nbd.h`.
+
+use crate::serve::{Discard, Served};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+const SET_SOCKET: u64 = 0xab00;
+const SET_BLOCK_BYTES: u64 = 0xab01;
+const RUN: u64 = 0xab03;
+const CLEAR_SOCKET: u64 = 0xab04;
+const SET_BLOCK_COUNT: u64 = 0xab07;
+const DISCONNECT: u64 = 0xab08;
+const SET_FLAGS: u64 = 0xab0a;
+
+const HAS_FLAGS: u64 = 1;
+const READ_ONLY: u64 = 1 << 1;
+const SEND_FLUSH: u64 = 1 << 2;
+const SEND_FUA: u64 = 1 << 3;
+const SEND_TRIM: u64 = 1 << 5;
+
+/// Why a block device was not connected.
+#[derive(Debug, thiserror::Error)]
+pub enum NbdError {
+    /// The module is not there.
+    #[error("the kernel's NBD client is not loaded: /sys/block has no nbd0")]
+    NoModule,
+    /// All devices are taken.
+    #[error("all {0} devices of the kernel's NBD client are in use")]
+    AllTaken(usize),
+    /// A step failed.
+    #[error("`{}`: {step} failed", device.display())]
+    Step {
+        /// The device.
+        device: PathBuf,
+        /// The step.
+        step: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A connected block device.
+#[derive(Debug)]
+pub struct Nbd {
+    file: File,
+    /// `/dev/nbdN`.
+    device: PathBuf,
+    runner: Option<JoinHandle<io::Result<()>>>,
+}
+
+fn ioctl(file: &File, call: u64, argument: u64) -> io::Result<()> {
+    // SAFETY: these calls take a number, or the number of an open descriptor.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), call as _, argument) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Returns the names of devices without a client, in the order of their numbers.
+fn free() -> Result<Vec<String>, NbdError> {
+    let entries = fs::read_dir("/sys/block").map_err(|_| NbdError::NoModule)?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut numbers: Vec<u32> = names.filter_map(|name| name.strip_prefix("nbd")?.parse().ok()).collect();
+    if numbers.is_empty() {
+        return Err(NbdError::NoModule);
+    }
+    numbers.sort_unstable();
+    let count = numbers.len();
+    // The file `pid` exists while a client runs.
+    let is_free = |name: &String| !Path::new(&format!("/sys/block/{name}/pid")).exists();
+    let found: Vec<String> = numbers.iter().map(|number| format!("nbd{number}")).filter(is_free).collect();
+    if found.is_empty() { Err(NbdError::AllTaken(count)) } else { Ok(found) }
+}
+
+impl Nbd {
+    /// Connects a free device to a disk that is served; returns it with the server's end of the socket.
+    ///
+    /// # Errors
+    /// [`NbdError`]; then nothing is connected.
+    pub fn connect(served: &Served) -> Result<(Self, UnixStream), NbdError> {
+        let mut last = NbdError::NoModule;
+        for name in free()? {
+            match Self::connect_one(&name, served) {
+                // Another program took it just now.
+                Err(NbdError::Step { source, device, step }) if source.raw_os_error() == Some(libc::EBUSY) => {
+                    last = NbdError::Step { device, step, source };
+                }
+                result => return result,
+            }
+        }
+        Err(last)
+    }
+
+    fn connect_one(name: &str, served: &Served) -> Result<(Self, UnixStream), NbdError> {
+        let device = PathBuf::from(format!("/dev/{name}"));
+        let failed = |step| {
+            let device = device.clone();
+            move |source| NbdError::Step { device, step, source }
+        };
+        let file = OpenOptions::new().read(true).write(true).open(&device).map_err(failed("opening it"))?;
+        let (ours, theirs) = UnixStream::pair().map_err(failed("a socket pair"))?;
+        ioctl(&file, SET_SOCKET, theirs.as_raw_fd() as u64).map_err(failed("NBD_SET_SOCK"))?;
+        let this = Self { file, device: device.clone(), runner: None };
+        // From here on, dropping it clears the socket. The kernel holds its own reference to it.
+        drop(theirs);
+        let mut flags = HAS_FLAGS;
+        for (is_set, flag) in [
+            (served.is_read_only, READ_ONLY),
+            (served.has_cache, SEND_FLUSH),
+            (served.has_cache && served.has_fua, SEND_FUA),
+            (!served.is_read_only && served.discard != Discard::None, SEND_TRIM),
+        ] {
+            flags |= if is_set { flag } else { 0 };
+        }
+        ioctl(&this.file, SET_BLOCK_BYTES, served.block_bytes.into()).map_err(failed("NBD_SET_BLKSIZE"))?;
+        ioctl(&this.file, SET_BLOCK_COUNT, served.block_count).map_err(failed("NBD_SET_SIZE_BLOCKS"))?;
+        ioctl(&this.file, SET_FLAGS, flags).map_err(failed("NBD_SET_FLAGS"))?;
+        // Before the device runs: no request is longer than the server's buffers.
+        let limit = format!("/sys/block/{name}/queue/max_sectors_kb");
+        let kib = served.request_bytes_max / 1024;
+        fs::write(&limit, kib.to_string()).map_err(failed("setting queue/max_sectors_kb"))?;
+        Ok((this, ours))
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Path {
+        &self.device
+    }
+
+    /// Lets the device run on a thread of its own: from now on the kernel sends requests.
+    ///
+    /// # Errors
+    /// No thread or descriptor.
+    pub fn run(&mut self) -> io::Result<()> {
+        let file = self.file.try_clone()?;
+        let name = "trueio-nbd".to_owned();
+        self.runner = Some(std::thread::Builder::new().name(name).spawn(move || ioctl(&file, RUN, 0))?);
+        Ok(())
+    }
+
+    /// Returns whether something has the device mounted, claimed or stacked upon. Opening it may read it, so the server's own
+    /// thread must not call this.
+    pub fn is_claimed(&self) -> bool {
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&self.device);
+        opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+    }
+
+    /// Asks the kernel to disconnect: it writes what is cached, then sends a disconnect request. The server's own thread must
+    /// not call this.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disconnect(&self) -> io::Result<()> {
+        ioctl(&self.file, DISCONNECT, 0)
+    }
+}
+
+impl Drop for Nbd {
+    fn drop(&mut self) {
+        // The server's end of the socket is closed or about to be; both calls fail only if nothing is connected.
+        let _ = ioctl(&self.file, DISCONNECT, 0);
+        let _ = ioctl(&self.file, CLEAR_SOCKET, 0);
+        if let Some(runner) = self.runner.take() {
+            // Its result is that of a device that was disconnected.
+            let _ = runner.join();
+        }
+    }
+}
+
+/// Prepares this process for serving a disk: its memory is never paged out, its own allocations do not wait for writes to the
+/// disk that it serves, and it is not chosen when memory runs out. Returns a sentence for each that failed.
+///
+/// # Source
+/// mlockall(2); prctl(2), `PR_SET_IO_FLUSHER` (Linux 5.6); proc(5), `oom_score_adj`.
+pub fn protect_process() -> Vec<String> {
+    let mut failed = Vec::new();
+    // SAFETY: plain call.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        failed.push(format!("its memory may be paged out: mlockall: {}", io::Error::last_os_error()));
+    }
+    const PR_SET_IO_FLUSHER: libc::c_int = 57;
+    // SAFETY: plain call with numbers.
+    if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
+        let error = io::Error::last_os_error();
+        failed.push(format!("it may wait for its own disk when memory is short: PR_SET_IO_FLUSHER: {error}"));
+    }
+    if let Err(error) = fs::write("/proc/self/oom_score_adj", "-1000") {
+        failed.push(format!("it may be killed when memory runs out: /proc/self/oom_score_adj: {error}"));
+    }
+    failed
+}
