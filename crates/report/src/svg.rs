@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 /// Width of an average sans-serif letter, as a share of the font's height. Digits and capitals are wider than this, `i`
 /// and spaces narrower; `cargo xtask pages` measures the texts in a browser.
 const LETTER: f64 = 0.56;
+/// What capitals, `m`, `w` and signs are wider.
+const CAPITAL: f64 = 0.16;
 
 /// The alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +119,8 @@ impl Svg {
 
 /// Estimates the width of a text of this height.
 pub(crate) fn text_width(text: &str, height: f64) -> f64 {
-    text.chars().count() as f64 * height * LETTER
+    let wide = text.chars().filter(|c| c.is_uppercase() || matches!(c, '_' | 'm' | 'w' | '+' | '×' | '→')).count();
+    (text.chars().count() as f64 * LETTER + wide as f64 * CAPITAL) * height
 }
 
 /// Returns a text that fits into `width`: cut with an ellipsis if it is longer.

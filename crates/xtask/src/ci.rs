@@ -6,7 +6,9 @@
 
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
-use crate::{commits, deny, dist, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, publish, python, setup};
+use crate::{
+    commits, deny, dist, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, pages, publish, python, setup,
+};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -224,6 +226,7 @@ fn whole(report: &mut Report, required: &[&str]) {
     });
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
+    report.step("pages in a browser", || with_program(&program, pages::run));
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
         None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),

@@ -16,6 +16,7 @@ mod lab;
 mod layers;
 mod nightly;
 mod node;
+mod pages;
 mod process;
 mod publish;
 mod python;
@@ -42,6 +43,8 @@ cargo xtask dist-bindings           packages of both bindings, with binaries for
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suites, from its source tree, with fio
                                     and with `trueio fio` (half an hour); only those whose names contain SUITE
+cargo xtask pages [--self PROGRAM]  each kind of page in headless Chromium: sideways scrolling, cut or overlapping
+                                    text, console, network; screenshots in target/pages/
 cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
                                     crates/engine with ThreadSanitizer, too (nightly compiler)
 cargo xtask fuzz [TARGET] [--hours N]  the fuzz targets from their kept corpora (nightly compiler), each for N
@@ -109,6 +112,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             fio_suite::run(Path::new(tree), Some(Path::new(program)), only)
         }
         ["fio-suite", tree, only @ ..] => fio_suite::run(Path::new(tree), None, only),
+        ["pages"] => Ok(ci::print_alone((pages::run(&workspace::build_release()?), None))),
+        ["pages", "--self", program] => Ok(ci::print_alone((pages::run(&std::fs::canonicalize(program)?), None))),
         ["publish"] => {
             let passed = publish::STEPS.map(|(name, step)| {
                 println!("=== {name}");

@@ -22,7 +22,6 @@ pub(super) struct Phase {
     level: String,
     /// The finding that determines its word, in a few words.
     brief: String,
-    is_withheld: bool,
     pub(super) is_shaded: bool,
     outcome: Option<String>,
     /// Plots of the rounds before the measured part.
@@ -79,7 +78,6 @@ impl Phase {
             mark: Badge::of_phase(phase),
             level: phase.level.to_string(),
             brief: cleaned(&brief(phase)),
-            is_withheld,
             is_shaded: !shades.is_empty(),
             outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
             rounds: phase.steady_state.iter().flat_map(steady_state).collect(),

@@ -1,0 +1,204 @@
+//! Headless Chromium, controlled through two pipes.
+//!
+//! Source: Chrome DevTools Protocol; `--remote-debugging-pipe`: messages are JSON that ends with a zero byte, read from
+//! descriptor 3 and written to descriptor 4.
+
+use crate::workspace::command;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The longest wait for an answer: a busy machine starts a browser in several seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+/// As root it needs `--no-sandbox`; the others keep it from talking to anything.
+const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+     --disable-component-update --disable-sync --disable-extensions --hide-scrollbars --remote-debugging-pipe";
+
+/// A browser; dropping it ends its process.
+pub(crate) struct Browser {
+    child: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    /// Messages that are no answers, since the last page was opened.
+    events: Vec<Value>,
+    session: String,
+    last_id: u64,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Browser {
+    /// Starts a browser with an empty profile in `profile`, and opens an empty page.
+    pub(crate) fn start(profile: &Path) -> Result<Self, String> {
+        let mut shell = command("sh");
+        // The shell moves the pipes to the descriptors and becomes the browser.
+        shell.args([
+            "-c",
+            &format!("exec chromium {FLAGS} --user-data-dir=\"$1\" about:blank 3<&0 4>&1 </dev/null >/dev/null"),
+            "sh",
+        ]);
+        shell.arg(profile).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = shell.spawn().map_err(|error| format!("chromium: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("chromium has no pipes".to_owned());
+        };
+        let mut browser =
+            Self { child, input, messages: follow(output), events: Vec::new(), session: String::new(), last_id: 0 };
+        let target = browser.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = browser.call("Target.attachToTarget", &attach)?;
+        browser.session = attached["sessionId"].as_str().unwrap_or_default().to_owned();
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), &json!({}))?;
+        }
+        Ok(browser)
+    }
+
+    /// Opens a page and evaluates `measure`, which returns a list of sentences. Returns these with what the console and the
+    /// network report, and a picture of the whole page.
+    pub(crate) fn look(
+        &mut self,
+        page: &Path,
+        width: u32,
+        scheme: &str,
+        measure: &str,
+    ) -> Result<(Vec<String>, Vec<u8>), String> {
+        let size = json!({ "width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.call("Emulation.setDeviceMetricsOverride", &size)?;
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.call("Emulation.setEmulatedMedia", &media)?;
+        // Messages of the previous page are its own.
+        self.call("Page.navigate", &json!({ "url": "about:blank" }))?;
+        self.wait_for("Page.loadEventFired")?;
+        self.events.clear();
+        let path = page.canonicalize().map_err(|error| format!("{}: {error}", page.display()))?;
+        let url = format!("file://{}", path.display());
+        self.call("Page.navigate", &json!({ "url": url }))?;
+        self.wait_for("Page.loadEventFired")?;
+        let measured = self.call("Runtime.evaluate", &json!({ "expression": measure, "returnByValue": true }))?;
+        let Some(list) = measured["result"]["value"].as_array() else {
+            return Err(format!("the measurement of {} failed: {measured}", page.display()));
+        };
+        let mut found: Vec<String> = list.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect();
+        let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }))?;
+        found.extend(self.events.iter().filter_map(|event| complaint(event, &url)));
+        Ok((found, decoded(picture["data"].as_str().unwrap_or_default())))
+    }
+
+    fn call(&mut self, method: &str, parameters: &Value) -> Result<Value, String> {
+        self.last_id += 1;
+        let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
+        if !self.session.is_empty() {
+            message["sessionId"] = json!(self.session);
+        }
+        let mut bytes = message.to_string().into_bytes();
+        bytes.push(0);
+        self.input.write_all(&bytes).map_err(|error| format!("{method}: {error}"))?;
+        loop {
+            let message = self.next(method)?;
+            if message["id"] == json!(self.last_id) {
+                return match message.get("error") {
+                    Some(error) => Err(format!("{method}: {error}")),
+                    None => Ok(message["result"].clone()),
+                };
+            }
+            self.events.push(message);
+        }
+    }
+
+    /// Waits for an event that has not come since the last page was opened.
+    fn wait_for(&mut self, method: &str) -> Result<(), String> {
+        while !self.events.iter().any(|event| event["method"] == method) {
+            let message = self.next(method)?;
+            self.events.push(message);
+        }
+        self.events.retain(|event| event["method"] != method);
+        Ok(())
+    }
+
+    fn next(&mut self, what: &str) -> Result<Value, String> {
+        self.messages.recv_timeout(LIMIT).map_err(|error| match error {
+            RecvTimeoutError::Timeout => format!("chromium did not answer {what} within {} s", LIMIT.as_secs()),
+            RecvTimeoutError::Disconnected => format!("chromium ended before it answered {what}"),
+        })
+    }
+}
+
+/// Reads messages in a thread, so that waiting for one has a limit.
+fn follow(output: ChildStdout) -> Receiver<Value> {
+    let (sender, messages) = channel();
+    std::thread::spawn(move || {
+        let mut output = BufReader::new(output);
+        loop {
+            let mut bytes = Vec::new();
+            match output.read_until(0, &mut bytes) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            bytes.pop();
+            let Ok(message) = serde_json::from_slice(&bytes) else { continue };
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    messages
+}
+
+/// Returns what an event says against a page.
+fn complaint(event: &Value, url: &str) -> Option<String> {
+    let parameters = &event["params"];
+    match event["method"].as_str()? {
+        "Network.requestWillBeSent" => {
+            let asked = parameters["request"]["url"].as_str()?;
+            let is_own = asked == url || asked.starts_with("data:") || asked == "about:blank";
+            (!is_own).then(|| format!("request of {asked}"))
+        }
+        "Runtime.exceptionThrown" => Some(format!("console: exception: {}", parameters["exceptionDetails"]["text"])),
+        "Runtime.consoleAPICalled" => Some(format!("console: {}", parameters["args"])),
+        "Log.entryAdded" => Some(format!("console: {}", parameters["entry"]["text"])),
+        _ => None,
+    }
+}
+
+/// Decodes base64 (RFC 4648, section 4); other characters are skipped.
+fn decoded(text: &str) -> Vec<u8> {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => Some(c - b'A'),
+        b'a'..=b'z' => Some(c - b'a' + 26),
+        b'0'..=b'9' => Some(c - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u32> = text.bytes().filter_map(digit).map(u32::from).collect();
+    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
+    for four in digits.chunks(4) {
+        let whole = four.iter().fold(0, |whole, digit| whole << 6 | digit) << (6 * (4 - four.len()));
+        let bytes = whole.to_be_bytes();
+        out.extend_from_slice(&bytes[1..four.len().max(1)]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn base64_is_decoded_with_and_without_padding() {
+        for (text, bytes) in
+            [("TWFu", &b"Man"[..]), ("TWE=", b"Ma"), ("TQ==", b"M"), ("iVBORw0K", b"\x89PNG\r\n"), ("", b"")]
+        {
+            assert_eq!(decoded(text), bytes, "{text}");
+        }
+    }
+}
