@@ -15,6 +15,8 @@
 use crate::failure::Failure;
 use crate::flags::{run_outputs, switch};
 use crate::output::{self, Outputs};
+use crate::ranks;
+use crate::request::{Claimed, accepting};
 use crate::run::execute;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::{Path, PathBuf};
@@ -125,7 +127,27 @@ fn halved(size: u64, most: u64) -> u64 {
 
 /// `trueio baseline`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    output::check(matches, std::iter::empty())?;
+    let Some(member) = ranks::join()? else {
+        let (spec, planned, has_evidence) = planned_phases(matches, None)?;
+        let outputs = Outputs::reserve(matches, std::iter::empty())?;
+        return execute("baseline", spec, planned, has_evidence, outputs, matches);
+    };
+    // The sizes of files follow from each rank's disk, so the ranks have only the command in common.
+    let plan = |member: &trueio_cluster::Member, _: Vec<JobSpec>, (): ()| {
+        let (spec, planned, has_evidence) = planned_phases(matches, Some(member.rank()))?;
+        let planned = accepting(planned, matches);
+        let outputs = ranks::outputs(member, matches, std::iter::empty())?;
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence })
+    };
+    ranks::run(member, "baseline", Ok((Vec::new(), ())), plan, matches)
+}
+
+/// Returns the phases as jobs, their plan, and whether evidence is collected. `rank` is that of a run of several.
+fn planned_phases(matches: &ArgMatches, rank: Option<u32>) -> Result<(Vec<JobSpec>, Claimed, bool), Failure> {
+    let command_files = ranks::command_files(rank, matches, &[]);
+    if rank.is_none_or(|rank| rank == 0) {
+        output::check(matches, std::iter::empty())?;
+    }
     let target = matches.get_one::<PathBuf>("target").expect("it has a default");
     let overwrite = matches.get_one::<PathBuf>("overwrite");
     // Compared as text, because paths that differ in a slash would compare equal.
@@ -151,7 +173,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { budget.idle.as_nanos() as u64 } else { 0 };
-    let machine = Machine { command_files: output::command_files(matches, &[]), ..machine(idle_ns) };
+    let machine = Machine { command_files, rank, ..machine(idle_ns) };
     let (mut specs, notes) = match facts.kind {
         TargetKind::Directory => {
             if overwrite.is_some() {
@@ -186,8 +208,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
     plan.notes.splice(0..0, notes);
-    let outputs = Outputs::reserve(matches, std::iter::empty())?;
-    execute("baseline", specs, (plan, targets), has_evidence, outputs, matches)
+    Ok((specs, (plan, targets), has_evidence))
 }
 
 fn preset() -> Origin {

@@ -33,6 +33,16 @@ impl Failure {
         Self { code: 2, text }
     }
 
+    /// An error with an exit code of its own. `text` is complete.
+    pub(crate) fn with_code(code: u8, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// Returns the text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the text, for another output.
     pub(crate) fn into_text(self) -> String {
         self.text

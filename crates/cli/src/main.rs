@@ -1,7 +1,8 @@
 //! The `trueio` program: thin commands over the crates.
 //!
 //! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted, 2 the
-//! request was refused or malformed. `compare` adds 3: a gate is undecided.
+//! request was refused or malformed, 75 a launcher started several processes that cannot reach each other. `compare`
+//! adds 3: a gate is undecided.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -18,6 +19,8 @@ mod kept;
 mod man;
 mod output;
 mod progress;
+mod ranks;
+mod request;
 mod run;
 mod selftest;
 mod study;
@@ -44,6 +47,9 @@ fn main() -> ExitCode {
     }
     // fio's language has its own grammar, and options that resemble ours.
     if let Some(arguments) = fio::arguments() {
+        if let Err(failure) = ranks::refuse_several("fio") {
+            return failure.show();
+        }
         return trueio_fio::command::run(&arguments, &fio::PROGRAM);
     }
     let matches = match arguments::parse(std::env::args_os()) {
@@ -61,7 +67,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("run", arguments)) => run::command(arguments),
-        Some(("compare", arguments)) => compare::command(arguments),
+        Some(("compare", arguments)) => ranks::refuse_several("compare").and_then(|()| compare::command(arguments)),
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
@@ -77,7 +83,7 @@ fn main() -> ExitCode {
         Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),
-        Some(("study", arguments)) => study::command(arguments),
+        Some(("study", arguments)) => ranks::refuse_several("study").and_then(|()| study::command(arguments)),
         Some(("usb", arguments)) => usb::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     };

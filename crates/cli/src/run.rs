@@ -3,16 +3,16 @@
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::progress::Lines;
-use crate::{flags, output};
+use crate::request::{Claimed, accepting, request};
+use crate::{flags, output, ranks};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_fio::logs::FioLogs;
 use trueio_job::{CommandFiles, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
-use trueio_model::{JobSpec, Plan};
+use trueio_model::JobSpec;
 use trueio_run::machine::{IDLE_BASELINE_NS, machine};
 use trueio_run::planning::{may_run, planned, planned_and_claimed};
-use trueio_run::{Reporting, Request, Targets, watch_signals};
+use trueio_run::watch_signals;
 
 /// One-line description of `trueio run`.
 pub(crate) const ABOUT: &str = "Run job files, or a job given by flags";
@@ -36,13 +36,28 @@ pub(crate) fn explain_arguments(command: Command) -> Command {
 /// `trueio run`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let has_evidence = !matches.get_flag("no-evidence");
-    let (spec, read) = specs(matches)?;
-    output::check(matches, read.iter().map(Path::new))?;
+    let member = ranks::join()?;
+    let read = specs(matches);
     let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
-    let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
-    let planned = planned_and_claimed(&spec, &machine, may_run)?;
-    let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
-    execute("run", spec, planned, has_evidence, outputs, matches)
+    let Some(member) = member else {
+        let (mut spec, read) = read?;
+        trueio_cluster::for_rank(&mut spec, 0, &trueio_cluster::host_name());
+        output::check(matches, read.iter().map(Path::new))?;
+        let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
+        let planned = planned_and_claimed(&spec, &machine, may_run)?;
+        let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
+        return execute("run", spec, planned, has_evidence, outputs, matches);
+    };
+    let plan = |member: &trueio_cluster::Member, mut spec: Vec<JobSpec>, read: Vec<String>| {
+        trueio_cluster::for_rank(&mut spec, member.rank(), member.host());
+        let rank = Some(member.rank());
+        let command_files = ranks::command_files(rank, matches, &read);
+        let machine = Machine { command_files, rank, ..machine(idle_ns) };
+        let planned = accepting(planned_and_claimed(&spec, &machine, may_run)?, matches);
+        let outputs = ranks::outputs(member, matches, read.iter().map(Path::new))?;
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence })
+    };
+    ranks::run(member, "run", read, plan, matches)
 }
 
 /// `trueio explain`.
@@ -67,19 +82,14 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(crate) fn execute(
     kind: &str,
     spec: Vec<JobSpec>,
-    (plan, targets): (Plan, Targets),
+    planned: Claimed,
     has_evidence: bool,
     outputs: Outputs,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
-    let accepted = matches.get_many::<String>("accept").into_iter().flatten();
-    let idle_wait_ns = matches.get_one::<u64>("wait-idle").copied();
-    let plan = Plan { accepted_checks: accepted.cloned().collect(), idle_wait_ns, ..plan };
-    let mut lines = Lines::new(&plan, kind, has_evidence, output::is_json_to_stdout(matches));
-    let reporting =
-        Reporting { logs: Some(FioLogs::writer()), watches_disks: lines.is_shown(), ..Reporting::default() };
-    let (kind, command) = (kind.to_owned(), flags::as_typed());
-    let request = Request { kind, command, spec, plan, targets, has_evidence, reporting };
+    let planned = accepting(planned, matches);
+    let mut lines = Lines::new(&planned.0, kind, has_evidence, output::is_json_to_stdout(matches));
+    let request = request(kind, spec, planned, has_evidence, lines.is_shown());
     let record = trueio_run::run(request, watch_signals(), &mut lines);
     lines.clear();
     output::deliver(&record, outputs, matches, true)

@@ -30,5 +30,5 @@ pub mod frame;
 pub mod message;
 
 pub use address::{Address, Family, PORT};
-pub use frame::{WireError, read_magic, receive, receive_bytes, send, send_bytes, write_magic};
+pub use frame::{FrameError, WireError, read_magic, receive, receive_bytes, send, send_bytes, write_magic};
 pub use message::{Hello, Jobs, LogPart, PROTOCOL, Planned, Progress, ToClient, ToServer};

@@ -27,7 +27,7 @@ fn messages_come_as_they_were_sent_and_then_the_end() {
     for message in messages {
         assert_eq!(receive::<ToServer>(&mut from, TO_SERVER_BYTES_MAX).expect("a message"), message);
     }
-    assert!(matches!(receive::<ToServer>(&mut from, TO_SERVER_BYTES_MAX), Err(WireError::Closed)));
+    assert!(matches!(receive::<ToServer>(&mut from, TO_SERVER_BYTES_MAX), Err(WireError::Frame(FrameError::Closed))));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_message_that_is_cut_anywhere_is_the_end_and_not_a_message() {
     let whole = bytes_of(&[jobs()]);
     for length in 0..whole.len() {
         let result = receive::<ToServer>(&mut &whole[..length], TO_SERVER_BYTES_MAX);
-        assert!(matches!(result, Err(WireError::Closed)), "{length}: {result:?}");
+        assert!(matches!(result, Err(WireError::Frame(FrameError::Closed))), "{length}: {result:?}");
     }
 }
 
@@ -56,12 +56,12 @@ fn memory_grows_with_received_bytes_and_not_with_the_announced_length() {
     let announced = |bytes: u32| Greedy { head: Cursor::new(bytes.to_be_bytes().to_vec()), largest: 0 };
     let mut from = announced(1001);
     let result = receive::<ToServer>(&mut from, 1000);
-    assert!(matches!(result, Err(WireError::TooLong { bytes: 1001, limit: 1000 })), "{result:?}");
+    assert!(matches!(result, Err(WireError::Frame(FrameError::TooLong { bytes: 1001, limit: 1000 }))), "{result:?}");
     let mut from = announced(TO_SERVER_BYTES_MAX);
-    assert!(matches!(receive::<ToServer>(&mut from, TO_SERVER_BYTES_MAX), Err(WireError::Closed)));
+    assert!(matches!(receive::<ToServer>(&mut from, TO_SERVER_BYTES_MAX), Err(WireError::Frame(FrameError::Closed))));
     assert!(from.largest <= 64 << 10, "{} bytes were asked for at once", from.largest);
     let too_long = send(&mut Vec::new(), &jobs(), 10);
-    assert!(matches!(too_long, Err(WireError::TooLong { limit: 10, .. })), "{too_long:?}");
+    assert!(matches!(too_long, Err(WireError::Frame(FrameError::TooLong { limit: 10, .. }))), "{too_long:?}");
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn fio_itself_and_other_programs_are_distinguished() {
     assert!(matches!(read_magic(&mut &fio[..]), Err(WireError::Fio { version: 0x61 })));
     assert!(matches!(read_magic(&mut &b"SSH-2.0-OpenSSH_9"[..]), Err(WireError::Stranger)));
     assert!(matches!(read_magic(&mut &b"GET "[..]), Err(WireError::Stranger)));
-    assert!(matches!(read_magic(&mut &MAGIC[..7]), Err(WireError::Closed)));
-    assert!(matches!(read_magic(&mut &b""[..]), Err(WireError::Closed)));
+    assert!(matches!(read_magic(&mut &MAGIC[..7]), Err(WireError::Frame(FrameError::Closed))));
+    assert!(matches!(read_magic(&mut &b""[..]), Err(WireError::Frame(FrameError::Closed))));
     read_magic(&mut &MAGIC[..]).expect("that is us");
 }
 

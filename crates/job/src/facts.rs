@@ -166,6 +166,8 @@ pub struct Machine {
     pub programs: Vec<String>,
     /// The files that the command reads and writes in addition to the jobs.
     pub command_files: CommandFiles,
+    /// The rank of this process in a run of several: generated names contain it. `None`: the process is alone.
+    pub rank: Option<u32>,
 }
 
 impl Machine {
@@ -180,6 +182,7 @@ impl Machine {
             idle_baseline_ns: 0,
             programs: Vec::new(),
             command_files: CommandFiles::default(),
+            rank: None,
         }
     }
 }

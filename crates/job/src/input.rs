@@ -64,6 +64,15 @@ impl JobInput<'_> {
         self.looked.borrow().get(path).is_some_and(|looked| looked.identity.is_some())
     }
 
+    /// Returns the part of generated names that differs between jobs, and between ranks of a run: they may share a
+    /// directory.
+    pub(crate) fn name_part(&self) -> String {
+        match self.machine.rank {
+            Some(rank) => format!("{}-rank{rank}", self.values.job),
+            None => self.values.job.clone(),
+        }
+    }
+
     /// Returns where a path leads, if its last component is a symbolic link.
     pub(crate) fn link_of(&self, path: &str) -> Option<String> {
         self.looked.borrow().get(path)?.identity.as_ref()?.link_to.clone()

@@ -626,6 +626,7 @@ kinds! {
     percents: Percents as [u64; 3];
     priorities: Priorities as Vec<PriorityShare>;
     range_sync: RangeSync as RangeSync;
+    ranks: Ranks as Vec<u32>;
     rate_bytes: RateBytes as Rates;
     rate_iops: RateIops as Rates;
     seed: Seed as u64;
@@ -688,7 +689,7 @@ reads! {
     FileSelection, &'a FileSelection, Value::FileSelection(selection) => selection;
     String, &'a str, Value::Paths(paths) => &paths[0];
     Vec<String>, &'a [String], Value::Paths(texts) | Value::Names(texts) | Value::Words(texts) => texts;
-    Vec<u32>, &'a [u32], Value::Cpus(numbers) | Value::Nodes(numbers) => numbers;
+    Vec<u32>, &'a [u32], Value::Cpus(numbers) | Value::Nodes(numbers) | Value::Ranks(numbers) => numbers;
     Vec<f64>, &'a [f64], Value::Percentiles(percents) => percents;
     Vec<u8>, &'a [u8], Value::Pattern(bytes) => bytes;
     [Vec<i32>; 2], &'a [Vec<i32>; 2], Value::Errors(lists) => lists;

@@ -27,6 +27,7 @@ use crate::options::limits::rows::STONEWALL;
 use crate::options::pace::control::resolve_waits;
 use crate::options::pattern::zones::check_shared;
 use crate::options::process::user::check_users;
+use crate::options::target::rows::RANKS;
 use crate::outputs::{check_outputs, files_of, record_replaced};
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
@@ -64,9 +65,19 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
                 _ => phase += 1,
             }
         }
+        let rank = machine.rank.unwrap_or(0);
+        if values.get(RANKS).is_some_and(|ranks| !ranks.contains(&rank)) {
+            run.note(&spec.name, &format!("it does not run here: this is rank {rank}"));
+            continue;
+        }
         let mut job = job::plan_job(&mut run, values, index, phase)?;
         resolve_waits(&mut run.notes, &jobs, &mut job, spec)?;
         jobs.push(job);
+    }
+    // Of several ranks, one may wait for the others throughout.
+    if jobs.is_empty() && machine.rank.is_none() {
+        let reason = "no job runs on rank 0, and this process is alone".to_owned();
+        return Err(all(Rule::BadValue { option: "ranks", reason }));
     }
     if let Some(last) = jobs.iter().find(|job| job.scheduling.ends_run) {
         for job in jobs.iter().filter(|job| job.phase > last.phase) {

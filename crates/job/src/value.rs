@@ -16,7 +16,7 @@ mod simulated;
 use blocks::{read_block_range, read_block_split, read_triple, write_triple};
 use distribution::{read_distribution, read_file_selection, write_distribution};
 pub use lists::write_paths;
-use lists::{read_cpus, read_names, read_path, read_paths, read_words};
+use lists::{read_cpus, read_names, read_numbers, read_path, read_paths, read_words};
 pub use pattern::with_files as pattern_with_files;
 use simulated::{read_simulated, write_simulated};
 use trueio_model::units::{parse_bytes, parse_duration_ns};
@@ -122,6 +122,8 @@ pub enum ValueKind {
     Priorities,
     /// Error numbers of reads, and of writes: `EIO,ENOSPC:122`.
     ErrorLists,
+    /// Numbers of ranks: `0,2,4-7`.
+    Ranks,
     /// Nodes of memory: `0,2-3` or `all`.
     Nodes,
     /// A memory policy: `bind:0,1`.
@@ -202,6 +204,8 @@ pub enum Value {
     Criterion(Criterion),
     /// Shares with priorities, at least one.
     Priorities(Vec<PriorityShare>),
+    /// Numbers of ranks, at least one.
+    Ranks(Vec<u32>),
     /// Memory nodes; empty: all of them.
     Nodes(Vec<u32>),
     /// A memory policy.
@@ -249,7 +253,7 @@ impl ValueKind {
             ValueKind::Paths => "PATH[:PATH…]",
             ValueKind::Path => "PATH",
             ValueKind::Names => "NAME[,NAME…]",
-            ValueKind::Cpus => "LIST",
+            ValueKind::Cpus | ValueKind::Ranks => "LIST",
             ValueKind::Percentiles => "PERCENT[:PERCENT…]",
             ValueKind::Seed => "NUMBER",
             ValueKind::Pattern | ValueKind::BlockPattern => "BYTES",
@@ -302,6 +306,7 @@ impl ValueKind {
             ValueKind::Path => "a path".into(),
             ValueKind::Names => "names, separated by commas, such as `gpt,ext4`".into(),
             ValueKind::Cpus => "processor numbers, such as `0,2,4-7`".into(),
+            ValueKind::Ranks => "numbers of ranks, such as `0,2,4-7`".into(),
             ValueKind::Percentiles => "up to 20 percentages, such as `50:99:99.9`".into(),
             ValueKind::Seed => "a number of 64 bits, decimal or `0x…`".into(),
             ValueKind::Pattern => "bytes, such as `0xff`, `\"text\"` or `66`, or several of them in a row".into(),
@@ -350,6 +355,7 @@ impl ValueKind {
                 | ValueKind::RateIops
                 | ValueKind::RateBytes
                 | ValueKind::Cpus
+                | ValueKind::Ranks
                 | ValueKind::Nodes
                 | ValueKind::Percentiles
                 | ValueKind::Seed
@@ -371,7 +377,7 @@ impl ValueKind {
                 ValueKind::Choice(choices) => choices.iter().any(|c| c.aliases.contains(&"true")),
                 _ => false,
             },
-            Scalar::List => matches!(self, ValueKind::Paths | ValueKind::Names | ValueKind::Cpus),
+            Scalar::List => matches!(self, ValueKind::Paths | ValueKind::Names | ValueKind::Cpus | ValueKind::Ranks),
         }
     }
 
@@ -435,6 +441,7 @@ impl ValueKind {
             ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
             ValueKind::Names => read_names(text).map(Value::Names),
             ValueKind::Cpus => read_cpus(text).map(Value::Cpus),
+            ValueKind::Ranks => read_numbers(text, "rank", lists::RANK_MAX).map(Value::Ranks),
             ValueKind::Percentiles => read_percentiles(text).map(Value::Percentiles),
             ValueKind::Pattern => pattern::read(text).map(Value::Pattern),
             ValueKind::BlockPattern => pattern::read_block(text).map(Value::BlockPattern),
@@ -514,7 +521,9 @@ impl ValueKind {
             (ValueKind::Path, Value::Paths(paths)) => paths.concat(),
             (_, Value::Paths(paths)) => write_paths(paths),
             (_, Value::Names(names)) => names.join(","),
-            (_, Value::Cpus(cpus)) => cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+            (_, Value::Cpus(cpus) | Value::Ranks(cpus)) => {
+                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+            }
             (_, Value::Percentiles(percents)) => percents.iter().map(f64::to_string).collect::<Vec<_>>().join(":"),
             (_, Value::Pattern(bytes)) => pattern::write(bytes),
             (_, Value::BlockPattern(pattern)) => pattern::write_block(pattern),

@@ -117,11 +117,12 @@ impl Cause {
         Some(match check {
             "call_results" => Cause::Calls,
             "direct_granted" | "block_layer_bytes" | "process_read_bytes" | "page_cache" | "traced_requests"
-            | "working_set" | "latency_floor" => Cause::Cache,
-            "holes" | "zero_blocks" | "source" | "memory_backed" | "content" | "io_limits" => Cause::Setup,
-            "flushes" | "flush_order" | "declared_values" | "usb_link" | "heat" => Cause::Device,
+            | "working_set" | "latency_floor" | "same_host" => Cause::Cache,
+            "holes" | "zero_blocks" | "source" | "memory_backed" | "content" | "io_limits" | "common_window"
+            | "clock_agreement" => Cause::Setup,
+            "flushes" | "flush_order" | "declared_values" | "usb_link" | "heat" | "straggler" => Cause::Device,
             "foreign_io" => Cause::Neighbour,
-            "achieved_depth" | "clock_and_cpu" | "processor_wait" | "stops" => Cause::Tool,
+            "achieved_depth" | "clock_and_cpu" | "processor_wait" | "stops" | "late_start" => Cause::Tool,
             "steadiness" | "pace" => Cause::Unsteady,
             _ => return None,
         })

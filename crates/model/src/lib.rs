@@ -10,6 +10,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod cluster;
 mod comparison;
 mod control;
 mod error;
@@ -47,6 +48,7 @@ mod user;
 mod verify;
 mod zones;
 
+pub use cluster::{ClockOffset, ClusterPhase, CommonWindow, LostRank, RankSpan};
 pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
     GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice,
@@ -88,8 +90,8 @@ pub use plan::{
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
-    CpuTime, DeviceCounters, DeviceDelta, JobRecord, OpRecord, Outcome, Percentile, PhaseRecord, RECORD_FORMAT,
-    RECORD_VERSION, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
+    ClusterRecord, CpuTime, DeviceCounters, DeviceDelta, JobRecord, OpRecord, Outcome, Percentile, PhaseRecord,
+    RECORD_FORMAT, RECORD_VERSION, RankRecord, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
 };
 pub use seed::{mix64, nth_mix64, round_seed, worker_seed};
 pub use source::{SourceAddress, SourcePlan};

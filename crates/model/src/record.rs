@@ -1,9 +1,9 @@
 //! The record of a run: what was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Cause, Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, IoFailure, JobSpec,
-    LatencySet, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage,
-    TraceRecord, Verdict, VerifyFailure, ZoneUse,
+    Cause, Check, ClusterPhase, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram,
+    IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace,
+    TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,9 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// How it ended.
     pub outcome: Outcome,
+    /// The ranks, if there were several: phases are then the sums of theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Box<ClusterRecord>>,
 }
 
 impl RunRecord {
@@ -86,6 +89,35 @@ impl RunRecord {
         }
         self.version = self.version.max(RECORD_VERSION);
     }
+}
+
+/// A run of several ranks: each with its own record. The phases of the record around it are their sums.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    /// The source of rank and size: `PMIx 4.2.2`, `PMI-1`, `variables`.
+    pub launcher: String,
+    /// Number of ranks that were started.
+    pub rank_count: u32,
+    /// The ranks that sent results, in their order.
+    pub ranks: Vec<RankRecord>,
+    /// Ranks that ended or were cut off before their results were complete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostRank>,
+    /// The phases across ranks, in the order of [`RunRecord::phases`].
+    pub phases: Vec<ClusterPhase>,
+}
+
+/// One rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankRecord {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// Its host's name.
+    pub host: String,
+    /// Identifies its running kernel: ranks with the same one share a page cache. Empty: unknown.
+    pub boot_id: String,
+    /// Its own record.
+    pub record: Box<RunRecord>,
 }
 
 /// The program that wrote the record.

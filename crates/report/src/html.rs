@@ -13,6 +13,7 @@ use crate::facts::{FactTable, machine_table, target_tables};
 use crate::page::{command_line, data, render};
 use crate::plot::overview::{Point, overview};
 use crate::priorities::priorities;
+use crate::ranks::ranks;
 use crate::standing::{PastRun, Standing, standing};
 use crate::summary::{Row, summary};
 use crate::syscalls::syscalls;
@@ -63,7 +64,11 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         phases,
         footnotes: footnotes(record, &rows).iter().chain(&accept_hint(record)).map(|s| cleaned(s)).collect(),
         reasons: reasons.iter().map(ReasonItem::of).collect(),
-        sections: sections([("Failed I/Os", failed_ios(record)), ("Verification", verification(record))]),
+        sections: sections([
+            ("Ranks", ranks(record)),
+            ("Failed I/Os", failed_ios(record)),
+            ("Verification", verification(record)),
+        ]),
         facts: facts.map(|(name, text)| Named { name: name.to_owned(), text: cleaned(&text) }).collect(),
         folded: sections([
             ("How", plain(manners(record))),

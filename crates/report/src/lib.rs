@@ -30,6 +30,7 @@ mod printing;
 mod priorities;
 mod progress;
 mod prometheus;
+mod ranks;
 mod screen;
 mod standing;
 mod study;

@@ -22,6 +22,7 @@ mod live;
 pub use live::{Current, current_line, remaining_line};
 
 use crate::layout::{Page, Paint, Style};
+use crate::ranks::ranks_within;
 use crate::standing::standing;
 use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::{clean, width_of};
@@ -52,6 +53,8 @@ pub fn screen(record: &RunRecord, style: &Style, details: &str) -> String {
     head(&mut page, record);
     page.out.push('\n');
     table(&mut page, record);
+    // Empty for a run of one process.
+    page.tree("Ranks", &ranks_within(record, RANKS_MAX));
     let count = |text: &str| text.lines().count();
     let reasons = reasons(record);
     // An empty line before the tail, and one before the reasons, of which two are always shown.
@@ -64,6 +67,9 @@ pub fn screen(record: &RunRecord, style: &Style, details: &str) -> String {
     page.out.push_str(&end);
     page.finish()
 }
+
+/// Ranks of a phase that are listed on one screen.
+const RANKS_MAX: usize = 4;
 
 /// Renders only the table: one line a load.
 pub fn screen_table(record: &RunRecord, style: &Style) -> String {

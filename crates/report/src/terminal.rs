@@ -7,6 +7,7 @@
 
 use crate::layout::{Page, Paint, Style};
 use crate::priorities::priorities;
+use crate::ranks::ranks;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, figure, width_of};
@@ -22,6 +23,7 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     header(&mut page, record);
     table(&mut page, record);
+    page.tree("Ranks", &ranks(record));
     reasons(&mut page, record);
     page.list("By priority", &priorities(record));
     page.list("Steady state", &steady_states(record));

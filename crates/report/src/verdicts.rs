@@ -314,7 +314,11 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
         (Cause::Setup, "io_limits") => format!("run outside of the control group, or raise its limit, {then}"),
         (Cause::Setup, "content") => "write random content: remove the option that sets it".to_owned(),
         (Cause::Setup, "source") => "prepare the data on this machine, or use a faster source".to_owned(),
+        (Cause::Setup, "common_window") => {
+            "read the figures of the common window, or let all ranks work for the same time".to_owned()
+        }
         (Cause::Setup, _) => format!("change the set-up, {then}"),
+        (Cause::Device, "straggler") => "look at that host: its disk, network and processors".to_owned(),
         (Cause::Device, "heat") => format!("cool the device, {then}"),
         (Cause::Device, "usb_link") => "read `trueio usb explain`".to_owned(),
         (Cause::Device, "flushes" | "flush_order") => {

@@ -49,6 +49,7 @@ pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
 pub use interrupt::{HeldSignals, hold_signals, signal_received, watch_signals, watch_status_signal};
 pub use logs::{LogError, LogWriter, PhaseLogs};
+pub use merge::{add_record, conclude_sum};
 pub use neighbours::Watched;
 pub use observer::{Event, Observer, Reporting, Tick};
 pub use output_file::{Before, OutputFile, create_output};
@@ -178,6 +179,7 @@ impl<'a> Session<'a> {
             ruler,
             phases: Vec::new(),
             outcome: Outcome::Complete,
+            cluster: None,
         };
         let has_evidence = request.has_evidence;
         Self {
@@ -322,6 +324,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Adds a phase to the record.
+    pub fn keep(&mut self, phase: PhaseRecord) {
+        self.record.phases.push(phase);
+    }
+
     /// The record of a run that ended like this.
     pub fn finish(mut self, outcome: Outcome) -> RunRecord {
         self.record.outcome = outcome;
@@ -341,7 +348,7 @@ impl<'a> Session<'a> {
             }
             let phase = self.run_phase(index, |_| {}, observer)?;
             let outcome = phase.outcome.clone();
-            self.record.phases.push(phase);
+            self.keep(phase);
             observer.notify(Event::PhaseEnds(&self.record));
             match outcome {
                 Outcome::Complete => {}

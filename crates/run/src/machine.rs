@@ -37,6 +37,7 @@ pub fn machine(idle_baseline_ns: u64) -> Machine {
         idle_baseline_ns,
         programs: Vec::new(),
         command_files: CommandFiles::default(),
+        rank: None,
     }
 }
 

@@ -306,7 +306,7 @@ impl Setting<'_> {
             if let Some(logs) = logs {
                 logs.workers_begin();
             }
-            self.pass_head(&plans, Ending { start: &start, over: &over, stop: self.stop });
+            self.pass_head(&plans, Ending { start: &start, over: &over, stop: self.stop }, observer);
             let watching = Watching::begin(watch, syscalls, has_strace, &plans, &numbers);
             observer.notify(Event::MeasuringBegins);
             let begin_ns = self.began.elapsed().as_nanos() as u64;
@@ -360,10 +360,11 @@ impl Setting<'_> {
     }
 
     /// Lets the jobs pass what comes before the measured part: ramps and delays.
-    fn pass_head(&self, plans: &[&JobPlan], ending: Ending<'_>) {
+    fn pass_head(&self, plans: &[&JobPlan], ending: Ending<'_>, observer: &mut dyn Observer) {
         let workers = plans.iter().map(|job| job.workers).sum();
         let delay = |job: &&JobPlan| job.limits.ramp_ns + job.limits.start_delay_ns;
         let head = Duration::from_nanos(plans.iter().map(delay).min().unwrap_or(0));
+        observer.notify(Event::WorkersReady { has_head: head > Duration::ZERO });
         if head > Duration::ZERO {
             ending.start.open();
             // A finished or stopped phase ends the wait early.

@@ -224,3 +224,53 @@ fn add_failure(failures: &mut Vec<IoFailure>, failure: IoFailure) {
         failures.push(failure);
     }
 }
+
+/// Adds the record of a job on another rank to the sum of the earlier ones. Its time series begins `shift_ns` later.
+pub fn add_record(sum: &mut JobRecord, job: &JobRecord, shift_ns: u64) {
+    let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
+    std::mem::take(&mut sum.series).into_iter().for_each(|row| add_row(&mut rows, row));
+    // Rows of one interval are added, so a shift is a whole number of intervals.
+    let span_ns = job.series.first().map_or(1, |row| row.span_ns.max(1));
+    let shift_ns = (shift_ns + span_ns / 2) / span_ns * span_ns;
+    for row in &job.series {
+        add_row(&mut rows, SeriesRow { end_ns: row.end_ns + shift_ns, ..*row });
+    }
+    sum.series = rows.into_values().collect();
+    sum.elapsed_ns = sum.elapsed_ns.max(job.elapsed_ns);
+    sum.achieved_depth = sum.achieved_depth.zip(job.achieved_depth).map(|(a, b)| a + b);
+    sum.pacing_lateness.merge(&job.pacing_lateness);
+    sum.backlog_count += job.backlog_count;
+    sum.verified_block_count += job.verified_block_count;
+    sum.verify_failure_count += job.verify_failure_count;
+    sum.verify_failures.extend(job.verify_failures.iter().cloned());
+    sum.verify_failures.truncate(KEPT);
+    if let Some(back) = &job.read_back {
+        add_read_back(&mut sum.read_back, back.clone());
+    }
+    if let (Some(waited), Some(more)) = (&mut sum.source_wait_ns, job.source_wait_ns) {
+        *waited += more;
+    }
+    sum.threads.add(&job.threads);
+    if let Some(queue) = &job.queue {
+        sum.queue.get_or_insert_default().add(queue);
+    }
+    sum.depth_searches.extend(job.depth_searches.iter().cloned());
+    job.ops.iter().for_each(|op| add_op(&mut sum.ops, op.clone()));
+    job.failures.iter().for_each(|failure| add_failure(&mut sum.failures, failure.clone()));
+    for note in &job.engine_notes {
+        if !sum.engine_notes.contains(note) {
+            sum.engine_notes.push(note.clone());
+        }
+    }
+    // Of ranks, each has its own record.
+    (sum.criterion, sum.zones) = (None, None);
+    sum.workers.clear();
+}
+
+/// Concludes a sum of [`add_record`]: its time, and percentiles of the added histograms.
+pub fn conclude_sum(sum: &mut JobRecord, elapsed_ns: u64) {
+    sum.elapsed_ns = elapsed_ns;
+    for op in sum.ops.iter_mut().chain(sum.read_back.as_mut().map(|back| &mut back.reads)) {
+        op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
+    }
+}

@@ -67,6 +67,11 @@ pub enum Event<'a> {
         /// Result of all rounds.
         state: &'a SteadyState,
     },
+    /// All workers of a phase, or of a round, are ready. They wait while this is handled.
+    WorkersReady {
+        /// Whether a ramp or a delay of all jobs comes before the measured part: the workers begin with it.
+        has_head: bool,
+    },
     /// The measured part of a phase, or of a round, begins now.
     MeasuringBegins,
     /// The measured part of a phase, or of a round, ended.

@@ -5,6 +5,7 @@
 
 mod bench;
 mod ci;
+mod cluster;
 mod commits;
 mod deny;
 mod dist;
@@ -34,6 +35,7 @@ cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
     test    quick, and all tests
     all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
 cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
+cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
                                     the cases whose name contains CASE
 cargo xtask node                    bindings/node: build, fetch what the tests need, test
@@ -90,6 +92,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["ci", extent] => ci::run(extent.parse()?),
         ["gate"] => gate::run(),
         ["lab"] => ci::run_lab(None),
+        ["lab", "cluster"] => cluster::run(),
         ["lab", case] => ci::run_lab(Some(case)),
         ["node"] => Ok(ci::print_alone(node::tests(true, &ci::needs_met()))),
         ["python"] => Ok(ci::print_alone(python::tests(&[]))),

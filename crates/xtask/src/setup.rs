@@ -15,6 +15,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("zsh", "zsh"),
     ("fish", "fish"),
     ("mandoc", "mandoc"),
+    ("openmpi-bin", "mpirun.openmpi"),
+    ("mpich", "mpiexec.hydra"),
 ];
 
 /// Installs the packages that the tests use.

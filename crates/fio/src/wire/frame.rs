@@ -1,8 +1,4 @@
-//! Messages as bytes: first the magic, once in each direction, then frames. A frame is a length (32 bits, most
-//! significant byte first) followed by that number of bytes of JSON.
-//!
-//! The peer is not trusted: a length above the limit is refused before anything is read, and memory grows with the
-//! received bytes, not with the announced length.
+//! Messages as bytes: first the magic, once in each direction, then frames ([`trueio_cluster::frame`]).
 //!
 //! The first four bytes of fio's own protocol are its version and a command, 16 bits each, least significant
 //! byte first; both are small, so the second and the fourth byte are zero, which no byte of our magic is.
@@ -10,6 +6,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Read, Write};
+use trueio_cluster::frame;
+pub use trueio_cluster::frame::FrameError;
 
 /// The first bytes that each side sends.
 pub const MAGIC: [u8; 16] = *b"trueio-fio-wire\n";
@@ -27,15 +25,9 @@ const FIO_COMMANDS: u8 = 64;
 /// An error that ends a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The connection failed.
-    #[error("the connection failed")]
-    Io(#[source] io::Error),
-    /// The peer closed the connection, possibly within a message.
-    #[error("the connection was closed")]
-    Closed,
-    /// The peer sent nothing in time.
-    #[error("no message arrived in time")]
-    Late,
+    /// A frame could not be sent or received.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
     /// The peer is fio itself.
     #[error("it is fio itself (protocol {version}), whose protocol is not supported")]
     Fio {
@@ -45,27 +37,11 @@ pub enum WireError {
     /// The peer is another program.
     #[error("it is not trueio")]
     Stranger,
-    /// A frame that is too long.
-    #[error("a message of {bytes} bytes was announced, and at most {limit} bytes are accepted")]
-    TooLong {
-        /// Its length.
-        bytes: u64,
-        /// The largest accepted length.
-        limit: u32,
-    },
-    /// A frame that is not a message.
-    #[error("a message cannot be read")]
-    Malformed(#[source] serde_json::Error),
 }
 
 impl From<io::Error> for WireError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => WireError::Closed,
-            ErrorKind::ConnectionAborted => WireError::Closed,
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => WireError::Late,
-            _ => WireError::Io(error),
-        }
+        WireError::Frame(error.into())
     }
 }
 
@@ -102,7 +78,7 @@ pub fn read_magic(from: &mut impl Read) -> Result<(), WireError> {
         [low, 0, command, 0, ..] if low > 0 && command < FIO_COMMANDS => {
             Err(WireError::Fio { version: u16::from(low) })
         }
-        _ if first[..count] == MAGIC[..count] => Err(WireError::Closed),
+        _ if first[..count] == MAGIC[..count] => Err(FrameError::Closed.into()),
         _ => Err(WireError::Stranger),
     }
 }
@@ -112,9 +88,7 @@ pub fn read_magic(from: &mut impl Read) -> Result<(), WireError> {
 /// # Errors
 /// An error of the connection, or a message longer than `limit`.
 pub fn send(to: &mut impl Write, message: &impl Serialize, limit: u32) -> Result<(), WireError> {
-    let mut bytes = vec![0; 4];
-    serde_json::to_writer(&mut bytes, message).map_err(WireError::Malformed)?;
-    send_frame(to, bytes, limit)
+    Ok(frame::send(to, message, limit)?)
 }
 
 /// Sends bytes that are no message: a token.
@@ -122,27 +96,15 @@ pub fn send(to: &mut impl Write, message: &impl Serialize, limit: u32) -> Result
 /// # Errors
 /// An error of the connection, or more bytes than `limit`.
 pub fn send_bytes(to: &mut impl Write, bytes: &[u8], limit: u32) -> Result<(), WireError> {
-    send_frame(to, [&[0; 4], bytes].concat(), limit)
-}
-
-/// Sends a frame, whose first four bytes become its length.
-fn send_frame(to: &mut impl Write, mut bytes: Vec<u8>, limit: u32) -> Result<(), WireError> {
-    let length = bytes.len() - 4;
-    let Some(length) = u32::try_from(length).ok().filter(|length| *length <= limit) else {
-        return Err(WireError::TooLong { bytes: length as u64, limit });
-    };
-    bytes[..4].copy_from_slice(&length.to_be_bytes());
-    to.write_all(&bytes)?;
-    Ok(to.flush()?)
+    Ok(frame::send_bytes(to, bytes, limit)?)
 }
 
 /// Receives a message.
 ///
 /// # Errors
-/// [`WireError::Closed`] at the end of the connection, also within a message; an invalid message; an error of the
-/// connection.
+/// The end of the connection, also within a message; an invalid message; an error of the connection.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, limit: u32) -> Result<T, WireError> {
-    serde_json::from_slice(&receive_bytes(from, limit)?).map_err(WireError::Malformed)
+    Ok(frame::receive(from, limit)?)
 }
 
 /// Receives the bytes of a frame, and interprets nothing but its length.
@@ -150,16 +112,5 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, limit: u32) -> Result<
 /// # Errors
 /// As [`receive`].
 pub fn receive_bytes(from: &mut impl Read, limit: u32) -> Result<Vec<u8>, WireError> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > limit {
-        return Err(WireError::TooLong { bytes: u64::from(length), limit });
-    }
-    let mut bytes = Vec::new();
-    let came = from.take(u64::from(length)).read_to_end(&mut bytes)?;
-    if came < length as usize {
-        return Err(WireError::Closed);
-    }
-    Ok(bytes)
+    Ok(frame::receive_bytes(from, limit)?)
 }

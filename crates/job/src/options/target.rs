@@ -6,7 +6,7 @@ pub(crate) mod names;
 pub mod rows;
 
 use crate::input::{Decisions, JobInput};
-use crate::option::Words;
+use crate::option::{OptionRow, Words};
 use crate::options::content::rows::VERIFY_ONLY;
 use crate::options::durability::rows::{INVALIDATE, Invalidate};
 use crate::options::engine::Engine;
@@ -16,7 +16,7 @@ use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use files::{JobFile, Use};
 use handling::{Remaking, has_further_cached_passes};
-use rows::{FALLOCATE, Fallocate};
+use rows::{FALLOCATE, Fallocate, RANK_SHIFT, SHARED_FILE, SHARED_REGION};
 use trueio_model::{DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
 
 /// Plans the files of a job. `fills`: they are written until no space is left.
@@ -29,6 +29,10 @@ pub(crate) fn plan(
 ) -> Result<(Vec<JobFile>, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     let (ops, kind) = (shape.ops, engine.kind);
+    if !job.get(SHARED_FILE) {
+        let rows: [&'static OptionRow; 2] = [SHARED_REGION.row(), RANK_SHIFT.row()];
+        decisions.note_unused(job, &rows, "`shared_file` is not set");
+    }
     let is_offline = job.get(VERIFY_ONLY);
     let usage = Use {
         fills,

@@ -6,6 +6,9 @@ use std::collections::HashSet;
 /// Largest processor number in a list; a range beyond it is a typing error.
 const CPU_MAX: u32 = 8191;
 
+/// Largest number of a rank.
+pub(super) const RANK_MAX: u32 = (1 << 20) - 1;
+
 /// Joins paths into one text; a colon within a path is escaped.
 pub fn write_paths(paths: &[String]) -> String {
     paths.iter().map(|p| p.replace(':', "\\:")).collect::<Vec<_>>().join(":")
@@ -60,14 +63,19 @@ pub(super) fn read_names(text: &str) -> Result<Vec<String>, String> {
 }
 
 pub(super) fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
+    read_numbers(text, "processor", CPU_MAX)
+}
+
+/// Reads numbers and ranges of numbers, separated by commas. `what` names the things that are counted.
+pub(super) fn read_numbers(text: &str, what: &str, max: u32) -> Result<Vec<u32>, String> {
     let number = |text: &str| {
         text.trim()
             .parse::<u32>()
             .ok()
-            .filter(|cpu| *cpu <= CPU_MAX)
-            .ok_or_else(|| format!("`{text}` is not a processor number from 0 to {CPU_MAX}"))
+            .filter(|number| *number <= max)
+            .ok_or_else(|| format!("`{text}` is not a {what} number from 0 to {max}"))
     };
-    let mut cpus = Vec::new();
+    let mut numbers = Vec::new();
     for part in text.split(',') {
         match part.split_once('-') {
             Some((first, last)) => {
@@ -75,17 +83,17 @@ pub(super) fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
                 if first > last {
                     return Err(format!("`{part}` counts downwards"));
                 }
-                cpus.extend(first..=last);
+                numbers.extend(first..=last);
             }
-            None => cpus.push(number(part)?),
+            None => numbers.push(number(part)?),
         }
     }
-    let mut sorted = cpus.clone();
+    let mut sorted = numbers.clone();
     sorted.sort_unstable();
     if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("processor {} is named twice", twice[0]));
+        return Err(format!("{what} {} is named twice", twice[0]));
     }
-    Ok(cpus)
+    Ok(numbers)
 }
 
 pub(super) fn read_words(text: &str) -> Result<Vec<String>, String> {

@@ -270,7 +270,9 @@ fn every_row_of_the_table_changes_the_plan() {
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
     let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing", "create_directories"];
-    for row in TABLE.iter().filter(|row| !permissions.contains(&row.name)) {
+    // `crates/cluster` applies the last three before it plans a rank; a test below covers the first.
+    let of_ranks = ["ranks", "shared_file", "shared_region", "rank_shift"];
+    for row in TABLE.iter().filter(|row| !permissions.contains(&row.name) && !of_ranks.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
     let planned = |options: &[(&str, &str)]| {
@@ -427,4 +429,24 @@ bs = \"1000\"
     } else {
         assert_eq!(explained, expected, "TRUEIO_BLESS=1 rewrites tests/explain.txt");
     }
+}
+
+#[test]
+fn a_job_of_other_ranks_is_left_out_and_its_phase_stays() {
+    let specs =
+        [spec("some", &[("size", "1m"), ("ranks", "1-2")]), spec("all", &[("size", "1m"), ("stonewall", "true")])];
+    let phases = |rank| {
+        let plan = plan(&specs, &Described, &Machine { rank, ..machine() }).expect("a plan");
+        let jobs = plan.jobs.iter().map(|job| (job.name.clone(), job.phase, job.files[0].path.clone()));
+        (jobs.collect::<Vec<_>>(), plan.notes)
+    };
+    let job = |name: &str, phase: u32, path: &str| (name.to_owned(), phase, path.to_owned());
+    let (jobs, notes) = phases(Some(0));
+    assert_eq!(jobs, [job("all", 1, "trueio-all-rank0-0.dat")]);
+    assert!(notes.contains(&"job `some`: it does not run here: this is rank 0".to_owned()), "{notes:?}");
+    let both = [job("some", 0, "trueio-some-rank2-0.dat"), job("all", 1, "trueio-all-rank2-0.dat")];
+    assert_eq!(phases(Some(2)).0, both);
+    assert_eq!(phases(None).0, [job("all", 1, "trueio-all-0.dat")], "a process that is alone is rank 0");
+    let alone = plan(&specs[..1], &Described, &machine()).expect_err("no job runs");
+    assert!(explain_refusal(&alone).contains("no job runs on rank 0"), "{}", explain_refusal(&alone));
 }

@@ -24,7 +24,7 @@ pub(super) struct Phase {
     brief: String,
     pub(super) is_shaded: bool,
     outcome: Option<String>,
-    /// Plots of the rounds before the measured part.
+    /// Plots of the rounds before the measured part, and of the ranks.
     rounds: Vec<String>,
     rows: Vec<TableRow>,
     limits: Vec<String>,
@@ -80,7 +80,12 @@ impl Phase {
             brief: cleaned(&brief(phase)),
             is_shaded: !shades.is_empty(),
             outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
-            rounds: phase.steady_state.iter().flat_map(steady_state).collect(),
+            rounds: phase
+                .steady_state
+                .iter()
+                .flat_map(steady_state)
+                .chain(crate::ranks::heat_map(record, index))
+                .collect(),
             rows: rows
                 .iter()
                 .filter(|row| row.phase_index == index)

@@ -14,7 +14,8 @@ use crate::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundin
 use crate::outputs::{FioOutput, Format, ServerResult, render_clients};
 use crate::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
 use crate::wire::{
-    Address, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive, send, send_bytes, write_magic,
+    Address, FrameError, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive, send, send_bytes,
+    write_magic,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -266,12 +267,12 @@ impl Surroundings for Files {
 /// Connects to a server and lets it plan, or returns why that failed.
 fn meet(server: &mut Server) -> Result<(), String> {
     let explain = |error: WireError| match error {
-        WireError::Closed => {
+        WireError::Frame(FrameError::Closed) => {
             "it closed the connection without a word, as fio's own server does (whose protocol is not \
                               spoken here); the server must be `trueio fio --server` of this version"
                 .to_owned()
         }
-        WireError::Late => format!("it did not answer within {} s", HANDSHAKE.as_secs()),
+        WireError::Frame(FrameError::Late) => format!("it did not answer within {} s", HANDSHAKE.as_secs()),
         error => error_line(&error),
     };
     let mut stream = Stream::connect(&server.address)
@@ -406,7 +407,7 @@ fn converse(
 
 /// Starts a server, and a thread that receives its messages.
 fn begin(index: usize, server: &mut Server, tx: SyncSender<Event>) -> Result<(), WireError> {
-    let Some(stream) = &mut server.stream else { return Err(WireError::Closed) };
+    let Some(stream) = &mut server.stream else { return Err(WireError::Frame(FrameError::Closed)) };
     send(stream, &ToServer::Start, TO_SERVER_BYTES_MAX)?;
     let mut ear = stream.try_clone()?;
     std::thread::Builder::new().name(format!("server {index}")).spawn(move || {
@@ -437,7 +438,10 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
         Err(RecvTimeoutError::Timeout) => return Ok(()),
         Err(RecvTimeoutError::Disconnected) => {
             // All receiving threads have ended, and with them the connections.
-            servers.iter_mut().filter(|server| !server.is_over).for_each(|server| lose(server, &WireError::Closed));
+            servers
+                .iter_mut()
+                .filter(|server| !server.is_over)
+                .for_each(|server| lose(server, &WireError::Frame(FrameError::Closed)));
             return Ok(());
         }
     };

@@ -16,8 +16,8 @@ use crate::language::{Action, FioRequest, Settings, Surroundings, read};
 use crate::logs::FioLogs;
 use crate::wire::frame::{SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
 use crate::wire::{
-    Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, receive_bytes, send,
-    write_magic,
+    FrameError, Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, receive_bytes,
+    send, write_magic,
 };
 use rustix::process::{
     Resource, Rlimit, Signal, Uid, geteuid, getpid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
@@ -73,7 +73,7 @@ pub(in crate::command) fn command(words: &[String], program: &Program) -> ExitCo
             message!("fio: the client {peer} was refused: {}", clean_lines(text.trim_end()));
             ExitCode::FAILURE
         }
-        Err(Ended::Wire(WireError::Closed)) => ExitCode::FAILURE,
+        Err(Ended::Wire(WireError::Frame(FrameError::Closed))) => ExitCode::FAILURE,
         Err(Ended::Wire(error)) => {
             message!("fio: the client {peer}: {}", clean_lines(&error_line(&error)));
             ExitCode::FAILURE
@@ -141,7 +141,7 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program)
     let begin = listen(stream.try_clone()?, is_over.clone())?;
     match wait_for_start(&begin, || stop.load(Relaxed), START_WAIT) {
         Ok(()) => {}
-        Err(NotBegun::Gone) => return Err(WireError::Closed.into()),
+        Err(NotBegun::Gone) => return Err(WireError::Frame(FrameError::Closed).into()),
         Err(why) => return turn_away(&mut stream, why.sentence()),
     }
     let (tx, writer) = talk(stream.try_clone()?)?;
@@ -542,7 +542,7 @@ fn talk(mut stream: Stream) -> Result<(SyncSender<ToClient>, JoinHandle<()>), st
             // After a failure it continues to receive, so that no sender blocks.
             if !is_gone && let Err(error) = send(&mut stream, &message, TO_CLIENT_BYTES_MAX) {
                 is_gone = true;
-                if let WireError::TooLong { .. } = error {
+                if let WireError::Frame(FrameError::TooLong { .. }) = error {
                     message!("fio: results cannot be sent: {error}");
                 }
                 stream.end();

@@ -166,7 +166,7 @@ pub(crate) fn plan_files(
 }
 
 /// Returns the paths, as they will be opened.
-fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
+fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
     let directory = values.get(DIRECTORY);
     let join = |name: &str| join_path(directory, name);
     let count = values.get(NRFILES);
@@ -202,7 +202,7 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
             }
             Ok(paths)
         }
-        None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.job))).collect()),
+        None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.name_part()))).collect()),
     }
 }
 

@@ -51,8 +51,8 @@ pub(crate) fn plan_names(
     decisions.note_unused(values, unused, "the engine counts names (`nrfiles`)");
     let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
-        "." => format!("trueio-{}-names", values.job),
-        directory => format!("{directory}/trueio-{}-names", values.job),
+        "." => format!("trueio-{}-names", values.name_part()),
+        directory => format!("{directory}/trueio-{}-names", values.name_part()),
     };
     directory_facts(values, decisions, &path)?;
     for worker in 0..values.get(NUMJOBS) {

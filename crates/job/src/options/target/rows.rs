@@ -1,8 +1,8 @@
 //! Options of section `target`: files and devices.
 
 use crate::option::{
-    FioUse, Opt, Remote, Scope, Section, bytes, bytes_range, count, extent, file_selection, names, path, paths, switch,
-    word,
+    FioUse, Opt, Remote, Scope, Section, bytes, bytes_range, count, extent, file_selection, names, path, paths, ranks,
+    switch, word,
 };
 use crate::value::Extent;
 use trueio_model::{FileAccess, FileSelection, Locking};
@@ -40,6 +40,14 @@ crate::option::words_of! {
     }
 }
 
+crate::option::words_of! {
+    /// The part of a shared file that each rank uses.
+    pub enum SharedRegion {
+        Own => "own", [], "each rank a region of `size` bytes of its own, in the order of ranks";
+        All => "all", [], "all ranks the same `size` bytes";
+    }
+}
+
 crate::option::rows! {
     Section::Target;
 
@@ -63,6 +71,35 @@ crate::option::rows! {
         .remote(Remote::Allowed)
         .summary("The directory of the files")
         .detail("It is prepended to relative names in `filename` and to the names of generated files.");
+
+    pub const RANKS: Opt<Option<Vec<u32>>> = ranks("ranks")
+        .unset("all ranks run the job")
+        .unit("numbers")
+        .not_in_fio()
+        .scope(&[Scope::WithoutIo, Scope::WithCommand, Scope::ByLog])
+        .summary("The ranks that run the job, in a run on several hosts")
+        .detail("`0-3` or `0,2`. The others wait for it where a phase ends (`stonewall`). A process that is alone is \
+                 rank 0.");
+
+    pub const SHARED_FILE: Opt<bool> = switch("shared_file")
+        .not_in_fio()
+        .summary("The ranks of a run on several hosts use one file, which rank 0 creates")
+        .detail("It needs one name in `filename`, and `size`: that of each rank's region. Without it, each rank has files \
+                 of its own. The file is removed at the end unless `unlink` is false.");
+
+    pub const SHARED_REGION: Opt<SharedRegion> = word("shared_region")
+        .default("own")
+        .not_in_fio()
+        .summary("The part of a `shared_file` that each rank uses")
+        .detail("With `all`, ranks that write overwrite each other's blocks.");
+
+    pub const RANK_SHIFT: Opt<u32> = count("rank_shift", 0, 1 << 20)
+        .default("0")
+        .unit("ranks")
+        .not_in_fio()
+        .summary("Each rank uses the region of the rank so many after it in a `shared_file`")
+        .detail("After a phase that writes, `rank_shift = 1` reads what another host wrote, which no cache of this host \
+                 holds (IOR's `-C`).");
 
     pub const EXTEND_EXISTING: Opt<Option<Vec<String>>> = paths("extend_existing")
         .unset("no existing file is extended")

@@ -1,0 +1,187 @@
+//! Commands that a launcher started as several ranks: all plan and measure, and rank 0 prints and stores the one record.
+
+use crate::failure::Failure;
+use crate::output::{self, Outputs};
+use crate::progress::{Line, Lines};
+use crate::request::{Claimed, request};
+use clap::ArgMatches;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, SharedFiles};
+use trueio_job::{CommandFiles, FileUse, Role};
+use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
+use trueio_run::watch_signals;
+
+/// Variable with the longest wait for another rank, in seconds.
+const LIMIT_VARIABLE: &str = "TRUEIO_RANK_TIMEOUT";
+/// The same without it.
+const LIMIT_S: u64 = 300;
+
+/// Returns this process's place among the ranks that a launcher started; `None`: it is alone.
+///
+/// # Errors
+/// It was launched as one of several, and cannot reach the others.
+pub(crate) fn join() -> Result<Option<Member>, Failure> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let launched_within = limit(variable(LIMIT_VARIABLE))?;
+    let unreachable = |text: String| Failure::with_code(EXIT_UNREACHABLE, text);
+    let launched = trueio_cluster::connect(&variable, launched_within).map_err(|e| unreachable(e.to_string()))?;
+    Member::join(launched, launched_within).map_err(|error| {
+        let text = error_chain("the ranks of this run could not be connected", Some(&error));
+        unreachable(format!("{text}\n\nhint: {LIMIT_VARIABLE} is the longest wait for a rank, in seconds"))
+    })
+}
+
+/// Refuses a command that does not know ranks, if a launcher started several processes: each would measure alone.
+///
+/// # Errors
+/// This process is one of several.
+pub(crate) fn refuse_several(command: &str) -> Result<(), Failure> {
+    let found = trueio_cluster::launcher::announced(&|name: &str| std::env::var(name).ok());
+    if found.signs.is_empty() && found.variables.is_none() {
+        return Ok(());
+    }
+    let signs = if found.signs.is_empty() { "WORLD_SIZE".to_owned() } else { found.signs.join(" ") };
+    Err(Failure::with_code(
+        EXIT_UNREACHABLE,
+        format!(
+            "`trueio {command}` does not run on several ranks, and a launcher started several processes ({signs}): each would \
+             measure alone\n\nhint: `trueio run` and `trueio baseline` run on several ranks; `TRUEIO_LAUNCHER=alone` lets \
+             each process measure by itself"
+        ),
+    ))
+}
+
+fn limit(text: Option<String>) -> Result<Limit, Failure> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Limit::new(Duration::from_secs(LIMIT_S))) };
+    match text.parse() {
+        Ok(seconds @ 1..=86_400) => Ok(Limit::new(Duration::from_secs(seconds))),
+        _ => Err(Failure::refused(format!("{LIMIT_VARIABLE} is `{text}`, and must be 1 to 86400 seconds"))),
+    }
+}
+
+/// How ranks plan a command.
+pub(crate) struct Planned {
+    /// The jobs of this rank.
+    pub(crate) spec: Vec<JobSpec>,
+    /// Their plan, and its open targets.
+    pub(crate) planned: Claimed,
+    /// The outputs; empty on other ranks than 0.
+    pub(crate) outputs: Outputs,
+    /// Whether evidence is collected.
+    pub(crate) has_evidence: bool,
+}
+
+/// Runs a command on all ranks. `jobs` are what the ranks must have in common; `plan` plans this rank's.
+///
+/// # Errors
+/// This rank's, or on rank 0 that of any rank.
+pub(crate) fn run<J>(
+    mut member: Member,
+    kind: &str,
+    jobs: Result<(Vec<JobSpec>, J), Failure>,
+    plan: impl FnOnce(&Member, Vec<JobSpec>, J) -> Result<Planned, Failure>,
+    matches: &ArgMatches,
+) -> Result<ExitCode, Failure> {
+    let agreed = match &jobs {
+        Ok((specs, _)) => member.agree(kind, Ok(specs)),
+        Err(failure) => member.agree(kind, Err(failure.text().to_owned())),
+    };
+    if let Err(refused) = agreed {
+        return stop(member, refused);
+    }
+    let (mut specs, rest) = jobs?;
+    let shared = match shared_files(&mut member, &mut specs)? {
+        Ok(shared) => shared,
+        Err(refused) => return stop(member, refused),
+    };
+    let found = if member.is_first() { Ok(()) } else { shared.find().map_err(Failure::refused) };
+    let planned = found.and_then(|()| plan(&member, specs, rest));
+    let phase_count = |plan: &Plan| plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
+    let told = match &planned {
+        Ok(planned) => Ok(phase_count(&planned.planned.0)),
+        Err(failure) => Err(failure.text().to_owned()),
+    };
+    if let Err(refused) = member.planned(told) {
+        return stop(member, refused);
+    }
+    let Planned { spec, planned, outputs, has_evidence } = planned?;
+    let record = measure(&mut member, kind, spec, planned, has_evidence, output::is_json_to_stdout(matches));
+    drop(shared);
+    let Some(record) = record else { return Ok(ExitCode::from(member.end(1))) };
+    let delivered = output::deliver(&record, outputs, matches, true);
+    let code = match &delivered {
+        Ok(code) if *code == ExitCode::SUCCESS => 0,
+        _ => 1,
+    };
+    member.end(code);
+    delivered
+}
+
+/// Makes the files that all ranks share; every rank returns when rank 0 has created them.
+fn shared_files(member: &mut Member, specs: &mut [JobSpec]) -> Result<Result<SharedFiles, Refused>, Failure> {
+    let mut shared = SharedFiles::of(specs, member.rank(), member.size());
+    if shared.as_ref().is_ok_and(SharedFiles::is_empty) {
+        return Ok(Ok(SharedFiles::default()));
+    }
+    let made = match &mut shared {
+        Ok(shared) if member.is_first() => shared.create(),
+        Ok(_) => Ok(()),
+        Err(text) => Err(text.clone()),
+    };
+    if let Err(refused) = member.planned(made.map(|()| 0)) {
+        return Ok(Err(refused));
+    }
+    shared.map(Ok).map_err(Failure::refused)
+}
+
+/// Ends all ranks with a refusal, which rank 0 prints.
+fn stop(member: Member, refused: Refused) -> Result<ExitCode, Failure> {
+    let Refused { code, text } = refused;
+    // Printed first: a launcher may kill this process as soon as another one has ended with a code.
+    if let Some(text) = text {
+        Failure::with_code(code, text).show();
+    }
+    Ok(ExitCode::from(member.end(code)))
+}
+
+/// Runs this rank's part; rank 0 returns the record.
+fn measure(
+    member: &mut Member,
+    kind: &str,
+    spec: Vec<JobSpec>,
+    planned: Claimed,
+    has_evidence: bool,
+    is_json_to_stdout: bool,
+) -> Option<RunRecord> {
+    let stop = watch_signals();
+    if !member.is_first() {
+        let request = request(kind, spec, planned, has_evidence, false);
+        return trueio_cluster::run(request, member, stop, &mut Line::hidden());
+    }
+    let mut lines = Lines::new(&planned.0, kind, has_evidence, is_json_to_stdout);
+    let request = request(kind, spec, planned, has_evidence, lines.is_shown());
+    let record = trueio_cluster::run(request, member, stop, &mut lines);
+    lines.clear();
+    record
+}
+
+/// Returns the files that a command reads and writes in addition to its jobs. Only rank 0, or a process that is alone,
+/// writes.
+pub(crate) fn command_files(rank: Option<u32>, matches: &ArgMatches, reads: &[String]) -> CommandFiles {
+    if rank.is_none_or(|rank| rank == 0) {
+        return output::command_files(matches, reads);
+    }
+    let files = reads.iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
+    CommandFiles { files, sends_logs: false, may_replace: output::may_replace(matches) }
+}
+
+/// Reserves the outputs on rank 0; the others write none.
+pub(crate) fn outputs<'a>(
+    member: &Member,
+    matches: &ArgMatches,
+    reads: impl Iterator<Item = &'a Path>,
+) -> Result<Outputs, Failure> {
+    if member.is_first() { Outputs::reserve(matches, reads) } else { Ok(Outputs::default()) }
+}

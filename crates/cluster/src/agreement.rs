@@ -1,0 +1,102 @@
+//! Whether all ranks have the same request: the first difference names the rank, its host and the option.
+
+use crate::message::{Hello, JobText};
+use std::collections::BTreeMap;
+
+/// Returns why the requests of the ranks do not belong together; `None`: they are the same.
+pub(crate) fn difference(hellos: &BTreeMap<u32, Hello>) -> Option<String> {
+    let (_, first) = hellos.first_key_value()?;
+    let named = |rank: &u32, hello: &Hello| format!("rank {rank} ({})", hello.host);
+    if let Some((rank, hello)) = hellos.iter().find(|(_, hello)| hello.jobs.is_err()) {
+        let reason = hello.jobs.as_ref().err().cloned().unwrap_or_default();
+        return Some(format!("{}: {reason}", named(rank, hello)));
+    }
+    hellos.iter().find_map(|(rank, hello)| {
+        let what = difference_to(first, hello)?;
+        Some(format!(
+            "the ranks differ: {} has {}, and rank 0 ({}) has {}\n\nhint: start all ranks with the same program, \
+             arguments and job files",
+            named(rank, hello),
+            what.1,
+            first.host,
+            what.0
+        ))
+    })
+}
+
+/// Returns what the first rank has, and what the other one has instead.
+fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
+    if first.version != other.version {
+        return Some((format!("trueio {}", first.version), format!("trueio {}", other.version)));
+    }
+    if first.kind != other.kind {
+        return Some((format!("the command `{}`", first.kind), format!("the command `{}`", other.kind)));
+    }
+    let (Ok(ours), Ok(theirs)) = (&first.jobs, &other.jobs) else { return None };
+    let names = |jobs: &[JobText]| {
+        let names: Vec<String> = jobs.iter().map(|job| format!("`{}`", job.name)).collect();
+        format!("{} {}", if names.len() == 1 { "the job" } else { "the jobs" }, names.join(", "))
+    };
+    if !ours.iter().map(|job| &job.name).eq(theirs.iter().map(|job| &job.name)) {
+        return Some((names(ours), names(theirs)));
+    }
+    ours.iter().zip(theirs).find_map(|(ours, theirs)| {
+        let options = ours.options.keys().chain(theirs.options.keys());
+        let option = options.into_iter().find(|name| ours.options.get(*name) != theirs.options.get(*name))?;
+        let value = |job: &JobText| match job.options.get(option) {
+            Some(value) => format!("`{option} = {value}` in job `{}`", job.name),
+            None => format!("no `{option}` in job `{}`", job.name),
+        };
+        Some((value(ours), value(theirs)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(options: &[(&str, &str)]) -> Hello {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Hello {
+            version: "1.0".into(),
+            host: "h".into(),
+            boot_id: String::new(),
+            kind: "run".into(),
+            jobs: Ok(vec![JobText { name: "a".into(), options }]),
+        }
+    }
+
+    fn text(other: Hello) -> Option<String> {
+        difference(&BTreeMap::from([(0, hello(&[("bs", "4k")])), (2, Hello { host: "h3".into(), ..other })]))
+    }
+
+    #[test]
+    fn equal_requests_agree() {
+        assert_eq!(text(hello(&[("bs", "4k")])), None);
+    }
+
+    #[test]
+    fn the_first_difference_names_rank_host_and_option() {
+        let begin = "the ranks differ: rank 2 (h3) has ";
+        for (other, sentence) in [
+            (hello(&[("bs", "8k")]), "`bs = 8k` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
+            (hello(&[]), "no `bs` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
+            (hello(&[("bs", "4k"), ("size", "1m")]), "`size = 1m` in job `a`, and rank 0 (h) has no `size` in job `a`"),
+            (Hello { version: "1.1".into(), ..hello(&[]) }, "trueio 1.1, and rank 0 (h) has trueio 1.0"),
+            (
+                Hello { kind: "baseline".into(), ..hello(&[]) },
+                "the command `baseline`, and rank 0 (h) has the command `run`",
+            ),
+            (Hello { jobs: Ok(Vec::new()), ..hello(&[]) }, "the jobs , and rank 0 (h) has the job `a`"),
+        ] {
+            let found = text(other).expect("a difference");
+            assert!(found.starts_with(&format!("{begin}{sentence}")), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_cannot_read_its_jobs_is_named_with_its_reason() {
+        let found = text(Hello { jobs: Err("job file `a.toml` cannot be read".into()), ..hello(&[]) });
+        assert_eq!(found.as_deref(), Some("rank 2 (h3): job file `a.toml` cannot be read"));
+    }
+}

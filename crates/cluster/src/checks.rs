@@ -1,0 +1,313 @@
+//! Checks across ranks, and the findings of all ranks as one.
+//!
+//! Each check is a pure function of the figures across ranks. None contradicts: each rank's own figures stay true, and what
+//! is doubtful is that they describe one load.
+
+use trueio_model::{
+    Cause, Check, CheckOutcome, ClusterPhase, DirectPolicy, JobPlan, OpKind, OpMix, PhaseRecord, RankRecord, RankSpan,
+};
+
+/// The names of the checks, in the order of the findings. `docs/evidence.md` has a section for each.
+pub const NAMES: [&str; 5] = ["common_window", "straggler", "clock_agreement", "same_host", "late_start"];
+
+/// Smallest share of the nominal length in which all ranks must measure.
+const COMMON_SHARE_MIN: f64 = 0.95;
+/// Smallest rate of a rank, as a share of the median of the others.
+const STRAGGLER_SHARE_MIN: f64 = 0.5;
+/// Largest frequency error of a clock that NTP slews: 500 ppm (adjtimex(2)).
+const SLEW_PPM_MAX: u64 = 500;
+/// Shortest lateness and shortest clock error that count, in nanoseconds, however short the window is.
+const FLOOR_NS: u64 = 1_000_000;
+
+/// The source of all of them.
+const SOURCE: &str = "the ranks' starts and ends in rank 0's clock";
+
+/// Returns the findings across ranks for a phase. `index` is its position in the plan.
+pub(crate) fn checks(phase: &ClusterPhase, ranks: &[RankRecord], index: usize) -> Vec<Check> {
+    let names = Names(ranks);
+    vec![
+        common_window(phase, &names),
+        straggler(phase, &names),
+        clock_agreement(phase, &names),
+        same_host(ranks, index),
+        late_start(phase, &names),
+    ]
+}
+
+/// Names ranks with their hosts.
+struct Names<'a>(&'a [RankRecord]);
+
+impl Names<'_> {
+    fn of(&self, rank: u32) -> String {
+        match self.0.iter().find(|known| known.rank == rank) {
+            Some(known) => format!("rank {rank} ({})", known.host),
+            None => format!("rank {rank}"),
+        }
+    }
+}
+
+fn finding(name: &str, outcome: CheckOutcome, expected: String, found: String, sentence: String) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome,
+        cause: Cause::usual_of(name).unwrap_or_default(),
+        source: SOURCE.to_owned(),
+        expected,
+        brief: if outcome == CheckOutcome::Suspect {
+            format!("{}: {found}", name.replace('_', " "))
+        } else {
+            String::new()
+        },
+        found,
+        sentence,
+        explained_percent: None,
+        culprits: Vec::new(),
+        is_accepted: false,
+    }
+}
+
+fn not_applicable(name: &str) -> Check {
+    let sentence = "one rank measured in this phase".to_owned();
+    finding(name, CheckOutcome::NotApplicable, String::new(), String::new(), sentence)
+}
+
+fn seconds(ns: f64) -> String {
+    if ns.abs() < 1e6 {
+        format!("{:.1} µs", ns / 1e3)
+    } else if ns.abs() < 1e9 {
+        format!("{:.1} ms", ns / 1e6)
+    } else {
+        format!("{:.3} s", ns / 1e9)
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// All ranks must measure at the same time for nearly the whole phase.
+fn common_window(phase: &ClusterPhase, names: &Names<'_>) -> Check {
+    let name = NAMES[0];
+    if phase.ranks.len() < 2 {
+        return not_applicable(name);
+    }
+    let expected = format!("at least {}", percent(COMMON_SHARE_MIN));
+    let last = phase.ranks.iter().max_by_key(|span| span.begin_ns).map_or(0, |span| span.rank);
+    let first = phase.ranks.iter().min_by_key(|span| span.end_ns).map_or(0, |span| span.rank);
+    let why = format!("{} began last and {} ended first", names.of(last), names.of(first));
+    let Some(common) = phase.common else {
+        let sentence = format!("there was no time in which all ranks measured: {why}");
+        return finding(name, CheckOutcome::Suspect, expected, percent(0.0), sentence);
+    };
+    let length = seconds((common.end_ns - common.begin_ns) as f64);
+    let found = percent(common.share);
+    if common.share >= COMMON_SHARE_MIN {
+        let sentence = format!("all ranks measured at the same time for {length}, {found} of the phase");
+        return finding(name, CheckOutcome::Passed, expected, found, sentence);
+    }
+    let sentence = format!(
+        "all ranks measured at the same time for {length} only, {found} of the phase: {why}; for the rest the load was \
+         smaller than planned, so read the figures of the common window"
+    );
+    finding(name, CheckOutcome::Suspect, expected, found, sentence)
+}
+
+/// The rate of a rank for a comparison with others: bytes in the common window, or operations if none transfers any.
+fn amount(span: &RankSpan) -> f64 {
+    if span.common_bytes > 0.0 { span.common_bytes } else { span.common_io_count }
+}
+
+/// No rank may be much slower than the others that do the same.
+fn straggler(phase: &ClusterPhase, names: &Names<'_>) -> Check {
+    let name = NAMES[1];
+    let jobs_of = |rank: u32| -> Vec<&str> {
+        let record = names.0.iter().find(|known| known.rank == rank).map(|known| &known.record);
+        let found = record.and_then(|record| record.phases.iter().find(|own| own.name == phase.name));
+        found.map(|own| own.jobs.iter().map(|job| job.name.as_str()).collect()).unwrap_or_default()
+    };
+    let mut slowest: Option<(f64, u32)> = None;
+    for span in &phase.ranks {
+        let jobs = jobs_of(span.rank);
+        let others = phase.ranks.iter().filter(|other| other.rank != span.rank && jobs_of(other.rank) == jobs);
+        let mut rates: Vec<f64> = others.map(amount).collect();
+        rates.sort_by(f64::total_cmp);
+        let Some(median) = rates.get(rates.len() / 2).filter(|median| **median > 0.0) else { continue };
+        let ratio = amount(span) / median;
+        if slowest.is_none_or(|(least, _)| ratio < least) {
+            slowest = Some((ratio, span.rank));
+        }
+    }
+    let Some((ratio, rank)) = slowest.filter(|_| phase.common.is_some()) else { return not_applicable(name) };
+    let expected = format!("at least {} of the median of the others", percent(STRAGGLER_SHARE_MIN));
+    let found = percent(ratio);
+    if ratio >= STRAGGLER_SHARE_MIN {
+        let sentence = format!("the slowest, {}, reached {found} of the median of the others", names.of(rank));
+        return finding(name, CheckOutcome::Passed, expected, found, sentence);
+    }
+    let sentence = format!(
+        "{} reached {found} of the median of the others: the sum describes neither the slow host nor the others; look at \
+         that host's disk, network and processors",
+        names.of(rank)
+    );
+    finding(name, CheckOutcome::Suspect, expected, found, sentence)
+}
+
+/// The clocks must be comparable, and must not jump during the phase.
+fn clock_agreement(phase: &ClusterPhase, names: &Names<'_>) -> Check {
+    let name = NAMES[2];
+    if phase.ranks.len() < 2 {
+        return not_applicable(name);
+    }
+    let mut largest_bound_ns = 0;
+    for span in &phase.ranks {
+        let Some(after) = span.clock_after else {
+            let sentence = format!("the clock of {} was not compared after the phase", names.of(span.rank));
+            return finding(name, CheckOutcome::NotSeen, String::new(), String::new(), sentence);
+        };
+        let before = span.clock_before;
+        let moved_ns = after.offset_ns.abs_diff(before.offset_ns);
+        let elapsed_ns = (span.end_ns - span.begin_ns).unsigned_abs();
+        // The pings are up to the margin before the start and the results' way after the end.
+        let slew_ns = (elapsed_ns + 1_000_000_000) / 1_000_000 * SLEW_PPM_MAX;
+        let allowed_ns = before.bound_ns + after.bound_ns + slew_ns;
+        if moved_ns > allowed_ns {
+            let (moved, allowed) = (seconds(moved_ns as f64), seconds(allowed_ns as f64));
+            let sentence = format!(
+                "the clock of {} moved by {moved} against rank 0's during the phase, and slewing explains {allowed}: its \
+                 start and end are unknown by as much",
+                names.of(span.rank)
+            );
+            return finding(name, CheckOutcome::Suspect, format!("at most {allowed}"), moved, sentence);
+        }
+        largest_bound_ns = largest_bound_ns.max(before.bound_ns).max(after.bound_ns);
+        let limit_ns = FLOOR_NS.max(elapsed_ns / 100);
+        if before.bound_ns.max(after.bound_ns) > limit_ns {
+            let bound = seconds(before.bound_ns.max(after.bound_ns) as f64);
+            let sentence = format!(
+                "the clock of {} could be compared with rank 0's within ± {bound} only: the network or a processor delays \
+                 every answer",
+                names.of(span.rank)
+            );
+            let expected = format!("within ± {}", seconds(limit_ns as f64));
+            return finding(name, CheckOutcome::Suspect, expected, format!("± {bound}"), sentence);
+        }
+    }
+    let bound = seconds(largest_bound_ns as f64);
+    let sentence = format!("the clocks were compared within ± {bound} before and after, and none moved");
+    finding(name, CheckOutcome::Passed, String::new(), format!("± {bound}"), sentence)
+}
+
+/// Whether a job reads through the page cache.
+fn reads_cached(job: &JobPlan) -> bool {
+    let reads = !matches!(job.pattern.mix, OpMix::Only(OpKind::Write | OpKind::Trim));
+    reads && job.direct == DirectPolicy::Off && job.engine.touches_files()
+}
+
+/// Two ranks on one kernel must not read one file through its page cache.
+fn same_host(ranks: &[RankRecord], index: usize) -> Check {
+    let name = NAMES[3];
+    let source = "/proc/sys/kernel/random/boot_id of each rank";
+    let of = |outcome, found: String, sentence: String| Check {
+        source: source.to_owned(),
+        ..finding(name, outcome, String::new(), found, sentence)
+    };
+    if ranks.iter().any(|rank| rank.boot_id.is_empty()) {
+        return of(CheckOutcome::NotSeen, String::new(), "a rank could not identify its kernel".to_owned());
+    }
+    let cached_files = |rank: &RankRecord| -> Vec<String> {
+        let jobs = rank.record.plan.jobs.iter().filter(|job| job.phase as usize == index && reads_cached(job));
+        jobs.flat_map(|job| job.files.iter().map(|file| file.path.clone())).collect()
+    };
+    let mut shared = None;
+    for (at, rank) in ranks.iter().enumerate() {
+        for other in ranks[at + 1..].iter().filter(|other| other.boot_id == rank.boot_id) {
+            shared.get_or_insert((rank, other));
+            let theirs = cached_files(other);
+            if let Some(path) = cached_files(rank).into_iter().find(|path| theirs.contains(path)) {
+                let sentence = format!(
+                    "ranks {} and {} run on one kernel ({}) and read `{path}` through its page cache: one may be served what \
+                     the other has read; use `direct = true`, or one rank for each host",
+                    rank.rank, other.rank, rank.host
+                );
+                return of(CheckOutcome::Suspect, format!("ranks {} and {}", rank.rank, other.rank), sentence);
+            }
+        }
+    }
+    match shared {
+        None => of(CheckOutcome::Passed, String::new(), "each rank runs on a kernel of its own".to_owned()),
+        Some((rank, other)) => {
+            let sentence = format!(
+                "ranks {} and {} run on one kernel ({}), and share no file through its page cache",
+                rank.rank, other.rank, rank.host
+            );
+            of(CheckOutcome::Passed, format!("ranks {} and {}", rank.rank, other.rank), sentence)
+        }
+    }
+}
+
+/// Every rank must be there at the agreed start.
+fn late_start(phase: &ClusterPhase, names: &Names<'_>) -> Check {
+    let name = NAMES[4];
+    let Some(latest) = phase.ranks.iter().max_by_key(|span| span.late_ns).filter(|_| phase.ranks.len() > 1) else {
+        return not_applicable(name);
+    };
+    let length_ns = (latest.end_ns - latest.begin_ns).unsigned_abs();
+    let allowed_ns = FLOOR_NS.max(length_ns / 100);
+    let (late, allowed) = (seconds(latest.late_ns as f64), format!("at most {}", seconds(allowed_ns as f64)));
+    if latest.late_ns <= allowed_ns {
+        let sentence = format!("every rank began within {late} of the agreed start");
+        return finding(name, CheckOutcome::Passed, allowed, late, sentence);
+    }
+    let count = phase.ranks.iter().filter(|span| span.late_ns > allowed_ns).count();
+    let sentence = format!(
+        "{} began {late} after the agreed start ({count} of {} ranks were late): its host was busy, or the network slow",
+        names.of(latest.rank),
+        phase.ranks.len()
+    );
+    finding(name, CheckOutcome::Suspect, allowed, late, sentence)
+}
+
+/// How much an outcome matters where ranks differ.
+fn weight(check: &Check) -> u8 {
+    match check.outcome {
+        CheckOutcome::Contradicted => 4,
+        CheckOutcome::Suspect => 3,
+        CheckOutcome::NotSeen => 2,
+        CheckOutcome::Passed => 1,
+        CheckOutcome::NotApplicable => 0,
+    }
+}
+
+/// Returns the findings of all ranks, one for each check: that of the rank where it is worst, which is named if ranks
+/// differ.
+pub(crate) fn of_ranks(phases: &[(u32, &PhaseRecord)], ranks: &[RankRecord]) -> Vec<Check> {
+    let names = Names(ranks);
+    let Some((_, first)) = phases.first() else { return Vec::new() };
+    first
+        .checks
+        .iter()
+        .filter_map(|check| {
+            let of_all: Vec<(u32, &Check)> = phases
+                .iter()
+                .filter_map(|(rank, phase)| Some((*rank, phase.checks.iter().find(|other| other.name == check.name)?)))
+                .collect();
+            // The first of the worst.
+            let (rank, worst) = of_all.iter().rev().max_by_key(|(_, check)| weight(check))?;
+            let mut check = (*worst).clone();
+            let alike = of_all.iter().filter(|(_, other)| other.outcome == worst.outcome).count();
+            let matters = weight(worst) > 1;
+            if phases.len() > 1 && matters {
+                let more = if alike > 1 {
+                    format!(" (and {} more of {} ranks)", alike - 1, phases.len())
+                } else {
+                    String::new()
+                };
+                check.sentence = format!("{}{more}: {}", names.of(*rank), check.sentence);
+            }
+            Some(check)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! One rank's run: its phases, each begun together with the other ranks.
+
+use crate::Limit;
+use crate::member::{After, Member, Role};
+use crate::merge;
+use crate::message::{Done, OwnSpan};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use trueio_model::{JobPlan, Outcome, RunRecord};
+use trueio_run::{Event, Observer, Request, Session};
+
+/// The longest wait for work whose length is unknown.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Passes events on, and meets the other ranks where the measured part begins.
+struct Together<'a> {
+    member: &'a mut Member,
+    inner: &'a mut dyn Observer,
+    /// Rounds before the measured part are each rank's own.
+    is_in_rounds: bool,
+    has_started: bool,
+    span: Option<OwnSpan>,
+    late_ns: u64,
+}
+
+impl Observer for Together<'_> {
+    fn notify(&mut self, event: Event<'_>) {
+        let is_measured = !self.is_in_rounds;
+        match &event {
+            Event::RoundBegins { .. } => self.is_in_rounds = true,
+            Event::RoundsEnd { .. } => self.is_in_rounds = false,
+            Event::WorkersReady { has_head } if is_measured => {
+                self.member.meet();
+                if *has_head {
+                    self.late_ns = self.member.start();
+                    self.has_started = true;
+                }
+            }
+            Event::Progress(_) | Event::Preparing { .. } => self.member.look(),
+            _ => {}
+        }
+        let begins = matches!(event, Event::MeasuringBegins) && is_measured;
+        let ends = matches!(event, Event::MeasuringEnds) && is_measured;
+        if ends && let Some(span) = &mut self.span {
+            span.end_ns = self.member.shared.clock.now_ns();
+        }
+        self.inner.notify(event);
+        if begins {
+            if !self.has_started {
+                self.late_ns = self.member.start();
+            }
+            let span = OwnSpan::at(self.member.shared.clock.now_ns());
+            self.span = Some(OwnSpan { late_ns: self.late_ns, ..span });
+        }
+    }
+}
+
+/// Returns the planned length of a phase with what comes before it; `None`: it depends on the work.
+fn length_of(jobs: &[&JobPlan]) -> Option<Duration> {
+    let length = |job: &&JobPlan| {
+        let runtime_ns = job.limits.runtime_ns?;
+        Some(Duration::from_nanos(runtime_ns + job.limits.ramp_ns + job.limits.start_delay_ns))
+    };
+    jobs.iter().map(length).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// Runs this rank's part. Rank 0 returns the record of all ranks, the others `None`.
+///
+/// `stop` ends the run early on all ranks when it becomes true.
+pub fn run(
+    request: Request,
+    member: &mut Member,
+    stop: &'static AtomicBool,
+    observer: &mut dyn Observer,
+) -> Option<RunRecord> {
+    member.shared.stop = Some(stop);
+    let mut session = Session::new(request, stop);
+    let head = session.record().clone();
+    match &mut member.role {
+        Role::First(first) => first.gather_heads(&mut member.shared, head),
+        Role::Other(other) => other.send_head(&mut member.shared, &head),
+    }
+    let count = member.shared.phase_count;
+    for index in 0..count {
+        let done = run_phase(&mut session, index, member, observer);
+        let jobs: Vec<&JobPlan> = session.record().plan.jobs.iter().filter(|job| job.phase as usize == index).collect();
+        // A rank without a job waits for the others, whose work it does not know.
+        let length = if jobs.is_empty() { None } else { length_of(&jobs) };
+        let measuring = Limit::new(length.unwrap_or(DAY) + member.shared.limit.length());
+        let is_last = index + 1 == count || jobs.iter().any(|job| job.scheduling.ends_run);
+        if member.finish_phase(index, done, measuring, is_last) == After::End {
+            break;
+        }
+        // What this phase wrote does not burden the next one of another rank.
+    }
+    match &mut member.role {
+        Role::First(first) => Some(merge::merge(&member.shared, first)),
+        Role::Other(_) => None,
+    }
+}
+
+/// Runs one phase, or waits through it if this rank has no job in it.
+fn run_phase(session: &mut Session<'_>, index: usize, member: &mut Member, observer: &mut dyn Observer) -> Done {
+    let has_jobs = session.record().plan.jobs.iter().any(|job| job.phase as usize == index);
+    let mut done = Done { phase: None, span: None, targets: Vec::new(), outcome: Outcome::Complete };
+    if let Some(reason) = &member.shared.stopping {
+        done.outcome = Outcome::Interrupted { signal: reason.clone() };
+    } else if !has_jobs {
+        member.meet();
+        member.start();
+    } else {
+        let mut together =
+            Together { member, inner: observer, is_in_rounds: false, has_started: false, span: None, late_ns: 0 };
+        match session.run_phase(index, |_| {}, &mut together) {
+            Ok(phase) => {
+                done.outcome = phase.outcome.clone();
+                done.span = together.span;
+                session.keep(phase.clone());
+                observer.notify(Event::PhaseEnds(session.record()));
+                done.phase = Some(Box::new(phase));
+            }
+            Err(outcome) => done.outcome = outcome,
+        }
+    }
+    done.targets.clone_from(&session.record().targets);
+    done
+}

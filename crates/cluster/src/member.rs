@@ -1,0 +1,261 @@
+//! A rank of a run: agreement before it, and the steps that all ranks take together.
+//!
+//! Rank 0 collects one message of each rank at each step. A rank whose connection ends, or that does not answer within the
+//! limit, is lost: it is named in the record, and the run stops with what was measured. Between the agreed start and the end
+//! of its measured part a rank sends nothing, unless a signal ends the run.
+
+mod first;
+mod other;
+
+pub(crate) use first::{CollectedPhase, First};
+pub(crate) use other::Other;
+
+use crate::Limit;
+use crate::clock::Clock;
+use crate::launcher::{KeySpace, Launched};
+use crate::message::{Done, Hello, JobText, OwnSpan};
+use crate::star::{self, Star, StarError};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use trueio_model::JobSpec;
+
+/// A request that the ranks refused together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The exit code of all ranks.
+    pub code: u8,
+    /// Why; `None` on other ranks than 0, which print nothing.
+    pub text: Option<String>,
+}
+
+/// One rank of a run.
+#[derive(Debug)]
+pub struct Member {
+    pub(crate) shared: Shared,
+    pub(crate) role: Role,
+    space: Option<Box<dyn KeySpace>>,
+}
+
+/// What both roles have.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    pub(crate) host: String,
+    pub(crate) boot_id: String,
+    pub(crate) launcher: String,
+    pub(crate) clock: Clock,
+    pub(crate) limit: Limit,
+    /// Ends this rank's workers.
+    pub(crate) stop: Option<&'static AtomicBool>,
+    /// Why the run ends early; set once.
+    pub(crate) stopping: Option<String>,
+    pub(crate) phase_count: usize,
+    /// Ranks on this kernel.
+    pub(crate) neighbours: u32,
+}
+
+impl Shared {
+    /// Returns the signal that was sent to this rank, if the run is not ending already.
+    pub(crate) fn own_signal(&self) -> Option<String> {
+        let is_stopped = self.stop.is_some_and(|stop| stop.load(Relaxed));
+        (is_stopped && self.stopping.is_none()).then(|| trueio_run::signal_received().unwrap_or("a request").to_owned())
+    }
+
+    /// Ends this rank's workers.
+    pub(crate) fn stop_here(&mut self, reason: String) {
+        if self.stopping.is_none() {
+            self.stopping = Some(reason);
+        }
+        if let Some(stop) = self.stop {
+            stop.store(true, Relaxed);
+        }
+    }
+
+    /// Waits until an instant of this rank's clock; returns how much later it goes on, in nanoseconds.
+    pub(crate) fn wait_for_start(&self, at_ns: i64) -> u64 {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        // A rank that spins on a processor that another one needs delays that one.
+        self.clock.wait_until(at_ns, processors >= self.neighbours);
+        (self.clock.now_ns() - at_ns).max(0) as u64
+    }
+}
+
+/// A rank's part in the star.
+#[derive(Debug)]
+pub(crate) enum Role {
+    First(First),
+    Other(Other),
+}
+
+/// How a phase goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum After {
+    Next,
+    End,
+}
+
+impl Member {
+    /// Connects this process to the other ranks; `None`: it is alone.
+    ///
+    /// # Errors
+    /// A rank is missing or there twice, or rank 0 cannot be reached.
+    pub fn join(launched: Launched, limit: Limit) -> Result<Option<Self>, StarError> {
+        Self::join_with(launched, limit, Clock::monotonic())
+    }
+
+    /// The same with another clock, for tests.
+    ///
+    /// # Errors
+    /// As [`Member::join`].
+    pub fn join_with(launched: Launched, limit: Limit, clock: Clock) -> Result<Option<Self>, StarError> {
+        let (space, rank, size, launcher, star) = match launched {
+            Launched::Alone => return Ok(None),
+            Launched::InKeySpace(mut space) => {
+                let star =
+                    star::through_key_space(space.as_mut(), limit).inspect_err(|_| space.abort(EXIT_UNREACHABLE))?;
+                let (rank, size, launcher) = (space.rank(), space.size(), space.launcher());
+                (Some(space), rank, size, launcher, star)
+            }
+            Launched::ByVariables(rendezvous) => {
+                let star = star::by_variables(&rendezvous, limit)?;
+                (None, rendezvous.rank, rendezvous.size, "variables".to_owned(), star)
+            }
+        };
+        let shared = Shared {
+            rank,
+            size,
+            host: host_name(),
+            boot_id: boot_id(),
+            launcher,
+            clock,
+            limit,
+            stop: None,
+            stopping: None,
+            phase_count: 0,
+            neighbours: 1,
+        };
+        let role = match star {
+            Star::Hub(hub) => Role::First(First::new(hub)),
+            Star::Spoke(link) => Role::Other(Other::new(link)),
+        };
+        Ok(Some(Self { shared, role, space }))
+    }
+
+    /// Returns the rank, from 0.
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    /// Returns the number of ranks.
+    pub fn size(&self) -> u32 {
+        self.shared.size
+    }
+
+    /// Returns the host's name.
+    pub fn host(&self) -> &str {
+        &self.shared.host
+    }
+
+    /// Returns true for rank 0, which prints and stores the results.
+    pub fn is_first(&self) -> bool {
+        self.shared.rank == 0
+    }
+
+    /// Agrees with the other ranks on the command and its jobs; `jobs` is an error if this rank could not read them.
+    ///
+    /// # Errors
+    /// The ranks refused.
+    pub fn agree(&mut self, kind: &str, jobs: Result<&[JobSpec], String>) -> Result<(), Refused> {
+        let hello = Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: self.shared.host.clone(),
+            boot_id: self.shared.boot_id.clone(),
+            kind: kind.to_owned(),
+            jobs: jobs.map(JobText::of),
+        };
+        match &mut self.role {
+            Role::First(first) => first.agree(&mut self.shared, hello),
+            Role::Other(other) => other.agree(&mut self.shared, hello),
+        }
+    }
+
+    /// Agrees that all ranks could plan the jobs. `plan` is the number of this rank's phases, or its refusal.
+    ///
+    /// # Errors
+    /// The ranks refused.
+    pub fn planned(&mut self, plan: Result<usize, String>) -> Result<(), Refused> {
+        match &mut self.role {
+            Role::First(first) => first.planned(&mut self.shared, plan),
+            Role::Other(other) => other.planned(&mut self.shared, plan),
+        }
+    }
+
+    /// Waits until the workers of all ranks are ready, and compares the clocks.
+    pub(crate) fn meet(&mut self) {
+        match &mut self.role {
+            Role::First(first) => first.meet(&mut self.shared),
+            Role::Other(other) => other.meet(&mut self.shared),
+        }
+    }
+
+    /// Waits for the agreed start; returns how late this rank was.
+    pub(crate) fn start(&mut self) -> u64 {
+        match &mut self.role {
+            Role::First(first) => first.start(&mut self.shared),
+            Role::Other(other) => other.start(&mut self.shared),
+        }
+    }
+
+    /// Looks for messages without waiting: whether the run is ending.
+    pub(crate) fn look(&mut self) {
+        match &mut self.role {
+            Role::First(first) => first.look(&mut self.shared),
+            Role::Other(other) => other.look(&mut self.shared),
+        }
+    }
+
+    /// Sends or collects the results of phase `index`. `measuring` is the longest wait for ranks that still measure.
+    pub(crate) fn finish_phase(&mut self, index: usize, done: Done, measuring: Limit, is_last: bool) -> After {
+        match &mut self.role {
+            Role::First(first) => first.finish_phase(&mut self.shared, index, done, measuring, is_last),
+            Role::Other(other) => other.finish_phase(&mut self.shared, done, measuring),
+        }
+    }
+
+    /// Ends the run on all ranks with rank 0's exit code, which is returned.
+    pub fn end(mut self, code: u8) -> u8 {
+        let code = match &mut self.role {
+            Role::First(first) => first.end(code),
+            Role::Other(other) => other.end(&mut self.shared),
+        };
+        if let Some(mut space) = self.space.take() {
+            // The results are complete; a launcher that does not answer changes nothing about them.
+            let _ = space.finish(Limit::new(std::time::Duration::from_secs(5)));
+        }
+        code
+    }
+}
+
+/// Exit code of a process that cannot reach the other ranks (EX_TEMPFAIL of sysexits.h).
+pub const EXIT_UNREACHABLE: u8 = 75;
+
+impl OwnSpan {
+    /// A span that begins and ends now.
+    pub(crate) fn at(now_ns: i64) -> Self {
+        Self { begin_ns: now_ns, end_ns: now_ns, late_ns: 0 }
+    }
+}
+
+/// Returns this host's name.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Returns the identifier of the running kernel; empty: unknown.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

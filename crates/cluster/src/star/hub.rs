@@ -1,0 +1,223 @@
+//! Rank 0's side of the connections.
+
+use super::link::{Link, LinkError};
+use super::{ACCEPTED, BEYOND, MAGIC, StarError, TAKEN, rank_list};
+use crate::Limit;
+use crate::frame;
+use crate::launcher::TOKEN_BYTES_MAX;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Longest wait for the hello of a connection: a stranger that sends nothing is dropped.
+const HELLO: Duration = Duration::from_secs(10);
+/// Connections without a hello that are kept at a time, in addition to one for each rank.
+const STRANGERS_MAX: usize = 64;
+
+/// A connection that has not sent its hello.
+struct Caller {
+    stream: TcpStream,
+    received: Vec<u8>,
+    since: Instant,
+}
+
+/// What a caller's bytes are.
+enum Hello {
+    Incomplete,
+    Stranger,
+    Rank(u32),
+}
+
+impl Caller {
+    /// Reads what is there.
+    fn hello(&mut self, token: &[u8]) -> Hello {
+        let mut bytes = [0; MAGIC.len() + 6 + TOKEN_BYTES_MAX];
+        let missing = MAGIC.len() + 6 + token.len() - self.received.len();
+        match self.stream.read(&mut bytes[..missing]) {
+            Ok(0) => return Hello::Stranger,
+            Ok(count) => self.received.extend_from_slice(&bytes[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return Hello::Stranger,
+        }
+        let known = self.received.len().min(MAGIC.len());
+        if self.received[..known] != MAGIC[..known] {
+            return Hello::Stranger;
+        }
+        let Some((head, sent)) = self.received.split_at_checked(MAGIC.len() + 6) else { return Hello::Incomplete };
+        let length = u16::from_be_bytes([head[20], head[21]]);
+        if usize::from(length) != token.len() {
+            return Hello::Stranger;
+        }
+        if sent.len() < token.len() {
+            return Hello::Incomplete;
+        }
+        // The time of the comparison does not depend on where the first difference is.
+        let difference = sent.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+        if difference == 0 {
+            Hello::Rank(u32::from_be_bytes([head[16], head[17], head[18], head[19]]))
+        } else {
+            Hello::Stranger
+        }
+    }
+
+    /// Sends one byte; whether it arrives is the caller's business.
+    fn answer(mut self, answer: u8) -> Option<TcpStream> {
+        self.stream.write_all(&[answer]).ok()?;
+        Some(self.stream)
+    }
+}
+
+/// A rank that is no longer there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Which.
+    pub rank: u32,
+    /// Why: `its connection ended`.
+    pub reason: String,
+}
+
+/// The connections to all other ranks.
+#[derive(Debug)]
+pub struct Hub {
+    /// By rank less 1; `None` for a rank that is lost.
+    links: Vec<Option<Link>>,
+    lost: Vec<Lost>,
+    limit: Limit,
+}
+
+impl Hub {
+    /// Accepts one connection of each other rank that sends the token.
+    ///
+    /// # Errors
+    /// A rank is missing after the limit, or there twice.
+    pub fn accept(listener: &TcpListener, size: u32, token: &[u8], limit: Limit) -> Result<Self, StarError> {
+        let until = limit.begin();
+        listener.set_nonblocking(true).map_err(StarError::Accept)?;
+        let mut links: Vec<Option<Link>> = (1..size).map(|_| None).collect();
+        let mut callers: Vec<Caller> = Vec::new();
+        let mut missing = links.len();
+        while missing > 0 {
+            wait_for_callers(listener, &callers, until)?;
+            while let Ok((stream, _)) = listener.accept() {
+                if stream.set_nonblocking(true).is_ok() {
+                    callers.push(Caller { stream, received: Vec::new(), since: Instant::now() });
+                }
+                if callers.len() > size as usize + STRANGERS_MAX {
+                    callers.remove(0);
+                }
+            }
+            let mut waiting = Vec::new();
+            for mut caller in callers.drain(..) {
+                match caller.hello(token) {
+                    Hello::Incomplete if caller.since.elapsed() < HELLO => waiting.push(caller),
+                    Hello::Incomplete | Hello::Stranger => {}
+                    Hello::Rank(rank) => match links.get_mut((rank as usize).wrapping_sub(1)) {
+                        None => drop(caller.answer(BEYOND)),
+                        Some(Some(_)) => {
+                            drop(caller.answer(TAKEN));
+                            return Err(StarError::Twice(rank));
+                        }
+                        Some(place) => {
+                            let Some(stream) = caller.answer(ACCEPTED) else { continue };
+                            *place = Some(Link::new(stream, limit).map_err(StarError::Accept)?);
+                            missing -= 1;
+                        }
+                    },
+                }
+            }
+            callers = waiting;
+            if missing > 0 && until.is_over() {
+                let ranks: Vec<u32> = (1..size).filter(|rank| links[*rank as usize - 1].is_none()).collect();
+                return Err(StarError::Missing { ranks: rank_list(&ranks), seconds: limit.seconds() });
+            }
+        }
+        Ok(Self { links, lost: Vec::new(), limit })
+    }
+
+    /// Returns the number of ranks, rank 0 included.
+    pub fn size(&self) -> u32 {
+        self.links.len() as u32 + 1
+    }
+
+    /// Returns the ranks that are no longer there, in the order of their loss.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+
+    /// Returns the ranks that are there, without rank 0.
+    pub fn living(&self) -> Vec<u32> {
+        (1..self.size()).filter(|rank| self.links[*rank as usize - 1].is_some()).collect()
+    }
+
+    /// Returns the connection of a rank; `None`: it is lost.
+    pub fn link(&mut self, rank: u32) -> Option<&mut Link> {
+        self.links.get_mut(rank as usize - 1)?.as_mut()
+    }
+
+    /// Gives up a rank: it is listed as lost, and its connection is closed.
+    pub fn lose(&mut self, rank: u32, reason: impl Into<String>) {
+        if self.links[rank as usize - 1].take().is_some() {
+            self.lost.push(Lost { rank, reason: reason.into() });
+        }
+    }
+
+    /// Sends a message to all ranks; one that does not take it is lost.
+    pub fn broadcast(&mut self, message: &impl Serialize) {
+        let frame = frame::encode(message, super::link::FRAME_BYTES_MAX).expect("a message of rank 0 can be encoded");
+        for rank in self.living() {
+            if let Some(Err(error)) = self.link(rank).map(|link| link.send_encoded(&frame)) {
+                self.lose(rank, trueio_model::error_line(&error));
+            }
+        }
+    }
+
+    /// Waits until a message of one of these ranks, or the end of its connection, can be read; returns those ranks, none
+    /// after the time.
+    pub fn readable(&self, ranks: &[u32], wait: Duration) -> Vec<u32> {
+        let links: Vec<(u32, &Link)> =
+            ranks.iter().filter_map(|rank| Some((*rank, self.links.get(*rank as usize - 1)?.as_ref()?))).collect();
+        let mut waiting: Vec<PollFd<'_>> = links.iter().map(|(_, link)| PollFd::new(*link, PollFlags::IN)).collect();
+        let time = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+        if rustix::event::poll(&mut waiting, Some(&time)).is_err() {
+            return Vec::new();
+        }
+        let found = links.iter().zip(&waiting).filter(|(_, waiting)| !waiting.revents().is_empty());
+        found.map(|((rank, _), _)| *rank).collect()
+    }
+
+    /// Receives a message of a rank that is readable; a rank whose connection is over is lost.
+    pub fn receive<T: DeserializeOwned>(&mut self, rank: u32) -> Option<T> {
+        let limit = self.limit;
+        match self.link(rank)?.receive(limit) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                self.lose(rank, reason_of(&error));
+                None
+            }
+        }
+    }
+
+    /// Returns the limit of each operation.
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+}
+
+fn reason_of(error: &LinkError) -> String {
+    trueio_model::error_line(error)
+}
+
+/// Waits for a connection or for bytes of a caller, at most a second: callers that send nothing are dropped by time.
+fn wait_for_callers(listener: &TcpListener, callers: &[Caller], until: crate::limit::Until) -> Result<(), StarError> {
+    let mut waiting = vec![PollFd::new(listener, PollFlags::IN)];
+    waiting.extend(callers.iter().map(|caller| PollFd::new(&caller.stream, PollFlags::IN)));
+    let left = until.left();
+    let second = Timespec { tv_sec: 1, tv_nsec: 0 };
+    match rustix::event::poll(&mut waiting, Some(if left.tv_sec >= 1 { &second } else { &left })) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(StarError::Accept(error.into())),
+    }
+}

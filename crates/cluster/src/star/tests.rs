@@ -1,0 +1,188 @@
+//! Connections of real sockets: strangers, wrong tokens, ranks that come twice, late or not at all, and a thousand of them.
+
+use super::*;
+use std::time::Instant;
+
+const LONG: Limit = Limit::new(Duration::from_secs(120));
+const TOKEN: &[u8] = b"0123456789abcdef";
+
+/// Listens on a free port of this host.
+fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    (listener, address)
+}
+
+fn accept(size: u32, limit: Limit) -> (std::thread::JoinHandle<Result<Hub, StarError>>, SocketAddr) {
+    let (listener, address) = listener();
+    (std::thread::spawn(move || Hub::accept(&listener, size, TOKEN, limit)), address)
+}
+
+fn rank(address: SocketAddr, rank: u32, token: &'static [u8], limit: Limit) -> Result<Link, StarError> {
+    join(&|| vec![address], rank, token, limit)
+}
+
+#[test]
+fn an_announcement_is_read_as_it_was_written_and_is_never_too_long() {
+    let addresses: Vec<IpAddr> =
+        ["10.77.0.1", "fd00::1", "127.0.0.1"].iter().map(|text| text.parse().expect("an address")).collect();
+    let text = announcement(4242, "00ff", &addresses);
+    assert_eq!(text, "4242,00ff,10.77.0.1,fd00::1,127.0.0.1");
+    let (found, token) = parse_announcement(&text).expect("its own text");
+    assert_eq!((found.len(), token.as_str()), (3, "00ff"));
+    assert_eq!(found[1], SocketAddr::new(addresses[1], 4242));
+    let many: Vec<IpAddr> = (0..200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
+    let text = announcement(4242, &random_token(), &many);
+    assert!(text.len() <= crate::launcher::SHARED_BYTES_MAX && text.len() > 600, "{}", text.len());
+    parse_announcement(&text).expect("its own text");
+    for text in ["", "x", "4242", "4242,t", "4242,,10.0.0.1", "70000,t,10.0.0.1", "4242,t,nowhere"] {
+        let error = parse_announcement(text).expect_err(text).to_string();
+        assert!(error.contains("same version of trueio"), "{error}");
+    }
+}
+
+#[test]
+fn ranks_are_listed_in_ranges() {
+    assert_eq!(rank_list(&[3]), "rank 3");
+    assert_eq!(rank_list(&[1, 2]), "ranks 1, 2");
+    assert_eq!(rank_list(&[1, 3, 4, 5, 9]), "ranks 1, 3 to 5, 9");
+}
+
+#[test]
+fn strangers_and_wrong_tokens_get_no_answer_and_do_not_delay_the_ranks() {
+    let (hub, address) = accept(3, LONG);
+    // One sends nothing, one another protocol, one a wrong token of the same length, one a shorter one.
+    let silent = TcpStream::connect(address).expect("a connection");
+    let mut other = TcpStream::connect(address).expect("a connection");
+    other.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is sent");
+    for token in [&b"0123456789abcdeX"[..], b"0123"] {
+        let error = hello(&address, 1, token).expect_err("a wrong token");
+        assert!(
+            matches!(error.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset),
+            "{error}"
+        );
+    }
+    let links: Vec<Link> = [2, 1].map(|number| rank(address, number, TOKEN, LONG).expect("a rank")).into();
+    let hub = hub.join().expect("no panic").expect("all ranks are there");
+    assert_eq!((hub.size(), hub.living()), (3, vec![1, 2]));
+    let mut byte = [0];
+    assert!(matches!(other.read(&mut byte), Ok(0) | Err(_)), "the stranger is closed");
+    drop((links, silent));
+}
+
+#[test]
+fn a_rank_that_is_there_twice_is_named_on_both_sides() {
+    let (hub, address) = accept(4, LONG);
+    let _first = rank(address, 2, TOKEN, LONG).expect("a rank");
+    let second = rank(address, 2, TOKEN, LONG).expect_err("a rank twice");
+    assert!(matches!(second, StarError::Twice(2)), "{second}");
+    let error = hub.join().expect("no panic").expect_err("a rank twice").to_string();
+    assert_eq!(error, "two processes have rank 2: the launcher, or `RANK`, gave it twice");
+}
+
+#[test]
+fn a_rank_beyond_the_size_is_refused_and_the_others_join() {
+    let (hub, address) = accept(2, LONG);
+    for number in [0, 2, u32::MAX] {
+        let error = rank(address, number, TOKEN, LONG).expect_err("no such rank");
+        assert!(matches!(error, StarError::Unexpected(_)), "{error}");
+    }
+    let _link = rank(address, 1, TOKEN, LONG).expect("a rank");
+    hub.join().expect("no panic").expect("all ranks are there");
+}
+
+#[test]
+fn missing_ranks_are_named_at_the_limit() {
+    let (hub, address) = accept(6, Limit::new(Duration::from_millis(300)));
+    let _link = rank(address, 3, TOKEN, LONG).expect("a rank");
+    let error = hub.join().expect("no panic").expect_err("ranks are missing").to_string();
+    assert_eq!(error, "ranks 1, 2, 4, 5 did not connect to rank 0 within 1 s");
+}
+
+#[test]
+fn without_rank_0_a_rank_gives_up_at_the_limit_and_names_the_address() {
+    let (listener, address) = listener();
+    drop(listener);
+    let error = rank(address, 1, TOKEN, Limit::new(Duration::from_millis(200))).expect_err("nothing listens");
+    let text = error.to_string();
+    assert!(text.starts_with(&format!("rank 1 cannot connect to rank 0 at {address} within 1 s: ")), "{text}");
+}
+
+#[test]
+fn a_rank_that_dies_is_lost_with_its_reason_and_the_others_stay() {
+    let (hub, address) = accept(3, LONG);
+    let first = rank(address, 1, TOKEN, LONG).expect("a rank");
+    let mut second = rank(address, 2, TOKEN, LONG).expect("a rank");
+    let mut hub = hub.join().expect("no panic").expect("all ranks are there");
+    drop(first);
+    assert_eq!(hub.readable(&[1, 2], LONG.length()), [1]);
+    assert_eq!(hub.receive::<String>(1), None);
+    assert_eq!(hub.lost(), [hub::Lost { rank: 1, reason: "its connection ended".to_owned() }]);
+    hub.broadcast(&"go");
+    assert_eq!(second.receive::<String>(LONG).expect("a message"), "go");
+    second.send(&7).expect("it is sent");
+    assert_eq!(hub.readable(&[2], LONG.length()), [2]);
+    assert_eq!(hub.receive::<u32>(2), Some(7));
+}
+
+#[test]
+fn a_rank_that_dies_within_a_message_is_lost_too() {
+    let (hub, address) = accept(2, LONG);
+    let mut link = rank(address, 1, TOKEN, LONG).expect("a rank");
+    let mut hub = hub.join().expect("no panic").expect("all ranks are there");
+    link.write_raw(&[0, 0, 0, 9, b'"']).expect("it is sent");
+    drop(link);
+    hub.readable(&[1], LONG.length());
+    assert_eq!(hub.receive::<String>(1), None);
+    assert!(hub.living().is_empty());
+}
+
+#[test]
+fn a_message_of_a_gigabyte_is_refused_before_it_is_read() {
+    let (hub, address) = accept(2, LONG);
+    let mut link = rank(address, 1, TOKEN, LONG).expect("a rank");
+    let mut hub = hub.join().expect("no panic").expect("all ranks are there");
+    link.write_raw(&(1u32 << 30).to_be_bytes()).expect("it is sent");
+    hub.readable(&[1], LONG.length());
+    assert_eq!(hub.receive::<String>(1), None);
+    assert!(hub.lost()[0].reason.contains("1073741824 bytes was announced"), "{:?}", hub.lost());
+}
+
+#[test]
+fn a_rank_that_is_slow_is_waited_for_no_longer_than_the_limit() {
+    let (hub, address) = accept(2, LONG);
+    let mut link = rank(address, 1, TOKEN, LONG).expect("a rank");
+    let hub = hub.join().expect("no panic").expect("all ranks are there");
+    let begin = Instant::now();
+    let late = link.receive::<u32>(Limit::new(Duration::from_millis(100)));
+    assert!(matches!(late, Err(LinkError::Late(1))), "{late:?}");
+    assert!(begin.elapsed() >= Duration::from_millis(100));
+    assert!(hub.readable(&[1], Duration::from_millis(10)).is_empty());
+}
+
+/// Goal: a thousand ranks connect, and each sends and receives a message.
+/// Method: one thread connects them all; the ranks do not wait, so it needs none for each.
+#[test]
+fn a_thousand_ranks_connect_and_exchange_messages() {
+    const RANKS: u32 = 1000;
+    if rustix::process::getrlimit(rustix::process::Resource::Nofile).current.is_some_and(|limit| limit < 2_200) {
+        trueio_testkit::skip("files", "this process may not open 2,200 files (`ulimit -n`)");
+        return;
+    }
+    let (hub, address) = accept(RANKS, LONG);
+    let mut links: Vec<Link> = (1..RANKS).map(|number| rank(address, number, TOKEN, LONG).expect("a rank")).collect();
+    let mut hub = hub.join().expect("no panic").expect("all ranks are there");
+    hub.broadcast(&"go");
+    for (number, link) in links.iter_mut().enumerate() {
+        assert_eq!(link.receive::<String>(LONG).expect("a message"), "go");
+        link.send(&(number as u32 + 1)).expect("it is sent");
+    }
+    let mut awaited = hub.living();
+    while !awaited.is_empty() {
+        for number in hub.readable(&awaited, LONG.length()) {
+            assert_eq!(hub.receive::<u32>(number), Some(number));
+            awaited.retain(|other| *other != number);
+        }
+    }
+    assert!(hub.lost().is_empty());
+}

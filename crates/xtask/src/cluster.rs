@@ -1,0 +1,37 @@
+//! `cargo xtask lab cluster`: runs of several ranks on four hosts of this machine, under the launchers that are installed.
+//!
+//! The cases are in `cluster.sh`: network and time namespaces as hosts, and Slurm with four slurmd. The test files of the
+//! program start launchers on one host only, because CI may run without these privileges.
+
+use crate::setup;
+use crate::workspace::{cargo, command, is_root, target_dir};
+use anyhow::{Context, Result, bail};
+
+const SCRIPT: &str = include_str!("cluster.sh");
+
+/// A package, and the program by which it is recognised.
+const PACKAGES: [(&str, &str); 6] = [
+    ("openmpi-bin", "mpirun.openmpi"),
+    ("mpich", "mpiexec.hydra"),
+    ("slurmctld", "slurmctld"),
+    ("slurmd", "slurmd"),
+    ("slurm-client", "srun"),
+    ("munge", "munged"),
+];
+
+/// Runs all cases with a build for development; `false`: a case failed.
+pub(crate) fn run() -> Result<bool> {
+    if is_root() {
+        // The cases print what they lack.
+        match setup::install(&PACKAGES) {
+            Ok(what) => println!("{what}"),
+            Err(why_not) => println!("{why_not}"),
+        }
+    }
+    if !cargo().args(["build", "--package", "trueio-cli"]).status()?.success() {
+        bail!("the build failed");
+    }
+    let program = target_dir()?.join("debug/trueio");
+    let status = command("bash").args(["-c", SCRIPT, "cluster.sh"]).arg(program).status();
+    Ok(status.context("bash cannot be started")?.success())
+}
