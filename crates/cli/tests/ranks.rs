@@ -214,16 +214,18 @@ fn a_job_of_some_ranks_is_waited_for_by_the_others() {
     alone.assert_refused(&["no job runs on rank 0, and this process is alone"]);
 }
 
-/// Starts three ranks whose run would take a minute, and waits until all measure.
+/// Starts three ranks whose run would take a minute, and waits until each has done an I/O: a log of its own shows it.
 fn long_run(sandbox: &Sandbox, json: &str) -> Vec<Running> {
     let port = free_port();
+    let seen = sandbox.aside("seen-$rank");
     let arguments = ["run", "--ioengine", "null", "--runtime", "60", "--time_based", "--no-history", "--name", "long"];
-    let arguments = [&arguments[..], &["--rate_iops", "100", "--json", json]].concat();
+    let logs = ["--rate_iops", "100", "--write_iops_log", seen.to_str().expect("UTF-8"), "--json", json];
+    let arguments = [&arguments[..], &logs].concat();
     let started: Vec<Running> =
         (0..3).map(|number| Running::start(&mut rank(sandbox, number, 3, port, &arguments))).collect();
-    started.iter().for_each(|running| running.wait_for_worker("long"));
-    // The agreed start is at least 50 ms after the last worker is there.
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    for (number, running) in started.iter().enumerate() {
+        running.wait_for_io(&sandbox.aside(&format!("seen-{number}_iops.1.log")));
+    }
     started
 }
 

@@ -9,6 +9,7 @@ pub(crate) fn null_plan() -> Plan {
     Plan {
         jobs: vec![JobPlan::plain(EngineKind::Null, 1 << 20)],
         idle_baseline_ns: 0,
+        idle_wait_ns: None,
         accepted_checks: Vec::new(),
         notes: Vec::new(),
         identities: std::collections::BTreeMap::new(),

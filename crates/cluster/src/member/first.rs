@@ -328,6 +328,9 @@ impl First {
         measuring: Limit,
         is_last: bool,
     ) -> After {
+        if let Some(signal) = shared.own_signal() {
+            self.stop_all(shared, Outcome::Interrupted { signal });
+        }
         if let Some(reason) = failure_of(&own) {
             let reason = format!("{}: {reason}", self.name_of(0));
             self.stop_all(shared, Outcome::Failed { reason });

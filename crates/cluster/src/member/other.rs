@@ -152,10 +152,11 @@ impl Other {
 
     pub(crate) fn look(&mut self, shared: &mut Shared) {
         self.tell_signal(shared);
-        // Rank 0 may have measured already, and wait for results.
-        if shared.stopping.is_none() && self.early.is_none() && self.link.is_readable() {
+        // Rank 0 may have measured already, and wait for results; it may still end the run after that.
+        while shared.stopping.is_none() && self.end.is_none() && self.link.is_readable() {
             let limit = shared.limit;
-            self.early = self.wait(shared, limit);
+            let kept = self.early.take();
+            self.early = self.wait(shared, limit).or(kept);
         }
     }
 

@@ -207,6 +207,26 @@ fn a_signal_of_any_rank_ends_all() {
     }
 }
 
+/// Goal: a rank that still measures ends when rank 0, which has measured and asked for results, ends the run.
+/// Method: both messages wait in the connection before the rank looks.
+#[test]
+fn a_stop_after_the_request_for_results_reaches_a_rank_that_still_measures() {
+    let port = free_port();
+    let other = std::thread::spawn(move || member(1, 2, port, Clock::monotonic()));
+    let mut first = member(0, 2, port, Clock::monotonic());
+    let mut other = other.join().expect("no panic");
+    let Role::First(role) = &mut first.role else { panic!("rank 0") };
+    role.hub.broadcast(&crate::message::ToRank::Collect);
+    role.hub.broadcast(&crate::message::ToRank::Stop { reason: "SIGINT".into() });
+    let begin = Instant::now();
+    while other.shared.stopping.is_none() {
+        other.look();
+        assert!(begin.elapsed() < LONG.length(), "the rank does not see the end");
+    }
+    assert_eq!(other.shared.stopping.as_deref(), Some("SIGINT"));
+    assert!(other.shared.stop.expect("a flag").load(Relaxed), "its workers end");
+}
+
 /// Goal: the offset of a clock that is 1000 s ahead is found within its bound, and a start is common in both clocks.
 #[test]
 fn the_offset_of_a_shifted_clock_is_found_within_its_bound() {
