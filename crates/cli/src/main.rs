@@ -16,6 +16,7 @@ mod fio;
 mod flags;
 mod history;
 mod kept;
+mod live;
 mod man;
 mod output;
 mod progress;

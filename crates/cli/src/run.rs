@@ -1,10 +1,11 @@
 //! `trueio run` and `trueio explain`: job files and flags.
 
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::output::Outputs;
 use crate::progress::Lines;
 use crate::request::{Claimed, accepting, request};
-use crate::{flags, output, ranks};
+use crate::{flags, live, output, ranks};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +23,16 @@ pub(crate) const ABOUT_EXPLAIN: &str = "Print the plan of jobs, each value with 
 
 /// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
-    flags::job_options(flags::run_outputs(command)).after_help(flags::JOB_FILE_HELP)
+    flags::job_options(flags::run_outputs(command))
+        .arg(
+            flags::switch(
+                "live",
+                "Follow the run on the whole terminal: rate, latencies over time, queue, disks, neighbours",
+            )
+            .help_heading("Output")
+            .conflicts_with("quiet"),
+        )
+        .after_help(flags::JOB_FILE_HELP)
 }
 
 /// The command line of `trueio explain`.
@@ -88,9 +98,17 @@ pub(crate) fn execute(
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let planned = accepting(planned, matches);
-    let mut lines = Lines::new(&planned.0, kind, has_evidence, output::is_json_to_stdout(matches));
-    let request = request(kind, spec, planned, has_evidence, lines.is_shown());
-    let record = trueio_run::run(request, watch_signals(), &mut lines);
+    let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
+    let mut lines = Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches));
+    let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
+    let record = if is_live {
+        request.reporting.interim_every = Some(live::INTERIM);
+        // Dropped before anything is printed, so that the terminal is as it was.
+        let mut live = Live::start().map_err(Failure::refused)?;
+        trueio_run::run(request, watch_signals(), &mut live)
+    } else {
+        trueio_run::run(request, watch_signals(), &mut lines)
+    };
     lines.clear();
     output::deliver(&record, outputs, matches, true)
 }

@@ -9,12 +9,20 @@
 //! A process that creates files before it can remove them at a signal holds the signals meanwhile ([`hold_signals`]).
 
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STATUS: AtomicBool = AtomicBool::new(false);
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
+static BEFORE_EXIT: OnceLock<fn()> = OnceLock::new();
+
+/// Calls a function before a second signal ends the process at once. It is called in a signal handler: it must make only calls
+/// that signal-safety(7) lists. The first one that is set stays.
+pub fn before_abrupt_exit(hook: fn()) {
+    BEFORE_EXIT.get_or_init(|| hook);
+}
 
 /// The signals that end a run.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -22,6 +30,9 @@ const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 extern "C" fn on_signal(signal: libc::c_int) {
     // Only what is allowed in a signal handler: atomics and _exit.
     if STOP.swap(true, Relaxed) {
+        if let Some(hook) = BEFORE_EXIT.get() {
+            hook();
+        }
         // SAFETY: _exit is async-signal-safe and does not return.
         unsafe { libc::_exit(128 + signal) }
     }

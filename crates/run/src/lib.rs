@@ -47,7 +47,9 @@ mod worker;
 pub use bandwidth::{BandwidthSpan, JobBytes};
 pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
-pub use interrupt::{HeldSignals, hold_signals, signal_received, watch_signals, watch_status_signal};
+pub use interrupt::{
+    HeldSignals, before_abrupt_exit, hold_signals, signal_received, watch_signals, watch_status_signal,
+};
 pub use logs::{LogError, LogWriter, PhaseLogs};
 pub use merge::{add_record, conclude_sum};
 pub use neighbours::Watched;

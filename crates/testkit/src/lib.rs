@@ -23,5 +23,5 @@ pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]
 pub use program::{Ran, Running, Sandbox, joined};
 #[cfg(unix)]
-pub use terminal::on_terminal;
+pub use terminal::{OnTerminal, on_terminal, typing_on_terminal};
 pub use tools::tool;

@@ -1,0 +1,185 @@
+//! `trueio run --live`: the run on a whole terminal while it is measured.
+//!
+//! The run stays on the main thread; a second thread draws ten times a second and reads keys. It gets what it draws as
+//! messages, so nothing here waits for the workers. Results so far are requested twice a second: each worker then copies its
+//! histograms.
+//!
+//! The screen is drawn on stderr, in the terminal's other buffer, with echo and line editing off. They are restored when
+//! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Signals keep their meaning:
+//! Ctrl-C ends the run, and its result is printed as always.
+//!
+//! Cannot do: restore the terminal after SIGKILL; `reset` does.
+
+mod terminal;
+mod view;
+
+use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use terminal::Screen;
+use trueio_model::{Histogram, JobRecord, RunRecord};
+use trueio_report::{Style, screen_phase};
+use trueio_run::{Event, Observer, Tick, Watched};
+use view::View;
+
+/// Interval of drawing.
+const FRAME: Duration = Duration::from_millis(100);
+/// Interval of results so far.
+pub(crate) const INTERIM: Duration = Duration::from_millis(500);
+
+/// What the run reports to the view.
+enum Message {
+    Doing(String),
+    Phase { index: usize, count: usize, name: String },
+    Tick(Tick),
+    Sample(Sample),
+    Watched(Watched),
+    Finished(String),
+}
+
+/// The results of a phase so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    elapsed_ns: u64,
+    jobs: Vec<JobSample>,
+}
+
+/// Those of a job.
+#[derive(Debug, Clone, Default)]
+struct JobSample {
+    name: String,
+    ios: u64,
+    bytes: u64,
+    latency: Histogram,
+    depth: Option<f64>,
+    depth_max: u64,
+    /// The part of the time that the workers waited for a processor.
+    waited_share: Option<f64>,
+}
+
+/// The view of a run; the observer of it.
+pub(crate) struct Live {
+    sender: Option<Sender<Message>>,
+    thread: Option<JoinHandle<()>>,
+    style: Style,
+}
+
+impl Live {
+    /// Takes over the terminal.
+    ///
+    /// # Errors
+    /// stderr is no terminal, or one that cannot be taken over; the reason.
+    pub(crate) fn start() -> Result<Self, String> {
+        let stderr = std::io::stderr();
+        if !stderr.is_terminal() || trueio_report::is_dumb() {
+            return Err("--live needs a terminal; stderr is none, or cannot move its cursor".to_owned());
+        }
+        let style = crate::output::style_of(&stderr);
+        let screen = Screen::take().map_err(|e| format!("the terminal cannot be taken over\n  because: {e}"))?;
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new()
+            .name("live".to_owned())
+            .spawn(move || follow(screen, &receiver, style))
+            .map_err(|e| format!("the thread that draws cannot be started\n  because: {e}"))?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), style })
+    }
+
+    fn send(&self, message: Message) {
+        // The thread has ended: its terminal is gone, and the run goes on.
+        let _ = self.sender.as_ref().map(|sender| sender.send(message));
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of it was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Observer for Live {
+    fn notify(&mut self, event: Event<'_>) {
+        match event {
+            Event::Preparing { path, done_bytes, size_bytes } => {
+                let percent = done_bytes * 100 / size_bytes.max(1);
+                self.send(Message::Doing(format!("writing the test file `{path}`: {percent} %")));
+            }
+            Event::WaitingForIdle(words) => self.send(Message::Doing(format!("waiting for an idle disk: {words}"))),
+            Event::PhaseBegins { index, count, name } => {
+                self.send(Message::Phase { index, count, name: name.to_owned() });
+            }
+            Event::Progress(tick) => self.send(Message::Tick(*tick)),
+            Event::Interim(record) => self.send(Message::Sample(Sample::of(record))),
+            Event::Watched(watched) => self.send(Message::Watched(watched.clone())),
+            Event::PhaseEnds(record) => {
+                if let Some(last) = record.phases.len().checked_sub(1) {
+                    let plain = Style { color: false, ..self.style };
+                    self.send(Message::Finished(screen_phase(record, last, &plain)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Sample {
+    fn of(record: &RunRecord) -> Self {
+        let Some(phase) = record.phases.last() else { return Self::default() };
+        let of_job = |job: &JobRecord| {
+            let plan = record.plan.jobs.iter().find(|plan| plan.name == job.name);
+            let mut sample = JobSample {
+                name: job.name.clone(),
+                depth: job.achieved_depth,
+                depth_max: plan.map_or(0, |plan| u64::from(plan.workers) * u64::from(plan.queue.depth)),
+                ..JobSample::default()
+            };
+            for op in &job.ops {
+                sample.ios += op.io_count;
+                sample.bytes += op.byte_count;
+                sample.latency.merge(&op.latency.total);
+            }
+            let threads = &job.threads;
+            sample.waited_share = threads
+                .waiting
+                .filter(|_| threads.elapsed_ns > 0)
+                .map(|waiting| waiting.wait_ns as f64 / threads.elapsed_ns as f64);
+            sample
+        };
+        Self { elapsed_ns: phase.elapsed_ns, jobs: phase.jobs.iter().map(of_job).collect() }
+    }
+}
+
+/// Draws until the run has ended.
+fn follow(mut screen: Screen, receiver: &Receiver<Message>, style: Style) {
+    let mut view = View::new(style.unicode);
+    let mut due = Instant::now();
+    loop {
+        match receiver.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(message) => {
+                view.receive(message);
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        due = Instant::now() + FRAME;
+        for key in screen.keys() {
+            match key {
+                b'q' => {
+                    view.is_ending = true;
+                    // As Ctrl-C: the run ends and its result is printed.
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT).ok();
+                }
+                key => view.press(key),
+            }
+        }
+        if screen.draw(|frame| view.draw(frame)).is_err() {
+            // The terminal is gone; the run goes on.
+            return;
+        }
+    }
+}

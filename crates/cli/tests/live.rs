@@ -1,0 +1,81 @@
+//! `trueio run --live` on a pseudo-terminal: what it draws, its keys, and the terminal after every way out.
+
+mod common;
+
+use common::*;
+use trueio_testkit::{OnTerminal, typing_on_terminal};
+
+const JOB: &[&str] = &[
+    "run",
+    "--live",
+    "--rw",
+    "randread",
+    "--size",
+    "16m",
+    "--time_based",
+    "--no-history",
+    "--no-evidence",
+    "--runtime",
+];
+
+const ENTER: &str = "\x1b[?1049h";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The terminal has its first buffer, its cursor, echo and line editing again.
+#[track_caller]
+fn assert_given_back(ran: &OnTerminal) {
+    assert!(ran.is_as_before, "{ran:?}");
+    assert_eq!((ran.text.matches(ENTER).count(), ran.text.matches("\x1b[?1049l").count()), (1, 1), "{ran:?}");
+    assert!(ran.text.find(ENTER) < ran.text.find(LEAVE), "{ran:?}");
+}
+
+fn with<'a>(runtime: &'a str) -> Vec<&'a str> {
+    JOB.iter().copied().chain([runtime]).collect()
+}
+
+#[test]
+fn a_run_is_drawn_and_its_result_follows_on_the_terminal_as_it_was() {
+    let sandbox = Sandbox::new();
+    let ran = typing_on_terminal(sandbox.command(&with("2s")), 80, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_given_back(&ran);
+    let (drawn, after) = ran.text.split_once(LEAVE).expect("it was left");
+    // Spaces that are there already are not drawn again.
+    for words in ["IOPS", "flight", "histogram", "latency", "report"] {
+        assert!(drawn.contains(words), "`{words}` is missing in {drawn:?}");
+    }
+    assert!(after.contains("Details: add -v") && !after.contains("\x1b[?1049"), "{after:?}");
+}
+
+#[test]
+fn keys_switch_the_metric_pause_and_end_the_run_with_its_result() {
+    let sandbox = Sandbox::new();
+    let script = [("histogram", "m"), ("bytes/s", "p"), ("display paused", "p"), ("IOPS", "q")];
+    let ran = typing_on_terminal(sandbox.command(&with("600s")), 80, &script);
+    assert_eq!(ran.code, Some(1), "an interrupted run: {ran:?}");
+    assert_given_back(&ran);
+    let after = ran.text.split_once(LEAVE).expect("it was left").1;
+    assert!(after.contains("INTERRUPTED by SIGINT") && after.contains("Details: add -v"), "{after:?}");
+}
+
+/// Goal: a second signal ends the process at once, and gives the terminal back first.
+#[test]
+fn a_second_signal_gives_the_terminal_back() {
+    let sandbox = Sandbox::new();
+    let ran = typing_on_terminal(sandbox.command(&with("600s")), 80, &[("histogram", "qq")]);
+    assert_given_back(&ran);
+    // The first one may have ended the run before the second came.
+    assert!(ran.code == Some(130) || ran.code == Some(1), "{ran:?}");
+}
+
+#[test]
+fn without_a_terminal_the_view_is_refused_before_anything_is_measured() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(&with("600s"));
+    ran.assert_refused(&["--live needs a terminal"]);
+    assert_eq!(sandbox.listing(), [""; 0]);
+    let mut dumb = sandbox.command(&with("600s"));
+    dumb.env("TERM", "dumb");
+    let (text, code) = on_terminal(dumb, 80);
+    assert!(code == Some(2) && text.contains("--live needs a terminal") && !text.contains('\x1b'), "{text:?}");
+}
