@@ -188,7 +188,11 @@ pub(crate) fn table_options(command: Command) -> Command {
 
 /// Returns the names of a row on the command line: its own, and fio's.
 fn names_of(row: &'static OptionRow) -> impl Iterator<Item = &'static str> {
-    let own = (row.name == "trace_syscalls").then_some("trace-syscalls");
+    let own = match row.name {
+        "trace_syscalls" => Some("trace-syscalls"),
+        "read_iolog" => Some("replay"),
+        _ => None,
+    };
     std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own)
 }
 

@@ -14,7 +14,7 @@ mod trend;
 use crate::failure::Failure;
 use crate::kept::{Document, document, find_document, get, short, store, unreadable, whole_id};
 use crate::output::Outputs;
-use crate::{flags, output};
+use crate::{flags, output, traced};
 use clap::{Arg, ArgMatches, Command};
 use std::path::Path;
 use std::process::ExitCode;
@@ -106,7 +106,8 @@ pub(crate) const ABOUT_REPORT: &str = "Print a record, comparison, study or tren
 /// The command line of `trueio report`.
 pub(crate) fn report_arguments(command: Command) -> Command {
     flags::outputs(command).arg(flags::quiet()).arg(Arg::new("record").value_name("RECORD").required(true).help(
-        "An ID (or a unique prefix) of a run in the history, or the JSON file of a record, comparison, study or trend",
+        "An ID (or a unique prefix) of a run in the history, the JSON file of a record, comparison, study or trend, or the trace of \
+         a run (`run --trace`)",
     ))
 }
 
@@ -114,6 +115,11 @@ pub(crate) fn report_arguments(command: Command) -> Command {
 pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let name = text(matches, "record");
     output::check(matches, std::iter::once(Path::new(name)))?;
+    if let Some(file) = traced::open(Path::new(name)) {
+        let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
+        traced::report(Path::new(name), file, outputs, matches)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let document = find_document(name)?;
     let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
     match &document {

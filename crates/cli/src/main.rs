@@ -25,6 +25,7 @@ mod request;
 mod run;
 mod selftest;
 mod study;
+mod traced;
 mod usb;
 
 use std::process::ExitCode;

@@ -15,9 +15,10 @@ use trueio_store::Store;
 
 /// The outputs that are files, by option.
 fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-    Format::ALL
-        .into_iter()
-        .filter_map(|(name, _)| Some((name, path_of(matches, name)?)))
+    let names = Format::ALL.into_iter().map(|(name, _)| name);
+    names
+        .chain(["trace"])
+        .filter_map(|name| Some((name, path_of(matches, name)?)))
         .filter(|(_, path)| *path != Path::new("-"))
 }
 
@@ -73,6 +74,12 @@ impl Outputs {
         Ok(Self { is_silent: is_json_to_stdout(matches), files: reserved.collect::<Result<_, Failure>>()? })
     }
 
+    /// Takes the output of an option, if it was given: it is written in another way.
+    pub(crate) fn take(&mut self, name: &str) -> Option<ReservedOutput> {
+        let at = self.files.iter().position(|(known, _)| *known == name)?;
+        Some(self.files.remove(at).1)
+    }
+
     /// Writes each output; `text_of` returns the content by the name of its option. One that fails does not keep the
     /// others from being written.
     ///
@@ -99,7 +106,7 @@ impl Outputs {
 /// # Errors
 /// An output would replace what the command reads, the history or another output, or cannot be written.
 pub(crate) fn check<'a>(matches: &ArgMatches, reads: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
-    for (name, _) in Format::ALL.into_iter().filter(|(name, _)| *name != "json") {
+    for name in Format::ALL.into_iter().map(|(name, _)| name).filter(|name| *name != "json").chain(["trace"]) {
         if path_of(matches, name).is_some_and(|path| path == Path::new("-")) {
             return Err(Failure::refused(format!(
                 "--{name} needs the path of a file; only --json can write to stdout"

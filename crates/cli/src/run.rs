@@ -5,7 +5,7 @@ use crate::live::Live;
 use crate::output::Outputs;
 use crate::progress::Lines;
 use crate::request::{Claimed, accepting, request};
-use crate::{flags, live, output, ranks};
+use crate::{flags, live, output, ranks, traced};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +23,11 @@ pub(crate) const ABOUT_EXPLAIN: &str = "Print the plan of jobs, each value with 
 
 /// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
-    flags::job_options(flags::run_outputs(command))
+    let command = flags::run_outputs(command).arg(flags::output_file(
+        "trace",
+        "Write every I/O into a Parquet file, one row an I/O; `trueio report` draws it",
+    ));
+    flags::job_options(command)
         .arg(
             flags::switch(
                 "live",
@@ -58,6 +62,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
         return execute("run", spec, planned, has_evidence, outputs, matches);
     };
+    let read = read.and_then(|read| refuse_of_one_rank(matches).map(|()| read));
     let plan = |member: &trueio_cluster::Member, mut spec: Vec<JobSpec>, read: Vec<String>| {
         trueio_cluster::for_rank(&mut spec, member.rank(), member.host());
         let rank = Some(member.rank());
@@ -68,6 +73,18 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Ok(ranks::Planned { spec, planned, outputs, has_evidence })
     };
     ranks::run(member, "run", read, plan, matches)
+}
+
+/// Refuses options that several ranks do not have.
+fn refuse_of_one_rank(matches: &ArgMatches) -> Result<(), Failure> {
+    let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
+    match ["trace", "live"].into_iter().find(|name| given(name)) {
+        Some(name) => Err(Failure::refused(format!(
+            "`--{name}` is for a run of one process, and a launcher started several\n\nhint: leave `--{name}` out, or run the \
+             job without the launcher"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// `trueio explain`.
@@ -94,13 +111,16 @@ pub(crate) fn execute(
     spec: Vec<JobSpec>,
     planned: Claimed,
     has_evidence: bool,
-    outputs: Outputs,
+    mut outputs: Outputs,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
     let planned = accepting(planned, matches);
+    let trace = outputs.take("trace").map(|reserved| traced::start(reserved, &planned.0)).transpose()?;
+    let (trace, channel) = trace.unzip();
     let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
     let mut lines = Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches));
     let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
+    request.reporting.trace = channel;
     let record = if is_live {
         request.reporting.interim_every = Some(live::INTERIM);
         // Dropped before anything is printed, so that the terminal is as it was.
@@ -110,7 +130,9 @@ pub(crate) fn execute(
         trueio_run::run(request, watch_signals(), &mut lines)
     };
     lines.clear();
-    output::deliver(&record, outputs, matches, true)
+    let traced = trace.map_or(Ok(()), traced::Trace::finish);
+    let code = output::deliver(&record, outputs, matches, true)?;
+    traced.map(|()| code)
 }
 
 /// Returns the jobs of files and flags, and the files that were read.

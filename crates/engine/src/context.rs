@@ -2,7 +2,7 @@
 
 use crate::clock::AnyClock;
 use crate::flow::Flow;
-use crate::log::{IssuedIo, LogChannel};
+use crate::log::{IssuedIo, LogChannel, TraceChannel};
 use crate::recorder::{Progress, WorkerReport};
 use crate::snapshot::Snapshot;
 use crate::source::BodySource;
@@ -31,6 +31,9 @@ pub enum Passed {
     End,
 }
 
+/// Opens a log by its path; `-` is standard input.
+pub type OpenLog = fn(&str) -> io::Result<Box<dyn io::Read + Send>>;
+
 /// Functions outside this crate that a worker calls before and after its I/Os.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
@@ -38,6 +41,8 @@ pub struct Host {
     pub create_file: fn(&JobPlan, &Path) -> io::Result<File>,
     /// Opens the body that a job with a source writes. The error is a sentence.
     pub open_body: fn(&SourcePlan) -> Result<Box<dyn BodySource>, String>,
+    /// Opens a log that a job replays.
+    pub open_log: OpenLog,
 }
 
 impl Default for Host {
@@ -46,8 +51,14 @@ impl Default for Host {
         Self {
             create_file: |_, path| File::create_new(path),
             open_body: |plan| Err(format!("the source `{}` cannot be fetched by the engine alone", plan.address)),
+            open_log: open_file,
         }
     }
+}
+
+/// Opens a log that is a file of lines.
+pub(crate) fn open_file(path: &str) -> io::Result<Box<dyn io::Read + Send>> {
+    File::open(if path == "-" { "/dev/stdin" } else { path }).map(|file| Box::new(file) as _)
 }
 
 /// The input of a worker next to its plan.
@@ -73,6 +84,8 @@ pub struct WorkerContext<'a> {
     pub log: Option<LogChannel>,
     /// Log of issued I/Os, if the job has one.
     pub iolog: Option<LogChannel<IssuedIo>>,
+    /// The trace of every I/O, if the run has one.
+    pub trace: Option<TraceChannel>,
     /// Where results go that are requested while the worker runs.
     pub snapshot: Option<&'a Snapshot>,
     /// Judges the worker's spans, if the job ends when it is steady.
@@ -114,6 +127,7 @@ impl<'a> WorkerContext<'a> {
             sample_window: None,
             log: None,
             iolog: None,
+            trace: None,
             snapshot: None,
             judge: None,
             zones: &[],

@@ -42,7 +42,7 @@ mod zones;
 pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
-pub use context::{Host, Passed, WorkerContext};
+pub use context::{Host, OpenLog, Passed, WorkerContext};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
@@ -51,7 +51,7 @@ pub use engines::{
 };
 pub use file_lock::FileLock;
 pub use flow::Flow;
-pub use log::{IoEvent, IssuedIo, LogChannel, LogChunk, LoggedIo, log_channel};
+pub use log::{DroppedIos, IoEvent, IssuedIo, LogChannel, LogChunk, LoggedIo, TraceChannel, TracedIo, log_channel};
 pub use operations::operations;
 pub use pattern::Generator;
 pub use recorder::{FAILURES_MAX, Progress, WorkerReport};

@@ -62,11 +62,63 @@ pub enum IoEvent {
     Compared,
 }
 
+/// One I/O that completed or failed, as a trace has it. Times are in nanoseconds since the trace began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedIo {
+    /// Which operation.
+    pub op: OpKind,
+    /// Which of the job's files.
+    pub file: u16,
+    /// Bytes transferred; of a failed I/O those that were requested.
+    pub length: u32,
+    /// The error number, or 0.
+    pub error: i32,
+    /// Where, in bytes.
+    pub offset: u64,
+    /// When it completed.
+    pub end_ns: u64,
+    /// Submission latency; 0 for an engine that blocks.
+    pub slat_ns: u64,
+    /// Completion latency.
+    pub clat_ns: u64,
+    /// When it was due; without a schedule, when it was submitted.
+    pub intended_ns: u64,
+}
+
+/// Where the workers of a run send the I/Os of its trace.
+#[derive(Debug, Clone)]
+pub struct TraceChannel {
+    /// The channel.
+    pub channel: LogChannel<TracedIo>,
+    /// When the trace began.
+    pub began: Instant,
+}
+
+impl TraceChannel {
+    /// The same channel for another worker.
+    pub fn of_worker(&self, worker: u32) -> Self {
+        Self { channel: self.channel.of_worker(worker), began: self.began }
+    }
+}
+
+/// I/Os of a worker that it did not send, because the channel was full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DroppedIos {
+    /// How many.
+    pub count: u64,
+    /// When the first of them completed, as [`TracedIo::end_ns`].
+    pub from_ns: u64,
+    /// When the last of them completed.
+    pub to_ns: u64,
+}
+
 /// I/Os of one worker, in the order in which they were submitted.
 #[derive(Debug)]
 pub struct LogChunk<T = LoggedIo> {
     /// The worker's number, as its [`LogChannel`] has it.
     pub worker: u32,
+    /// What is missing before these I/Os; only a trace drops any.
+    pub dropped: Option<DroppedIos>,
     /// The I/Os.
     pub ios: Vec<T>,
     back: Sender<Vec<T>>,
@@ -96,6 +148,13 @@ impl<T> Clone for LogChannel<T> {
 }
 
 impl<T> LogChannel<T> {
+    /// Sends I/Os, and waits while the channel is full.
+    pub fn send(&self, ios: Vec<T>) {
+        let (back, _) = mpsc::channel();
+        // A reader that is gone has reported why.
+        let _ = self.sender.send(LogChunk { worker: self.worker, dropped: None, ios, back });
+    }
+
     /// The same channel for another worker.
     pub fn of_worker(&self, worker: u32) -> Self {
         Self { worker, sender: self.sender.clone() }
@@ -116,6 +175,10 @@ pub(crate) struct LogBuffer<T = LoggedIo> {
     chunk: Vec<T>,
     back: Sender<Vec<T>>,
     empty: Receiver<Vec<T>>,
+    /// What was dropped since the last chunk that was sent.
+    dropped: Option<DroppedIos>,
+    /// How many I/Os were dropped.
+    pub(crate) dropped_count: u64,
     /// How long the worker has waited for the reader, in nanoseconds.
     pub(crate) waited_ns: u64,
 }
@@ -123,7 +186,8 @@ pub(crate) struct LogBuffer<T = LoggedIo> {
 impl<T> LogBuffer<T> {
     pub(crate) fn new(channel: &LogChannel<T>) -> Self {
         let (back, empty) = mpsc::channel();
-        Self { channel: channel.clone(), chunk: Vec::with_capacity(CHUNK), back, empty, waited_ns: 0 }
+        let chunk = Vec::with_capacity(CHUNK);
+        Self { channel: channel.clone(), chunk, back, empty, dropped: None, dropped_count: 0, waited_ns: 0 }
     }
 
     pub(crate) fn push(&mut self, io: T) {
@@ -136,17 +200,48 @@ impl<T> LogBuffer<T> {
     /// Sends the chunk so far.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        if self.chunk.is_empty() {
+        if self.chunk.is_empty() && self.dropped.is_none() {
             return;
         }
-        let room = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
-        let ios = std::mem::replace(&mut self.chunk, room);
-        let chunk = LogChunk { worker: self.channel.worker, ios, back: self.back.clone() };
-        if let Err(TrySendError::Full(chunk)) = self.channel.sender.try_send(chunk) {
+        if let Err(TrySendError::Full(chunk)) = self.try_send() {
             let since = Instant::now();
             // A reader that is gone has reported why.
             let _ = self.channel.sender.send(chunk);
             self.waited_ns += since.elapsed().as_nanos() as u64;
+        }
+    }
+
+    /// Sends the chunk so far, unless the channel is full.
+    fn try_send(&mut self) -> Result<(), TrySendError<LogChunk<T>>> {
+        let room = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+        let ios = std::mem::replace(&mut self.chunk, room);
+        let (worker, dropped) = (self.channel.worker, self.dropped.take());
+        self.channel.sender.try_send(LogChunk { worker, dropped, ios, back: self.back.clone() })
+    }
+}
+
+impl LogBuffer<TracedIo> {
+    pub(crate) fn push_or_drop(&mut self, io: TracedIo) {
+        self.chunk.push(io);
+        if self.chunk.len() >= CHUNK {
+            self.flush_or_drop();
+        }
+    }
+
+    /// Sends the chunk so far, or drops it if the channel is full.
+    #[cold]
+    pub(crate) fn flush_or_drop(&mut self) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        if let Err(TrySendError::Full(chunk)) = self.try_send() {
+            let count = chunk.ios.len() as u64;
+            let (first, last) =
+                (chunk.ios.first().map_or(0, |io| io.end_ns), chunk.ios.last().map_or(0, |io| io.end_ns));
+            let before = chunk.dropped.unwrap_or(DroppedIos { count: 0, from_ns: first, to_ns: last });
+            self.dropped = Some(DroppedIos { count: before.count + count, to_ns: last, ..before });
+            self.dropped_count += count;
+            chunk.give_back();
         }
     }
 }
@@ -157,6 +252,42 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
+
+    /// Goal: a trace whose reader is too slow loses whole chunks, counts them, and names their times; the worker does not
+    /// wait, and what comes later is sent.
+    #[test]
+    fn a_trace_drops_what_its_reader_cannot_take_and_counts_it() {
+        let (channel, chunks) = log_channel::<TracedIo>();
+        let mut log = LogBuffer::new(&channel.of_worker(3));
+        drop(channel);
+        let io = |end_ns| TracedIo {
+            op: OpKind::Read,
+            file: 0,
+            length: 512,
+            error: 0,
+            offset: 0,
+            end_ns,
+            slat_ns: 0,
+            clat_ns: 1,
+            intended_ns: 0,
+        };
+        // Nothing reads: the channel takes its length, and three chunks more are dropped.
+        let kept = (CHUNKS * CHUNK) as u64;
+        let dropped = 3 * CHUNK as u64;
+        (0..kept + dropped).for_each(|number| log.push_or_drop(io(number)));
+        assert_eq!((log.dropped_count, log.waited_ns), (dropped, 0));
+        let first = chunks.recv().expect("the first chunk");
+        assert_eq!((first.ios[0].end_ns, first.dropped), (0, None));
+        first.give_back();
+        log.push_or_drop(io(kept + dropped));
+        log.flush();
+        drop(log);
+        let all: Vec<_> = chunks.iter().collect();
+        let missing = DroppedIos { count: dropped, from_ns: kept, to_ns: kept + dropped - 1 };
+        let last = all.last().expect("the last chunk");
+        assert_eq!((last.ios.len(), last.ios[0].end_ns, last.dropped), (1, kept + dropped, Some(missing)));
+        assert!(all[..all.len() - 1].iter().all(|chunk| chunk.dropped.is_none()));
+    }
 
     /// Goal: nothing is lost and no more than the channel's length is held, however slow the reader is.
     #[test]

@@ -17,6 +17,7 @@ mod sizes;
 mod steps;
 
 use crate::arrivals::ArrivalSchedule;
+use crate::context::{OpenLog, open_file};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request, Step};
 use between::{FlushEvery, Passes};
@@ -73,7 +74,7 @@ pub struct Generator {
 }
 
 /// Which file the next request goes to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Selection {
     /// Each in turn: their passes end together, or passes do not matter.
     InTurn,
@@ -122,6 +123,11 @@ impl Generator {
     /// # Panics
     /// If the plan breaks a rule of [`JobPlan::assert_sound`], or a region is shorter than a block.
     pub fn new(plan: &JobPlan, worker: u32) -> Self {
+        Self::with_log(plan, worker, open_file)
+    }
+
+    /// The same, with a function that opens the log of a job that replays one.
+    pub(crate) fn with_log(plan: &JobPlan, worker: u32, open_log: OpenLog) -> Self {
         plan.assert_sound();
         let seed = worker_seed(plan.seed, worker);
         let pattern = &plan.pattern;
@@ -147,7 +153,7 @@ impl Generator {
             (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),
             _ => None,
         };
-        let replay = plan.replay.as_deref().map(|replay| Box::new(Replay::open(plan, replay)));
+        let replay = plan.replay.as_deref().map(|replay| Box::new(Replay::open(plan, replay, open_log)));
         let files: Vec<FileCursor> = plan
             .files
             .iter()

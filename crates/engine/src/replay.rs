@@ -8,9 +8,10 @@
 //!
 //! Cannot: replay in another order than the log's.
 
+use crate::context::OpenLog;
 use crate::request::{REQUEST_BLOCK, Request, Step};
 use std::collections::HashMap;
-use std::fs::File;
+use std::io::Read;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use trueio_model::{IologError, JobPlan, OpKind, ReplayPlan, Replayer};
 
@@ -36,14 +37,13 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Opens the log and reads its beginning.
-    pub(crate) fn open(plan: &JobPlan, replay: &ReplayPlan) -> Self {
+    pub(crate) fn open(plan: &JobPlan, replay: &ReplayPlan, open_log: OpenLog) -> Self {
         let (sender, chunks) = sync_channel(CHUNKS);
         let (back, empty) = channel();
         let checked = Checked::new(plan, replay);
         let (log, settings) = (replay.log.clone(), replay.settings.clone());
         let spawned = std::thread::Builder::new().name("iolog".to_owned()).spawn(move || {
-            let path = if log == "-" { "/dev/stdin" } else { log.as_str() };
-            let replayer = File::open(path)
+            let replayer = open_log(&log)
                 .map_err(|error| format!("`{log}` cannot be opened: {error}"))
                 .and_then(|file| Replayer::new(file, settings).map_err(|error| at_line(&log, &error)));
             let result = replayer.and_then(|replayer| read_all(replayer, &log, &checked, &sender, &empty));
@@ -156,7 +156,7 @@ impl Checked {
 }
 
 fn read_all(
-    mut replayer: Replayer<File>,
+    mut replayer: Replayer<Box<dyn Read + Send>>,
     log: &str,
     checked: &Checked,
     sender: &SyncSender<Result<Vec<Timed>, String>>,

@@ -23,6 +23,7 @@
 //! | `priorities`   | `cmdprio_*`                                                |
 //! | `samples`      | runs whose requests are traced                             |
 //! | `logs`         | logs of completed I/Os                                     |
+//! | `trace`        | runs with a trace of every I/O                             |
 //! | `iolog`        | `write_iolog`, I/Os shown one by one                       |
 //!
 //! I/Os are admitted in this order and completed in the reverse one: a stage sees an I/O complete after the stages
@@ -44,6 +45,7 @@ mod search;
 mod source;
 mod spans;
 mod think;
+mod trace;
 mod verify;
 mod zones;
 
@@ -214,6 +216,7 @@ impl<'a> JobStages<'a> {
         keep(Ok(priorities::Priorities::stage(context)));
         keep(Ok(samples::Samples::stage(context, clock)));
         keep(Ok(log.map(|log| log.stage())));
+        keep(Ok(trace::Trace::stage(context)));
         keep(Ok(iolog.map(|iolog| iolog.stage())));
         let mut stages = Self { stages, hooks: Hooks::default(), waiting: 0 };
         stages.renew_hooks();

@@ -229,6 +229,6 @@ impl View<'_, '_> {
         }
         // Whether a range that was written out is durable is unknown.
         let is_durable = result == 0 && matches!(step, Step::Sync { .. });
-        SyncDone { step, before, now, is_durable }
+        SyncDone { step, before, now, errno: -result as i32, is_durable }
     }
 }

@@ -213,6 +213,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         bandwidth_every: bandwidth.is_some().then_some(bandwidth::EVERY),
         watches_disks: false,
         logs: Some(FioLogs::writer_with_io_lines(if shows_any { results.shown_in().map(Arc::new) } else { None })),
+        trace: None,
     };
     let whole = Request {
         kind: "fio".to_owned(),

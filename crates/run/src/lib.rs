@@ -34,6 +34,7 @@ mod observer;
 mod output_file;
 mod phase;
 pub mod planning;
+mod replayed;
 mod reserved;
 mod setting;
 mod settle;

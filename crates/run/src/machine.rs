@@ -217,8 +217,8 @@ impl FactsSource for MachineFacts {
                 _ => "it is not a regular file".to_owned(),
             });
         }
-        let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
-        trueio_model::scan_iolog(file, settings).map_err(|e| e.to_string())
+        let lines = crate::replayed::open_log(path).map_err(|e| e.to_string())?;
+        trueio_model::scan_iolog(lines, settings).map_err(|e| e.to_string())
     }
 
     fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use trueio_engine::{
-    AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, ZoneMap,
+    AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, TraceChannel, WorkerContext, WorkerReport,
+    ZoneMap,
 };
 use trueio_evidence::{Observation, SyscallWatch, TracedJob, Watch};
 use trueio_model::{CpuTime, EngineKind, JobPlan, RunRecord, SyscallTrace};
@@ -62,6 +63,8 @@ pub(crate) struct Witnesses<'a> {
     pub(crate) has_strace: bool,
     /// Receives each I/O.
     pub(crate) logs: Option<&'a dyn PhaseLogs>,
+    /// The number in the run of the phase's first worker, from 1.
+    pub(crate) first_worker: u32,
     /// The run's record and the phase's name, for results so far.
     pub(crate) so_far: Option<(&'a RunRecord, &'a str)>,
 }
@@ -84,6 +87,8 @@ struct Shared<'a> {
     /// The workers' threads by their numbers, 0 for one that could not be started.
     numbers: &'a [AtomicI32],
     logs: Option<&'a dyn PhaseLogs>,
+    /// The trace, and the number in the run of the phase's first worker.
+    trace: Option<(&'a TraceChannel, u32)>,
     sample_window: Option<&'a AtomicU32>,
     start: &'a Start,
     stop: &'a AtomicBool,
@@ -160,6 +165,7 @@ impl<'a> RunningJob<'a> {
             sample_window: shared.sample_window.filter(|_| is_sampled),
             log: shared.logs.filter(|_| logs_completed(output)).and_then(|logs| logs.completed(index as u32)),
             iolog: shared.logs.filter(|_| logs_issued(output)).and_then(|logs| logs.issued(index as u32)),
+            trace: shared.trace.map(|(trace, first)| trace.of_worker(first + index as u32)),
             snapshot: shared.snapshots.get(index),
             judge: shared.judges.get(index).map(|judge| judge as &dyn SpanJudge),
             zones: &self.zones,
@@ -270,7 +276,7 @@ impl Setting<'_> {
         witnesses: Witnesses<'_>,
         observer: &mut dyn Observer,
     ) -> (Vec<Vec<WorkerReport>>, Counted) {
-        let Witnesses { watch, syscalls, has_strace, logs, so_far } = witnesses;
+        let Witnesses { watch, syscalls, has_strace, logs, first_worker, so_far } = witnesses;
         let plans: Vec<&JobPlan> = jobs.iter().map(|job| job.plan).collect();
         let start = Start::holding_end();
         // A job that ends others must not be taken for a signal.
@@ -295,6 +301,7 @@ impl Setting<'_> {
             judges: &judges,
             numbers: &numbers,
             logs,
+            trace: self.reporting.trace.as_ref().map(|trace| (trace, first_worker)),
             sample_window: sample_window.as_deref(),
             start: &start,
             stop: if has_end { &over } else { self.stop },

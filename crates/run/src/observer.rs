@@ -7,7 +7,7 @@ use crate::{BandwidthSpan, LogWriter};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use trueio_engine::WorkerReport;
+use trueio_engine::{TraceChannel, WorkerReport};
 use trueio_model::{RunRecord, SteadyState, VerifyFailure};
 
 /// Receives the events of a run.
@@ -104,6 +104,8 @@ pub struct Reporting {
     pub watches_disks: bool,
     /// Leaves out of the results what verifications found and expected: bytes of files, and checksums that are stored in them.
     pub hides_contents: bool,
+    /// Receives every I/O of the run; `None`: there is no trace.
+    pub trace: Option<TraceChannel>,
     /// Writes the logs of the jobs; `None`: a job with a log fails the run.
     pub logs: Option<Arc<dyn LogWriter>>,
 }

@@ -84,6 +84,7 @@ impl Setting<'_> {
             syscalls: plans.iter().any(|job| job.trace_syscalls).then(SyscallWatch::new),
             has_strace: plans.iter().any(|job| job.strace),
             logs: logs.as_deref(),
+            first_worker,
             so_far: Some((record, &name)),
         };
         let (reports, counted) = match settled {

@@ -9,6 +9,7 @@ mod exec;
 mod thread;
 
 use crate::output_file::{Before, create_output};
+use crate::replayed::open_log;
 use crate::source::open_body;
 use thread::{act_as_user, apply_scheduling};
 use trueio_engine::{Host, WorkerContext, WorkerReport};
@@ -18,6 +19,7 @@ use trueio_job::Content;
 pub const HOST: Host = Host {
     create_file: |plan, path| create_output(path, Content::VerifyState, Before::planned(&plan.output, path)),
     open_body,
+    open_log,
 };
 
 /// Runs one worker to its end on the calling thread, which takes on the job's settings for good. Blocks until the

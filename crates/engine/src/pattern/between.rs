@@ -4,7 +4,7 @@ use crate::request::Step;
 use trueio_model::{Handling, JobPlan};
 
 /// Pages are dropped, or files made again, where a pass ends and another request follows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Passes {
     /// Which files a pass ended of, where only a pass over all of them counts; else empty.
     over: Vec<bool>,
@@ -59,7 +59,7 @@ impl Passes {
 }
 
 /// Sync calls after every Nth write.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FlushEvery {
     every: u64,
     data_only: bool,

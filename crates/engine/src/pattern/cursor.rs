@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Distribution, FilePlan, JobPlan, OpKind, OpMix, Order, Steps, mix64};
 
 /// Where the next I/O of a file goes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FileCursor {
     pub(super) offset: u64,
     /// Whole units of the region; a rest smaller than a unit is never touched.
@@ -27,7 +27,7 @@ pub(super) struct FileCursor {
 }
 
 /// The order of a file's offsets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "one a file, made once; a box would cost a jump an I/O")]
 pub(super) enum OffsetOrder {
     /// The next byte of reads, writes and trims, from the region's start.

@@ -15,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Distribution, mix64};
 
 /// Draws block numbers below a count.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "one a file, made once; a box would cost a jump an I/O")]
 pub(crate) enum BlockSampler {
     Uniform { count: u64 },
@@ -26,7 +26,7 @@ pub(crate) enum BlockSampler {
 }
 
 /// Blocks in a given order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct BlockSequence {
     blocks: Vec<u64>,
     /// Blocks of the region.
@@ -69,7 +69,7 @@ pub(crate) struct ZoneShare {
 }
 
 /// Draws ranks below a count, of which 0 is the most popular.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Ranks {
     Zipf(Zipf<f64>),
     Pareto { count: u64, power: f64 },
@@ -97,7 +97,7 @@ impl Ranks {
 }
 
 /// Draws numbers below a count around a middle.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Normal {
     count: f64,
     middle: f64,
@@ -127,7 +127,7 @@ impl Normal {
 const PLACES_PER_FILE: u64 = 1024;
 
 /// Draws files below a count.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum FileSampler {
     Ranked {
         ranks: Ranks,
@@ -176,7 +176,7 @@ impl FileSampler {
 }
 
 /// Where the blocks of each popularity are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Scatter {
     order: Permutation,
     count: u64,

@@ -8,7 +8,7 @@
 //! way, 12.4 KiB this way and in fio 3.33.
 
 /// A set of `0..count`, to which runs are added until it is full.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct FreeMap {
     count: u64,
     left: u64,

@@ -10,7 +10,7 @@ use super::distribution::below;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Which of several files the next request goes to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Rounds {
     file_count: u32,
     /// Files that are in use at a time.

@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{BlockSizes, OpKind};
 
 /// Sizes of one operation, ready to be drawn.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Sizes {
     Fixed(u64),
     Range {

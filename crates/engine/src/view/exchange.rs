@@ -46,6 +46,8 @@ pub(crate) struct SyncDone {
     /// Ticks before and after the call.
     pub(crate) before: u64,
     pub(crate) now: u64,
+    /// The error number, or 0.
+    pub(crate) errno: i32,
     /// What was written before the call is durable, if the call succeeded.
     pub(crate) is_durable: bool,
 }

@@ -56,6 +56,7 @@ impl<'a> LoopState<'a> {
             && plan.queue.submit_batch.is_none()
             && single_op == Some(OpKind::Read)
             && context.log.is_none()
+            && context.trace.is_none()
             && plan.priorities.is_empty()
             && context.files.iter().all(is_buffered);
         Self {

@@ -22,7 +22,7 @@ pub(crate) struct StepQueue {
 
 impl StepQueue {
     pub(crate) fn new(context: &WorkerContext<'_>) -> Self {
-        let mut generator = Generator::new(context.plan, context.worker);
+        let mut generator = Generator::with_log(context.plan, context.worker, context.host.open_log);
         if context.plan.output.shows_draws {
             generator.show_draws();
         }

@@ -1,0 +1,246 @@
+//! Writes a trace while the jobs run.
+//!
+//! The writer's thread takes chunks of I/Os from a channel of bounded length and collects [`GROUP_ROWS`] rows, which it
+//! encodes and writes as one row group. A worker does not wait for it: if the channel is full, the worker drops its chunk and
+//! counts the rows.
+
+use crate::format::{COLUMNS, Dropped, HEADER_KEY, TraceError, TraceHeader, TracedJob, VERSION, number_of};
+use parquet::basic::{Compression, Encoding, Repetition, Type as Physical};
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+use std::time::Instant;
+use trueio_engine::{DroppedIos, LogChunk, TraceChannel, TracedIo, log_channel};
+
+/// Rows of a group: 7.5 MiB before they are encoded. The file's description grows by about 1 KiB with each group.
+const GROUP_ROWS: usize = 131_072;
+
+/// What a trace contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceSummary {
+    /// Rows in the file.
+    pub rows: u64,
+    /// Rows that are missing.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A trace that is being written.
+#[derive(Debug)]
+pub struct TraceWriter(JoinHandle<Result<TraceSummary, TraceError>>);
+
+impl TraceWriter {
+    /// Starts to write a trace of these jobs, whose times begin now; returns the channel of its workers, too.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the thread cannot be started.
+    pub fn start(file: File, jobs: Vec<TracedJob>) -> Result<(Self, TraceChannel), TraceError> {
+        let (channel, chunks) = log_channel();
+        let groups = Groups::new(file)?;
+        let thread =
+            std::thread::Builder::new().name("trace".to_owned()).spawn(move || write_all(groups, &chunks, jobs))?;
+        Ok((Self(thread), TraceChannel { channel, began: Instant::now() }))
+    }
+
+    /// Waits until all channels are gone and the rest is written.
+    ///
+    /// # Errors
+    /// The first write that failed.
+    pub fn finish(self) -> Result<TraceSummary, TraceError> {
+        let panicked = |_| Err(io::Error::other("the thread that writes the trace panicked: a bug of trueio").into());
+        self.0.join().unwrap_or_else(panicked)
+    }
+}
+
+fn write_all(
+    mut groups: Groups,
+    chunks: &Receiver<LogChunk<TracedIo>>,
+    jobs: Vec<TracedJob>,
+) -> Result<TraceSummary, TraceError> {
+    let mut dropped: BTreeMap<u32, Dropped> = BTreeMap::new();
+    let mut result = Ok(());
+    for chunk in chunks {
+        let worker = chunk.worker;
+        if let Some(DroppedIos { count, from_ns, to_ns }) = chunk.dropped {
+            let of_worker = dropped.entry(worker).or_insert(Dropped { worker, rows: 0, from_ns, to_ns });
+            of_worker.rows += count;
+            of_worker.to_ns = to_ns;
+        }
+        // After a failure the channel is emptied, so that no worker's last chunk waits.
+        if result.is_ok() {
+            result = groups.add(worker, &chunk.ios);
+        }
+        chunk.give_back();
+    }
+    result?;
+    let dropped: Vec<Dropped> = dropped.into_values().collect();
+    let rows = groups.finish(&TraceHeader { version: VERSION, jobs, dropped: dropped.clone() })?;
+    Ok(TraceSummary { rows, dropped })
+}
+
+/// The file, and the rows of the group that is being collected, by column.
+struct Groups {
+    file: SerializedFileWriter<BufWriter<File>>,
+    /// The columns with 64 bits, in the order of [`COLUMNS`].
+    wide: [Vec<i64>; 5],
+    /// The others.
+    narrow: [Vec<i32>; 5],
+    rows: u64,
+}
+
+impl Groups {
+    fn new(file: File) -> Result<Self, TraceError> {
+        let field = |&(name, is_wide): &(&str, bool)| {
+            let physical = if is_wide { Physical::INT64 } else { Physical::INT32 };
+            Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+        };
+        let fields = COLUMNS.iter().map(field).collect::<Result<_, _>>()?;
+        let schema = Arc::new(Type::group_type_builder("trueio_trace").with_fields(fields).build()?);
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(false)
+            .set_encoding(Encoding::DELTA_BINARY_PACKED)
+            .set_compression(Compression::UNCOMPRESSED)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_offset_index_disabled(true)
+            .set_write_batch_size(GROUP_ROWS)
+            .build();
+        let file = SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))?;
+        Ok(Self {
+            file,
+            wide: std::array::from_fn(|_| Vec::with_capacity(GROUP_ROWS)),
+            narrow: std::array::from_fn(|_| Vec::with_capacity(GROUP_ROWS)),
+            rows: 0,
+        })
+    }
+
+    fn add(&mut self, worker: u32, ios: &[TracedIo]) -> Result<(), TraceError> {
+        for io in ios {
+            let wide = [io.end_ns, io.offset, io.slat_ns, io.clat_ns, io.intended_ns];
+            let narrow = [worker as i32, number_of(io.op), i32::from(io.file), io.length as i32, io.error];
+            self.wide.iter_mut().zip(wide).for_each(|(column, value)| column.push(value as i64));
+            self.narrow.iter_mut().zip(narrow).for_each(|(column, value)| column.push(value));
+            if self.wide[0].len() == GROUP_ROWS {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the collected rows as a row group.
+    fn write_group(&mut self) -> Result<(), TraceError> {
+        if self.wide[0].is_empty() {
+            return Ok(());
+        }
+        self.rows += self.wide[0].len() as u64;
+        let mut group = self.file.next_row_group()?;
+        let (mut wide, mut narrow) = (self.wide.iter_mut(), self.narrow.iter_mut());
+        for (_, is_wide) in COLUMNS {
+            let Some(mut column) = group.next_column()? else { break };
+            if let Some(values) = is_wide.then(|| wide.next()).flatten() {
+                column.typed::<Int64Type>().write_batch(values, None, None)?;
+                values.clear();
+            } else if let Some(values) = narrow.next() {
+                column.typed::<Int32Type>().write_batch(values, None, None)?;
+                values.clear();
+            }
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Writes the rest; returns the number of all rows.
+    fn finish(mut self, header: &TraceHeader) -> Result<u64, TraceError> {
+        self.write_group()?;
+        let json = serde_json::to_string(header).map_err(io::Error::other)?;
+        self.file.append_key_value_metadata(KeyValue::new(HEADER_KEY.to_owned(), json));
+        self.file.close()?;
+        Ok(self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::TraceRow;
+    use crate::reader::TraceReader;
+    use trueio_model::OpKind;
+
+    fn io(number: u64) -> TracedIo {
+        // Random offsets of 1 TiB in blocks of 4 KiB, latencies around 100 µs, one I/O every 10 µs.
+        let random = trueio_model::mix64(number);
+        let end_ns = 5_000_000_000 + number * 10_000 + random % 1_000;
+        let clat_ns = 90_000 + (random >> 20) % 20_000;
+        TracedIo {
+            op: if random.is_multiple_of(3) { OpKind::Write } else { OpKind::Read },
+            file: 0,
+            length: 4096,
+            error: 0,
+            offset: (random >> 8) % (1 << 28) * 4096,
+            end_ns,
+            slat_ns: 1_000 + random % 200,
+            clat_ns,
+            intended_ns: end_ns - clat_ns - 1_500,
+        }
+    }
+
+    fn jobs() -> Vec<TracedJob> {
+        vec![TracedJob { name: "a".to_owned(), first_worker: 1, workers: 2, files: vec!["/dev/x".to_owned()] }]
+    }
+
+    fn written(ios: u64) -> (tempfile::NamedTempFile, TraceSummary) {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let (writer, channel) = TraceWriter::start(file.reopen().expect("the file"), jobs()).expect("it starts");
+        let of_worker = channel.of_worker(2).channel;
+        drop(channel);
+        let numbers: Vec<u64> = (0..ios).collect();
+        numbers.chunks(4_000).for_each(|chunk| of_worker.send(chunk.iter().map(|number| io(*number)).collect()));
+        drop(of_worker);
+        let summary = writer.finish().expect("it is written");
+        (file, summary)
+    }
+
+    /// Goal: a trace needs at most 16 bytes a row, and what is read is what was written, over several groups.
+    #[test]
+    fn a_trace_takes_at_most_16_bytes_a_row_and_reads_back_whole() {
+        let rows = 2 * GROUP_ROWS as u64 + 1_234;
+        let (file, summary) = written(rows);
+        assert_eq!(summary, TraceSummary { rows, dropped: Vec::new() });
+        let bytes = file.as_file().metadata().expect("a length").len();
+        assert!(bytes <= 16 * rows, "{} bytes a row", bytes as f64 / rows as f64);
+        let reader = TraceReader::open(file.reopen().expect("the file")).expect("a trace");
+        assert_eq!((reader.row_count(), &reader.header().jobs), (rows, &jobs()));
+        let mut number = 0;
+        let check = |row: TraceRow| {
+            let TracedIo { op, file, length, error, offset, end_ns, slat_ns, clat_ns, intended_ns } = io(number);
+            let (file, error) = (u32::from(file), error as u32);
+            let time_ns = end_ns;
+            let expected =
+                TraceRow { time_ns, worker: 2, op, file, offset, length, slat_ns, clat_ns, intended_ns, error };
+            assert_eq!(row, expected, "row {number}");
+            number += 1;
+        };
+        reader.for_each(check).expect("all groups are read");
+        assert_eq!(number, rows);
+    }
+
+    #[test]
+    fn an_incomplete_trace_and_another_parquet_file_are_refused() {
+        let (file, _) = written(10);
+        let length = file.as_file().metadata().expect("a length").len();
+        file.as_file().set_len(length - 1).expect("shorter");
+        assert!(matches!(TraceReader::open(file.reopen().expect("the file")), Err(TraceError::Parquet(_))));
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let groups = Groups::new(file.reopen().expect("the file")).expect("it begins");
+        groups.file.close().expect("it ends");
+        let error = TraceReader::open(file.reopen().expect("the file")).expect_err("it has no header");
+        assert!(error.to_string().contains("not a trace of trueio"), "{error}");
+    }
+}
