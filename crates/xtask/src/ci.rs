@@ -7,7 +7,8 @@
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
 use crate::{
-    commits, deny, dist, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, pages, publish, python, setup,
+    commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, pages, publish, python,
+    setup,
 };
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -236,9 +237,11 @@ fn whole(report: &mut Report, required: &[&str]) {
             Err(error) => Outcome::Failed(format!("{error:#}")),
         },
     });
+    report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: vector code", || with_program(&program, gate::vector_code));
     report.step("gate: memory", || with_program(&program, gate::memory));
+    report.step("gate: growth", || with_program(&program, gate::growth));
 }
 
 /// Runs the steps that measure nothing.

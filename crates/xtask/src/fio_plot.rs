@@ -30,7 +30,7 @@ pub(crate) fn run(program: &Path) -> Outcome {
         Ok(target) => target.join("fio-plot"),
         Err(error) => return Outcome::Failed(format!("{error:#}")),
     };
-    if let Err(why) = environment(python, &build) {
+    if let Err(why) = environment(python, &build, "fio-plot", VERSION) {
         return Outcome::skipped(&format!("fio-plot could not be had: {why}"));
     }
     match draw(program, &build) {
@@ -39,16 +39,17 @@ pub(crate) fn run(program: &Path) -> Outcome {
     }
 }
 
-fn environment(python: &str, build: &Path) -> Result<(), String> {
+/// Makes an environment in `build` with this version of a package of PyPI, unless it is there.
+pub(crate) fn environment(python: &str, build: &Path, package: &str, version: &str) -> Result<(), String> {
     let stamp = build.join("version");
-    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == VERSION) {
+    if std::fs::read_to_string(&stamp).is_ok_and(|there| there == version) {
         return Ok(());
     }
     run_one("venv", command(python).args(["-m", "venv", "--clear"]).arg(build.join("venv")))?;
     let mut pip = command(&build.join("venv/bin/python").to_string_lossy());
     pip.args(["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    run_one("pip", pip.arg(format!("fio-plot=={VERSION}")))?;
-    std::fs::write(&stamp, VERSION).map_err(|error| format!("{}: {error}", stamp.display()))
+    run_one("pip", pip.arg(format!("{package}=={version}")))?;
+    std::fs::write(&stamp, version).map_err(|error| format!("{}: {error}", stamp.display()))
 }
 
 /// Writes results and logs under the names that fio-plot expects, and plots them.

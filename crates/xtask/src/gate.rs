@@ -14,6 +14,7 @@
 //! Limits: instructions in the kernel and time are not measured here, but by `cargo xtask bench engine`.
 
 mod anonymous;
+mod growth;
 
 use crate::process::Program;
 use crate::step::Outcome;
@@ -69,6 +70,7 @@ pub(crate) fn run() -> Result<bool> {
         ("instructions", instructions(&program)),
         ("vector code", vector_code(&program)),
         ("memory", memory(&program)),
+        ("growth with workers and job files", growth(&program)),
     ];
     for (name, outcome) in &outcomes {
         println!("{name}: {outcome}");
@@ -196,6 +198,11 @@ fn count_instructions(program: &Path, flags: &[&str], count: u64) -> Result<u64>
 fn collected(output: &str) -> Option<u64> {
     let line = output.lines().find_map(|line| line.split("Collected :").nth(1))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// The gate on costs that grow with workers and job files.
+pub(crate) fn growth(program: &Path) -> Outcome {
+    growth::outcome(program)
 }
 
 /// The gate on memory.

@@ -9,6 +9,7 @@ mod cluster;
 mod commits;
 mod deny;
 mod dist;
+mod duckdb;
 mod fio_plot;
 mod fio_suite;
 mod fuzz;
@@ -109,6 +110,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         }
         ["fuzz", rest @ ..] => Ok(ci::print_alone((fuzz::from_arguments(rest)?, None))),
         ["deny"] => Ok(ci::print_alone((deny::run(), None))),
+        ["duckdb"] => Ok(ci::print_alone((duckdb::run(&workspace::build_release()?), None))),
+        ["duckdb", "--self", program] => Ok(ci::print_alone((duckdb::run(&std::fs::canonicalize(program)?), None))),
         ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
         ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
         ["fio-suite", tree, "--self", program, only @ ..] => {
