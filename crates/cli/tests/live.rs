@@ -29,7 +29,7 @@ fn assert_given_back(ran: &OnTerminal) {
     assert!(ran.text.find(ENTER) < ran.text.find(LEAVE), "{ran:?}");
 }
 
-fn with<'a>(runtime: &'a str) -> Vec<&'a str> {
+fn with(runtime: &str) -> Vec<&str> {
     JOB.iter().copied().chain([runtime]).collect()
 }
 
