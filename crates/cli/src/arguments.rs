@@ -1,6 +1,6 @@
 //! The command line: each command's file describes its own arguments.
 
-use crate::{baseline, compare, completions, doctor, fio, flags, history, man, run, selftest, study, usb};
+use crate::{baseline, compare, completions, doctor, fio, flags, history, man, run, schema, selftest, study, usb};
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
 use trueio_job::table::suggestion;
@@ -82,9 +82,8 @@ fn command() -> Command {
         .subcommand(later("selftest", selftest::ABOUT, selftest::arguments))
         .subcommand(later("history", history::ABOUT, history::arguments))
         .subcommand(later("report", history::ABOUT_REPORT, history::report_arguments))
-        .subcommand(later("reference", "Print every job option as Markdown: name, unit, default, meaning", |command| {
-            command.arg(flags::switch("schema", "Print the JSON schema of job files instead"))
-        }))
+        .subcommand(Command::new("reference").about("Print every job option as Markdown: name, unit, default, meaning"))
+        .subcommand(later("schema", schema::ABOUT, schema::arguments))
         .subcommand(later("completions", completions::ABOUT, completions::arguments))
         .subcommand(later("man", man::ABOUT, man::arguments))
 }

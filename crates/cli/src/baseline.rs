@@ -15,9 +15,10 @@
 use crate::failure::Failure;
 use crate::flags::{run_outputs, switch};
 use crate::output::{self, Outputs};
+use crate::progress::Events;
 use crate::ranks;
 use crate::request::{Claimed, accepting};
-use crate::run::execute;
+use crate::run::{execute, refuse_of_one_rank};
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -127,10 +128,11 @@ fn halved(size: u64, most: u64) -> u64 {
 
 /// `trueio baseline`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let events = Events::of(matches)?;
     let Some(member) = ranks::join()? else {
-        let (spec, planned, has_evidence) = planned_phases(matches, None)?;
+        let (spec, planned, _) = planned_phases(matches, None)?;
         let outputs = Outputs::reserve(matches, std::iter::empty())?;
-        return execute("baseline", spec, planned, has_evidence, outputs, matches);
+        return execute("baseline", spec, planned, events, outputs, matches);
     };
     // The sizes of files follow from each rank's disk, so the ranks have only the command in common.
     let plan = |member: &trueio_cluster::Member, _: Vec<JobSpec>, (): ()| {
@@ -139,7 +141,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let outputs = ranks::outputs(member, matches, std::iter::empty())?;
         Ok(ranks::Planned { spec, planned, outputs, has_evidence })
     };
-    ranks::run(member, "baseline", Ok((Vec::new(), ())), plan, matches)
+    let nothing = refuse_of_one_rank(matches).map(|()| (Vec::new(), ()));
+    ranks::run(member, "baseline", nothing, plan, matches)
 }
 
 /// Returns the phases as jobs, their plan, and whether evidence is collected. `rank` is that of a run of several.

@@ -1,6 +1,7 @@
 //! Arguments that several commands share, and the parsing of a command line. Job options are the rows of the
 //! option table.
 
+use crate::progress;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
@@ -91,6 +92,7 @@ pub(crate) fn run_outputs(command: Command) -> Command {
                 .default_missing_value("10m")
                 .value_parser(|text: &str| units::parse_duration_ns(text)),
         )
+        .arg(progress::argument())
         .arg(switch("no-history", "Do not store the record in the history").help_heading("Output"))
         .arg(
             switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")

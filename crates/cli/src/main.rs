@@ -23,6 +23,7 @@ mod progress;
 mod ranks;
 mod request;
 mod run;
+mod schema;
 mod selftest;
 mod study;
 mod traced;
@@ -73,13 +74,8 @@ fn main() -> ExitCode {
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
-        Some(("reference", arguments)) => {
-            let text = match arguments.get_flag("schema") {
-                true => trueio_job::render_schema(),
-                false => trueio_job::render_reference(),
-            };
-            output::print_all(&text).map(|()| ExitCode::SUCCESS)
-        }
+        Some(("reference", _)) => output::print_all(&trueio_job::render_reference()).map(|()| ExitCode::SUCCESS),
+        Some(("schema", arguments)) => schema::command(arguments),
         Some(("completions", arguments)) => completions::command(arguments),
         Some(("man", arguments)) => man::command(arguments),
         Some(("history", arguments)) => history::command(arguments),

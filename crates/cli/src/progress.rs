@@ -1,7 +1,9 @@
-//! Progress: on stderr, only if it is a terminal that can redraw a line.
+//! Progress: on stderr, only if it is a terminal that can redraw a line, and events for a program that passed a descriptor.
 
+mod events;
 mod lines;
 
+pub(crate) use events::{Events, argument};
 pub(crate) use lines::Lines;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

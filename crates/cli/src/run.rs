@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::live::Live;
 use crate::output::Outputs;
-use crate::progress::Lines;
+use crate::progress::{Events, Lines};
 use crate::request::{Claimed, accepting, request};
 use crate::{flags, live, output, ranks, traced};
 use clap::{ArgMatches, Command};
@@ -49,6 +49,7 @@ pub(crate) fn explain_arguments(command: Command) -> Command {
 
 /// `trueio run`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let events = Events::of(matches)?;
     let has_evidence = !matches.get_flag("no-evidence");
     let member = ranks::join()?;
     let read = specs(matches);
@@ -60,7 +61,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
         let planned = planned_and_claimed(&spec, &machine, may_run)?;
         let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
-        return execute("run", spec, planned, has_evidence, outputs, matches);
+        return execute("run", spec, planned, events, outputs, matches);
     };
     let read = read.and_then(|read| refuse_of_one_rank(matches).map(|()| read));
     let plan = |member: &trueio_cluster::Member, mut spec: Vec<JobSpec>, read: Vec<String>| {
@@ -76,9 +77,12 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// Refuses options that several ranks do not have.
-fn refuse_of_one_rank(matches: &ArgMatches) -> Result<(), Failure> {
-    let given = |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
-    match ["trace", "live"].into_iter().find(|name| given(name)) {
+pub(crate) fn refuse_of_one_rank(matches: &ArgMatches) -> Result<(), Failure> {
+    let given = |name: &str| {
+        matches.try_contains_id(name).is_ok()
+            && matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine)
+    };
+    match ["trace", "live", "progress-fd"].into_iter().find(|name| given(name)) {
         Some(name) => Err(Failure::refused(format!(
             "`--{name}` is for a run of one process, and a launcher started several\n\nhint: leave `--{name}` out, or run the \
              job without the launcher"
@@ -110,15 +114,17 @@ pub(crate) fn execute(
     kind: &str,
     spec: Vec<JobSpec>,
     planned: Claimed,
-    has_evidence: bool,
+    events: Option<Events>,
     mut outputs: Outputs,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
+    let has_evidence = !matches.get_flag("no-evidence");
     let planned = accepting(planned, matches);
     let trace = outputs.take("trace").map(|reserved| traced::start(reserved, &planned.0)).transpose()?;
     let (trace, channel) = trace.unzip();
     let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
-    let mut lines = Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches));
+    let mut lines =
+        Lines::new(&planned.0, kind, has_evidence, is_live || output::is_json_to_stdout(matches)).with_events(events);
     let mut request = request(kind, spec, planned, has_evidence, is_live || lines.is_shown());
     request.reporting.trace = channel;
     let record = if is_live {

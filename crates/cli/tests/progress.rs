@@ -127,3 +127,45 @@ fn has_colour(text: &str) -> bool {
         rest[end..].starts_with('m') && rest[..end].split(';').any(|n| n.parse::<u32>().is_ok_and(|n| n >= 30))
     })
 }
+
+/// Runs a job with progress on descriptor 3, which `set_up` prepares; returns what arrived there, and the run.
+fn with_progress_fd(sandbox: &Sandbox, redirection: &str, runtime: &str) -> (String, Ran) {
+    let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
+    let script = format!(
+        "'{program}' run --ioengine null --rw read --size 1m --runtime {runtime} --time_based --no-evidence --no-history --progress-fd 3 {redirection}"
+    );
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.root()).output().expect("sh");
+    let events = std::fs::read_to_string(sandbox.path("events")).unwrap_or_default();
+    (events, Ran::of(output))
+}
+
+#[test]
+fn a_program_that_passes_a_pipe_gets_each_event_as_a_line_of_json() {
+    let sandbox = Sandbox::new();
+    let (events, _) = with_progress_fd(&sandbox, "3>&1 >/dev/null | cat > events", "1");
+    let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(events.first().map(|event| &event["event"]), Some(&"phase".into()), "{events:?}");
+    let progress = events.iter().find(|event| event["event"] == "progress").expect("progress");
+    assert!(progress["ios_per_s"].as_f64() > Some(0.0) && progress["phase"] == "job", "{progress}");
+}
+
+/// Goal: a descriptor cannot be used to write to a file that the plan does not know.
+#[test]
+fn a_descriptor_that_is_a_file_or_not_open_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept", "precious");
+    let (_, ran) = with_progress_fd(&sandbox, "3>>kept", "1");
+    ran.assert_refused(&["--progress-fd 3 cannot be used", "neither a pipe nor a socket", "hint: "]);
+    assert_eq!(std::fs::read_to_string(sandbox.path("kept")).expect("the file"), "precious");
+    let (_, ran) = with_progress_fd(&sandbox, "3>&-", "1");
+    ran.assert_refused(&["Bad file descriptor"]);
+}
+
+/// Goal: a reader that does not read, or is gone, does not hold or end the run.
+#[test]
+fn a_reader_that_is_gone_does_not_end_the_run() {
+    let sandbox = Sandbox::new();
+    let (_, ran) = with_progress_fd(&sandbox, "3>&1 >out 2>&1 | true; test -s out", "1");
+    ran.assert_code(0);
+}

@@ -2,83 +2,7 @@
 
 use serde_json::Value;
 use std::path::Path;
-
-/// Validates a document against the keywords that the schema uses; another keyword is an error of the test.
-fn errors(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
-    for (keyword, rule) in schema.as_object().expect("a schema is an object") {
-        match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" => {}
-            "$ref" => {
-                let pointer = rule.as_str().and_then(|text| text.strip_prefix('#')).expect("a local reference");
-                errors(root, root.pointer(pointer).expect("the reference leads somewhere"), value, at, found);
-            }
-            "type" => {
-                let names: Vec<&str> = match rule {
-                    Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-                    name => name.as_str().into_iter().collect(),
-                };
-                if !names.iter().any(|name| is_type(name, value)) {
-                    found.push(format!("{at}: {value} is not of type {names:?}"));
-                }
-            }
-            "enum" => {
-                if !rule.as_array().expect("a list").contains(value) {
-                    found.push(format!("{at}: {value} is not in {rule}"));
-                }
-            }
-            "minimum" if value.as_f64() < rule.as_f64() => found.push(format!("{at}: {value} < {rule}")),
-            "maximum" if value.as_f64() > rule.as_f64() => found.push(format!("{at}: {value} > {rule}")),
-            "minimum" | "maximum" => {}
-            "anyOf" => {
-                let fits = |schema: &Value| {
-                    let mut errors_of_it = Vec::new();
-                    errors(root, schema, value, at, &mut errors_of_it);
-                    errors_of_it.is_empty()
-                };
-                if !rule.as_array().expect("a list").iter().any(fits) {
-                    found.push(format!("{at}: {value} fits none of {rule}"));
-                }
-            }
-            "required" => {
-                for name in rule.as_array().expect("a list").iter().filter_map(Value::as_str) {
-                    if value.get(name).is_none() {
-                        found.push(format!("{at}: `{name}` is missing"));
-                    }
-                }
-            }
-            "items" => {
-                for item in value.as_array().into_iter().flatten() {
-                    errors(root, rule, item, at, found);
-                }
-            }
-            "properties" | "additionalProperties" => {}
-            extension if extension.starts_with("x-") => {}
-            other => panic!("the test does not know the keyword `{other}`"),
-        }
-    }
-    let Some(fields) = value.as_object() else { return };
-    for (name, field) in fields {
-        let at = format!("{at}/{name}");
-        match (schema.get("properties").and_then(|known| known.get(name)), schema.get("additionalProperties")) {
-            (Some(known), _) => errors(root, known, field, &at, found),
-            (None, Some(Value::Bool(false))) => found.push(format!("{at}: unknown")),
-            (None, Some(others)) => errors(root, others, field, &at, found),
-            (None, None) => {}
-        }
-    }
-}
-
-fn is_type(name: &str, value: &Value) -> bool {
-    match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        other => panic!("unknown type `{other}`"),
-    }
-}
+use trueio_testkit::schema_violations;
 
 fn json_of(item: &toml_edit::Item) -> Value {
     match item {
@@ -106,9 +30,7 @@ fn json_of_value(value: &toml_edit::Value) -> Value {
 fn rejected(toml: &str) -> Vec<String> {
     let schema: Value = serde_json::from_str(&trueio_job::render_schema()).expect("the schema is JSON");
     let document = toml_edit::Document::parse(toml).expect("the file is TOML");
-    let (value, mut found) = (json_of(document.as_item()), Vec::new());
-    errors(&schema, &schema, &value, "", &mut found);
-    found
+    schema_violations(&schema, &json_of(document.as_item()))
 }
 
 #[test]

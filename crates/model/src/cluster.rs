@@ -1,10 +1,11 @@
 //! The figures of a run across its ranks: clocks, spans, common windows. The record of such a run is
 //! [`ClusterRecord`](crate::ClusterRecord).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A rank without complete results.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LostRank {
     /// Its number.
     pub rank: u32,
@@ -15,7 +16,7 @@ pub struct LostRank {
 }
 
 /// The offset of rank 0's clock from that of a rank.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
     /// Rank 0's clock less the rank's, in nanoseconds.
     pub offset_ns: i64,
@@ -28,7 +29,7 @@ pub struct ClockOffset {
 }
 
 /// One phase across ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterPhase {
     /// The phase's name.
     pub name: String,
@@ -45,7 +46,7 @@ pub struct ClusterPhase {
 }
 
 /// A rank's measured part, and its figures for a comparison of ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSpan {
     /// The rank.
     pub rank: u32,
@@ -70,7 +71,7 @@ pub struct RankSpan {
 }
 
 /// The time in which all ranks measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommonWindow {
     /// Its start: the latest of the ranks, in nanoseconds of rank 0's clock after the agreed start.
     pub begin_ns: i64,

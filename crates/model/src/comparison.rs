@@ -4,6 +4,7 @@
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
 use crate::{EvidenceLevel, Histogram, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -13,7 +14,7 @@ pub const COMPARISON_FORMAT: &str = "trueio-comparison";
 pub const COMPARISON_VERSION: u32 = 1;
 
 /// One comparison, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Always [`COMPARISON_FORMAT`].
     pub format: String,
@@ -48,7 +49,7 @@ pub struct Comparison {
 }
 
 /// One workload on all sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// The phase's name; empty if there is only one part.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct Part {
 }
 
 /// How the figures were measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Method {
     /// Short slices of all sides in random order, round after round.
@@ -84,7 +85,7 @@ pub enum Method {
 }
 
 /// A circumstance in which two sides differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Circumstance {
     /// Which side differs from the first, as an index into [`Part::sides`].
     pub side: usize,
@@ -99,7 +100,7 @@ pub struct Circumstance {
 }
 
 /// One side of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Its name.
     pub name: String,
@@ -126,7 +127,7 @@ pub struct Side {
 }
 
 /// A metric's typical value on one side: the geometric mean of its slices, or the whole run's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Which.
     pub metric: Metric,
@@ -135,7 +136,7 @@ pub struct Figure {
 }
 
 /// What one slice measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// Its round, from 0.
     pub round: u32,
@@ -150,7 +151,7 @@ pub struct Slice {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Bytes per second.
@@ -207,7 +208,7 @@ impl fmt::Display for Metric {
 }
 
 /// The answer for one metric of one side, compared with the first side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Which side, as an index into [`Part::sides`].
     pub side: usize,
@@ -228,7 +229,7 @@ pub struct Answer {
 }
 
 /// A ratio and its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// This side's value over the first side's.
     pub estimate: f64,
@@ -245,7 +246,7 @@ pub struct Ratio {
 }
 
 /// How an interval was computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// From the ratio of each pair of slices: Hodges-Lehmann, signed ranks.
@@ -259,7 +260,7 @@ pub enum Basis {
 }
 
 /// The kinds of answer. Better and worse are the metric's: less latency is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
     /// Better by more than the margin.
@@ -284,7 +285,7 @@ impl Conclusion {
 }
 
 /// An estimate of how much longer a definite answer takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Needs {
     /// More pairs of slices.
     pub pair_count: u64,
@@ -293,7 +294,7 @@ pub struct Needs {
 }
 
 /// The result of a condition of `--fail-if` for one side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
     /// The condition as it was written.
     pub condition: String,
@@ -308,7 +309,7 @@ pub struct GateResult {
 }
 
 /// Whether there is a regression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
     /// No: its absence is shown.

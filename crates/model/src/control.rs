@@ -1,9 +1,10 @@
 //! What steers a job while it runs: loops that look at what was measured so far, and what they found.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What steers a job while it runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Control {
     /// The highest queue depth is looked for at which latencies stay within a target.
@@ -28,7 +29,7 @@ impl Control {
 }
 
 /// A latency that a share of the I/Os of each window may reach at most.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyTarget {
     /// The latency, in nanoseconds, from the submission to the completion.
     pub target_ns: u64,
@@ -41,7 +42,7 @@ pub struct LatencyTarget {
 }
 
 /// A job's part of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPlan {
     /// Which flow: workers of equal `id` that run at the same time are kept in proportion.
     pub id: u64,
@@ -66,7 +67,7 @@ impl FlowPlan {
 }
 
 /// What is to be steady, and how much of it (fio's `steadystate`).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criterion {
     /// The figure.
     pub variable: CriterionVariable,
@@ -80,7 +81,7 @@ pub struct Criterion {
 }
 
 /// A figure that may become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CriterionVariable {
     /// I/Os a second.
@@ -104,7 +105,7 @@ impl Criterion {
 }
 
 /// When a job ends because it is steady.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionPlan {
     /// What is to be steady.
     pub criterion: Criterion,
@@ -117,7 +118,7 @@ pub struct CriterionPlan {
 }
 
 /// How steady a job became.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionRecord {
     /// The criterion was met, and ended the job.
     pub is_attained: bool,
@@ -133,7 +134,7 @@ pub struct CriterionRecord {
 }
 
 /// What was measured in one span.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionSpan {
     /// I/Os a second.
     pub ios_per_s: f64,
@@ -144,7 +145,7 @@ pub struct CriterionSpan {
 }
 
 /// How the search for a queue depth went, of one worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DepthSearch {
     /// The highest depth that was seen to keep the target; if none was, the depth at the job's end.
     pub depth: u32,
@@ -158,7 +159,7 @@ pub struct DepthSearch {
 }
 
 /// One window of such a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DepthWindow {
     /// I/Os in flight at most.
     pub depth: u32,

@@ -1,10 +1,11 @@
 //! Verdicts, and the checks on which they are based.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The judgement of the evidence on a phase's figures, from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No check reports a difference, and a counter of the kernel or the device confirms the I/O.
@@ -52,7 +53,7 @@ impl fmt::Display for Verdict {
 }
 
 /// The outcome of one check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// The source agrees with the figures.
@@ -87,7 +88,7 @@ impl fmt::Display for CheckOutcome {
 }
 
 /// What kind of thing a finding is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Calls failed, transferred less than requested, or blocks read back differently.
@@ -144,7 +145,7 @@ impl fmt::Display for Cause {
 }
 
 /// How far the evidence reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum EvidenceLevel {
     /// Results of the calls.
     E0,
@@ -165,7 +166,7 @@ impl fmt::Display for EvidenceLevel {
 }
 
 /// One check's finding on one phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it.
     pub name: String,

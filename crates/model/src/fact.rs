@@ -1,12 +1,13 @@
 //! A fact about a machine, with its source.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value read from the machine, and its source.
 ///
 /// `value: None` means *unknown*, and `source` then states why (`"/sys/block/vda/queue/fua does not
 /// exist"`). A fact that is known to be absent is a value of its own type, never `None`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact<T> {
     /// The value; `None` if it is unknown.
     pub value: Option<T>,

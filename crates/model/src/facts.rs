@@ -5,10 +5,11 @@ mod words;
 pub use words::{FilesystemKind, LayerKind, Transport, WriteCache, ZoneModel};
 
 use crate::{DiskLink, Fact, IoLimit, UsbFacts};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kind of what a path refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A directory, in which files can be created.
@@ -22,7 +23,7 @@ pub enum TargetKind {
 }
 
 /// A target: the path, its filesystem, and the layers down to the disks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
     /// The path as given.
     pub path: String,
@@ -39,12 +40,12 @@ pub struct TargetFacts {
     /// Whether direct I/O is supported, and the alignment that it requires.
     pub direct: DirectFacts,
     /// Limits of this process's control groups on the block devices of the stack.
-    #[serde(default = "Fact::not_recorded")]
+    #[serde(default = "Fact::<Vec<IoLimit>>::not_recorded")]
     pub io_limits: Fact<Vec<IoLimit>>,
 }
 
 /// A mounted filesystem.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesystemFacts {
     /// Type as the kernel calls it (`ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4`).
     pub kind: FilesystemKind,
@@ -61,12 +62,12 @@ pub struct FilesystemFacts {
     /// Allocation block, in bytes.
     pub block_bytes: Fact<u64>,
     /// The filesystem's UUID, in the format of `blkid`. On tmpfs each mount has a new random one.
-    #[serde(default = "Fact::not_recorded")]
+    #[serde(default = "Fact::<String>::not_recorded")]
     pub uuid: Fact<String>,
 }
 
 /// One layer between a file and a disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     /// `file`, `filesystem`, `partition`, `dm`, `md`, `loop`, `disk`, …
     pub kind: LayerKind,
@@ -82,7 +83,7 @@ pub struct Layer {
 }
 
 /// A property that only one kind of layer has, as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedFact {
     /// The name of the property (`chunk`, `begins at`).
     pub name: String,
@@ -91,7 +92,7 @@ pub struct NamedFact {
 }
 
 /// A disk at the bottom of a stack.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskFacts {
     /// Kernel name (`nvme0n1`).
     pub name: String,
@@ -102,10 +103,10 @@ pub struct DiskFacts {
     /// Serial number.
     pub serial: Fact<String>,
     /// The version of its firmware.
-    #[serde(default = "Fact::not_recorded")]
+    #[serde(default = "Fact::<String>::not_recorded")]
     pub firmware: Fact<String>,
     /// World-wide identifier (`eui.…`, `naa.…`, `t10.…`).
-    #[serde(default = "Fact::not_recorded")]
+    #[serde(default = "Fact::<String>::not_recorded")]
     pub wwid: Fact<String>,
     /// How it is attached: `nvme`, `sata`, `usb`, `virtio`, `loop`, `zram`, …
     pub transport: Fact<Transport>,
@@ -143,7 +144,7 @@ pub struct DiskFacts {
 }
 
 /// The limits of a request to a disk, and its preferred write sizes: `queue/` of sysfs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskLimits {
     /// Preferred minimum write size, in bytes: a RAID's chunk, a disk's physical sector.
@@ -208,7 +209,7 @@ impl Default for DiskLimits {
 }
 
 /// Whether direct I/O is supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectSupport {
     /// The filesystem or device reports support.
@@ -222,7 +223,7 @@ pub enum DirectSupport {
 }
 
 /// The requirements of direct I/O on a target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectFacts {
     /// Whether it is supported.
     pub support: DirectSupport,
@@ -235,12 +236,12 @@ pub struct DirectFacts {
     /// Alignment of a read's offset and length, in bytes.
     pub read_alignment_bytes: Fact<u32>,
     /// Writes that a power loss cannot tear (`RWF_ATOMIC`).
-    #[serde(default = "Fact::not_recorded")]
+    #[serde(default = "Fact::<AtomicWriteFacts>::not_recorded")]
     pub atomic_write: Fact<AtomicWriteFacts>,
 }
 
 /// Lengths of writes that a power loss cannot tear: powers of two, at offsets that are multiples of the length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtomicWriteFacts {
     /// The shortest, in bytes; 0: there are none.
     pub min_bytes: u32,
@@ -249,7 +250,7 @@ pub struct AtomicWriteFacts {
 }
 
 /// The machine and its software.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Operating system and its version (`Linux 6.18.44 x86_64`).
     pub system: String,
@@ -284,7 +285,7 @@ impl Environment {
 }
 
 /// Processors.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFacts {
     /// Model name.
     pub model: Fact<String>,

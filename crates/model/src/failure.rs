@@ -1,10 +1,11 @@
 //! Failed I/Os and blocks that did not read back as written.
 
 use crate::OpKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// I/Os that failed in the same way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoFailure {
     /// Which operation.
     pub op: OpKind,
@@ -27,7 +28,7 @@ pub struct IoFailure {
 }
 
 /// A block that did not read back as it was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyFailure {
     /// The file.
     pub path: String,

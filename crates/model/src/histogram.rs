@@ -10,8 +10,10 @@
 //! One writer, no atomics. Count, sum, minimum and maximum are exact. Merging adds counters, so a
 //! merge of a thousand workers is as exact as one.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Sub-bucket bits: each doubling is divided in `1 << SUB_BITS` buckets.
@@ -290,7 +292,8 @@ impl std::error::Error for HistogramError {}
 ///
 /// `index` and `count` have one entry per occupied bucket, smallest first; `index` is stored as the
 /// difference from the entry before (the first as it is), which keeps the text short.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
 struct Serial {
     sub_bits: u32,
     total: u64,
@@ -301,6 +304,16 @@ struct Serial {
     max_ns: Option<u64>,
     index: Vec<u32>,
     count: Vec<u64>,
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        Serial::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Serial::json_schema(generator)
+    }
 }
 
 impl Serialize for Histogram {

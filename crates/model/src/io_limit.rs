@@ -1,10 +1,11 @@
 //! Limits that control groups of a process put on a device's I/O.
 
 use crate::units::{format_bandwidth, format_bytes, format_count, format_duration_ns};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A limit of one control group on one device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoLimit {
     /// The control group's path in its hierarchy (`/jobs/backup`; `/` is the root).
     pub group: String,
@@ -21,7 +22,7 @@ pub struct IoLimit {
 }
 
 /// What a control group limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IoLimitKind {
     /// Bytes read per second.

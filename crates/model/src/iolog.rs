@@ -11,6 +11,7 @@
 //! the replay began, not microseconds since the last one.
 
 use crate::OpKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +25,7 @@ const FILES_MAX: usize = 1 << 16;
 pub const IOLOG_HEADER: &str = "fio version 3 iolog";
 
 /// How a log is replayed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplaySettings {
     /// Each I/O has its own time; otherwise they follow each other as fast as possible.
     pub is_paced: bool,
@@ -54,7 +55,7 @@ impl Default for ReplaySettings {
 }
 
 /// A log that a job replays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayPlan {
     /// Its path; `-`: standard input.
     pub log: String,

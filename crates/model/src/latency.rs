@@ -1,10 +1,11 @@
 //! The latencies of an operation: submission, completion, total, and from the intended time.
 
 use crate::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Latencies of one kind of operation. They contain every I/O; none is sampled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySet {
     /// slat: submission of the I/O. Empty for engines that block, which have no separate submission.
     pub submission: Histogram,

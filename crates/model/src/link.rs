@@ -1,9 +1,10 @@
 //! The link between a disk and the machine, as far as it limits the disk.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The link of a disk, from sysfs. That of a USB disk is in [`UsbFacts`](crate::UsbFacts). Virtual disks have none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "bus")]
 pub enum DiskLink {
     /// PCI Express: the narrowest link between the disk and the root port.

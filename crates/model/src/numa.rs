@@ -2,10 +2,11 @@
 //!
 //! Source: set_mempolicy(2), numa(7).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule by which the kernel chooses the node of a thread's new pages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPolicy {
     /// How.
     pub mode: MemoryMode,
@@ -15,7 +16,7 @@ pub struct MemoryPolicy {
 }
 
 /// How the kernel chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMode {
     /// The policy of the system.

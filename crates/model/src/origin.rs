@@ -1,10 +1,11 @@
 //! The origin of a value, for `explain` and the record.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where a value was set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum Origin {
     /// The option table's default: the option is not set.
@@ -46,7 +47,7 @@ impl fmt::Display for Origin {
 }
 
 /// A value and its origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sourced<T> {
     /// The value.
     pub value: T,

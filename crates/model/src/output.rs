@@ -4,6 +4,7 @@
 //! None of them changes the I/O or what is counted, except that results are kept per worker if set, and that logs are
 //! written while the job runs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ pub const PERCENTILES_DEFAULT: [f64; 17] =
 pub const AVERAGE_NS_DEFAULT: u64 = 500_000_000;
 
 /// How a job is reported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct OutputPlan {
     /// What is reported as one result.
@@ -78,7 +79,7 @@ pub struct FileId {
 
 /// How fio counts metadata operations: as I/Os of a size, of which the first to each file executes the operation and the
 /// others do nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NameCounts {
     /// This number of operations, one pass, …
     pub names: u64,
@@ -137,7 +138,7 @@ impl OutputPlan {
 }
 
 /// What is reported as one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grouping {
     /// A job with all its workers.
@@ -150,7 +151,7 @@ pub enum Grouping {
 }
 
 /// Whether reads, writes and trims are reported as one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unified {
     /// Each by itself.
@@ -163,7 +164,7 @@ pub enum Unified {
 }
 
 /// Logs of a job, in fio's columns. A prefix without a value: no such log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogPlan {
     /// Prefix of the bandwidth log: `PREFIX_bw.N.log`.
@@ -233,7 +234,7 @@ impl LogPlan {
 }
 
 /// The kinds of logs of completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogKind {
     /// Bandwidth.
@@ -269,7 +270,7 @@ impl LogKind {
 }
 
 /// The values of a span in an averaged log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogWindow {
     /// The mean.

@@ -6,6 +6,7 @@ use crate::{
     Control, IoFailure, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan,
     UserPlan, Verify, ZonePlan,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ use tolerance::is_full;
 pub use tolerance::{IgnoredError, Tolerance};
 
 /// Everything that a run executes, in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Jobs in the order of the job file. Jobs of equal [`JobPlan::phase`] run at the same time.
     pub jobs: Vec<JobPlan>,
@@ -55,7 +56,7 @@ pub struct Plan {
 }
 
 /// One job: `workers` threads with the same workload on the same files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobPlan {
     /// The job's name.
     pub name: String,
@@ -356,7 +357,7 @@ impl JobPlan {
 }
 
 /// Processor affinity, I/O priority, and how workers end each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scheduling {
     /// Each worker may run on all of [`JobPlan::cpus`], instead of on one of them.
     #[serde(default)]
@@ -390,7 +391,7 @@ impl Scheduling {
 }
 
 /// One option's final value and its origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanValue {
     /// The option's name.
     pub name: String,
@@ -401,7 +402,7 @@ pub struct PlanValue {
 }
 
 /// Queue depth and batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// I/Os that each worker keeps in flight; 1 for engines that block.
     pub depth: u32,
@@ -421,7 +422,7 @@ pub struct Queue {
 }
 
 /// When a job ends: at the first of the limits that are set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Bytes that each worker transfers in a loop. A remainder that is less than one I/O is transferred in the next loop;
     /// the remainder of all loops is rounded up to a whole I/O.
@@ -447,7 +448,7 @@ pub struct Limits {
 }
 
 /// What the wait before a job's first I/O counts from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayStart {
     /// The start of the job's phase.

@@ -3,11 +3,12 @@
 //! Source: Linux `include/uapi/linux/ioprio.h`, `block/ioprio.c`.
 
 use crate::{LatencySet, OpKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An I/O priority of the kernel.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct IoPriority {
     /// 1 real time, 2 best effort, 3 idle; 0: that of the thread.
     pub class: u8,
@@ -42,7 +43,7 @@ impl fmt::Display for IoPriority {
 }
 
 /// A share of a job's I/Os with a priority of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PriorityShare {
     /// Reads or writes.
     pub op: OpKind,
@@ -57,7 +58,7 @@ pub struct PriorityShare {
 }
 
 /// The I/Os of one kind that had one priority.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PriorityRecord {
     /// Which priority. That of the thread is 0/0 if the job sets none.
     pub priority: IoPriority,

@@ -5,6 +5,7 @@ use crate::{
     IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace,
     TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The value of [`RunRecord::format`].
@@ -18,7 +19,7 @@ pub const RECORD_FORMAT: &str = "trueio-record";
 pub const RECORD_VERSION: u32 = 3;
 
 /// One run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Always [`RECORD_FORMAT`].
     pub format: String,
@@ -92,7 +93,7 @@ impl RunRecord {
 }
 
 /// A run of several ranks: each with its own record. The phases of the record around it are their sums.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterRecord {
     /// The source of rank and size: `PMIx 4.2.2`, `PMI-1`, `variables`.
     pub launcher: String,
@@ -108,7 +109,7 @@ pub struct ClusterRecord {
 }
 
 /// One rank.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankRecord {
     /// Its number, from 0.
     pub rank: u32,
@@ -121,7 +122,7 @@ pub struct RankRecord {
 }
 
 /// The program that wrote the record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFacts {
     /// `trueio`.
     pub name: String,
@@ -132,7 +133,7 @@ pub struct ToolFacts {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "how")]
 pub enum Outcome {
     /// To its planned end, without an error.
@@ -150,7 +151,7 @@ pub enum Outcome {
 }
 
 /// The resolution and cost of the tool itself on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ruler {
     /// The clock used for latencies: `tsc`, `cntvct`, `clock_gettime`.
     pub clock: String,
@@ -165,7 +166,7 @@ pub struct Ruler {
 }
 
 /// CPU time of the whole process with its kernel helpers, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
     /// In user mode.
     pub user_ns: u64,
@@ -181,7 +182,7 @@ impl CpuTime {
 }
 
 /// One phase: the jobs that ran at the same time, and the evidence about them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
     /// The name of its job, or its jobs' names joined by `+`.
     pub name: String,
@@ -219,7 +220,7 @@ pub struct PhaseRecord {
 }
 
 /// One job's results, all its workers together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobRecord {
     /// The job's name.
     pub name: String,
@@ -275,7 +276,7 @@ pub struct JobRecord {
 }
 
 /// Figures of one kind of operation in the measured time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpRecord {
     /// Which.
     pub op: OpKind,
@@ -301,7 +302,7 @@ pub struct OpRecord {
 }
 
 /// The reads of a job's verification, after its last write (`verify`) or in between (`verify_backlog`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBack {
     /// The reads.
     pub reads: OpRecord,
@@ -312,7 +313,7 @@ pub struct ReadBack {
 }
 
 /// A percentile and its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentile {
     /// Which: 99.9 for p99.9.
     pub percent: f64,
@@ -331,7 +332,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// An interval of a job's time series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRow {
     /// Its end, in nanoseconds since the measured part began.
     pub end_ns: u64,
@@ -362,7 +363,7 @@ pub struct SeriesRow {
 }
 
 /// A disk's counters, as `/sys/block/<disk>/stat` gives them, since boot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCounters {
     /// Read requests completed.
     pub read_count: u64,
@@ -397,7 +398,7 @@ pub struct DeviceCounters {
 }
 
 /// A disk's counters in a phase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceDelta {
     /// The disk's kernel name.
     pub disk: String,
@@ -412,7 +413,7 @@ pub struct DeviceDelta {
 }
 
 /// A file's pages in the page cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Residency {
     /// Pages cached.
     pub cached_pages: u64,

@@ -1,5 +1,6 @@
 //! The source of a job's bytes, if they are fetched instead of generated.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use std::str::FromStr;
 const HTTP_PORT: u16 = 80;
 
 /// The address of a body: `http://HOST[:PORT]/PATH`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceAddress {
     /// The host's name or number; an IPv6 number without its brackets.
     pub host: String,
@@ -96,7 +97,7 @@ impl FromStr for SourceAddress {
 }
 
 /// A body that is fetched and written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourcePlan {
     /// Its address.
     pub address: SourceAddress,

@@ -1,11 +1,12 @@
 //! The specification of a job: options by name, each with its origin, before planning.
 
 use crate::Origin;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One option's value as given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SpecValue {
     /// The value in the option table's canonical text (`"4k"`, `"randread"`, `"true"`). The table's
     /// row has already accepted it.
@@ -18,7 +19,7 @@ pub struct SpecValue {
 ///
 /// Keys are the names of the option table in `trueio-job`. That table is the only list of options, so this document has
 /// no fields of its own that could differ from it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobSpec {
     /// The job's name: the key of its `[job.NAME]` table.
     pub name: String,
@@ -32,7 +33,7 @@ pub struct JobSpec {
 /// A job in fio's terms: fio counts each clone of `numjobs` as a job, and reports jobs in groups.
 ///
 /// [`JobSpec::name`] is unique in a run; `name` here is fio's and may occur several times.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FioJob {
     /// fio's name of the job; its clones share it.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct FioJob {
 }
 
 /// One option as it was given in fio's language.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FioWord {
     /// fio's first name of the option (`rw`, not `readwrite`).
     pub name: String,

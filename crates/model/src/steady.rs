@@ -1,9 +1,10 @@
 //! The steady state of a phase before it was measured.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule: rounds of the same work until it is steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyPlan {
     /// Length of a round, in nanoseconds.
     pub round_ns: u64,
@@ -12,7 +13,7 @@ pub struct SteadyPlan {
 }
 
 /// The result. The phase's figures are measured after the last round and do not include the rounds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
     /// Number of rounds that are evaluated together.
     pub window_rounds: u32,
@@ -29,7 +30,7 @@ pub struct SteadyState {
 }
 
 /// A round: all jobs of the phase together, without sync calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyRound {
     /// How long it took, in nanoseconds.
     pub elapsed_ns: u64,
@@ -42,7 +43,7 @@ pub struct SteadyRound {
 }
 
 /// A variable over the last window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyVariable {
     /// `throughput` or `latency_p99`.
     pub name: String,

@@ -6,6 +6,7 @@
 use crate::{
     Check, Environment, EvidenceLevel, FilePlan, OpKind, Outcome, Ruler, SyscallTrace, TargetFacts, ToolFacts, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The value of [`StudyRecord::format`].
@@ -14,7 +15,7 @@ pub const STUDY_FORMAT: &str = "trueio-study";
 pub const STUDY_VERSION: u32 = 1;
 
 /// A study that was run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRecord {
     /// Always [`STUDY_FORMAT`].
     pub format: String,
@@ -56,7 +57,7 @@ pub struct StudyRecord {
 }
 
 /// The source, and what a reader must know about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudySource {
     /// Its title.
     pub title: String,
@@ -75,7 +76,7 @@ pub struct StudySource {
 }
 
 /// A published figure beyond what the hardware can do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Impossible {
     /// Its position in the source: (column, value).
     pub place: Vec<(String, String)>,
@@ -92,7 +93,7 @@ pub struct Impossible {
 }
 
 /// One way of running a study.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyMode {
     /// Its name: `faithful`, `improved`.
     pub name: String,
@@ -115,7 +116,7 @@ pub struct StudyMode {
 }
 
 /// One row: one job, measured one or more times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRow {
     /// Its name.
     pub name: String,
@@ -147,7 +148,7 @@ pub struct StudyRow {
 }
 
 /// One measurement of a row.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudySample {
     /// Its position among all samples of its mode, from 0.
     pub place: u32,
@@ -182,7 +183,7 @@ pub struct StudySample {
 }
 
 /// A figure of one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleFigure {
     /// Of which operation; `None`: of the row as a whole.
     pub op: Option<OpKind>,
@@ -193,7 +194,7 @@ pub struct SampleFigure {
 }
 
 /// What studies compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StudyMetric {
     /// Time from the first call to the last one's return, including flushes in between, in seconds.
@@ -272,7 +273,7 @@ impl StudyMetric {
 }
 
 /// A statistic of a row's samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
     /// The middle (pseudo-median, with its interval from six samples on).
@@ -299,7 +300,7 @@ impl Statistic {
 }
 
 /// A figure of all samples of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyFigure {
     /// Of which operation; `None`: of the row as a whole.
     pub op: Option<OpKind>,
@@ -316,7 +317,7 @@ pub struct StudyFigure {
 }
 
 /// A figure of the source.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedFigure {
     /// Of which operation; `None`: of the row as a whole.
     pub op: Option<OpKind>,
@@ -333,7 +334,7 @@ pub struct PublishedFigure {
 }
 
 /// Whether what a row wrote was on stable storage when its time ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Durability {
     /// The answer.
     pub is: DurabilityKind,
@@ -343,7 +344,7 @@ pub struct Durability {
 }
 
 /// The answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityKind {
     /// Flushes or forced writes were seen at the disk, in the right order or in the right number.
@@ -359,7 +360,7 @@ pub enum DurabilityKind {
 }
 
 /// One value of an axis against another, all else equal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contrast {
     /// Its heading: `O_DIRECT against the page cache`.
     pub title: String,
@@ -386,7 +387,7 @@ pub struct Contrast {
 }
 
 /// A ratio measured here.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioHere {
     /// The ratio.
     pub value: f64,
@@ -395,7 +396,7 @@ pub struct RatioHere {
 }
 
 /// A published ratio and the comparison of ours with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedRatio {
     /// Which of the source's machines; empty if there was one.
     pub setting: String,
@@ -408,7 +409,7 @@ pub struct PublishedRatio {
 }
 
 /// The comparison of a ratio of ours with a published one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     /// Equal within 10 % and our interval.

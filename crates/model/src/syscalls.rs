@@ -1,6 +1,7 @@
 //! The system calls of a phase's workers, and their cost.
 
 use crate::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// System calls of a phase's workers, as the kernel's tracepoints recorded them: each one of the measured
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Not in it: what other threads of this process do; what the kernel does on our behalf without a call of
 /// ours (io_uring's worker and polling threads).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallTrace {
     /// Why nothing was traced; `None` if it was.
@@ -25,7 +26,7 @@ pub struct SyscallTrace {
 }
 
 /// The calls of one job's workers and of their engine's further threads (`posixaio`), together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct JobSyscalls {
     /// The job's name.
@@ -37,7 +38,7 @@ pub struct JobSyscalls {
 }
 
 /// One system call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallRow {
     /// Its name (`pwrite64`); `syscall 999` if this program does not know the number.
@@ -57,7 +58,7 @@ pub struct SyscallRow {
 }
 
 /// Calls that failed with one error number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallError {
     /// The error number.
@@ -67,7 +68,7 @@ pub struct SyscallError {
 }
 
 /// The I/O of a call, from its arguments and results.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallIo {
     /// What `asked` and `returned` count.
@@ -85,7 +86,7 @@ pub struct SyscallIo {
 }
 
 /// The unit of a call's sizes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyscallUnit {
     /// Bytes.
@@ -96,7 +97,7 @@ pub enum SyscallUnit {
 }
 
 /// How often each size occurred.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallSizes {
     /// (size, calls), smallest first; the number of different sizes is limited.
@@ -108,7 +109,7 @@ pub struct SyscallSizes {
 }
 
 /// Where calls began in their files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyscallPlaces {
     /// Calls whose offset is known.

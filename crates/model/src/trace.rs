@@ -1,6 +1,7 @@
 //! The block layer's trace of sampled parts of a phase.
 
 use crate::OpKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One I/O of a job with its worker's timestamps, from a window in which requests were traced.
@@ -27,7 +28,7 @@ pub struct SampledIo {
 
 /// Block requests of a phase, traced in short windows spread over its measured part, and their match with
 /// the I/Os that the workers sampled in the same windows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TraceRecord {
     /// Why no request was traced; `None` if some could be.
@@ -67,7 +68,7 @@ pub struct TraceRecord {
 }
 
 /// Requests of one kind, in the windows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RequestSum {
     /// Requests that carry data.
@@ -77,7 +78,7 @@ pub struct RequestSum {
 }
 
 /// The match of sampled direct transfers with requests to their physical ranges.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TransferMatch {
     /// Number of transfers to match.
@@ -98,7 +99,7 @@ pub struct TransferMatch {
 }
 
 /// The match of sampled durable writes with the order of requests on the disk.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyncOrder {
     /// Writes to match, each with the sync call or the flag that made it durable.

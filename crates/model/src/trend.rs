@@ -3,6 +3,7 @@
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere.
 
 use crate::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The value of [`Trend::format`].
@@ -11,7 +12,7 @@ pub const TREND_FORMAT: &str = "trueio-trend";
 pub const TREND_VERSION: u32 = 1;
 
 /// The trend of a device, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trend {
     /// Always [`TREND_FORMAT`].
     pub format: String,
@@ -38,7 +39,7 @@ pub struct Trend {
 }
 
 /// A device of the history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendDevice {
     /// Its number in the history.
     pub id: i64,
@@ -47,7 +48,7 @@ pub struct TrendDevice {
 }
 
 /// Runs and figures that are not part of a trend.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendLeftOut {
     /// Runs that did not end as planned, and results of other programs.
     pub incomplete_runs: u64,
@@ -60,7 +61,7 @@ pub struct TrendLeftOut {
 }
 
 /// A metric of runs that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendSeries {
     /// The job.
     pub job: String,
@@ -83,7 +84,7 @@ pub struct TrendSeries {
 }
 
 /// The value of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendPoint {
     /// The run.
     #[serde(flatten)]
@@ -95,7 +96,7 @@ pub struct TrendPoint {
 }
 
 /// A run of a trend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendRun {
     /// Its ID.
     pub run_id: String,
@@ -104,7 +105,7 @@ pub struct TrendRun {
 }
 
 /// A change of level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendChange {
     /// The last run of the earlier level.
     pub from: TrendRun,

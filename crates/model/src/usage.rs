@@ -1,9 +1,10 @@
 //! What workers' threads used, and how deep their queues and batches were.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What threads used in the measured part, as the kernel accounts for it (`getrusage`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ThreadUsage {
     /// CPU time in user mode, in nanoseconds.
@@ -26,7 +27,7 @@ pub struct ThreadUsage {
 
 /// How long threads were ready to run and waited for a processor, as the kernel counts it (`/proc/thread-self/schedstat`,
 /// `getrusage`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessorWait {
     /// Time in the run queue, in nanoseconds. It includes the time for which a control group's quota was used up.
@@ -72,7 +73,7 @@ impl ThreadUsage {
 
 /// How deep a queue was and how large its batches were, in fio's classes. Only engines that hold a queue
 /// have it: one that blocks always has one I/O in flight, submitted and reaped alone.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueCounts {
     /// I/Os by how many were in flight after their submission, themselves included: 1, 2 to 3,
     /// 4 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more.

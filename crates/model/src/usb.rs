@@ -6,10 +6,11 @@
 //! chooses by its rules.
 
 use crate::Fact;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The transport of commands to a USB disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsbTransport {
     /// USB Attached SCSI: many commands at once.
@@ -41,7 +42,7 @@ impl std::fmt::Display for UsbTransport {
 }
 
 /// One alternate setting of a mass-storage interface, from the device's own descriptors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbAlternate {
     /// Number of the setting.
     pub number: u8,
@@ -74,7 +75,7 @@ impl UsbAlternate {
 }
 
 /// How a USB disk is attached. The record of a run keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbFacts {
     /// The kernel's name of the device: bus and ports (`2-1`, `1-4.2`).
     pub device: String,
@@ -132,7 +133,7 @@ impl UsbFacts {
 /// The state of a SCSI device, in the kernel's spelling.
 ///
 /// Source: Linux `drivers/scsi/scsi_sysfs.c`, `sdev_states`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScsiState {
     /// Allocated, not yet added to sysfs.
@@ -202,7 +203,7 @@ impl std::fmt::Display for ScsiState {
 }
 
 /// A block device of a USB interface: one per logical unit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbBlock {
     /// Kernel name (`sda`).
     pub name: String,
@@ -234,7 +235,7 @@ impl UsbBlock {
 }
 
 /// A mass-storage interface with its block devices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbDisk {
     /// How it is attached.
     pub usb: UsbFacts,
@@ -243,7 +244,7 @@ pub struct UsbDisk {
 }
 
 /// A device of the USB tree, disk or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbNode {
     /// The kernel's name: `usb2` is a root hub, `2-1` is the device in its first port.
     pub name: String,
@@ -266,7 +267,7 @@ pub struct UsbNode {
 }
 
 /// An interface of a device of the tree.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbInterface {
     /// The kernel's name (`2-1:1.0`).
     pub name: String,
@@ -277,7 +278,7 @@ pub struct UsbInterface {
 }
 
 /// All USB disks of a machine, and how they were found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbReport {
     /// The disks, by bus and port.
     pub disks: Vec<UsbDisk>,
@@ -293,7 +294,7 @@ pub struct UsbReport {
 }
 
 /// The result of one of the kernel's rules for a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsbAnswer {
     /// The rule permits UAS.
@@ -307,7 +308,7 @@ pub enum UsbAnswer {
 }
 
 /// The rules by which the kernel chooses a transport.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsbRuleName {
     /// Device and interface are authorized.
@@ -366,7 +367,7 @@ impl std::fmt::Display for UsbRuleName {
 }
 
 /// One rule of the kernel's decision, evaluated for a disk.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbRule {
     /// Which rule.
     pub name: UsbRuleName,
@@ -379,7 +380,7 @@ pub struct UsbRule {
 }
 
 /// Kinds of trouble that the kernel's log reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsbTroubleKind {
     /// A command was aborted.
@@ -405,7 +406,7 @@ pub enum UsbTroubleKind {
 }
 
 /// The count of one kind of trouble.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbTrouble {
     /// Which kind.
     pub kind: UsbTroubleKind,
@@ -418,7 +419,7 @@ pub struct UsbTrouble {
 }
 
 /// One possible change, with the commands that make and undo it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbWay {
     /// Its benefit and its risk.
     pub what: String,
@@ -433,7 +434,7 @@ pub struct UsbWay {
 }
 
 /// Why a USB disk runs on its present transport, and what can be changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbExplanation {
     /// The disk.
     pub disk: UsbDisk,

@@ -1,10 +1,11 @@
 //! The user as which a job acts, if it is not the user of the program.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A user and a group, by their numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserPlan {
     /// User ID.
     pub uid: u32,

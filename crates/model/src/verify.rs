@@ -1,9 +1,10 @@
 //! The verification settings of a plan.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How written blocks are read back and compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verify {
     /// The checksum in each header.
     pub checksum: Checksum,
@@ -104,7 +105,7 @@ impl Verify {
 }
 
 /// Bytes that fill a block repeatedly.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockPattern {
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -113,7 +114,7 @@ pub struct BlockPattern {
 }
 
 /// Written blocks that are trimmed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrimVerify {
     /// Percentage of the written blocks, 1 to 100.
     pub percent: u8,
@@ -127,7 +128,7 @@ pub struct TrimVerify {
 }
 
 /// Checksums of verified blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Checksum {
     /// CRC-32C.

@@ -1,9 +1,10 @@
 //! Zoned devices: zones that can only be written in order, from their write pointer on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a job uses the zones of its files (`zonemode = zbd`).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ZonePlan {
     /// Length of a zone, in bytes.
     pub zone_bytes: u64,
@@ -47,7 +48,7 @@ impl ZonePlan {
 }
 
 /// Zones that are reset before they are full, as a garbage collector would.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlyResets {
     /// The share of the region's capacity that must be written first, 0 to 1.
     pub threshold: f64,
@@ -56,7 +57,7 @@ pub struct EarlyResets {
 }
 
 /// What a job did with zones.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ZoneUse {
     /// Zones reset in the measured part, without those that were trimmed.
     pub reset_count: u64,

@@ -7,7 +7,10 @@
 #[cfg(unix)]
 mod control_group;
 mod devices;
+#[cfg(unix)]
+mod documents;
 mod folders;
+mod json_schema;
 mod needs;
 #[cfg(unix)]
 mod program;
@@ -19,6 +22,7 @@ mod tools;
 pub use control_group::ControlGroup;
 pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};
 pub use folders::{folder, hash, listing};
+pub use json_schema::{schema_violations, undescribed_fields};
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]
 pub use program::{Ran, Running, Sandbox, joined};

@@ -1,5 +1,6 @@
 //! The harness of the built program: a sandbox to run it in, what it printed, and a program that still runs.
 
+use crate::documents::validate_documents;
 use crate::{Loop, Mount, folder, listing};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,9 +75,12 @@ impl Sandbox {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program to its end. Its documents are validated against `docs/schema/`.
+    #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.command(arguments).output().expect("the program starts"))
+        let ran = Ran::of(self.command(arguments).output().expect("the program starts"));
+        validate_documents(arguments, &ran.out, self.root());
+        ran
     }
 
     /// Every name in the working directory with its size, time of change and content, sorted.

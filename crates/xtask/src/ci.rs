@@ -7,8 +7,8 @@
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
 use crate::{
-    commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, pages, publish, python,
-    setup,
+    commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, packages, pages, publish,
+    python, setup, site,
 };
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -140,6 +140,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
             report.counted_step("unit tests of the lab", || counted(&mut unit_tests, &[]));
             report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
+            report.counted_step("tests of bindings/node-program", node::tests_of_program);
             report.counted_step("tests of bindings/python", || python::tests(&required));
         }
     }
@@ -228,6 +229,10 @@ fn whole(report: &mut Report, required: &[&str]) {
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
     report.step("pages in a browser", || with_program(&program, pages::run));
+    report.step("packages of the release build", || with_program(&program, packages::in_ci));
+    if std::env::var_os("TRUEIO_DIST").is_some() {
+        report.step("documentation as a site", || with_program(&program, site::in_ci));
+    }
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
         None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),
@@ -286,15 +291,21 @@ fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
     }
     report.step("fuzz targets", fuzz::in_ci);
     report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
+    report.counted_step("tests of bindings/node-program", node::tests_of_program);
     report.counted_step("tests of bindings/python", || python::tests(required));
     report.step("dependencies", deny::run);
     report.step("workflows", dist::workflows);
     // Half an hour of linking for other systems: for a release.
     if std::env::var_os("TRUEIO_DIST").is_some() {
-        report.step("packages for other systems", || match dist::run_all() {
+        let outcome = |result: Result<bool>| match result {
             Ok(true) => Outcome::Passed(String::new()),
             Ok(false) => Outcome::Failed("see above".into()),
             Err(error) => Outcome::optional(&format!("{error:#}")),
+        };
+        report.step("packages for other systems", || outcome(dist::run_all()));
+        report.step("packages of the program, each binary built twice", || match packages::run_all(true) {
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+            done => outcome(done),
         });
     }
 }

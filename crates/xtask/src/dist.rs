@@ -27,20 +27,20 @@ const WHEELS: &[(&str, &str)] = &[
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
 
-/// The folder in which packages are built.
-struct DistFolder {
-    path: PathBuf,
+/// The folder in which packages are built, with an environment of the tools.
+pub(crate) struct DistFolder {
+    pub(crate) path: PathBuf,
 }
 
 impl DistFolder {
-    fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let path = workspace::target_dir()?.join("dist");
         std::fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
         Ok(Self { path })
     }
 
     /// A program of the environment, which comes first in its PATH: cargo looks for zigbuild there.
-    fn program(&self, name: &str) -> Command {
+    pub(crate) fn program(&self, name: &str) -> Command {
         let programs = self.path.join("venv/bin");
         let mut program = command(&programs.join(name).to_string_lossy());
         let before = std::env::var_os("PATH").unwrap_or_default();
@@ -49,7 +49,7 @@ impl DistFolder {
         program
     }
 
-    fn fetch_tools(&self) -> Result<()> {
+    pub(crate) fn fetch_tools(&self) -> Result<()> {
         let python = python::interpreter().ok_or_else(|| anyhow!("no Python of version 3.11 or later"))?;
         if !self.path.join("venv/bin/python").exists() {
             run(command(python).args(["-m", "venv"]).arg(self.path.join("venv")))?;

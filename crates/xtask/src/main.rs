@@ -18,12 +18,15 @@ mod lab;
 mod layers;
 mod nightly;
 mod node;
+mod packages;
 mod pages;
 mod process;
 mod publish;
 mod python;
 mod setup;
+mod site;
 mod step;
+mod types;
 mod workspace;
 
 use anyhow::{Result, bail};
@@ -39,8 +42,11 @@ cargo xtask gate                    user instructions an I/O (callgrind) and mem
 cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
                                     the cases whose name contains CASE
-cargo xtask node                    bindings/node: build, fetch what the tests need, test
+cargo xtask node [program]          bindings/node and bindings/node-program, or only that: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test
+cargo xtask dist [--twice | --self PROGRAM]  packages of the program: static binaries, .deb, .rpm, tarballs, SBOM, templates of
+                                    Homebrew, Nix and a container (--twice builds each binary twice and compares;
+                                    --self packs this one, installs, uses and removes it)
 cargo xtask dist-bindings           packages of both bindings, with binaries for all systems that can be
                                     linked here; others are named with the reason (half an hour)
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
@@ -56,6 +62,8 @@ cargo xtask deny                    dependencies against deny.toml: advisories, 
                                     sources (needs cargo-deny)
 cargo xtask publish [STEP]          crates/direct as a package: features, oldest-compiler, public-api,
                                     dry-run, c-library (default: all)
+cargo xtask site [--self PROGRAM]   the documentation as a site in target/site/book (mdBook)
+cargo xtask types [--write]         the documents' types of Python and Node against docs/schema/
 cargo xtask public-api [--write]    its public names against crates/direct/public-api.txt
 cargo xtask layers [--write]        ARCHITECTURE.md against the crates: dependencies, cycles between
                                     modules, the map of modules (--write renders the map anew)
@@ -95,7 +103,13 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["lab"] => ci::run_lab(None),
         ["lab", "cluster"] => cluster::run(),
         ["lab", case] => ci::run_lab(Some(case)),
-        ["node"] => Ok(ci::print_alone(node::tests(true, &ci::needs_met()))),
+        ["node"] => {
+            let passed = ci::print_alone(node::tests(true, &ci::needs_met()));
+            Ok(ci::print_alone(node::tests_of_program()) && passed)
+        }
+        ["node", "program"] => Ok(ci::print_alone(node::tests_of_program())),
+        ["types"] => types::run(false),
+        ["types", "--write"] => types::run(true),
         ["python"] => Ok(ci::print_alone(python::tests(&[]))),
         ["sanitize"] => {
             let steps: [fn() -> _; 5] = [
@@ -139,6 +153,11 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "node", rest @ ..] => node::bench(rest),
+        ["site"] => site::run(&workspace::build_release()?),
+        ["site", "--self", program] => site::run(&std::fs::canonicalize(program)?),
+        ["dist"] => packages::run_all(false),
+        ["dist", "--twice"] => packages::run_all(true),
+        ["dist", "--self", program] => Ok(ci::print_alone((packages::in_ci(&std::fs::canonicalize(program)?), None))),
         ["dist-bindings"] => dist::run_all(),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
         [] | ["help" | "--help" | "-h"] => {

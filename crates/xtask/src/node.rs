@@ -1,4 +1,4 @@
-//! The tests of `bindings/node`, as a step of `cargo xtask ci`.
+//! The tests of `bindings/node` and `bindings/node-program`, as steps of `cargo xtask ci`.
 //!
 //! The compiled half is built with cargo, the dependencies of the tests are fetched with `npm ci` (scripts of packages
 //! are not run), and `node --test` runs the tests. Each test counts as one.
@@ -39,6 +39,33 @@ pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>)
         test.env("TRUEIO_REQUIRE", [required, &["node-headers"]].concat().join(","));
     }
     counted(&mut test)
+}
+
+/// Packs, installs and tests the npm package of the program, `bindings/node-program`.
+pub(crate) fn tests_of_program() -> (Outcome, Option<Counts>) {
+    match setup::install(&[("nodejs", "node"), ("npm", "npm")]) {
+        Ok(what) => println!("{what}"),
+        Err(why_not) => return (Outcome::skipped(&why_not), None),
+    }
+    // As the tests of the workspace build it; debug information is most of it, and would be compressed.
+    let stripped = || -> Result<PathBuf, String> {
+        succeeds(workspace::cargo().args(["build", "--quiet", "--package", "trueio-cli"]))?;
+        let target = workspace::target_dir().map_err(|error| format!("{error:#}"))?;
+        let folder = target.join("node-program");
+        std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let program = folder.join("trueio");
+        succeeds(command("strip").arg("-o").arg(&program).arg(target.join("debug/trueio")))?;
+        Ok(program)
+    };
+    let program = match stripped() {
+        Ok(program) => program,
+        Err(why) => return (Outcome::Failed(why), None),
+    };
+    let mut test = command("node");
+    test.current_dir(workspace::root().join("bindings/node-program"))
+        .env("NO_COLOR", "1")
+        .env("TRUEIO_TEST_PROGRAM", program);
+    counted(test.args(["--test", "--test-reporter=spec", "test/package.test.js"]))
 }
 
 /// The directory of the binding.

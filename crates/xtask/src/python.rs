@@ -1,6 +1,6 @@
 //! The tests of `bindings/python`, as a step of `cargo xtask ci`.
 //!
-//! A wheel is built with maturin. It is installed into a new empty environment, where it must import, and into one with
+//! A wheel is built with maturin, and the program is added to it. It is installed into a new empty environment, where it must import, and into one with
 //! numpy, pytest, hypothesis and mypy, where its tests run. Each test counts as one. The environments are in the build
 //! directory; that of the tests is kept until its requirements change.
 //!
@@ -97,6 +97,7 @@ fn prepare(python: &str) -> Result<PythonFolders, String> {
         .and_then(|mut entries| entries.next()?.ok())
         .map(|entry| entry.path())
         .ok_or("maturin made no wheel")?;
+    let wheel = with_program(&folders, &wheel)?;
 
     // The source package; then both are checked as a registry would. Wheels for other systems: `cargo xtask dist-bindings`.
     let packages = folders.build.join("packages");
@@ -121,10 +122,27 @@ fn prepare(python: &str) -> Result<PythonFolders, String> {
         run("pip", &mut pip)
     };
     install(&fresh)?;
-    let script = "from trueio import direct; print('in an empty environment:', direct.probe_directory('.').reason)";
+    let script = "import trueio; from trueio import direct; print('in an empty environment:', direct.probe_directory('.').reason); \
+        print(trueio.run({'ioengine': 'null', 'rw': 'read', 'size': '1g', 'number_ios': 9000}, evidence=False))";
     run("importing the wheel", command(&fresh.join("bin/python").to_string_lossy()).args(["-I", "-c", script]))?;
+    run("the command of the wheel", command(&fresh.join("bin/trueio").to_string_lossy()).arg("--version"))?;
     install(&folders.build.join("venv"))?;
     Ok(folders)
+}
+
+/// Adds the program, as the tests of the workspace build it, to a wheel; returns the whole wheel.
+fn with_program(folders: &PythonFolders, wheel: &Path) -> Result<PathBuf, String> {
+    run("cargo build", workspace::cargo().args(["build", "--quiet", "--package", "trueio-cli"]))?;
+    let program = folders.build.join("trueio");
+    let built = workspace::target_dir().map_err(|error| format!("{error:#}"))?.join("debug/trueio");
+    // Debug information is most of it, and would be compressed.
+    run("strip", command("strip").arg("-o").arg(&program).arg(built))?;
+    let whole = folders.build.join("wheels-with-program");
+    let _ = std::fs::remove_dir_all(&whole);
+    std::fs::create_dir_all(&whole).map_err(|error| format!("{}: {error}", whole.display()))?;
+    let mut add = folders.program("python");
+    run("adding the program", add.arg("scripts/with_program.py").args([wheel, &program, &whole]))?;
+    Ok(whole.join(wheel.file_name().unwrap_or_default()))
 }
 
 /// Creates the environment of the tests, anew if its requirements or its Python changed.

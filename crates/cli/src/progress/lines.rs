@@ -2,6 +2,7 @@
 //!
 //! All of them are removed at the end, when the result is printed.
 
+use super::Events;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use trueio_model::{Plan, RunRecord, SteadyState, units};
@@ -35,6 +36,8 @@ pub(crate) struct Lines {
     round: String,
     rates: Vec<f64>,
     others: Option<String>,
+    /// The events of `--progress-fd`.
+    events: Option<Events>,
 }
 
 impl Lines {
@@ -61,7 +64,13 @@ impl Lines {
             round: String::new(),
             rates: Vec::new(),
             others: None,
+            events: None,
         }
+    }
+
+    /// Also writes events.
+    pub(crate) fn with_events(self, events: Option<Events>) -> Self {
+        Self { events, ..self }
     }
 
     /// Returns true if anything is shown.
@@ -169,6 +178,9 @@ fn line() -> ProgressBar {
 
 impl Observer for Lines {
     fn notify(&mut self, event: Event<'_>) {
+        if let Some(events) = &mut self.events {
+            events.notify(&event);
+        }
         match event {
             Event::Preparing { path, done_bytes, size_bytes } => {
                 let percent = done_bytes * 100 / size_bytes.max(1);

@@ -3,6 +3,7 @@
 //! A record holds the kernel's own spelling. A word without a variant here is kept as text in
 //! `Other`, so a record of any kernel is read and written without loss.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -10,7 +11,7 @@ use std::fmt;
 macro_rules! kernel_words {
     ($(#[$docs:meta])* $name:ident { $($(#[$variant_docs:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$docs])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(from = "String", into = "String")]
         pub enum $name {
             $($(#[$variant_docs])* $variant,)*

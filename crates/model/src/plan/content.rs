@@ -1,9 +1,10 @@
 //! What is written.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
     /// Random, zero, or a pattern.
     pub kind: ContentKind,
@@ -37,7 +38,7 @@ fn is_usual_piece(bytes: &u32) -> bool {
 }
 
 /// The kind of content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentKind {
     /// Pseudo-random, from the job's seed.

@@ -1,9 +1,10 @@
 //! The page cache and stable storage: direct I/O, flags of writes, and sync calls.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether the page cache is bypassed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectPolicy {
     /// Direct I/O is required: refused on a filesystem that would buffer silently.
@@ -15,7 +16,7 @@ pub enum DirectPolicy {
 }
 
 /// Open flags that make each write durable before it returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMode {
     /// None.
@@ -27,7 +28,7 @@ pub enum SyncMode {
 }
 
 /// RWF flags of each single I/O (`pvsync2`, `libaio`, `io_uring`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteFlags {
     /// `RWF_DSYNC` on writes.
     pub dsync: bool,
@@ -46,7 +47,7 @@ pub struct WriteFlags {
 }
 
 /// Sync calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flush {
     /// Number of writes after which `fsync` follows; 0: never.
     pub fsync_every: u64,
@@ -66,7 +67,7 @@ pub struct Flush {
 }
 
 /// `sync_file_range(2)` on the bytes written since the last call: starts writing out pages, or waits for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RangeSync {
     /// Number of writes after which it is called.
     pub every: u64,

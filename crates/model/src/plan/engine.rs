@@ -1,9 +1,10 @@
 //! How I/O is submitted: the engines, and io_uring's and the simulated disk's own settings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The I/O engines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// `lseek` if the position differs, then `read` or `write`.
@@ -163,7 +164,7 @@ impl EngineKind {
 }
 
 /// Settings of io_uring.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UringOptions {
     /// Register the buffers with the ring.
     pub registered_buffers: bool,
@@ -188,7 +189,7 @@ pub struct UringOptions {
 }
 
 /// The modelled disk of the `simulated` engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatedDevice {
     /// Service time of one I/O, in nanoseconds.
     pub service_ns: u64,

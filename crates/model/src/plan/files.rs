@@ -1,10 +1,11 @@
 //! The files of a job: how each is prepared, and the order in which they are used.
 
 use super::pattern::Distribution;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file or device under test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilePlan {
     /// Its path.
     pub path: String,
@@ -71,7 +72,7 @@ impl TargetIdentity {
 }
 
 /// How a file is prepared before it is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Prepare {
     /// It exists and is used unchanged: never truncated, extended or removed.
@@ -92,7 +93,7 @@ pub enum Prepare {
 }
 
 /// Which file the next I/O goes to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSelection {
     /// Each in turn.

@@ -1,9 +1,10 @@
 //! A job's settings beyond its I/O: limits of slowness, handling of files and memory, CPU load.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Limits of slowness, for each worker; 0: none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Guard {
     /// Minimum bytes per second.
@@ -34,7 +35,7 @@ impl Guard {
 }
 
 /// The CPU load of `cpuio`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuLoad {
     /// Percentage of the time, 1 to 100.
     pub percent: u8,
@@ -49,7 +50,7 @@ pub struct CpuLoad {
 }
 
 /// How files and memory are handled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Handling {
     /// Files are prepared, and no I/O is done.
@@ -85,7 +86,7 @@ impl Handling {
 }
 
 /// The system call that reads the status of a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatCall {
     /// statx(2), of a link itself.
@@ -98,7 +99,7 @@ pub enum StatCall {
 }
 
 /// The users that may use a file that a job creates.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAccess {
     /// The job's user: mode 0600.
@@ -119,7 +120,7 @@ impl FileAccess {
 }
 
 /// Which workers may do I/O on a file at the same time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Locking {
     /// All workers.
@@ -132,7 +133,7 @@ pub enum Locking {
 }
 
 /// The advice to the kernel on the use of a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
     /// No advice.
@@ -147,7 +148,7 @@ pub enum Advice {
 }
 
 /// The memory of the I/O buffers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
     /// In memory of the process, from its allocator.

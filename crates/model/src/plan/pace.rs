@@ -1,9 +1,10 @@
 //! When I/Os are due: rates, arrivals, and pauses.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An open-loop rate of one worker.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pace {
     /// I/Os per second; exclusive with `bytes_per_s`.
     pub ios_per_s: Option<f64>,
@@ -18,7 +19,7 @@ pub struct Pace {
 }
 
 /// The distribution of paced I/Os over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Equal distances.
@@ -28,7 +29,7 @@ pub enum Arrivals {
 }
 
 /// Pauses between I/Os.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Think {
     /// Length of a pause, in nanoseconds.
     pub time_ns: u64,

@@ -1,10 +1,11 @@
 //! Which operation comes next, where, and of which size.
 
 use crate::OpKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which operations, where, how large.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pattern {
     /// The operations.
     pub mix: OpMix,
@@ -22,7 +23,7 @@ pub struct Pattern {
 }
 
 /// How the next offset follows from the last one, if it is neither the next block nor drawn again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Steps {
     /// The unit of random offsets, in bytes; 0: the block size.
@@ -69,7 +70,7 @@ impl Steps {
 }
 
 /// The random offsets of writes, if they differ from those of reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteSteps {
     /// Their unit, in bytes; 0: the block size.
     pub align_bytes: u64,
@@ -78,7 +79,7 @@ pub struct WriteSteps {
 }
 
 /// Zones that are used one after another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Zones {
     /// Bytes transferred in a zone before the next zone.
     pub zone_bytes: u64,
@@ -89,7 +90,7 @@ pub struct Zones {
 }
 
 /// The operations of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpMix {
     /// One kind only.
@@ -102,7 +103,7 @@ pub enum OpMix {
 }
 
 /// The order of offsets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the region's first byte to its last, then again.
@@ -117,7 +118,7 @@ pub enum Order {
 }
 
 /// How random offsets are distributed over the blocks of the region.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// All blocks equally often.
@@ -167,7 +168,7 @@ pub enum Distribution {
 }
 
 /// Sizes of an operation, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockSizes {
     /// Always this many.

@@ -1,9 +1,10 @@
 //! External programs: run by a job instead of its own I/O, or next to other jobs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An external program that runs while other jobs measure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecPlan {
     /// Its name and its arguments.
     pub arguments: Vec<String>,
@@ -22,7 +23,7 @@ impl ExecPlan {
 }
 
 /// An external program that does a job's I/O.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandPlan {
     /// Its name and its arguments. `{file}` in them is replaced by the path of the job's file when it
     /// is started.

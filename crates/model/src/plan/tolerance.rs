@@ -1,6 +1,7 @@
 //! The failed I/Os that a job tolerates.
 
 use crate::OpKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// No space left on the device, as in errno(3).
@@ -14,7 +15,7 @@ pub(super) fn is_full(errno: i32) -> bool {
 }
 
 /// The failed I/Os after which a job continues.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Tolerance {
     /// All failed reads; the run still fails.
@@ -39,7 +40,7 @@ impl Tolerance {
 }
 
 /// An error to ignore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IgnoredError {
     /// Reads, or writes with trims.
     pub op: OpKind,

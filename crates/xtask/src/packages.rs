@@ -1,0 +1,156 @@
+//! Packages of the program: `cargo xtask dist`.
+//!
+//! Static binaries (musl) for x86-64 and ARM, and one that needs glibc 2.17; of these a `.deb`, an `.rpm`, tarballs, the files
+//! of a container image, an SBOM, and the formula and expression of Homebrew and Nix with version and checksums filled in.
+//! The same commit gives the same bytes: all times are the commit's, and paths of this machine are not in the binaries.
+//! `--twice` builds each binary in two directories and compares.
+//!
+//! Linking for other systems needs zig and cargo-zigbuild, from PyPI. A target that cannot be linked here is skipped with
+//! its reason. Nothing is uploaded. CI packs the release build that it has already (`in_ci`), which shows that a package installs,
+//! works and is removed; the binaries of a release are built with `TRUEIO_DIST=1`.
+//!
+//! Cannot do: run the ARM binary, or sign.
+
+mod binary;
+mod deb;
+mod install;
+mod rpm;
+mod sbom;
+mod templates;
+mod tree;
+
+use crate::dist::DistFolder;
+use crate::setup;
+use crate::step::Outcome;
+use crate::workspace::{self, command, has_program};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Largest size of a stripped binary.
+const BINARY_BYTES_MAX: u64 = 12 << 20;
+
+/// What all packages of a commit share.
+struct Release {
+    version: String,
+    /// Time of the commit, in seconds since 1970-01-01 UTC: the time of every file.
+    commit_unix_s: u64,
+    /// The folder of the finished packages.
+    packages: PathBuf,
+    /// The folder of everything else.
+    scratch: PathBuf,
+}
+
+impl Release {
+    fn new(packages: PathBuf, scratch: PathBuf) -> Result<Self> {
+        let _ = std::fs::remove_dir_all(&packages);
+        for folder in [&packages, &scratch] {
+            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
+        let time = output_of(command("git").args(["log", "-1", "--format=%ct"]))?;
+        let commit_unix_s = time.trim().parse().context("git prints no time of the commit")?;
+        Ok(Self { version: env!("CARGO_PKG_VERSION").into(), commit_unix_s, packages, scratch })
+    }
+
+    /// A program whose output has the time of the commit.
+    fn command(&self, program: &str) -> Command {
+        let mut command = command(program);
+        command.env("SOURCE_DATE_EPOCH", self.commit_unix_s.to_string()).env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
+        command
+    }
+}
+
+/// Makes all packages; returns `false` if one could not be made. Targets that cannot be linked here are no failure.
+pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
+    let dist = DistFolder::new()?;
+    dist.fetch_tools()?;
+    let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
+    let mut tarballs = Vec::new();
+    for target in binary::TARGETS {
+        let program = match binary::build(&dist, &release, target, 0) {
+            Ok(program) => program,
+            Err(why) if target.is_optional => {
+                println!("skipped {}: {why:#}", target.triple);
+                continue;
+            }
+            Err(why) => return Err(why.context(target.triple)),
+        };
+        println!("{}: {}", target.triple, binary::check(&program, target)?);
+        if is_twice {
+            let again = binary::build(&dist, &release, target, 1)?;
+            ensure!(std::fs::read(&program)? == std::fs::read(&again)?, "{}: the second build differs", target.triple);
+            println!("{}: built twice, the same bytes", target.triple);
+        }
+        tarballs.push((target, tree::tarball(&release, target, &program)?));
+        if target.is_packaged {
+            let package = deb::build(&release, target.deb_arch, &program)?;
+            println!("{}\n{}", deb::lint(&package)?, install::deb(&release, &package)?);
+            println!("{}", rpm::lint(&rpm::build(&release, target.rpm_arch, &program)?)?);
+        }
+        if target.is_static && target.runs_here {
+            println!("{}", install::alone(&release, &program)?);
+        }
+    }
+    sbom::write(&release)?;
+    templates::write(&release, &tarballs)?;
+    let mut sums = release.command("sh");
+    sums.args(["-c", "cd \"$1\" && sha256sum -- * > SHA256SUMS && cat SHA256SUMS", "sh"]).arg(&release.packages);
+    run(&mut sums)?;
+    Ok(true)
+}
+
+/// Packs the release build, and installs, uses and removes the packages: what of [`run_all`] takes seconds.
+pub(crate) fn in_ci(program: &Path) -> Outcome {
+    // They bring a hundred packages with them: for a release.
+    if std::env::var_os("TRUEIO_DIST").is_some()
+        && let Err(why_not) = setup::install(&[("rpm", "rpmbuild"), ("lintian", "lintian"), ("rpmlint", "rpmlint")])
+    {
+        return Outcome::optional(&why_not);
+    }
+    if !has_program("dpkg-deb") {
+        return Outcome::optional("no dpkg-deb");
+    }
+    Outcome::from_lines(packed(program))
+}
+
+/// Runs a check whose program may be missing here; then returns a note.
+fn if_installed(program: &str, check: impl FnOnce() -> Result<String>) -> Result<String> {
+    if has_program(program) { check() } else { Ok(format!("no {program}: TRUEIO_DIST=1 installs it")) }
+}
+
+fn packed(program: &Path) -> Result<(Vec<String>, bool)> {
+    let target = workspace::target_dir()?.join("packages-of-ci");
+    let release = Release::new(target.join("packages"), target.join("scratch"))?;
+    let stripped = release.scratch.join("trueio");
+    run(command("strip").arg("-o").arg(&stripped).arg(program))?;
+    let mut found = vec![format!("{:.1} MiB stripped", std::fs::metadata(&stripped)?.len() as f64 / (1 << 20) as f64)];
+    ensure!(std::fs::metadata(&stripped)?.len() <= BINARY_BYTES_MAX, "the stripped program has more than 12 MiB");
+    let package = deb::build(&release, "amd64", &stripped)?;
+    found.push(if_installed("lintian", || deb::lint(&package))?);
+    found.push(install::deb(&release, &package)?);
+    let before = std::fs::read(&package)?;
+    let again = deb::build(&release, "amd64", &stripped)?;
+    ensure!(before == std::fs::read(&again)?, "the second .deb differs");
+    found.push(if_installed("rpmbuild", || {
+        let package = rpm::build(&release, "x86_64", &stripped)?;
+        if_installed("rpmlint", || rpm::lint(&package))
+    })?);
+    found.push(format!("SBOM with {} components", sbom::write(&release)?));
+    Ok((found, true))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    output_of(command).map(drop)
+}
+
+/// Runs a program and returns what it printed; the error has the end of its messages.
+fn output_of(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("`{name}` cannot be started"))?;
+    if !output.status.success() {
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let lines: Vec<&str> = text.lines().collect();
+        bail!("`{name}`: {}\n{}", output.status, lines[lines.len().saturating_sub(20)..].join("\n"));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
