@@ -360,7 +360,8 @@ fn a_failed_prerun_command_prevents_its_phase() {
     };
     sandbox.write("job.fio", [job("a", "true"), job("b", "echo no mount && false"), job("c", "true")].concat());
     let ran = fio(&sandbox, "--allow-exec --output-format=json job.fio");
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    // The number of failed jobs: none of the three ran.
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert_eq!(
         ran.err.matches("the command `echo no mount && false` failed: exit status: 1").count(),
         1,
