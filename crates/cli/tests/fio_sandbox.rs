@@ -156,7 +156,8 @@ fn contents_and_names_of_files_travel_only_if_the_server_permits_it() {
         here.write("j.fio", format!("[j]\nrw=read\n{words}\n"));
         let client = server.client();
         let ran = fio(&here, &[&["j.fio", &client, "--output-format=json+,normal,terse"], more].concat());
-        ran.assert_code(1);
+        // The number of failed jobs.
+        assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
         format!("{}{}", ran.out, ran.err)
     };
     // "hunter2" in the forms of messages: text, and bytes in hexadecimal digits.

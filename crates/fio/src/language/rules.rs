@@ -14,7 +14,8 @@ use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
-    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW, RW_SEQUENCER,
+    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW, RW_SEQUENCER, ZONEMODE,
+    ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
@@ -393,6 +394,8 @@ fn verification(job: &mut JobWords, lowering: &Lowering) {
         job.spec.options.remove(saves.name);
     } else if writes
         && !is_other_user
+        // The offsets of blocks depend on the write pointers, which a later run does not have.
+        && ZONEMODE.value_in(&job.spec) != ZoneMode::Zbd
         && !job.spec.options.contains_key(saves.name)
         && lowering.around.client().is_none()
     {
