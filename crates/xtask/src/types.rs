@@ -37,7 +37,9 @@ fn definitions() -> Result<BTreeMap<String, Value>> {
     for (file, name) in SCHEMAS {
         let path: PathBuf = workspace::root().join(format!("docs/schema/{file}.json"));
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let schema: Value = serde_json::from_str(&text)?;
+        let mut schema: Value = serde_json::from_str(&text)?;
+        // The order of a map depends on a feature of serde_json that other crates of the workspace choose.
+        schema.sort_all_objects();
         let nested = schema["$defs"].as_object().cloned().unwrap_or_default();
         for (name, definition) in nested {
             found.entry(name).or_insert(definition);
