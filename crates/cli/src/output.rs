@@ -158,8 +158,10 @@ pub(crate) fn deliver(
     } else {
         results.push(print_all(&text_of(record, matches, keep)));
     }
-    let document = Document::Record(Box::new(record.clone()));
-    results.push(write_formats(outputs, &document));
+    // A record is large, so it is copied only for outputs that there are.
+    if !outputs.files.is_empty() {
+        results.push(write_formats(outputs, &Document::Record(Box::new(record.clone()))));
+    }
     if keep
         && !matches.get_flag("no-history")
         && let Err(error) = keep_in_history(record)
