@@ -1483,7 +1483,7 @@ export interface RankRecord {
   /** Its number, from 0. */
   rank: number;
   /** Its own record. */
-  record: #;
+  record: RunRecord;
 }
 
 /** A rank's measured part, and its figures for a comparison of ranks. */

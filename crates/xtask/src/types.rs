@@ -37,6 +37,8 @@ fn definitions() -> Result<BTreeMap<String, Value>> {
     for (file, name) in SCHEMAS {
         let path: PathBuf = workspace::root().join(format!("docs/schema/{file}.json"));
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        // A document that contains itself (the record of a rank) refers to the whole schema.
+        let text = text.replace("\"$ref\": \"#\"", &format!("\"$ref\": \"#/$defs/{name}\""));
         let mut schema: Value = serde_json::from_str(&text)?;
         // The order of a map depends on a feature of serde_json that other crates of the workspace choose.
         schema.sort_all_objects();

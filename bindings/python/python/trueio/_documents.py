@@ -1108,7 +1108,7 @@ class RankRecord(TypedDict):
     boot_id: "str"
     host: "str"
     rank: "int"
-    record: "#"
+    record: "RunRecord"
 
 
 
