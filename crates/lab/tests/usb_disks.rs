@@ -133,7 +133,7 @@ fn device_command_record_and_evidence_contain_the_transport() {
             assert_eq!(found.outcome, outcome, "{name}: {found:?}");
             assert!(found.sentence.contains(words), "{name}: {found:?}");
             if outcome == CheckOutcome::Suspect {
-                let ran = machine.trueio(&job).assert_code(0);
+                let ran = machine.trueio(&format!("{job} -v")).assert_code(0);
                 let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(text.contains(words), "{name}: {ran:?}");
             }

@@ -137,6 +137,7 @@ fn a_disk_on_bot_is_taken_over_and_comes_back_when_the_server_is_killed() {
     on(&spec("6.1"), |machine| {
         // The quirk makes usb-storage take the disk, as a kernel without UAS does.
         let quirks = "/sys/module/usb_storage/parameters/quirks";
+        machine.ok("for i in $(seq 200); do trueio usb list --json | grep -q BOTH && break; sleep 0.1; done");
         let list = machine.trueio("usb list --json").json();
         let disks = list["disks"].as_array().expect("disks");
         let of = |disk: &&serde_json::Value| disk["usb"]["serial"]["value"] == "BOTH";
