@@ -3,13 +3,9 @@
 //! A contrast pairs the samples of two rows by their round, so influences that change more slowly than a round cancel
 //! out. The published side has no interval, so the comparison of the two is one of six categories ([`Agreement`]) and
 //! not a number.
-//!
-//! A claim needs an interval: from six rounds on that of the signed-rank test, of five the range of their ratios (which
-//! misses the median in 6 % of cases). Fewer rounds give a figure and no claim. Rounds in which a check doubts a sample
-//! decide nothing, unless the study expects the doubt of that row (`accepts`).
 
 use crate::definition::{AnswerKind, ContrastDefinition, Formula, Sum, is_at};
-use crate::figures::{counts, flaws, statistic_of, values};
+use crate::figures::{counts, statistic_of, values};
 use crate::study::Study;
 use trueio_model::{
     Agreement, Contrast, DurabilityKind, OpKind, PublishedRatio, RatioHere, Statistic, StudyFigure, StudyMetric,
@@ -19,8 +15,8 @@ use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate};
 
 /// Ratios closer to 1 than this are no difference.
 const MARGIN: f64 = 0.05;
-/// Fewest rounds for a claim.
-const ROUNDS_MIN: usize = 5;
+/// Assumed uncertainty of a ratio without an interval, so that only large differences count.
+const ONE_SAMPLE: f64 = 1.5;
 /// Ratios closer to each other than this agree.
 const TOLERANCE: f64 = 0.10;
 
@@ -80,7 +76,7 @@ fn contrast(
     op: Option<OpKind>,
 ) -> Contrast {
     let (metric, statistic) = (definition.metric, definition.statistic);
-    let (ratio, lacks) = ratio(above, below, op, metric, statistic);
+    let ratio = ratio(above, below, op, metric, statistic);
     let published = published_ratios(study, above, below, op, metric, statistic, ratio);
     let mut contrast = Contrast {
         title: definition.title.clone(),
@@ -100,68 +96,34 @@ fn contrast(
         published,
         sentence: String::new(),
     };
-    contrast.sentence = sentence(&contrast, definition.formula, lacks.as_deref());
+    contrast.sentence = sentence(&contrast, definition.formula);
     contrast
 }
 
-/// `above` by `below`, paired by rounds, and why it has no interval, if it has none.
+/// `above` by `below`, paired by rounds.
 fn ratio(
     above: &StudyRow,
     below: &StudyRow,
     op: Option<OpKind>,
     metric: StudyMetric,
     statistic: Statistic,
-) -> (Option<RatioHere>, Option<String>) {
+) -> Option<RatioHere> {
     let (of, against) = (values(&above.samples, op, metric), values(&below.samples, op, metric));
     if statistic != Statistic::Median {
         let plain = |all: &[(u32, f64)]| all.iter().map(|(_, v)| *v).collect::<Vec<_>>();
-        let value = |all: &[(u32, f64)]| statistic_of(&plain(all), statistic).map(|(value, _)| value);
-        let ratio = value(&of).zip(value(&against)).filter(|(_, against)| *against > 0.0);
-        let ratio = ratio.map(|(of, against)| RatioHere { value: of / against, interval: None });
-        return (ratio, Some(format!("{} has no interval", statistic.name())));
+        let (of, against) = (statistic_of(&plain(&of), statistic)?, statistic_of(&plain(&against), statistic)?);
+        return (against.0 > 0.0).then(|| RatioHere { value: of.0 / against.0, interval: None });
     }
-    let pairs: Vec<(u32, f64)> = of
+    let logs: Vec<f64> = of
         .iter()
         .filter_map(|(round, value)| {
             let (_, other) = against.iter().find(|(twin, _)| twin == round)?;
-            (*value > 0.0 && *other > 0.0).then(|| (*round, (value / other).ln()))
+            (*value > 0.0 && *other > 0.0).then(|| (value / other).ln())
         })
         .collect();
-    let flaws = flaws([above, below]);
-    let sound: Vec<f64> =
-        pairs.iter().filter(|pair| !flaws.rounds.contains(&pair.0)).map(|(_, log_ratio)| *log_ratio).collect();
-    let all: Vec<f64> = pairs.iter().map(|(_, log_ratio)| *log_ratio).collect();
-    let decides = if sound.len() < ROUNDS_MIN { &all } else { &sound };
-    let Some(value) = hodges_lehmann_estimate(decides).map(f64::exp) else { return (None, None) };
-    if sound.len() >= ROUNDS_MIN {
-        return (Some(RatioHere { value, interval: claim(&sound) }), None);
-    }
-    let lacks = if all.len() >= ROUNDS_MIN {
-        format!(
-            "{} of {} rounds are doubted by {}, which decide nothing",
-            all.len() - sound.len(),
-            all.len(),
-            flaws.checks
-        )
-    } else {
-        format!(
-            "{} and a claim needs {ROUNDS_MIN}",
-            if all.len() == 1 { "one round,".to_owned() } else { format!("{} rounds,", all.len()) }
-        )
-    };
-    (Some(RatioHere { value, interval: None }), Some(lacks))
-}
-
-/// The interval of the logarithms of at least [`ROUNDS_MIN`] ratios or values.
-fn claim(logs: &[f64]) -> Option<(f64, f64)> {
-    if logs.len() < ROUNDS_MIN {
-        return None;
-    }
-    if let Some(interval) = hodges_lehmann(logs, 0.05) {
-        return Some((interval.low.exp(), interval.high.exp()));
-    }
-    let (low, high) = logs.iter().fold((f64::MAX, f64::MIN), |(low, high), log| (low.min(*log), high.max(*log)));
-    Some((low.exp(), high.exp()))
+    let value = hodges_lehmann_estimate(&logs)?.exp();
+    let interval = hodges_lehmann(&logs, 0.05).map(|i| (i.low.exp(), i.high.exp()));
+    Some(RatioHere { value, interval })
 }
 
 fn published_ratios(
@@ -202,7 +164,8 @@ fn published_ratios(
 
 /// Returns the comparison of our ratio with a published one.
 pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
-    let Some((low, high)) = here.and_then(|here| here.interval) else { return Agreement::CannotTell };
+    let Some(here) = here else { return Agreement::CannotTell };
+    let (low, high) = here.interval.unwrap_or((here.value / ONE_SAMPLE, here.value * ONE_SAMPLE));
     let side = |low: f64, high: f64| {
         if low > 1.0 + MARGIN {
             Some(1)
@@ -235,7 +198,7 @@ pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
     }
 }
 
-fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) -> String {
+fn sentence(contrast: &Contrast, formula: Option<Formula>) -> String {
     let mut place: Vec<&str> = contrast.place.iter().map(|(_, value)| value.as_str()).collect();
     let op = contrast.op.map(|op| op.to_string());
     place.extend(op.as_deref());
@@ -248,7 +211,7 @@ fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) 
                 "{place}{of} {} {against} here{} ({})",
                 times(value),
                 by_formula(formula, value),
-                lacks.unwrap_or("no interval")
+                of_one(contrast.statistic)
             )
         }
         Some(RatioHere { value, interval: Some((low, high)) }) => {
@@ -283,6 +246,10 @@ fn by_formula(formula: Option<Formula>, ratio: f64) -> String {
         Some(Formula::PercentSaved) => format!(", {:.2} % faster by the source's formula", (1.0 - ratio) * 100.0),
         None => String::new(),
     }
+}
+
+fn of_one(statistic: Statistic) -> &'static str {
+    if statistic == Statistic::Median { "too few samples for an interval" } else { "no interval" }
 }
 
 fn times(ratio: f64) -> String {
@@ -419,7 +386,7 @@ fn is_durable(row: &StudyRow) -> bool {
     row.durability.as_ref().is_some_and(|d| matches!(d.is, DurabilityKind::Shown | DurabilityKind::Declared))
 }
 
-/// Returns the best row for each value of `by`, together with the rows that cannot be told from it.
+/// Returns the best row for each value of `by`, with the rows that do not differ from it significantly.
 fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: bool) -> Vec<String> {
     let mut values: Vec<&str> = Vec::new();
     for value in rows.iter().filter_map(|row| at(row, by)) {
@@ -427,86 +394,39 @@ fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: 
             values.push(value);
         }
     }
-    values
-        .into_iter()
-        .map(|value| format!("{by} {value}: {}.", best_at(among, (by, value), metric, rows, durable)))
-        .collect()
-}
-
-/// A row that may be the best.
-struct Candidate<'a> {
-    row: &'a StudyRow,
-    figure: &'a StudyFigure,
-    /// From the rounds that no check doubts.
-    interval: Option<(f64, f64)>,
-}
-
-fn best_at(among: &str, place: (&str, &str), metric: StudyMetric, rows: &[StudyRow], durable: bool) -> String {
-    let (by, value) = place;
-    let what = if durable { "durable way" } else { "way" };
-    let here = rows.iter().filter(|row| at(row, by) == Some(value) && (!durable || is_durable(row)));
-    let mut ranked: Vec<Candidate<'_>> = here
-        .filter_map(|row| {
-            let flaws = flaws([row]);
-            let sound = values_of(row, metric).into_iter().filter(|(round, _)| !flaws.rounds.contains(round));
-            let logs: Vec<f64> = sound.filter(|(_, value)| *value > 0.0).map(|(_, value)| value.ln()).collect();
-            Some(Candidate { row, figure: figure(row, metric)?, interval: claim(&logs) })
-        })
-        .collect();
-    let sign = if metric.is_more_better() == Some(false) { 1.0 } else { -1.0 };
-    ranked.sort_by(|a, b| (sign * a.figure.value).total_cmp(&(sign * b.figure.value)));
-    let Some(first) = ranked.first() else {
-        return if durable { "no row is known to be durable" } else { "no row has a figure" }.to_owned();
-    };
-    // Its value of the axis, and of all further axes: a writer alone is no way if its block size varies too.
-    let way = |row: &StudyRow| {
-        let first = row.key.iter().filter(|(axis, _)| axis == among);
-        let further = row.key.iter().filter(|(axis, _)| axis != among && axis != by);
-        first.chain(further).map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
-    };
-    let lacking: Vec<String> = ranked.iter().filter(|of| of.interval.is_none()).map(|of| way(of.row)).collect();
-    let Some(best) = ranked.iter().find(|of| of.interval.is_some()) else {
-        return format!(
-            "which {what} is the fastest cannot be told, because a claim needs {ROUNDS_MIN} rounds without a doubt; the best \
-             figure is {} of {}",
-            shown(metric, first.figure.value),
-            way(first.row)
-        );
-    };
-    let overlaps = |other: &Candidate<'_>| match (best.interval, other.interval) {
-        (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
-        _ => false,
-    };
-    let tied: Vec<String> = ranked
-        .iter()
-        .filter(|of| !std::ptr::eq(*of, best) && overlaps(of))
-        .map(|of| format!("{}, {}", way(of.row), shown(metric, of.figure.value)))
-        .collect();
-    let without = match lacking.len() {
-        0 => String::new(),
-        _ => format!(" (without {}: doubted, or fewer than {ROUNDS_MIN} rounds)", listed(&lacking, 4)),
-    };
-    let best = format!("{}, {}", way(best.row), shown(metric, best.figure.value));
-    match tied.len() {
-        0 => format!("the fastest {what} is {best}{without}"),
-        _ => format!(
-            "the fastest {what} is one of these, which cannot be told apart: {best}; {}{without}",
-            listed(&tied, 6)
-        ),
+    let what = if durable { "fastest durable way" } else { "fastest way" };
+    let mut out = Vec::new();
+    for value in values {
+        let here = rows.iter().filter(|row| at(row, by) == Some(value) && (!durable || is_durable(row)));
+        let mut ranked: Vec<(&StudyRow, &StudyFigure)> =
+            here.filter_map(|row| Some((row, figure(row, metric)?))).collect();
+        let better = if metric.is_more_better() == Some(false) { 1.0 } else { -1.0 };
+        ranked.sort_by(|a, b| (better * a.1.value).total_cmp(&(better * b.1.value)));
+        let Some((first, best)) = ranked.first() else {
+            let why = if durable { "no row is known to be durable" } else { "no row has a figure" };
+            out.push(format!("{by} {value}: {why}."));
+            continue;
+        };
+        let overlaps = |other: &StudyFigure| match (best.interval, other.interval) {
+            (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
+            _ => (other.value / best.value).ln().abs() < MARGIN,
+        };
+        // Its value of the axis, and of all further axes: a writer alone is no way if its block size varies too.
+        let way = |row: &StudyRow| {
+            let first = row.key.iter().filter(|(axis, _)| axis == among);
+            let further = row.key.iter().filter(|(axis, _)| axis != among && axis != by);
+            first.chain(further).map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        let ties: Vec<String> = ranked[1..].iter().filter(|(_, f)| overlaps(f)).map(|(row, _)| way(row)).collect();
+        let ties = match ties.len() {
+            0 => String::new(),
+            1..=4 => format!("; no clear difference to {}", ties.join(", ")),
+            n => format!("; no clear difference to {} and {} more", ties[..3].join(", "), n - 3),
+        };
+        let name = way(first);
+        out.push(format!("{by} {value}: the {what} is {name}, {}{ties}.", shown(metric, best.value)));
     }
-}
-
-/// The values of a row as a whole, with their rounds.
-fn values_of(row: &StudyRow, metric: StudyMetric) -> Vec<(u32, f64)> {
-    values(&row.samples, None, metric)
-}
-
-/// At most `most` of the names.
-fn listed(names: &[String], most: usize) -> String {
-    match names.len() {
-        n if n <= most => names.join("; "),
-        n => format!("{}; and {} more", names[..most].join("; "), n - most),
-    }
+    out
 }
 
 /// For rows whose calls failed: the figures that a loop without a check of return values would report.
@@ -715,15 +635,6 @@ mod tests {
             interval: Some((value / spread, value * spread)),
             samples: 6,
         }];
-        made.samples = (0..6)
-            .map(|round| {
-                let mut sample = made.samples[0].clone();
-                let value = value * spread.powf(f64::from(round) / 2.5 - 1.0);
-                sample.round = round;
-                sample.figures = vec![SampleFigure { op: None, metric: StudyMetric::Bandwidth, value }];
-                sample
-            })
-            .collect();
         made.durability = is.map(|is| trueio_model::Durability { is, source: String::new() });
         made
     }
@@ -745,8 +656,7 @@ mod tests {
         assert_eq!(
             durable,
             [
-                "block 4k: the fastest durable way is one of these, which cannot be told apart: O_DSYNC, 1.93 MiB/s; O_SYNC, \
-                 1.91 MiB/s.",
+                "block 4k: the fastest durable way is O_DSYNC, 1.93 MiB/s; no clear difference to O_SYNC.",
                 "block 64k: the fastest durable way is FSYNC, 7.63 MiB/s.",
                 "block 1m: no row is known to be durable.",
             ]
@@ -758,10 +668,6 @@ mod tests {
         for row in &mut times {
             row.figures[0].metric = StudyMetric::Elapsed;
             row.figures[0].value /= 1e6;
-            for figure in row.samples.iter_mut().flat_map(|sample| &mut sample.figures) {
-                figure.metric = StudyMetric::Elapsed;
-                figure.value /= 1e6;
-            }
         }
         let shortest = best("method", "block", StudyMetric::Elapsed, &times, true);
         assert!(shortest[0].starts_with("block 4k: the fastest durable way is FSYNC, 1.00 s"), "{shortest:?}");
@@ -809,87 +715,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_without_an_interval_claims_nothing_however_large() {
+    fn one_sample_shows_only_large_differences() {
         let one = |value| Some(RatioHere { value, interval: None });
-        for (published, here) in [(3.0, 3.0), (3.0, 0.2), (1.0, 5.46), (3.0, 1.0)] {
-            assert_eq!(agreement(published, one(here)), Agreement::CannotTell);
-        }
-    }
-
-    /// Rows whose rates differ by 5.46, round by round; `doubted` rounds of the first were disturbed by others' I/O.
-    fn pair(rounds: u32, doubted: u32, is_accepted: bool) -> [StudyRow; 2] {
-        let of = |engine: &str, under: &str, iops: f64, doubted: u32| {
-            let mut made = row(engine, under, &[(StudyMetric::Iops, iops)]);
-            made.samples = (0..rounds)
-                .map(|round| {
-                    let mut sample = made.samples[0].clone();
-                    sample.round = round;
-                    sample.figures[0].value = iops * (1.0 + 0.01 * f64::from(round));
-                    if round < doubted {
-                        sample.verdict = Verdict::Suspect;
-                        sample.objections.push(trueio_model::Check {
-                            name: "foreign_io".to_owned(),
-                            outcome: trueio_model::CheckOutcome::Suspect,
-                            cause: trueio_model::Cause::default(),
-                            brief: String::new(),
-                            explained_percent: None,
-                            culprits: Vec::new(),
-                            source: String::new(),
-                            expected: String::new(),
-                            found: String::new(),
-                            sentence: "others used the disk".to_owned(),
-                            is_accepted,
-                        });
-                    }
-                    sample
-                })
-                .collect();
-            made
-        };
-        [of("libaio", "nothing", 54_600.0, doubted), of("sync", "strace", 10_000.0, 0)]
-    }
-
-    #[test]
-    fn a_claim_needs_five_rounds_that_no_check_doubts() {
-        let sentence = |rows: &[StudyRow]| contrasts(&study(), "faithful", rows).remove(0).sentence;
-        for (rounds, doubted, is_accepted, expected) in [
-            (
-                1,
-                0,
-                false,
-                "5.46 times sync strace here (one round, and a claim needs 5); published 1.71 times: cannot tell.",
-            ),
-            (4, 0, false, "here (4 rounds, and a claim needs 5); published 1.71 times: cannot tell."),
-            (5, 0, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
-            (
-                6,
-                2,
-                false,
-                "(2 of 6 rounds are doubted by foreign_io, which decide nothing); published 1.71 times: cannot tell.",
-            ),
-            (7, 2, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
-            (6, 2, true, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
-        ] {
-            let found = sentence(&pair(rounds, doubted, is_accepted));
-            assert!(found.ends_with(expected), "{rounds} {doubted} {is_accepted}: {found}");
-        }
-    }
-
-    #[test]
-    fn a_single_sample_or_a_doubted_row_names_no_fastest_way() {
-        let one = |rows: &[StudyRow]| best("engine", "under", StudyMetric::Iops, rows, false).remove(0);
-        let [fast, _] = pair(1, 0, false);
-        assert_eq!(
-            one(&[fast]),
-            "under nothing: which way is the fastest cannot be told, because a claim needs 5 rounds without a doubt; the best \
-             figure is 54600 IOPS of libaio."
-        );
-        let [doubted, _] = pair(6, 6, false);
-        let [mut sound, _] = pair(6, 0, false);
-        sound.key[0].1 = "psync".to_owned();
-        let found = one(&[doubted, sound]);
-        assert!(found.starts_with("under nothing: the fastest way is psync, "), "{found}");
-        assert!(found.ends_with(" (without libaio: doubted, or fewer than 5 rounds)."), "{found}");
+        assert_eq!(agreement(3.0, one(3.0)), Agreement::SameDirection);
+        assert_eq!(agreement(3.0, one(0.2)), Agreement::Opposite);
+        assert_eq!(agreement(1.0, one(1.2)), Agreement::CannotTell);
+        assert_eq!(agreement(3.0, one(1.0)), Agreement::CannotTell);
     }
 
     #[test]
