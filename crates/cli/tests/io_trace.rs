@@ -15,7 +15,7 @@ fn rows(sandbox: &Sandbox, name: &str) -> Vec<TraceRow> {
     rows
 }
 
-/// Goal: a trace has one row for each I/O of the record, with its latencies; two workers and sync calls are told apart;
+/// Goal: a trace has one row for each I/O of the record, with its latencies; two workers and sync calls are distinguished;
 /// and a replay of it does the same I/O.
 #[test]
 fn every_io_is_traced_and_replayed() {

@@ -86,7 +86,7 @@ pub(crate) enum ToRank {
         /// Ranks on this rank's kernel, itself included.
         neighbours: u32,
     },
-    /// Send so many pings.
+    /// The number of pings to send.
     Ping { count: u32 },
     /// All ranks are ready.
     Proceed,

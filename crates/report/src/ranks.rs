@@ -13,7 +13,7 @@ pub(crate) fn ranks(record: &RunRecord) -> Vec<Item> {
     ranks_within(record, LISTED_MAX)
 }
 
-/// The same with at most so many ranks of each phase.
+/// The same with a largest number of ranks for each phase.
 pub(crate) fn ranks_within(record: &RunRecord, listed_max: usize) -> Vec<Item> {
     let Some(cluster) = &record.cluster else { return Vec::new() };
     let mut items: Vec<Item> =

@@ -179,7 +179,7 @@ fn a_device_that_is_another_disk_when_the_run_begins_is_not_written() {
     assert!(fs::read(&image).expect("an image") == before, "the filesystem was written");
 }
 
-/// Goal: from the end of planning on, nobody else can claim a device that will be written, and its name cannot become
+/// Goal: from the end of planning on, no other program can claim a device that will be written, and its name cannot become
 /// another disk. Method: after planning, an exclusive open and `losetup --detach` with another image are tried; the run
 /// writes the disk that was planned. When the run is over, the device is free again.
 #[test]

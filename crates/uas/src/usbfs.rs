@@ -157,7 +157,7 @@ impl Usbfs {
         let node = || interface.node.clone();
         let file = open(&interface.node)?;
         let step = |step| move |source| ClaimError::Step { node: node(), number: interface.number, step, source };
-        // SAFETY: epoll_create1 returns a descriptor that nobody else owns.
+        // SAFETY: epoll_create1 returns a descriptor without another owner.
         let epoll = match unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) } {
             -1 => return Err(step("epoll_create1")(io::Error::last_os_error())),
             // SAFETY: it was created just now.

@@ -101,7 +101,7 @@ fn instructions(program: &Path, arguments: &[String]) -> Result<f64> {
     Ok(collected(&cost.stderr).context("callgrind printed no sum")? as f64)
 }
 
-/// Counts the instructions that plan a job file of so many sections.
+/// Counts the instructions that plan a job file of `sections` sections.
 fn parse_instructions(program: &Path, sections: u32) -> Result<f64> {
     let mut text = "[defaults]\nioengine = \"null\"\nsize = \"1m\"\n".to_owned();
     for section in 0..sections {
