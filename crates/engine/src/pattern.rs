@@ -204,6 +204,42 @@ impl Generator {
         }
     }
 
+    /// Returns a generator that goes on from here with the same steps. That of a log has none.
+    pub(crate) fn state(&self) -> Self {
+        Self {
+            rng: self.rng.clone(),
+            files: self.files.clone(),
+            selection: self.selection.clone(),
+            file: self.file,
+            stay: self.stay,
+            mix: self.mix,
+            turns: self.turns.clone(),
+            now_ns: self.now_ns,
+            sizes: self.sizes.clone(),
+            unit: self.unit,
+            plain_size: self.plain_size,
+            steps: self.steps,
+            trims_first: self.trims_first,
+            second: self.second,
+            flush: self.flush.clone(),
+            loop_bytes: self.loop_bytes,
+            left_bytes: self.left_bytes,
+            left_loops: self.left_loops,
+            rounding_bytes: self.rounding_bytes,
+            left_ios: self.left_ios,
+            is_endless: self.is_endless,
+            passes: self.passes.clone(),
+            tail: self.tail.clone(),
+            replay: None,
+            shows_draws: self.shows_draws,
+        }
+    }
+
+    /// The memory of [`Self::state`], without what does not grow with files or their sizes.
+    pub(crate) fn state_bytes(&self) -> usize {
+        size_of::<Self>() + self.files.iter().map(FileCursor::bytes).sum::<usize>()
+    }
+
     /// What every offset (from its region's start) and length is a multiple of, in bytes.
     pub(crate) fn unit_bytes(&self) -> u64 {
         self.unit

@@ -79,6 +79,16 @@ impl FileCursor {
         }
     }
 
+    /// Its memory.
+    pub(super) fn bytes(&self) -> usize {
+        let map = match &self.order {
+            OffsetOrder::Cover(map) => map.bytes(),
+            OffsetOrder::Sampled { sampler, .. } => sampler.bytes(),
+            OffsetOrder::Sequential { .. } | OffsetOrder::Once { .. } => 0,
+        };
+        size_of::<Self>() + map
+    }
+
     /// Offset and length of the next I/O of a job with steps, and whether as much as the region holds was
     /// transferred.
     pub(super) fn step_next(

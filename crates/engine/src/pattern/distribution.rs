@@ -260,6 +260,15 @@ impl BlockSampler {
         }
     }
 
+    /// The memory of its lists.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            BlockSampler::Sequence(sequence) => size_of::<BlockSequence>() + sequence.blocks.len() * size_of::<u64>(),
+            BlockSampler::Zoned { zones } => zones.len() * size_of::<ZoneShare>(),
+            BlockSampler::Uniform { .. } | BlockSampler::Ranked { .. } | BlockSampler::Normal(_) => 0,
+        }
+    }
+
     #[inline]
     pub(crate) fn sample(&mut self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         match self {

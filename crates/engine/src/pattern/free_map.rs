@@ -55,6 +55,11 @@ impl FreeMap {
         self.close_ends();
     }
 
+    /// The memory of its levels.
+    pub(super) fn bytes(&self) -> usize {
+        self.levels.iter().map(|level| level.len() * size_of::<u64>()).sum()
+    }
+
     /// How many are free.
     pub(super) fn left(&self) -> u64 {
         self.left

@@ -1,10 +1,11 @@
 //! Seals blocks so that they can be compared, and compares them (`verify`).
 //!
 //! Blocks are compared when a job reads them, after every N writes (`verify_backlog`), and at its end. The generator
-//! gives the same steps again, so nothing is remembered of a job that is compared at its end; in zones, the last write
-//! to each block is.
+//! gives the same steps again, so of a job that is compared at its end at most a bit a block is remembered; in zones, the
+//! last write to each block is.
 
 mod backlog;
+mod last_writes;
 mod pass;
 mod read_back;
 mod saved;

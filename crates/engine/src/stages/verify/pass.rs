@@ -1,6 +1,7 @@
 //! The pass at a job's end: everything that the worker wrote is read back and compared, here or on threads.
 
 use super::Verifier;
+use super::last_writes::{LastWrites, next_steps, write};
 use super::written::Written;
 use crate::engines::EngineError;
 use crate::pattern::Generator;
@@ -9,7 +10,7 @@ use crate::view::View;
 use std::io;
 use std::sync::Mutex;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use trueio_model::{BlockSizes, FileSelection, JobPlan, OpKind, Order};
+use trueio_model::OpKind;
 
 /// A block that was read, sent to a thread that compares it.
 #[derive(Debug)]
@@ -19,9 +20,6 @@ pub(super) struct Item {
     run: u64,
     sequence: u64,
 }
-
-/// For each file, the number of the write that came last to each of its units.
-type LastWrites = Vec<Vec<u64>>;
 
 impl Verifier<'_> {
     /// Reads back everything that this worker wrote, in the order it was written, and compares it. No part of the
@@ -153,24 +151,26 @@ impl Verifier<'_> {
         view: &mut View<'_, '_>,
     ) -> Result<(), EngineError> {
         let context = view.state.context;
-        let mut last = last_writes(view)?;
-        let mut generator = Generator::new(context.plan, context.worker);
-        let mut block = [Step::NONE; REQUEST_BLOCK];
-        let (mut left, mut sequence) = (self.compared(view.state.steps.taken()), 0);
-        while left > 0 {
-            for request in writes_of(&mut generator, &mut block, &mut left) {
-                sequence += 1;
-                let compares_pieces = self.plan.compares_pieces();
-                let is_overwritten = last.as_mut().is_some_and(|last| {
-                    let unit = generator.unit_bytes();
-                    let mut later = units_of(context.plan, &request, unit, last).iter().map(|&n| n != sequence);
-                    // The header of each piece names its own write, which may be a later one.
-                    if compares_pieces { later.all(|is_later| is_later) } else { later.any(|is_later| is_later) }
-                });
-                if is_overwritten || self.is_undefined(sequence) {
-                    continue;
+        let compared = self.compared(view.state.steps.taken());
+        if let Some(mut last) = LastWrites::of(view, compared, self.plan.compares_pieces())? {
+            while let Some(writes) = last.next_span() {
+                for (request, sequence) in writes {
+                    if !self.is_undefined(sequence) && !self.continue_pass(&request, sequence, threads, view)? {
+                        return Ok(());
+                    }
                 }
-                if !self.continue_pass(&request, sequence, threads, view)? {
+            }
+            return Ok(());
+        }
+        let mut generator = Generator::with_log(context.plan, context.worker, context.host.open_log);
+        let mut block = [Step::NONE; REQUEST_BLOCK];
+        let (mut left, mut sequence) = (compared, 0);
+        while left > 0 {
+            let steps = next_steps(&mut generator, &mut block, left);
+            left -= steps.len() as u64;
+            for request in steps.iter().filter_map(write) {
+                sequence += 1;
+                if !self.is_undefined(sequence) && !self.continue_pass(&request, sequence, threads, view)? {
                     return Ok(());
                 }
             }
@@ -194,69 +194,6 @@ impl Verifier<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns the writes of the generator's next block of steps, of which `left` are looked at.
-fn writes_of(
-    generator: &mut Generator,
-    block: &mut [Step; REQUEST_BLOCK],
-    left: &mut u64,
-) -> impl Iterator<Item = Request> + use<> {
-    let count = generator.refill(block).min(*left as usize);
-    assert!(count > 0, "the same plan gives the same steps again");
-    *left -= count as u64;
-    (*block).into_iter().take(count).filter_map(|step| match step {
-        Step::Io(request) if request.op == OpKind::Write => Some(request),
-        _ => None,
-    })
-}
-
-/// Where blocks come again, or are of several sizes: the last write to each unit. A block that was overwritten in part
-/// cannot be compared, and one that was overwritten need not be.
-fn last_writes(view: &View<'_, '_>) -> Result<Option<LastWrites>, EngineError> {
-    let context = view.state.context;
-    let plan = context.plan;
-    let taken = view.state.steps.taken();
-    let mut generator = Generator::new(plan, context.worker);
-    let unit = generator.unit_bytes();
-    let held: u64 = plan.files.iter().map(|file| file.size_bytes / unit.max(1)).sum();
-    let is_drawn = matches!(plan.pattern.order, Order::Random { each_block_once: false, .. })
-        || matches!(plan.file_selection, FileSelection::Drawn { .. });
-    // With skips, a job may come to the end of a file and begin again before it wrote every block.
-    let skips = plan.pattern.steps.skip_bytes != 0;
-    let comes_once = matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) && !is_drawn && !skips && taken <= held;
-    if comes_once || plan.replay.is_some() {
-        return Ok(None);
-    }
-    let mut last: LastWrites = Vec::new();
-    for file in &plan.files {
-        let mut units: Vec<u64> = Vec::new();
-        let count = (file.size_bytes / unit) as usize;
-        units.try_reserve_exact(count).map_err(|_| EngineError {
-            engine: view.engine.kind(),
-            attempted: format!("remembering the last write to each of {count} units of `{}`", file.path),
-            source: io::ErrorKind::OutOfMemory.into(),
-        })?;
-        drop(units);
-        // Pages that are zero and are not written to take no memory.
-        last.push(vec![0; count]);
-    }
-    let mut block = [Step::NONE; REQUEST_BLOCK];
-    let (mut left, mut sequence) = (taken, 0);
-    while left > 0 {
-        for request in writes_of(&mut generator, &mut block, &mut left) {
-            sequence += 1;
-            units_of(plan, &request, unit, &mut last).fill(sequence);
-        }
-    }
-    Ok(Some(last))
-}
-
-/// Returns the units that a request touches.
-fn units_of<'a>(plan: &JobPlan, request: &Request, unit: u64, of: &'a mut LastWrites) -> &'a mut [u64] {
-    let file = usize::from(request.file);
-    let first = ((request.offset - plan.files[file].offset_bytes) / unit) as usize;
-    &mut of[file][first..first + (u64::from(request.length) / unit) as usize]
 }
 
 /// Before blocks are compared: writes all files to the disk and drops them from the page cache, so that the disk is
