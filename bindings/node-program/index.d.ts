@@ -37,7 +37,20 @@ export type Progress =
       latency_ns_p50: number | null;
       latency_ns_p99: number | null;
       left_ns: number | null;
-    };
+    }
+  | { event: 'comparison'; round: number; rounds_max: number; left_ns: number; answers: ComparisonAnswer[] };
+
+/** How a side compares with the first after a round; `null` is not known yet. */
+export interface ComparisonAnswer {
+  /** Its index. */
+  side: number;
+  metric: Metric;
+  conclusion: Conclusion;
+  /** Its value over that of the first side, and the interval. */
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+}
 
 export interface CallOptions {
   /** Interrupts the run when it is aborted; the error has what was measured. */

@@ -6,7 +6,7 @@ const os = require('os');
 const path = require('path');
 const { Comparison, Record } = require('./documents');
 const { AbortError, FailedError, RefusedError, TimedOutError } = require('./errors');
-const { runProgram } = require('./program');
+const { Events, runProgram } = require('./program');
 const { jobFile } = require('./toml');
 
 /** A run that has begun: a promise of its document, and an async iterable of its progress. */
@@ -100,7 +100,14 @@ function compare(sides, options = {}) {
   for (const condition of failIf) args.push('--fail-if', condition);
   if (acceptDifferences.length > 0) args.push('--accept-difference', acceptDifferences.join(','));
   if (!evidence) args.push('--no-evidence');
-  return new Run(compared(args, sides, options), { async *[Symbol.asyncIterator]() {} });
+  const events = new Events();
+  const result = compared(args, sides, { ...options, events });
+  // A refusal before the program starts ends them, too.
+  result.then(
+    () => events.end(),
+    () => events.end()
+  );
+  return new Run(result, events);
 }
 
 async function compared(args, sides, options) {
@@ -117,7 +124,7 @@ async function compared(args, sides, options) {
         args.push(file);
       }
     }
-    const ended = await runProgram(args, { ...options, hasProgress: false }).ended;
+    const ended = await runProgram(args, options).ended;
     if (ended.code === 2) throw refused(ended.stderr);
     throwIfEndedEarly(ended, options);
     if (ended.stdout.trim() === '') throw new FailedError(message(ended));

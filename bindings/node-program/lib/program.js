@@ -44,15 +44,14 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGINT')));
  * Runs the program. Returns `{ events, ended }`: an async iterable of its progress, and a promise of its end
  * `{ code, stdout, stderr, by }`, where `by` is `itself`, `timeout` or `signal`.
  */
-function runProgram(args, { timeout, signal, cwd, hasProgress = true } = {}) {
-  const events = new Events();
+function runProgram(args, { timeout, signal, cwd, events = new Events() } = {}) {
   const ended = new Promise((resolve, reject) => {
     let child;
     try {
       const program = findProgram();
       // The fourth is a socket for progress.
       const stdio = ['ignore', 'pipe', 'pipe', 'pipe'];
-      child = spawn(program, hasProgress ? [...args, '--progress-fd', '3'] : args, { stdio, cwd });
+      child = spawn(program, [...args, '--progress-fd', '3'], { stdio, cwd });
     } catch (error) {
       reject(error);
       return;
@@ -138,4 +137,4 @@ class Events {
   }
 }
 
-module.exports = { findProgram, runProgram };
+module.exports = { Events, findProgram, runProgram };

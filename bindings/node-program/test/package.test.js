@@ -155,6 +155,15 @@ test('two records are compared, and a gate is reported', async () => {
   assert.deepStrictEqual(fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith(`trueio-compare-${process.pid}`)), []);
 });
 
+test('a comparison of jobs reports its rounds', async () => {
+  const job = path.join(place, 'simulated.toml');
+  fs.writeFileSync(job, '[job.a]\nioengine = "simulated"\nrw = "randread"\nsize = "1m"\n');
+  const events = [];
+  for await (const event of trueio.compare([job], { vary: { iodepth: [1, 4] }, budget: '1s', evidence: false })) events.push(event);
+  const rounds = events.filter((event) => event.event === 'comparison');
+  assert.ok(rounds.length > 0 && rounds.at(-1).answers[0].side === 1, JSON.stringify(events));
+});
+
 test('a newer document, a missing program and another platform get one sentence', async () => {
   assert.throws(() => trueio.Record.parse('{"format": "trueio-record", "version": 9}'), {
     message: 'this record has version 9; this package reads up to version 3 (a newer trueio reads it)',

@@ -114,6 +114,15 @@ def test_progress_is_reported_and_its_exception_ends_the_run() -> None:
     assert not children()
 
 
+def test_a_comparison_reports_its_rounds(tmp_path: pathlib.Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('[job.a]\nioengine = "simulated"\nrw = "randread"\nsize = "1m"\n')
+    events: list[trueio.Progress] = []
+    trueio.compare(job, vary={"iodepth": [1, 4]}, budget="1s", evidence=False, on_progress=events.append)
+    rounds = [event for event in events if event["event"] == "comparison"]
+    assert rounds and rounds[-1]["answers"][0]["side"] == 1
+
+
 def children() -> list[str]:
     """The programs that this process started and that still run."""
     text = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text()

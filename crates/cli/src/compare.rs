@@ -5,14 +5,15 @@
 
 use crate::failure::Failure;
 use crate::output::Outputs;
+use crate::progress::Events;
 use crate::run::read_job_file;
 use crate::{baseline, flags, kept, output, progress};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_compare::{
-    Gate, Head, Interleaved, Named, SessionBench, Settings, Standing, StoredRun, compare_runs, from_records,
-    from_rounds, interleave, metric_names, metric_of, precondition,
+    Gate, Head, Interleaved, Named, SessionBench, Settings, StoredRun, compare_runs, from_records, from_rounds,
+    interleave, metric_names, metric_of, precondition,
 };
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
@@ -99,6 +100,7 @@ fn own_arguments(command: Command) -> Command {
                 .help_heading("Output")
                 .action(ArgAction::SetTrue),
         )
+        .arg(progress::argument())
 }
 
 /// Runs `trueio compare` with these arguments, for another command.
@@ -112,6 +114,7 @@ pub(crate) fn with_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<Exi
 
 /// `trueio compare`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let events = Events::of(matches)?;
     let gates = gates(matches)?;
     let margin = margin(matches)?;
     let names: Vec<&String> = matches.get_many("sides").into_iter().flatten().collect();
@@ -121,7 +124,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let read = names.iter().map(|name| Path::new(name.as_str())).filter(|path| path.is_file());
     output::check(matches, read)?;
     let (comparison, outputs) = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
-        live(&names, margin, &gates, matches)?
+        live(&names, margin, &gates, events, matches)?
     } else {
         records(&names, margin, &gates, matches)?
     };
@@ -213,6 +216,7 @@ fn live(
     names: &[&String],
     margin: f64,
     gates: &[Gate],
+    events: Option<Events>,
     matches: &ArgMatches,
 ) -> Result<(Comparison, Outputs), Failure> {
     let budget_ns = duration(matches, "budget")?.unwrap_or(60_000_000_000);
@@ -243,7 +247,7 @@ fn live(
     let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
 
     let stop = watch_signals();
-    let mut line = progress::Line::new();
+    let mut line = progress::Line::new().with_events(events);
     let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
     let (kind, command) = ("compare".to_owned(), flags::as_typed());
     let request = Request { kind, command, spec: specs, plan, targets, has_evidence, reporting };
@@ -251,14 +255,7 @@ fn live(
     let started_at = session.record().started_at.clone();
     let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
         Ok(mut bench) => {
-            let found = interleave(&mut bench, &settings, &mut |standing: &Standing| {
-                line.show(&trueio_report::comparison_progress(
-                    standing.round,
-                    standing.round_max,
-                    standing.left_ns,
-                    &standing.answers,
-                ));
-            });
+            let found = interleave(&mut bench, &settings, &mut |standing| line.show_standing(standing));
             let (session, syscalls) = bench.into_parts();
             (found, (Some(Box::new(session.finish(Outcome::Complete))), syscalls))
         }

@@ -8,8 +8,9 @@ pub(crate) use lines::Lines;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use trueio_compare::Standing;
 use trueio_model::{SteadyState, units};
-use trueio_report::{clean, progress_line};
+use trueio_report::{clean, comparison_progress, progress_line};
 use trueio_run::{Event, Observer, Tick};
 
 /// Draws one line that is redrawn in place; draws nothing if stderr is no terminal.
@@ -19,6 +20,8 @@ pub(crate) struct Line {
     phase: String,
     /// True if the idle disks are observed before a phase.
     has_idle: bool,
+    /// The events of `--progress-fd`.
+    events: Option<Events>,
 }
 
 impl Line {
@@ -35,7 +38,7 @@ impl Line {
     /// A progress line that draws nothing.
     pub(crate) fn hidden() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        Self { bar, phase: String::new(), has_idle: true }
+        Self { bar, phase: String::new(), has_idle: true, events: None }
     }
 
     /// A progress line for runs without evidence, which do not observe idle disks.
@@ -43,9 +46,23 @@ impl Line {
         Self { has_idle: !is_without, ..self }
     }
 
+    /// Also writes events.
+    pub(crate) fn with_events(self, events: Option<Events>) -> Self {
+        Self { events, ..self }
+    }
+
     /// Shows a text.
     pub(crate) fn show(&self, text: &str) {
         self.message(text);
+    }
+
+    /// Shows how a comparison stands.
+    pub(crate) fn show_standing(&mut self, standing: &Standing) {
+        let Standing { round, round_max, left_ns, answers } = standing;
+        self.message(&comparison_progress(*round, *round_max, *left_ns, answers));
+        if let Some(events) = &mut self.events {
+            events.standing(standing);
+        }
     }
 
     /// Names in it may come from a job file.
@@ -105,6 +122,9 @@ impl Line {
 
 impl Observer for Line {
     fn notify(&mut self, event: Event<'_>) {
+        if let Some(events) = &mut self.events {
+            events.notify(&event);
+        }
         match event {
             Event::Preparing { path, done_bytes, size_bytes } => self.preparing(path, done_bytes, size_bytes),
             Event::PhaseBegins { index, count, name } => self.phase_begins(index, count, name),

@@ -128,12 +128,16 @@ fn has_colour(text: &str) -> bool {
     })
 }
 
-/// Runs a job with progress on descriptor 3, which `set_up` prepares; returns what arrived there, and the run.
+/// Runs a job with progress on descriptor 3, which `redirection` prepares; returns what arrived there, and the run.
 fn with_progress_fd(sandbox: &Sandbox, redirection: &str, runtime: &str) -> (String, Ran) {
+    let job = "run --ioengine null --rw read --size 1m --time_based --no-history --runtime";
+    command_with_progress_fd(sandbox, &format!("{job} {runtime}"), redirection)
+}
+
+/// The same for another command.
+fn command_with_progress_fd(sandbox: &Sandbox, command: &str, redirection: &str) -> (String, Ran) {
     let program = sandbox.command(&[]).get_program().to_string_lossy().into_owned();
-    let script = format!(
-        "'{program}' run --ioengine null --rw read --size 1m --runtime {runtime} --time_based --no-evidence --no-history --progress-fd 3 {redirection}"
-    );
+    let script = format!("'{program}' {command} --no-evidence --progress-fd 3 {redirection}");
     let output =
         std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.root()).output().expect("sh");
     let events = std::fs::read_to_string(sandbox.path("events")).unwrap_or_default();
@@ -148,6 +152,19 @@ fn a_program_that_passes_a_pipe_gets_each_event_as_a_line_of_json() {
     assert_eq!(events.first().map(|event| &event["event"]), Some(&"phase".into()), "{events:?}");
     let progress = events.iter().find(|event| event["event"] == "progress").expect("progress");
     assert!(progress["ios_per_s"].as_f64() > Some(0.0) && progress["phase"] == "job", "{progress}");
+}
+
+#[test]
+fn a_comparison_reports_each_round_with_the_answers_so_far() {
+    let sandbox = Sandbox::new();
+    let command = "compare --vary iodepth=1,4 --ioengine simulated --rw randread --size 1m --slice 20ms --budget 1s";
+    let (events, _) = command_with_progress_fd(&sandbox, command, "3>&1 >/dev/null | cat > events");
+    let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let rounds: Vec<_> = events.iter().filter(|event| event["event"] == "comparison").collect();
+    let last = rounds.last().unwrap_or_else(|| panic!("no round in {events:?}"));
+    assert!(rounds.len() > 1 && last["round"].as_u64() > rounds[0]["round"].as_u64(), "{rounds:?}");
+    let answer = &last["answers"][0];
+    assert!(answer["side"] == 1 && answer["metric"] == "iops" && answer["ratio"].is_number(), "{last}");
 }
 
 /// Goal: a descriptor cannot be used to write to a file that the plan does not know.

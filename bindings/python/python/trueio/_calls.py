@@ -84,6 +84,7 @@ def compare(
     margin: str | None = None,
     fail_if: Sequence[str] = (),
     timeout: float | None = None,
+    on_progress: OnProgress | None = None,
     cancel: threading.Event | None = None,
     cwd: AnyPath | None = None,
     evidence: bool = True,
@@ -94,6 +95,7 @@ def compare(
     `sides` are job files that run now, interleaved (`live=True`, or `vary={"iodepth": [1, 4]}` of one job), or earlier runs:
     records of `run`, JSON files, IDs of the history. `fail_if` are gates (`"p99 > +5%"`), whose results are in
     `Comparison.gates`. `budget` (`"60s"`), `margin` (`"5%"`) and the others are options of `trueio compare`.
+    `on_progress` is called after each round of jobs that run now, with the answers so far.
 
     Raises `RefusedError`, `FailedError`, `TimedOutError`, `CancelledError`, `ProgramError`.
     """
@@ -121,7 +123,7 @@ def compare(
                 arguments.append(path)
             else:
                 arguments.append(_path(side))
-        ended = run_program(arguments, timeout=timeout, cancel=cancel, cwd=cwd)
+        ended = run_program(arguments, timeout=timeout, on_progress=on_progress, cancel=cancel, cwd=cwd)
     if ended.code == 2:
         raise _refused(ended.stderr)
     _raise_ended_early(ended, timeout, None)

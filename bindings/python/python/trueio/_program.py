@@ -27,10 +27,25 @@ _VARIABLE = "TRUEIO_PROGRAM"
 End = Literal["itself", "timeout", "cancel"]
 
 
+class Answer(TypedDict):
+    """How a side compares with the first so far."""
+
+    side: int
+    """Its index."""
+    metric: str
+    conclusion: str
+    ratio: float | None
+    """Its value over that of the first side; None if there is none yet."""
+    low: float | None
+    """Lower end of the interval."""
+    high: float | None
+    """Upper end of the interval."""
+
+
 class Progress(TypedDict, total=False):
     """An event of a run. `event` is always there; the others are those of the event."""
 
-    event: Literal["preparing", "phase", "round", "progress"]
+    event: Literal["preparing", "phase", "round", "progress", "comparison"]
     path: str
     """preparing: the file that is written before it is measured."""
     done_bytes: int
@@ -44,9 +59,9 @@ class Progress(TypedDict, total=False):
     count: int
     """phase, round, progress: how many phases there are."""
     round: int
-    """round: the position of the round before the steady state, from 0."""
+    """round: the position of the round before the steady state, from 0; comparison: rounds done."""
     rounds_max: int
-    """round: most rounds."""
+    """round, comparison: most rounds."""
     fraction: float
     """progress: the share of the phase that is done, from 0 to 1."""
     bytes_per_s: float
@@ -58,7 +73,9 @@ class Progress(TypedDict, total=False):
     latency_ns_p99: int | None
     """progress: recent 99th percentile."""
     left_ns: int | None
-    """progress: estimated time left; None if it is unknown."""
+    """progress: estimated time left; None if it is unknown; comparison: time left at most."""
+    answers: list[Answer]
+    """comparison: the answer of each side but the first so far, for the first metric that decides."""
 
 
 def find_program() -> str:

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::FromRawFd;
+use trueio_compare::Standing;
 use trueio_run::{Event, Tick};
 
 /// The option.
@@ -84,6 +85,29 @@ impl Events {
             Event::Progress(tick) => self.of_phase("progress", progress(tick)),
             _ => return,
         };
+        self.write(format!("{line}\n").into_bytes());
+    }
+
+    /// Writes how a comparison stands after a round.
+    pub(crate) fn standing(&mut self, standing: &Standing) {
+        let answers = standing.answers.iter().map(|answer| {
+            let ratio = answer.ratio.as_ref();
+            json!({
+                "side": answer.side,
+                "metric": answer.metric,
+                "conclusion": answer.conclusion,
+                "ratio": ratio.map(|ratio| ratio.estimate),
+                "low": ratio.map(|ratio| ratio.low),
+                "high": ratio.map(|ratio| ratio.high),
+            })
+        });
+        let line = json!({
+            "event": "comparison",
+            "round": standing.round,
+            "rounds_max": standing.round_max,
+            "left_ns": standing.left_ns,
+            "answers": answers.collect::<Vec<_>>(),
+        });
         self.write(format!("{line}\n").into_bytes());
     }
 
