@@ -65,7 +65,7 @@ export interface Check {
   explained_percent?: number | null;
   /** The value that the source reported, with its unit. */
   found: string;
-  /** True if it contradicts the figures and the user accepted that before the run: it then only makes the phase suspect. */
+  /** True if it doubts or contradicts the figures and the user accepted that before the run: it then makes the phase at most suspect. */
   is_accepted?: boolean;
   /** The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it. */
   name: string;
@@ -1381,7 +1381,7 @@ export interface PhaseRecord {
 
 /** Everything that a run executes, in order. */
 export interface Plan {
-  /** Checks whose contradiction the user accepts: such a phase is suspect instead of contradicted. */
+  /** Checks whose objection the user accepts: such a phase is at most suspect. */
   accepted_checks?: Array<string>;
   /** Duration of the idle baseline before each phase, in nanoseconds: the I/O of other programs in it is distinguished from ours. 0: no baseline. */
   idle_baseline_ns: number;

@@ -127,8 +127,11 @@ fn write_flags_runs_quick_on_a_loop_device_and_counts_the_flushes_of_each_row() 
     }
     let answers = &mode(&record, "improved").answers;
     for block in ["4k", "64k", "1m"] {
-        let best = format!("block {block}: the fastest durable way is ");
-        let answer = answers.iter().find(|answer| answer.starts_with(&best)).unwrap_or_else(|| panic!("{answers:?}"));
+        // On a busy machine a check may doubt every round; then no way is named, and the first answer counts such rows.
+        let starts = ["the fastest durable way is ", "which durable way is the fastest cannot be told"];
+        let is_it =
+            |answer: &&String| starts.iter().any(|start| answer.starts_with(&format!("block {block}: {start}")));
+        let answer = answers.iter().find(is_it).unwrap_or_else(|| panic!("{answers:?}"));
         assert!(!answer.contains("BUFFERED"), "{answer}");
     }
     assert!(ran.out.contains("stable storage  flushes"), "{ran:?}");

@@ -39,14 +39,14 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 
 /// Returns the verdict, the level and the findings of a phase.
 ///
-/// [`Verdict::of`] combines the findings. A contradiction that the user accepted before the run (`--accept CHECK`)
-/// makes the phase suspect and stays in the findings. A phase of the engines `null` and `simulated` is
+/// [`Verdict::of`] combines the findings. An objection that the user accepted before the run (`--accept CHECK`) makes the
+/// phase at most suspect and stays in the findings. A phase of the engines `null` and `simulated` is
 /// unverified at [`EvidenceLevel::E0`], because only the results of its calls are known; the checks' sentences
 /// state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
     for check in &mut findings {
-        check.is_accepted = check.outcome == CheckOutcome::Contradicted && facts.accepted_checks.contains(&check.name);
+        check.is_accepted = check.objects() && facts.accepted_checks.contains(&check.name);
     }
     (Verdict::of(&findings), level(facts, &findings), findings)
 }

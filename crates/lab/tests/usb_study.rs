@@ -24,15 +24,27 @@ fn record(machine: &mut Machine, path: &str) -> StudyRecord {
     trueio_report::parse_study(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// UAS against BOT in I/Os per second: low end, value, high end.
+/// Doubts of an emulated processor that a busy computer runs: they are no faults of the disk, whose model the figures are held
+/// against with a wide margin.
+const EMULATED: &str = "processor_wait,steadiness,stops";
+
+/// UAS against BOT in I/Os per second: low end, value, high end. On BOT `usb_link` doubts every round, which is what the study
+/// compares, so those rounds decide. Nothing else may doubt one, except what this case accepts.
 fn iops_ratio(mode: &StudyMode, job: &str) -> (f64, f64, f64) {
+    for row in &mode.rows {
+        for check in row.samples.iter().flat_map(|sample| &sample.objections) {
+            println!("{}: {} {}: {}", row.name, check.name, check.outcome, check.sentence);
+            let expected = check.name == "usb_link" || EMULATED.split(',').any(|name| name == check.name);
+            assert!(check.is_accepted && expected, "{check:?}");
+        }
+    }
     let is_it = |contrast: &&Contrast| {
         contrast.metric == StudyMetric::Iops && contrast.place.iter().any(|(_, value)| value == job)
     };
     let contrast = mode.contrasts.iter().find(is_it).unwrap_or_else(|| panic!("no contrast for {job}"));
     assert_eq!((contrast.of.as_str(), contrast.against.as_str()), ("uas", "bot"));
     let ratio = contrast.ratio.expect("both were measured");
-    let (low, high) = ratio.interval.unwrap_or((f64::NAN, f64::NAN));
+    let (low, high) = ratio.interval.unwrap_or_else(|| panic!("no claim: {}", contrast.sentence));
     (low, ratio.value, high)
 }
 
@@ -68,9 +80,11 @@ fn driver(machine: &mut Machine, serial: &str) -> String {
 fn uas_is_faster_than_bot_with_a_full_queue_and_not_at_depth_1() {
     on(&spec(), |machine| {
         let device = machine.device("stick");
+        // Reads of blocks that were never written decide nothing.
+        machine.ok(&format!("dd if=/dev/urandom of={device} bs=1M count=64 oflag=direct conv=fsync 2>&1"));
         let before = machine.simulated("stick").fingerprint();
         let command = format!(
-            "trueio study usb-transport {device} --mode improved --only job=read_iops,read_depth_1 --set size=64m --set runtime=500ms \
+            "TRUEIO_ACCEPT={EMULATED} trueio study usb-transport {device} --mode improved --only job=read_iops,read_depth_1 --set size=64m --set runtime=500ms \
              --set ramp_time=0 --samples 6 --no-journal --json /tmp/study.json"
         );
         let ran = machine.sh_within(Duration::from_secs(300), &command);

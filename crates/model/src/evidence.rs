@@ -25,7 +25,7 @@ const CONFIRMING: [&str; 5] = ["block_layer_bytes", "process_read_bytes", "flush
 impl Verdict {
     /// Returns the verdict of all findings on a phase together.
     ///
-    /// Contradicted if any check contradicts; else suspect if any check doubts, or if a contradiction was accepted before
+    /// Contradicted if any check contradicts; else suspect if any check doubts, or if an objection was accepted before
     /// the run; else supported, if a counter confirms the I/O; else unverified.
     pub fn of(checks: &[Check]) -> Self {
         let any = |outcome| checks.iter().any(|check| check.outcome == outcome && !check.is_accepted);
@@ -194,8 +194,8 @@ pub struct Check {
     /// The processes that caused it, busiest first (`dd (pid 812)`); empty if they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub culprits: Vec<String>,
-    /// True if it contradicts the figures and the user accepted that before the run: it then only makes the
-    /// phase suspect.
+    /// True if it doubts or contradicts the figures and the user accepted that before the run: it then makes the phase
+    /// at most suspect.
     #[serde(default)]
     pub is_accepted: bool,
 }

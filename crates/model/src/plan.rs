@@ -44,7 +44,7 @@ pub struct Plan {
     /// wait. A disk that is still busy then fails the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_wait_ns: Option<u64>,
-    /// Checks whose contradiction the user accepts: such a phase is suspect instead of contradicted.
+    /// Checks whose objection the user accepts: such a phase is at most suspect.
     #[serde(default)]
     pub accepted_checks: Vec<String>,
     /// Sentences for the user: what was chosen for them and why.

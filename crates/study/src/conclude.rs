@@ -1,22 +1,23 @@
-//! Conclusions from the rows: contrasts next to the published ones, and answers.
+//! Contrasts of rows next to the published ones, and sums of figures.
 //!
 //! A contrast pairs the samples of two rows by their round, so influences that change more slowly than a round cancel
 //! out. The published side has no interval, so the comparison of the two is one of six categories ([`Agreement`]) and
 //! not a number.
+//!
+//! A claim needs an interval: from six rounds on that of the signed-rank test, of five the range of their ratios (which
+//! misses the median in 6 % of cases). Fewer rounds give a figure and no claim. Rounds in which a check doubts a sample
+//! decide nothing, unless the study expects the doubt of that row (`accepts`).
 
-use crate::definition::{AnswerKind, ContrastDefinition, Formula, Sum, is_at};
-use crate::figures::{counts, statistic_of, values};
+use crate::definition::{ContrastDefinition, Formula, Sum, is_at};
+use crate::figures::{counts, flaws, statistic_of, values};
 use crate::study::Study;
-use trueio_model::{
-    Agreement, Contrast, DurabilityKind, OpKind, PublishedRatio, RatioHere, Statistic, StudyFigure, StudyMetric,
-    StudyRow, units,
-};
+use trueio_model::{Agreement, Contrast, OpKind, PublishedRatio, RatioHere, Statistic, StudyMetric, StudyRow, units};
 use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate};
 
 /// Ratios closer to 1 than this are no difference.
 const MARGIN: f64 = 0.05;
-/// Assumed uncertainty of a ratio without an interval, so that only large differences count.
-const ONE_SAMPLE: f64 = 1.5;
+/// Fewest rounds for a claim.
+pub(crate) const ROUNDS_MIN: usize = 5;
 /// Ratios closer to each other than this agree.
 const TOLERANCE: f64 = 0.10;
 
@@ -76,7 +77,7 @@ fn contrast(
     op: Option<OpKind>,
 ) -> Contrast {
     let (metric, statistic) = (definition.metric, definition.statistic);
-    let ratio = ratio(above, below, op, metric, statistic);
+    let (ratio, lacks) = ratio(above, below, op, metric, statistic);
     let published = published_ratios(study, above, below, op, metric, statistic, ratio);
     let mut contrast = Contrast {
         title: definition.title.clone(),
@@ -96,34 +97,64 @@ fn contrast(
         published,
         sentence: String::new(),
     };
-    contrast.sentence = sentence(&contrast, definition.formula);
+    contrast.sentence = sentence(&contrast, definition.formula, lacks.as_deref());
     contrast
 }
 
-/// `above` by `below`, paired by rounds.
-fn ratio(
+/// `above` by `below`, paired by rounds, and why it has no interval, if it has none.
+pub(crate) fn ratio(
     above: &StudyRow,
     below: &StudyRow,
     op: Option<OpKind>,
     metric: StudyMetric,
     statistic: Statistic,
-) -> Option<RatioHere> {
+) -> (Option<RatioHere>, Option<String>) {
     let (of, against) = (values(&above.samples, op, metric), values(&below.samples, op, metric));
     if statistic != Statistic::Median {
         let plain = |all: &[(u32, f64)]| all.iter().map(|(_, v)| *v).collect::<Vec<_>>();
-        let (of, against) = (statistic_of(&plain(&of), statistic)?, statistic_of(&plain(&against), statistic)?);
-        return (against.0 > 0.0).then(|| RatioHere { value: of.0 / against.0, interval: None });
+        let value = |all: &[(u32, f64)]| statistic_of(&plain(all), statistic).map(|(value, _)| value);
+        let ratio = value(&of).zip(value(&against)).filter(|(_, against)| *against > 0.0);
+        let ratio = ratio.map(|(of, against)| RatioHere { value: of / against, interval: None });
+        return (ratio, Some(format!("{} has no interval", statistic.name())));
     }
-    let logs: Vec<f64> = of
+    let pairs: Vec<(u32, f64)> = of
         .iter()
         .filter_map(|(round, value)| {
             let (_, other) = against.iter().find(|(twin, _)| twin == round)?;
-            (*value > 0.0 && *other > 0.0).then(|| (value / other).ln())
+            (*value > 0.0 && *other > 0.0).then(|| (*round, (value / other).ln()))
         })
         .collect();
-    let value = hodges_lehmann_estimate(&logs)?.exp();
-    let interval = hodges_lehmann(&logs, 0.05).map(|i| (i.low.exp(), i.high.exp()));
-    Some(RatioHere { value, interval })
+    let flaws = flaws([above, below]);
+    let sound: Vec<f64> =
+        pairs.iter().filter(|pair| !flaws.rounds.contains(&pair.0)).map(|(_, log_ratio)| *log_ratio).collect();
+    let all: Vec<f64> = pairs.iter().map(|(_, log_ratio)| *log_ratio).collect();
+    let decides = if sound.len() < ROUNDS_MIN { &all } else { &sound };
+    let Some(value) = hodges_lehmann_estimate(decides).map(f64::exp) else { return (None, None) };
+    if sound.len() >= ROUNDS_MIN {
+        return (Some(RatioHere { value, interval: claim(&sound) }), None);
+    }
+    let lacks = if all.len() >= ROUNDS_MIN {
+        let (doubted, all) = (all.len() - sound.len(), all.len());
+        format!("no claim: {doubted} of {all} rounds are doubted by {}; doubted rounds decide nothing", flaws.checks)
+    } else {
+        format!(
+            "{} and a claim needs {ROUNDS_MIN}",
+            if all.len() == 1 { "one round,".to_owned() } else { format!("{} rounds,", all.len()) }
+        )
+    };
+    (Some(RatioHere { value, interval: None }), Some(lacks))
+}
+
+/// The interval of at least [`ROUNDS_MIN`] ratios or values, from their logarithms.
+pub(crate) fn claim(logs: &[f64]) -> Option<(f64, f64)> {
+    if logs.len() < ROUNDS_MIN {
+        return None;
+    }
+    if let Some(interval) = hodges_lehmann(logs, 0.05) {
+        return Some((interval.low.exp(), interval.high.exp()));
+    }
+    let (low, high) = logs.iter().fold((f64::MAX, f64::MIN), |(low, high), log| (low.min(*log), high.max(*log)));
+    Some((low.exp(), high.exp()))
 }
 
 fn published_ratios(
@@ -164,8 +195,7 @@ fn published_ratios(
 
 /// Returns the comparison of our ratio with a published one.
 pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
-    let Some(here) = here else { return Agreement::CannotTell };
-    let (low, high) = here.interval.unwrap_or((here.value / ONE_SAMPLE, here.value * ONE_SAMPLE));
+    let Some((low, high)) = here.and_then(|here| here.interval) else { return Agreement::CannotTell };
     let side = |low: f64, high: f64| {
         if low > 1.0 + MARGIN {
             Some(1)
@@ -198,7 +228,7 @@ pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
     }
 }
 
-fn sentence(contrast: &Contrast, formula: Option<Formula>) -> String {
+fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) -> String {
     let mut place: Vec<&str> = contrast.place.iter().map(|(_, value)| value.as_str()).collect();
     let op = contrast.op.map(|op| op.to_string());
     place.extend(op.as_deref());
@@ -211,7 +241,7 @@ fn sentence(contrast: &Contrast, formula: Option<Formula>) -> String {
                 "{place}{of} {} {against} here{} ({})",
                 times(value),
                 by_formula(formula, value),
-                of_one(contrast.statistic)
+                lacks.unwrap_or("no interval")
             )
         }
         Some(RatioHere { value, interval: Some((low, high)) }) => {
@@ -248,15 +278,11 @@ fn by_formula(formula: Option<Formula>, ratio: f64) -> String {
     }
 }
 
-fn of_one(statistic: Statistic) -> &'static str {
-    if statistic == Statistic::Median { "too few samples for an interval" } else { "no interval" }
-}
-
 fn times(ratio: f64) -> String {
     format!("{} times", number(ratio))
 }
 
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     units::format_ratio(value)
 }
 
@@ -270,20 +296,6 @@ pub(crate) fn agreement_words(agreement: Agreement) -> &'static str {
         Agreement::OnlyHere => "published as none, a difference here",
         Agreement::CannotTell => "cannot tell",
     }
-}
-
-/// Every answer of a mode, in sentences.
-pub(crate) fn answers(study: &Study, mode: &str, rows: &[StudyRow]) -> Vec<String> {
-    let answers = study.definition.answer.iter();
-    let answers = answers.filter(|answer| answer.modes.is_empty() || answer.modes.iter().any(|name| name == mode));
-    answers
-        .flat_map(|answer| match answer.kind {
-            AnswerKind::FailedCalls => failed_calls(rows),
-            AnswerKind::Durability => durability_answers(&answer.among, rows),
-            AnswerKind::BestDurable => best(&answer.among, &answer.by, answer.metric, rows, true),
-            AnswerKind::Best => best(&answer.among, &answer.by, answer.metric, rows, false),
-        })
-        .collect()
 }
 
 /// Checks the sums of a study: in the source's figures, and in each row here.
@@ -374,121 +386,6 @@ fn sum_here(sum: &Sum, rows: &[StudyRow]) -> Option<String> {
     }
 }
 
-fn at<'a>(row: &'a StudyRow, axis: &str) -> Option<&'a str> {
-    row.key.iter().find(|(name, _)| name == axis).map(|(_, value)| value.as_str())
-}
-
-fn figure(row: &StudyRow, metric: StudyMetric) -> Option<&StudyFigure> {
-    row.figures.iter().find(|f| f.metric == metric && f.op.is_none() && f.statistic == Statistic::Median)
-}
-
-fn is_durable(row: &StudyRow) -> bool {
-    row.durability.as_ref().is_some_and(|d| matches!(d.is, DurabilityKind::Shown | DurabilityKind::Declared))
-}
-
-/// Returns the best row for each value of `by`, with the rows that do not differ from it significantly.
-fn best(among: &str, by: &str, metric: StudyMetric, rows: &[StudyRow], durable: bool) -> Vec<String> {
-    let mut values: Vec<&str> = Vec::new();
-    for value in rows.iter().filter_map(|row| at(row, by)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    let what = if durable { "fastest durable way" } else { "fastest way" };
-    let mut out = Vec::new();
-    for value in values {
-        let here = rows.iter().filter(|row| at(row, by) == Some(value) && (!durable || is_durable(row)));
-        let mut ranked: Vec<(&StudyRow, &StudyFigure)> =
-            here.filter_map(|row| Some((row, figure(row, metric)?))).collect();
-        let better = if metric.is_more_better() == Some(false) { 1.0 } else { -1.0 };
-        ranked.sort_by(|a, b| (better * a.1.value).total_cmp(&(better * b.1.value)));
-        let Some((first, best)) = ranked.first() else {
-            let why = if durable { "no row is known to be durable" } else { "no row has a figure" };
-            out.push(format!("{by} {value}: {why}."));
-            continue;
-        };
-        let overlaps = |other: &StudyFigure| match (best.interval, other.interval) {
-            (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
-            _ => (other.value / best.value).ln().abs() < MARGIN,
-        };
-        // Its value of the axis, and of all further axes: a writer alone is no way if its block size varies too.
-        let way = |row: &StudyRow| {
-            let first = row.key.iter().filter(|(axis, _)| axis == among);
-            let further = row.key.iter().filter(|(axis, _)| axis != among && axis != by);
-            first.chain(further).map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
-        };
-        let ties: Vec<String> = ranked[1..].iter().filter(|(_, f)| overlaps(f)).map(|(row, _)| way(row)).collect();
-        let ties = match ties.len() {
-            0 => String::new(),
-            1..=4 => format!("; no clear difference to {}", ties.join(", ")),
-            n => format!("; no clear difference to {} and {} more", ties[..3].join(", "), n - 3),
-        };
-        let name = way(first);
-        out.push(format!("{by} {value}: the {what} is {name}, {}{ties}.", shown(metric, best.value)));
-    }
-    out
-}
-
-/// For rows whose calls failed: the figures that a loop without a check of return values would report.
-fn failed_calls(rows: &[StudyRow]) -> Vec<String> {
-    let mut out = Vec::new();
-    for row in rows {
-        let Some(sample) = row.samples.iter().find(|sample| sample.error_count > 0) else { continue };
-        let elapsed = sample.figures.iter().find(|f| f.metric == StudyMetric::Elapsed).map(|f| f.value);
-        let took = elapsed.map_or_else(|| "unknown time".to_owned(), |s| shown(StudyMetric::Elapsed, s));
-        let calls = sample.io_count + sample.error_count;
-        let each = elapsed
-            .map_or_else(String::new, |s| format!(", {} a call", shown(StudyMetric::Elapsed, s / calls.max(1) as f64)));
-        out.push(format!(
-            "{}: {} of {} calls failed, in {took}{each}. A loop that ignores their return values reports that time \
-             as if all data had been transferred.",
-            row.name,
-            units::format_count(sample.error_count),
-            units::format_count(calls),
-        ));
-    }
-    if out.is_empty() {
-        out.push("No call failed: this kernel and disk accept the buffer.".to_owned());
-    }
-    out
-}
-
-/// Which values of an axis reached stable storage.
-fn durability_answers(among: &str, rows: &[StudyRow]) -> Vec<String> {
-    let kinds = [
-        (DurabilityKind::Shown, "Reached stable storage, as observed at the disk"),
-        (DurabilityKind::Declared, "Reached stable storage, as declared by the disk"),
-        (DurabilityKind::NotAsked, "Did not request it (their writes may be lost on power failure)"),
-        (DurabilityKind::Refuted, "Requested it, and the disk shows the contrary"),
-        (DurabilityKind::NotShown, "Requested it, and it could not be shown"),
-    ];
-    let mut out = Vec::new();
-    for (kind, title) in kinds {
-        let mut names: Vec<(&str, usize, usize)> = Vec::new();
-        for row in rows.iter().filter(|row| row.durability.is_some()) {
-            let Some(name) = at(row, among) else { continue };
-            let is = usize::from(row.durability.as_ref().is_some_and(|d| d.is == kind));
-            match names.iter_mut().find(|(known, ..)| *known == name) {
-                Some((_, count, all)) => (*count, *all) = (*count + is, *all + 1),
-                None => names.push((name, is, 1)),
-            }
-        }
-        let listed: Vec<String> = names
-            .into_iter()
-            .filter(|(_, count, _)| *count > 0)
-            .map(
-                |(name, count, all)| {
-                    if count == all { name.to_owned() } else { format!("{name} ({count} of {all} rows)") }
-                },
-            )
-            .collect();
-        if !listed.is_empty() {
-            out.push(format!("{title}: {}.", listed.join(", ")));
-        }
-    }
-    out
-}
-
 /// A figure with its unit.
 pub(crate) fn shown(metric: StudyMetric, value: f64) -> String {
     match metric {
@@ -501,12 +398,12 @@ pub(crate) fn shown(metric: StudyMetric, value: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use trueio_model::{EvidenceLevel, Outcome, SampleFigure, StudySample, Verdict};
 
     /// A source that reports 4 + 28 = 33, and a study that requires sums within one percent.
-    fn study() -> Study {
+    pub(crate) fn study() -> Study {
         let definition = r#"
             format = 1
             title = "t"
@@ -547,7 +444,7 @@ mod tests {
         Study::read("t", "t", definition, published).expect("a study")
     }
 
-    fn row(engine: &str, under: &str, figures: &[(StudyMetric, f64)]) -> StudyRow {
+    pub(crate) fn row(engine: &str, under: &str, figures: &[(StudyMetric, f64)]) -> StudyRow {
         let figures = figures.iter().map(|(metric, value)| {
             let op = (*metric != StudyMetric::Iops).then_some(OpKind::Write);
             SampleFigure { op, metric: *metric, value: *value }
@@ -623,56 +520,6 @@ mod tests {
         assert!((found[0].published[0].value - 30.0 / 17.5).abs() < 1e-9);
     }
 
-    /// Rows of two axes with a bandwidth and the durability of their writes.
-    fn durable_row(block: &str, method: &str, value: f64, spread: f64, is: Option<DurabilityKind>) -> StudyRow {
-        let mut made = row(method, block, &[]);
-        made.key = vec![("block".to_owned(), block.to_owned()), ("method".to_owned(), method.to_owned())];
-        made.figures = vec![StudyFigure {
-            op: None,
-            metric: StudyMetric::Bandwidth,
-            statistic: Statistic::Median,
-            value,
-            interval: Some((value / spread, value * spread)),
-            samples: 6,
-        }];
-        made.durability = is.map(|is| trueio_model::Durability { is, source: String::new() });
-        made
-    }
-
-    #[test]
-    fn the_fastest_durable_way_is_reported_for_each_block_size_with_its_ties() {
-        use DurabilityKind::{Declared, NotAsked, NotShown, Refuted, Shown};
-        let rows = [
-            durable_row("4k", "BUFFERED", 4e9, 1.01, Some(NotAsked)),
-            durable_row("4k", "FSYNC", 1e6, 1.01, Some(Shown)),
-            durable_row("4k", "O_SYNC", 2e6, 1.01, Some(Shown)),
-            durable_row("4k", "O_DSYNC", 2.02e6, 1.01, Some(Declared)),
-            durable_row("4k", "LIAR", 9e6, 1.01, Some(Refuted)),
-            durable_row("64k", "FSYNC", 8e6, 1.01, Some(Shown)),
-            durable_row("64k", "O_SYNC", 5e6, 1.01, Some(NotShown)),
-            durable_row("1m", "FSYNC", 8e6, 1.01, Some(NotShown)),
-        ];
-        let durable = best("method", "block", StudyMetric::Bandwidth, &rows, true);
-        assert_eq!(
-            durable,
-            [
-                "block 4k: the fastest durable way is O_DSYNC, 1.93 MiB/s; no clear difference to O_SYNC.",
-                "block 64k: the fastest durable way is FSYNC, 7.63 MiB/s.",
-                "block 1m: no row is known to be durable.",
-            ]
-        );
-        let all = best("method", "block", StudyMetric::Bandwidth, &rows, false);
-        assert!(all[0].starts_with("block 4k: the fastest way is BUFFERED, "), "{all:?}");
-        // Of times the least is the best.
-        let mut times = rows[1..3].to_vec();
-        for row in &mut times {
-            row.figures[0].metric = StudyMetric::Elapsed;
-            row.figures[0].value /= 1e6;
-        }
-        let shortest = best("method", "block", StudyMetric::Elapsed, &times, true);
-        assert!(shortest[0].starts_with("block 4k: the fastest durable way is FSYNC, 1.00 s"), "{shortest:?}");
-    }
-
     /// The source prints what it computes: the percentages of `cache-bypass` come out of its own seconds by our formula.
     #[test]
     fn the_percent_formula_gives_what_the_source_printed() {
@@ -715,12 +562,86 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_shows_only_large_differences() {
+    fn a_ratio_without_an_interval_claims_nothing_however_large() {
         let one = |value| Some(RatioHere { value, interval: None });
-        assert_eq!(agreement(3.0, one(3.0)), Agreement::SameDirection);
-        assert_eq!(agreement(3.0, one(0.2)), Agreement::Opposite);
-        assert_eq!(agreement(1.0, one(1.2)), Agreement::CannotTell);
-        assert_eq!(agreement(3.0, one(1.0)), Agreement::CannotTell);
+        for (published, here) in [(3.0, 3.0), (3.0, 0.2), (1.0, 5.46), (3.0, 1.0)] {
+            assert_eq!(agreement(published, one(here)), Agreement::CannotTell);
+        }
+    }
+
+    /// Rows whose rates differ by 5.46, round by round; `doubted` rounds of the first were disturbed by others' I/O.
+    pub(crate) fn pair(rounds: u32, doubted: u32, is_accepted: bool) -> [StudyRow; 2] {
+        let of = |engine: &str, under: &str, iops: f64, doubted: u32| {
+            let mut made = row(engine, under, &[(StudyMetric::Iops, iops)]);
+            made.samples = (0..rounds)
+                .map(|round| {
+                    let mut sample = made.samples[0].clone();
+                    sample.round = round;
+                    sample.figures[0].value = iops * (1.0 + 0.01 * f64::from(round));
+                    if round < doubted {
+                        sample.verdict = Verdict::Suspect;
+                        sample.objections.push(trueio_model::Check {
+                            name: "foreign_io".to_owned(),
+                            outcome: trueio_model::CheckOutcome::Suspect,
+                            cause: trueio_model::Cause::default(),
+                            brief: String::new(),
+                            explained_percent: None,
+                            culprits: Vec::new(),
+                            source: String::new(),
+                            expected: String::new(),
+                            found: String::new(),
+                            sentence: "others used the disk".to_owned(),
+                            is_accepted,
+                        });
+                    }
+                    sample
+                })
+                .collect();
+            made
+        };
+        [of("libaio", "nothing", 54_600.0, doubted), of("sync", "strace", 10_000.0, 0)]
+    }
+
+    #[test]
+    fn a_claim_needs_five_rounds_that_no_check_doubts() {
+        let sentence = |rows: &[StudyRow]| contrasts(&study(), "faithful", rows).remove(0).sentence;
+        for (rounds, doubted, is_accepted, expected) in [
+            (
+                1,
+                0,
+                false,
+                "5.46 times sync strace here (one round, and a claim needs 5); published 1.71 times: cannot tell.",
+            ),
+            (4, 0, false, "here (4 rounds, and a claim needs 5); published 1.71 times: cannot tell."),
+            (5, 0, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
+            (
+                6,
+                2,
+                false,
+                "(no claim: 2 of 6 rounds are doubted by foreign_io; doubted rounds decide nothing); published 1.71 \
+                 times: cannot tell.",
+            ),
+            (7, 2, false, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
+            (6, 2, true, "here (5.46 to 5.46); published 1.71 times: the same direction, by another measure."),
+        ] {
+            let found = sentence(&pair(rounds, doubted, is_accepted));
+            assert!(found.ends_with(expected), "{rounds} {doubted} {is_accepted}: {found}");
+        }
+    }
+
+    /// Goal: figures of zero and infinite ratios reach no document: JSON has no word for them.
+    #[test]
+    fn ratios_of_zeros_have_no_figure() {
+        for (of, against) in [(0.0, 10e3), (10e3, 0.0), (0.0, 0.0)] {
+            let [mut above, mut below] = pair(6, 0, false);
+            for (row, value) in [(&mut above, of), (&mut below, against)] {
+                row.samples.iter_mut().for_each(|sample| sample.figures[0].value = value);
+            }
+            let found = contrasts(&study(), "faithful", &[above, below]).remove(0);
+            assert_eq!(found.ratio, None, "{of} by {against}");
+            let expected = "nothing: libaio against sync strace has no figure here; published 1.71 times: cannot tell.";
+            assert_eq!(found.sentence, expected, "{of} by {against}");
+        }
     }
 
     #[test]

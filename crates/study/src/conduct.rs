@@ -9,13 +9,13 @@
 //! was measured until then.
 
 use crate::choose::{chosen_rows, without_lacking};
-use crate::conclude;
 use crate::definition::{Mode, RowOrder};
 use crate::journal::{Journal, Kept, Samples};
 use crate::measured::{Measured, Taken};
 use crate::order::{Brought, Order, Refused, Standing, Surroundings, Target, Watcher};
 use crate::rows::Row;
 use crate::study::Study;
+use crate::{answers, conclude};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -429,7 +429,7 @@ impl<'a> Run<'a> {
             samples: prepared.samples,
             order_seed,
             contrasts: conclude::contrasts(self.study, prepared.name, &rows),
-            answers: [conclude::answers(self.study, prepared.name, &rows), conclude::sums(self.study, &rows)].concat(),
+            answers: [answers::answers(self.study, prepared.name, &rows), conclude::sums(self.study, &rows)].concat(),
             rows,
         }
     }

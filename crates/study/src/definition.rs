@@ -237,7 +237,8 @@ pub struct AxisValue {
     /// Variables for job options: `${NAME}`.
     #[serde(default)]
     pub var: BTreeMap<String, OptionText>,
-    /// Checks that this value contradicts on purpose: its figures are kept, as suspect.
+    /// Checks that object to this value by its nature, because the study is about it: its figures are kept, as suspect,
+    /// and decide.
     #[serde(default)]
     pub accepts: Vec<String>,
     /// Conditions before a row with it is run ([`NEEDS`]).

@@ -5,9 +5,10 @@
 //!
 //! Source of the interval: [`trueio_stats::hodges_lehmann`] on the logarithms, from six samples on.
 
+use std::collections::BTreeSet;
 use trueio_model::{
     Check, CheckOutcome, Durability, DurabilityKind, OpKind, OpRecord, Outcome, PhaseRecord, SampleFigure, Statistic,
-    StudyFigure, StudyMetric, StudySample, SyncMode, Verdict,
+    StudyFigure, StudyMetric, StudyRow, StudySample, SyncMode, Verdict,
 };
 use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate, mean_ns, quantile};
 
@@ -113,6 +114,25 @@ pub(crate) fn sample(phase: &PhaseRecord, place: u32, round: u32, begin_ns: u64)
 /// A sample whose figures may be used.
 pub(crate) fn counts(sample: &StudySample) -> bool {
     sample.verdict != Verdict::Contradicted && sample.outcome == Outcome::Complete
+}
+
+/// Rounds of which a check doubts a sample.
+pub(crate) struct Flaws {
+    pub(crate) rounds: BTreeSet<u32>,
+    /// The checks, each once.
+    pub(crate) checks: String,
+}
+
+/// Returns the flaws of rows: the checks that doubt a sample, except those whose doubt the study expects.
+pub(crate) fn flaws<'a>(rows: impl IntoIterator<Item = &'a StudyRow>) -> Flaws {
+    let (mut rounds, mut checks) = (BTreeSet::new(), BTreeSet::new());
+    for sample in rows.into_iter().flat_map(|row| &row.samples) {
+        for check in sample.objections.iter().filter(|check| !check.is_accepted) {
+            rounds.insert(sample.round);
+            checks.insert(check.name.as_str());
+        }
+    }
+    Flaws { rounds, checks: checks.into_iter().collect::<Vec<_>>().join(", ") }
 }
 
 /// The values of one metric, with the round each was measured in.

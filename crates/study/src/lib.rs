@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod answers;
 mod bound;
 mod catalog;
 mod check;

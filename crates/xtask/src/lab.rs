@@ -5,7 +5,7 @@
 
 use crate::setup;
 use crate::step::{Counts, Outcome, counted_to};
-use crate::workspace::cargo;
+use crate::workspace::{cargo, root};
 use std::time::{Duration, Instant};
 
 /// A package, and the program by which it is recognised. The lab itself fetches
@@ -22,12 +22,15 @@ pub(crate) fn set_up() {
     }
 }
 
-/// Runs the cases whose name contains `case`, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
+/// Runs the cases of the file `case`, else those whose name contains it, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
 pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-lab", "--no-fail-fast"]);
     match case {
         None => {}
+        Some(file) if root().join(format!("crates/lab/tests/{file}.rs")).is_file() => {
+            test.args(["--test", file]);
+        }
         Some(case) => {
             test.args(["--test", "*", case]);
         }
