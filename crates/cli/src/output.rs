@@ -228,7 +228,8 @@ fn text_of(record: &RunRecord, matches: &ArgMatches, is_new: bool) -> String {
     }
     let id: String = record.id.chars().take(8).collect();
     let details = if has("no-history") { "add -v".to_owned() } else { format!("trueio report {id}") };
-    trueio_report::screen(record, &style, &details)
+    let past = if has("no-history") { Vec::new() } else { crate::kept::past_runs(record) };
+    trueio_report::screen(record, &style, &details, &past)
 }
 
 fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {

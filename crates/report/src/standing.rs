@@ -559,6 +559,34 @@ impl Standing {
         let mut letters = text.chars();
         letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
     }
+
+    /// Returns one sentence that compares the run with earlier runs of the device; `None` without one of an equal load.
+    /// A figure is in the range of earlier ones up to a twentieth beyond it.
+    pub fn past_sentence(&self) -> Option<String> {
+        let known = self.placements.iter().filter_map(|placement| Some((placement, placement.past?)));
+        let known: Vec<(&Placement, PastValues)> = known.collect();
+        let count = known.iter().map(|(_, past)| past.count).max()?;
+        let is_within = |value: f64, past: &PastValues| (past.low * 0.95..=past.high * 1.05).contains(&value);
+        let outside: Vec<String> = known
+            .iter()
+            .filter(|(placement, past)| !is_within(placement.value.value, past))
+            .map(|(placement, past)| {
+                let figure = placement.value.figure;
+                let (low, high) = (figure.show(past.low), figure.show(past.high));
+                let range = if low == high { low } else { format!("{low} to {high}") };
+                format!("{} {}, was {range}", figure.name(), figure.show(placement.value.value))
+            })
+            .collect();
+        let runs = if count == 1 { "The earlier run".to_owned() } else { format!("{count} earlier runs") };
+        let text = match (outside.is_empty(), outside.len() == known.len()) {
+            (true, _) => format!("{runs} of this device: all figures are within their range."),
+            (false, true) => format!("{runs} of this device: {}.", outside.join("; ")),
+            (false, false) => {
+                format!("{runs} of this device: {}; the others are within their range.", outside.join("; "))
+            }
+        };
+        Some(text)
+    }
 }
 
 impl Position {

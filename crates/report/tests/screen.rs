@@ -41,7 +41,7 @@ fn disturbed() -> RunRecord {
 #[test]
 fn it_fits_a_terminal_of_24_lines_and_80_columns_with_the_answer_last() {
     for record in [fixture::baseline(7), disturbed(), fixture::troubled()] {
-        let text = screen(&record, &STYLE, "trueio report 3f9c21ab");
+        let text = screen(&record, &STYLE, "trueio report 3f9c21ab", &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.len() <= 23, "{} lines and the prompt:\n{text}", lines.len());
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
@@ -53,7 +53,7 @@ fn it_fits_a_terminal_of_24_lines_and_80_columns_with_the_answer_last() {
 
 #[test]
 fn a_baseline_names_its_loads_in_words_and_compares_them_with_device_classes() {
-    let text = screen(&fixture::baseline(7), &STYLE, "add -v");
+    let text = screen(&fixture::baseline(7), &STYLE, "add -v", &[]);
     let joined = text.replace("\n  ", " ");
     for words in [
         "nvme0n1  Example NVMe SSD 1TB, nvme, 932 GiB, ext4 on /mnt/data",
@@ -74,7 +74,7 @@ fn a_baseline_names_its_loads_in_words_and_compares_them_with_device_classes() {
 #[test]
 fn reasons_stand_with_their_step_and_a_withheld_figure_is_crossed_out() {
     let record = disturbed();
-    let text = screen(&record, &STYLE, "add -v");
+    let text = screen(&record, &STYLE, "add -v", &[]);
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("`{what}` is missing\n{text}"));
     assert!(at("# calls") < at("Details"));
     assert!(text.contains("more, see the details"), "what does not fit is counted\n{text}");
@@ -89,7 +89,7 @@ fn the_table_alone_has_one_line_a_load_and_a_phase_has_its_own() {
     let record = fixture::baseline(2);
     let table = screen_table(&record, &STYLE);
     assert_eq!(table.lines().count(), 7, "{table}");
-    let whole = screen(&record, &STYLE, "add -v");
+    let whole = screen(&record, &STYLE, "add -v", &[]);
     for (index, line) in table.lines().enumerate() {
         assert!(whole.contains(line), "{line}\n{whole}");
         assert_eq!(screen_phase(&record, index, &STYLE).trim_end(), line);
@@ -99,15 +99,15 @@ fn the_table_alone_has_one_line_a_load_and_a_phase_has_its_own() {
 #[test]
 fn colour_and_characters_beyond_ascii_add_nothing() {
     let record = disturbed();
-    let plain = screen(&record, &STYLE, "add -v");
-    let mut coloured = screen(&record, &Style { color: true, ..STYLE }, "add -v");
+    let plain = screen(&record, &STYLE, "add -v", &[]);
+    let mut coloured = screen(&record, &Style { color: true, ..STYLE }, "add -v", &[]);
     assert!(coloured.contains("\x1b["));
     while let Some(begin) = coloured.find("\x1b[") {
         let end = begin + coloured[begin..].find('m').expect("its end");
         coloured.replace_range(begin..=end, "");
     }
     assert_eq!(coloured, plain);
-    let ascii = screen(&record, &Style { unicode: false, ..STYLE }, "add -v");
+    let ascii = screen(&record, &Style { unicode: false, ..STYLE }, "add -v", &[]);
     assert!(ascii.is_ascii(), "{ascii}");
     assert_eq!(ascii.lines().count(), plain.lines().count());
 }

@@ -129,6 +129,14 @@ fn earlier_runs_of_the_same_load_form_the_range_and_disturbed_ones_do_not() {
     assert!((range.low / value - 0.9).abs() < 0.01 && (range.high / value - 1.1).abs() < 0.01);
     assert!((range.median / value - 1.0).abs() < 0.01);
 
+    let words = placed.past_sentence().unwrap();
+    assert_eq!(words, "4 earlier runs of this device: all figures are within their range.");
+    assert!(standing(&record, &[]).past_sentence().is_none(), "no history, no sentence");
+    let slower = standing(&record, &past[1..2]);
+    let words = slower.past_sentence().unwrap();
+    assert!(words.starts_with("The earlier run of this device: Sequential read "), "{words}");
+    assert!(words.contains(", was ") && words.ends_with("; the others are within their range."), "{words}");
+
     let mut other = earlier("e", 0.5, Verdict::Supported);
     other.values.iter_mut().for_each(|value| value.load = "read 128k q8".to_owned());
     assert_eq!(standing(&record, &[other]).of(ClassFigure::SeqRead).unwrap().past, None);
