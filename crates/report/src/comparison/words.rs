@@ -160,6 +160,12 @@ pub(super) fn method(comparison: &Comparison) -> String {
 
 /// Describes what the intervals mean.
 pub(super) fn meaning(comparison: &Comparison) -> String {
+    // docs/statistics.md, "Records of earlier runs".
+    if comparison.method == Method::Records {
+        return "Intervals describe these runs only: where the rate drifts, they miss the runs' true ratio in up to 13 % of \
+                comparisons."
+            .to_owned();
+    }
     format!(
         "For each metric, at most {} of comparisons name a wrong winner, for any number of sides and looks. Each \
          interval contains the true ratio at least as often.",
