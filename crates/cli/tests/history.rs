@@ -662,3 +662,31 @@ fn a_run_is_compared_with_the_previous_one_of_the_same_load_on_the_same_device()
     let ran = sandbox.run(&["history", "compare", &id(3), "--", "--no-such-flag"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
 }
+
+/// Goal: two baselines of one device do the same load and are compared, whatever the disk's speed was when they began.
+/// Method: ext4 on a loop device, whose filesystem is how it is recognised; the same baseline twice.
+#[test]
+fn two_baselines_of_one_device_are_compared_and_followed() {
+    if lacks("root") || lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk", 256 << 20);
+    device.make_ext4();
+    let mount = Mount::try_new("ext4", "noatime", &device.device, &sandbox.path("mount")).expect("a mount");
+    let place = mount.path.to_str().expect("UTF-8");
+    let (_, first) = sandbox.record(&["baseline", place, "--quick"]);
+    let (_, second) = sandbox.record(&["baseline", place, "--quick"]);
+    let sizes = |record: &RunRecord| -> Vec<u64> {
+        record.plan.jobs.iter().flat_map(|job| &job.files).map(|file| file.size_bytes).collect()
+    };
+    assert_eq!(sizes(&first), sizes(&second), "the file's size follows from the target");
+    let ran = sandbox.run(&["history", "compare", "--", "--json", "-"]);
+    ran.assert_code(0);
+    let comparison: serde_json::Value = serde_json::from_str(&ran.out).expect("one document");
+    assert_eq!(comparison["parts"].as_array().map(Vec::len), Some(7), "each load is compared\n{ran:?}");
+    let page = sandbox.aside("trend.html");
+    let ran = sandbox.run(&["history", "trend", "--html", page.to_str().expect("UTF-8")]);
+    ran.assert_code(0);
+    assert!(fs::read_to_string(&page).expect("a page").contains("<svg"), "{ran:?}");
+}
