@@ -493,6 +493,18 @@ export type DiskLink = { bus: "pcie"; gt_per_s: number; gt_per_s_max?: number | 
 /** How random offsets are distributed over the blocks of the region. */
 export type Distribution = "uniform" | { zipf: { center?: number | null; theta: number } } | { pareto: { center?: number | null; h: number } } | { normal: { center?: number | null; deviation_percent: number } } | { zoned: { zones: Array<[number, number]> } } | { zoned_bytes: { zones: Array<[number, number]> } } | { sequence: { blocks: Array<number>; is_advancing: boolean } };
 
+/** A part of a phase's measured time in which the disk or this program was disturbed. Adjoining samples of one cause are one span, so a phase without a disturbance has none. */
+export interface DisturbedSpan {
+  /** `Cause::Neighbour`: others used the disk. `Cause::Tool`: the workers waited for a processor. `Cause::Device`: the disk or the processors throttled for heat. */
+  cause: Cause;
+  /** Its begin, in nanoseconds since the measured part began. */
+  from_ns: number;
+  /** Its end. */
+  until_ns: number;
+  /** What was seen, in a few words: `others wrote 12 MiB`. */
+  what: string;
+}
+
 /** Zones that are reset before they are full, as a garbage collector would. */
 export interface EarlyResets {
   /** Above that share, every Nth write resets its zone first. */
@@ -1355,6 +1367,8 @@ export interface PhaseRecord {
   cpu: CpuTime;
   /** The counters of the targets' disks. */
   devices: Array<DeviceDelta>;
+  /** The times at which it was disturbed, by begin. */
+  disturbances?: Array<DisturbedSpan>;
   /** Duration of its measured part without the ramp, in nanoseconds. */
   elapsed_ns: number;
   /** The jobs' results. */

@@ -6,7 +6,7 @@ use common::*;
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use trueio_model::{CheckOutcome, RunRecord, Verdict};
+use trueio_model::{Cause, CheckOutcome, RunRecord, Verdict};
 
 /// Direct reads of 4 KiB, one at a time, for long enough to be withheld.
 const READS: &[&str] = &[
@@ -34,6 +34,10 @@ fn assert_starved(ran: &Ran, record: &RunRecord, words: &str) {
     assert!(check.sentence.starts_with("starved: ") && check.sentence.contains(words), "{check:?}");
     assert_eq!(phase.verdict, Verdict::Contradicted);
     ran.assert_code(1);
+    let waited = phase.disturbances.iter().find(|span| span.cause == Cause::Tool).expect("the time is marked");
+    assert!(waited.what.starts_with("waited for a processor "), "{waited:?}");
+    let length_ns: u64 = phase.disturbances.iter().map(|span| span.until_ns - span.from_ns).sum();
+    assert!(length_ns >= 400_000_000, "{:?}", phase.disturbances);
     let waiting = phase.jobs[0].threads.waiting.expect("the kernel counts it");
     assert!(waiting.wait_ns > 0 && waiting.run_count > 0, "{waiting:?}");
 }

@@ -5,8 +5,8 @@ use crate::member::{CollectedPhase, First, Shared};
 use crate::message::Done;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CheckOutcome, ClusterPhase, ClusterRecord, CommonWindow, CpuTime, EvidenceLevel, JobPlan, JobRecord, LostRank,
-    OpKind, Outcome, PhaseRecord, RankRecord, RankSpan, RunRecord, SeriesRow, Verdict,
+    CheckOutcome, ClusterPhase, ClusterRecord, CommonWindow, CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, JobRecord,
+    LostRank, OpKind, Outcome, PhaseRecord, RankRecord, RankSpan, RunRecord, SeriesRow, Verdict,
 };
 
 /// Makes the record of a run from what rank 0 collected.
@@ -113,6 +113,7 @@ fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> Option<(PhaseRec
         residency: Vec::new(),
         trace: None,
         syscalls: None,
+        disturbances: disturbances_of(&measured, &across),
         verdict: Verdict::Supported,
         level: EvidenceLevel::E4,
         checks: checks::of_ranks(&measured.iter().map(|(rank, (_, phase))| (*rank, *phase)).collect::<Vec<_>>(), ranks),
@@ -156,6 +157,24 @@ fn jobs_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhas
         trueio_run::conclude_sum(job, union_ns);
     }
     jobs
+}
+
+/// The times at which a rank was disturbed, counted from the first rank's start.
+fn disturbances_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhase) -> Vec<DisturbedSpan> {
+    let begin_of = |rank: u32| across.ranks.iter().find(|span| span.rank == rank).map(|span| span.begin_ns);
+    let first_begin = across.ranks.iter().map(|span| span.begin_ns).min().unwrap_or(0);
+    let mut spans = Vec::new();
+    for (rank, (_, phase)) in measured {
+        let shift_ns = (begin_of(*rank).unwrap_or(first_begin) - first_begin).max(0) as u64;
+        spans.extend(phase.disturbances.iter().map(|span| DisturbedSpan {
+            from_ns: span.from_ns + shift_ns,
+            until_ns: span.until_ns + shift_ns,
+            cause: span.cause,
+            what: format!("rank {rank}: {}", span.what),
+        }));
+    }
+    spans.sort_by_key(|span| span.from_ns);
+    spans
 }
 
 /// The figures of a phase across ranks.

@@ -1,11 +1,11 @@
 //! The input of the checks: one phase, and values that several checks derive from it.
 
 use crate::observation::Observation;
-use crate::trace::{JobSamples, PhaseTrace, match_samples};
+use crate::trace::{JobSamples, PhaseTrace, match_samples, others_in};
 use trueio_model::{
     Cause, Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts,
-    EngineKind, Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo, SteadyState,
-    SyncMode, TargetFacts, TargetKind, TraceRecord,
+    DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo,
+    SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
 };
 
 /// A measured phase, the input of every check.
@@ -101,6 +101,14 @@ impl<'a> PhaseFacts<'a> {
             JobSamples { job, is_direct, workers }
         });
         match_samples(trace, &jobs.collect::<Vec<_>>())
+    }
+
+    /// Returns the times at which the phase was disturbed, as far as counters and traced requests show it.
+    pub fn disturbances(&self, trace: Option<&PhaseTrace>) -> Vec<DisturbedSpan> {
+        let mut spans = self.observation.disturbances.clone();
+        spans.extend(trace.into_iter().flat_map(others_in));
+        spans.sort_by_key(|span| span.from_ns);
+        spans
     }
 
     /// Returns the path of a job's transfers to a file.

@@ -26,6 +26,7 @@ mod judge;
 mod observation;
 mod sample;
 mod syscalls;
+mod timeline;
 mod trace;
 mod watch;
 
@@ -36,5 +37,6 @@ pub use judge::{CHECKS, judge};
 pub use observation::{Heat, LimitedIo, Observation, Stop};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
+pub use timeline::{Direction, Timeline};
 pub use trace::{FileExtents, MappedExtent, PhaseTrace, TracedDisk, why_not_traced};
 pub use watch::Watch;

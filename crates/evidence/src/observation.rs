@@ -3,7 +3,7 @@
 use crate::filemap::FileMap;
 use crate::sample::ContentSample;
 use crate::trace::PhaseTrace;
-use trueio_model::{DeviceDelta, IoLimit, Residency};
+use trueio_model::{DeviceDelta, DisturbedSpan, IoLimit, Residency};
 
 /// The counters observed during a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Observation {
     pub suspended_ns: u64,
     /// By how much the time of day was set, in nanoseconds.
     pub clock_step_ns: i64,
+    /// When the phase was disturbed, as far as counters show it. Set by the caller.
+    pub disturbances: Vec<DisturbedSpan>,
     /// The temperatures of disks that report one.
     pub heats: Vec<Heat>,
     /// How often processors were throttled for heat.

@@ -17,7 +17,7 @@ pub(crate) mod tracefs;
 pub(crate) mod window;
 
 pub use extents::{FileExtents, MappedExtent, TracedDisk};
-pub(crate) use matching::{JobSamples, match_samples};
+pub(crate) use matching::{JobSamples, match_samples, others_in};
 pub use phase_trace::PhaseTrace;
 pub use session::why_not_traced;
 pub(crate) use session::{ObservedFile, TraceSession};

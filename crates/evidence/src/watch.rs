@@ -15,6 +15,7 @@ use crate::clocks::Clocks;
 use crate::filemap::{FileMap, map_file};
 use crate::observation::{Heat, LimitedIo, Observation};
 use crate::sample::{ContentSample, sample};
+use crate::timeline::Timeline;
 use crate::trace::{ObservedFile, TraceSession};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,7 +27,9 @@ use trueio_device::{
     CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, pressure, process_io,
     temperature, throttle_count, throttled_ns,
 };
-use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, Prepare, Residency, TargetFacts};
+use trueio_model::{
+    DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, JobPlan, Prepare, Residency, TargetFacts,
+};
 
 /// The counters of one phase.
 #[derive(Debug)]
@@ -195,6 +198,12 @@ impl Watch {
         });
     }
 
+    /// Begins to look for times at which a phase of `plans` is disturbed; `threads` are its workers. Call it after
+    /// [`Watch::before`].
+    pub fn timeline(&self, plans: &[&JobPlan], threads: &[i32]) -> Timeline {
+        Timeline::begin(&self.system, self.disks.iter().map(|disk| disk.name.clone()).collect(), plans, threads)
+    }
+
     /// Reads the counters again and returns the observation. Call it just after the last measured I/O
     /// completed.
     ///
@@ -258,6 +267,7 @@ impl Watch {
             tracer: None,
             suspended_ns: clocks.suspended_since(&begin.clocks),
             clock_step_ns: clocks.stepped_since(&begin.clocks),
+            disturbances: Vec::new(),
             heats,
             throttle_count: throttled.map(|(a, b)| b.saturating_sub(a)),
             background: self.background.clone(),

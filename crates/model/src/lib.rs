@@ -13,6 +13,7 @@
 mod cluster;
 mod comparison;
 mod control;
+mod disturbance;
 mod error;
 mod evidence;
 mod fact;
@@ -57,6 +58,7 @@ pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
     FlowPlan, LatencyTarget,
 };
+pub use disturbance::DisturbedSpan;
 pub use error::{causes, error_chain, error_line};
 pub use evidence::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;

@@ -1,9 +1,9 @@
 //! The record of a run: what was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Cause, Check, ClusterPhase, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram,
-    IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState, SyscallTrace,
-    TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
+    Cause, Check, ClusterPhase, CriterionRecord, DepthSearch, DisturbedSpan, EngineKind, Environment, EvidenceLevel,
+    Histogram, IoFailure, JobSpec, LatencySet, LostRank, OpKind, Plan, PriorityRecord, QueueCounts, SteadyState,
+    SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict, VerifyFailure, ZoneUse,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -209,6 +209,9 @@ pub struct PhaseRecord {
     /// The system calls that the workers made. Absent if tracing was not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syscalls: Option<SyscallTrace>,
+    /// The times at which it was disturbed, by begin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<DisturbedSpan>,
     /// The verdict of all checks together.
     pub verdict: Verdict,
     /// The evidence level.

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use trueio_model::{CheckOutcome, RunRecord, Verdict};
+use trueio_model::{Cause, CheckOutcome, DisturbedSpan, RunRecord, Verdict};
 use trueio_report::{html, parse};
 
 /// The plots of a page, each an `<svg>` element.
@@ -50,6 +50,37 @@ fn every_phase_has_three_plots_and_each_is_well_formed_with_its_text() {
             assert!(document.descendants().any(|n| n.has_tag_name("polyline")), "something is drawn");
         }
     }
+}
+
+/// Goal: each time at which a phase was disturbed is shaded in its plots over time, and nothing else is.
+#[test]
+fn disturbed_times_are_shaded_and_a_record_without_them_has_none() {
+    let quiet = fixture::baseline(6);
+    assert!(!html(&quiet).contains("class=\"sh "), "an honest run is not shaded");
+    let mut record = quiet;
+    let seconds = |from: u64, until: u64, cause, what: &str| DisturbedSpan {
+        from_ns: from * 1_000_000_000,
+        until_ns: until * 1_000_000_000,
+        cause,
+        what: what.to_owned(),
+    };
+    record.phases[0].disturbances = vec![
+        seconds(1, 2, Cause::Neighbour, "dd <wrote> 12 MiB"),
+        seconds(2, 3, Cause::Tool, "waited for a processor 62 % of the time"),
+        seconds(4, 5, Cause::Device, "nvme0n1 reached its limit of 82 °C"),
+    ];
+    let page = html(&record);
+    for (class, title) in [
+        ("neighbour", "1.0 to 2.0 s: dd &lt;wrote&gt; 12 MiB"),
+        ("processor", "2.0 to 3.0 s: waited for a processor 62 % of the time"),
+        ("throttle", "4.0 to 5.0 s: nvme0n1 reached its limit of 82 °C"),
+    ] {
+        // Bandwidth, latency, and the small line of each row of the table.
+        let count = page.matches(&format!("class=\"sh {class}\"")).count();
+        assert_eq!(count, 3, "{class}");
+        assert!(page.contains(title), "{title}");
+    }
+    assert!(page.contains("Shaded times: "), "the page says what shading means");
 }
 
 /// Goal: no text of a plot is cut off or overlaps another. Method: boxes are estimated from the anchor and

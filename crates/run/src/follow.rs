@@ -8,8 +8,8 @@ use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
-use trueio_evidence::Stop;
-use trueio_model::{CpuTime, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
+use trueio_evidence::{Stop, Timeline};
+use trueio_model::{CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
 
 /// Interval of progress events.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -49,12 +49,20 @@ pub(crate) struct Follower<'a> {
     pub(crate) status: Option<Status<'a>>,
     pub(crate) meter: Option<Meter<'a>>,
     pub(crate) lookout: Option<Lookout<'a>>,
+    pub(crate) timeline: Option<Timeline>,
+}
+
+/// What the thread that followed a phase saw.
+pub(crate) struct Followed {
+    /// Spans in which this thread could not run.
+    pub(crate) stops: Vec<Stop>,
+    /// Spans in which the disk or the workers were disturbed.
+    pub(crate) disturbances: Vec<DisturbedSpan>,
 }
 
 impl Follower<'_> {
-    /// Waits for the last measured I/O and reports progress meanwhile. Returns the spans in which this thread could not
-    /// run.
-    pub(crate) fn follow(mut self, observer: &mut dyn Observer) -> Vec<Stop> {
+    /// Waits for the last measured I/O and reports progress meanwhile.
+    pub(crate) fn follow(mut self, observer: &mut dyn Observer) -> Followed {
         let workers = self.plans.iter().map(|job| job.workers).sum();
         let mut status_due = self.status.as_ref().and_then(|status| Some(self.begin + status.reporting.interim_every?));
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
@@ -72,8 +80,12 @@ impl Follower<'_> {
                 let span = if is_over { meter.rest(now) } else { meter.look(now) };
                 span.inspect(|span| observer.notify(Event::Bandwidth(span)));
             }
+            if is_over || now >= tick_due {
+                self.timeline.iter_mut().for_each(|timeline| timeline.look((now - self.begin).as_nanos() as u64));
+            }
             if is_over {
-                return heartbeat.stops;
+                let disturbances = self.timeline.map_or_else(Vec::new, Timeline::end);
+                return Followed { stops: heartbeat.stops, disturbances };
             }
             if now < tick_due {
                 continue;
@@ -176,6 +188,7 @@ impl Status<'_> {
             residency: Vec::new(),
             trace: None,
             syscalls: None,
+            disturbances: Vec::new(),
             verdict: Verdict::Unverified,
             level: EvidenceLevel::E0,
             checks: Vec::new(),

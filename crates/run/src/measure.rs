@@ -2,7 +2,7 @@
 
 use crate::bandwidth::Meter;
 use crate::criterion::{Judge, Judges};
-use crate::follow::{Ending, Follower, Status, TICK};
+use crate::follow::{Ending, Followed, Follower, Status, TICK};
 use crate::interrupt::continue_count;
 use crate::logs::{PhaseLogs, logs_completed, logs_issued};
 use crate::neighbours::Lookout;
@@ -21,7 +21,7 @@ use trueio_engine::{
     AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, TraceChannel, WorkerContext, WorkerReport,
     ZoneMap,
 };
-use trueio_evidence::{Observation, SyscallWatch, TracedJob, Watch};
+use trueio_evidence::{Observation, SyscallWatch, Timeline, TracedJob, Watch};
 use trueio_model::{CpuTime, EngineKind, JobPlan, RunRecord, SyscallTrace};
 
 /// A worker's stack; it calls little and keeps its buffers elsewhere.
@@ -211,6 +211,15 @@ impl<'w> Watching<'w> {
         }
         watching
     }
+
+    /// Begins to look for disturbances of jobs that use disks. A traced worker makes no calls of ours, so its waiting is
+    /// not read.
+    fn timeline(&self, plans: &[&JobPlan], numbers: &[AtomicI32]) -> Option<Timeline> {
+        let watch = self.watch.as_ref().filter(|_| plans.iter().any(|job| job.engine.touches_files()))?;
+        let is_traced = plans.iter().any(|job| job.trace_syscalls);
+        let threads = if is_traced { Vec::new() } else { numbers_of(numbers) };
+        Some(watch.timeline(plans, &threads))
+    }
 }
 
 /// Returns the threads of each job whose system calls are traced. Of other jobs nothing is recorded.
@@ -315,6 +324,7 @@ impl Setting<'_> {
             }
             self.pass_head(&plans, Ending { start: &start, over: &over, stop: self.stop }, observer);
             let watching = Watching::begin(watch, syscalls, has_strace, &plans, &numbers);
+            let timeline = watching.timeline(&plans, &numbers);
             observer.notify(Event::MeasuringBegins);
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
@@ -338,9 +348,10 @@ impl Setting<'_> {
                     .bandwidth_every
                     .map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
                 lookout: self.reporting.watches_disks.then(|| Lookout::new(self.system, self.targets)),
+                timeline,
             };
             let continued = continue_count();
-            let stops = follower.follow(observer);
+            let Followed { stops, disturbances } = follower.follow(observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
             observer.notify(Event::MeasuringEnds);
@@ -351,6 +362,7 @@ impl Setting<'_> {
                 observation.continue_count = continue_count().wrapping_sub(continued);
                 observation.tracer = if stops.is_empty() { None } else { trueio_device::tracer(self.system) };
                 observation.stops = Some(stops);
+                observation.disturbances = disturbances;
             }
             let syscalls = watching.syscalls.map(|syscalls| syscalls.end(elapsed));
             if let Some(strace) = watching.strace {

@@ -18,7 +18,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::{System, counters};
-use trueio_model::{DeviceCounters, DirectPolicy, JobPlan, OpKind, OpMix, TargetFacts, units};
+use trueio_evidence::Direction;
+use trueio_model::{DeviceCounters, JobPlan, TargetFacts, units};
 
 /// Length of a look, and of the idle time that a wait requires.
 const LOOK: Duration = Duration::from_secs(1);
@@ -124,7 +125,7 @@ impl<'a> Lookout<'a> {
             busy_share: moved.busy_share.min(1.0),
             others: None,
         };
-        let (verb, requests, bytes) = match direction(plans) {
+        let (verb, requests, bytes) = match Direction::of(plans) {
             Direction::Reads { is_direct } => {
                 let excess = moved.read_bytes.saturating_sub(own_bytes + own_bytes / 4);
                 match is_direct && excess > moved.write_bytes {
@@ -208,26 +209,6 @@ fn moved_by(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     Some(value("read_bytes:")? + value("write_bytes:")?)
-}
-
-/// What the jobs of a phase do to their disks.
-enum Direction {
-    Reads { is_direct: bool },
-    Writes,
-    Both,
-}
-
-fn direction(plans: &[&JobPlan]) -> Direction {
-    let is_direct = plans.iter().all(|job| job.direct != DirectPolicy::Off && job.engine.touches_files());
-    let only = |op: OpKind| plans.iter().all(|job| job.pattern.mix == OpMix::Only(op));
-    let is_plain = plans.iter().all(|job| job.verify.is_none());
-    if only(OpKind::Read) {
-        Direction::Reads { is_direct }
-    } else if only(OpKind::Write) && is_direct && is_plain {
-        Direction::Writes
-    } else {
-        Direction::Both
-    }
 }
 
 #[cfg(test)]

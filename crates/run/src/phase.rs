@@ -198,6 +198,7 @@ impl Setting<'_> {
             steady_state: phase.steady_state.as_ref(),
             accepted_checks: &record.plan.accepted_checks,
         };
+        phase.disturbances = facts.disturbances(traced.as_ref());
         let trace = traced.map(|traced| facts.match_trace(&traced, samples));
         let (verdict, level, checks) = judge(&PhaseFacts { trace: trace.as_ref(), ..facts });
         (phase.verdict, phase.level, phase.checks, phase.trace) = (verdict, level, checks, trace);
@@ -287,6 +288,7 @@ pub(crate) fn new_phase(
         residency: Vec::new(),
         trace: None,
         syscalls: None,
+        disturbances: Vec::new(),
         verdict: trueio_model::Verdict::Unverified,
         level: trueio_model::EvidenceLevel::E0,
         checks: Vec::new(),

@@ -375,6 +375,14 @@ class DistributionSequence(TypedDict):
 Distribution: TypeAlias = "Distribution0 | DistributionZipf | DistributionPareto | DistributionNormal | DistributionZoned | DistributionZonedBytes | DistributionSequence"
 
 
+class DisturbedSpan(TypedDict):
+    cause: "Cause"
+    from_ns: "int"
+    until_ns: "int"
+    what: "str"
+
+
+
 class EarlyResets(TypedDict):
     every: "int"
     threshold: "float"
@@ -1026,6 +1034,7 @@ class PhaseRecord(TypedDict):
     checks: "list[Check]"
     cpu: "CpuTime"
     devices: "list[DeviceDelta]"
+    disturbances: "NotRequired[list[DisturbedSpan]]"
     elapsed_ns: "int"
     jobs: "list[JobRecord]"
     level: "EvidenceLevel"

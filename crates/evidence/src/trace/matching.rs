@@ -18,7 +18,7 @@ use super::phase_trace::PhaseTrace;
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::units::format_bytes;
-use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
+use trueio_model::{Cause, DisturbedSpan, EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
 
 /// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
 /// the worker's is interpolated from a counter that it read together with it before and after the I/O, within
@@ -27,6 +27,10 @@ const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Maximum number of names of other processes that are kept.
 const NAMES_MAX: usize = 4;
+
+const OTHERS_COUNT_MIN: u64 = 8;
+const OTHERS_BYTES_MIN: u64 = 1 << 20;
+const OTHERS_SHARE_MAX: f64 = 0.05;
 
 /// A job of the phase and the samples of each of its workers.
 #[derive(Debug, Clone, Copy)]
@@ -57,48 +61,79 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
     record
 }
 
+/// To whom a request belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Party {
+    Ours,
+    Filesystem,
+    OwnElsewhere,
+    Kernel,
+    Others,
+}
+
+/// The ranges of our files on the disks, joined, so that only the last one that begins before a request can contain it.
+struct Ranges(Vec<(u32, u64, u64)>);
+
+impl Ranges {
+    fn of(traced: &PhaseTrace) -> Self {
+        let mut ours: Vec<(u32, u64, u64)> = traced
+            .files
+            .iter()
+            .flat_map(|file| file.ranges().map(|(begin, end)| (traced.disks[file.disk].device, begin, end)))
+            .collect();
+        ours.sort_unstable();
+        let mut joined: Vec<(u32, u64, u64)> = Vec::new();
+        for (device, begin, end) in ours {
+            match joined.last_mut() {
+                Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
+                _ => joined.push((device, begin, end)),
+            }
+        }
+        Self(joined)
+    }
+
+    fn have(&self, request: &Request) -> bool {
+        let next = self.0.partition_point(|range| (range.0, range.1) < (request.device, request.end));
+        next > 0 && self.0[next - 1].0 == request.device && self.0[next - 1].2 > request.begin
+    }
+
+    /// Returns the data requests issued within a window, with the names of their threads and to whom they belong.
+    fn requests<'w>(&self, window: &'w Window) -> impl Iterator<Item = (&'w Request, &'w str, Party)> {
+        let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
+        window.requests.iter().filter(within).filter(|request| request.end > request.begin).map(|request| {
+            let name = window.names[usize::from(request.name)].as_str();
+            let party = if self.have(request) {
+                Party::Ours
+            } else if request.flags.is_metadata || is_of_filesystem(name) {
+                Party::Filesystem
+            } else if request.is_own {
+                Party::OwnElsewhere
+            } else if is_of_kernel(name) {
+                Party::Kernel
+            } else {
+                Party::Others
+            };
+            (request, name, party)
+        })
+    }
+}
+
 /// Attributes each request to the job, the filesystem, the kernel or other processes.
 fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
-    let mut ours: Vec<(u32, u64, u64)> = traced
-        .files
-        .iter()
-        .flat_map(|file| file.ranges().map(|(begin, end)| (traced.disks[file.disk].device, begin, end)))
-        .collect();
-    ours.sort_unstable();
-    // Joined, so that only the last one that begins before a request can contain it.
-    let mut joined: Vec<(u32, u64, u64)> = Vec::new();
-    for (device, begin, end) in ours {
-        match joined.last_mut() {
-            Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
-            _ => joined.push((device, begin, end)),
-        }
-    }
-    let is_ours = |request: &Request| {
-        let next = joined.partition_point(|range| (range.0, range.1) < (request.device, request.end));
-        next > 0 && joined[next - 1].0 == request.device && joined[next - 1].2 > request.begin
-    };
+    let ranges = Ranges::of(traced);
     let mut names: BTreeMap<(&str, i32), u64> = BTreeMap::new();
-    for window in &traced.windows {
-        let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
-        for request in window.requests.iter().filter(within) {
-            if request.end == request.begin {
-                continue;
-            }
-            let name = window.names[usize::from(request.name)].as_str();
-            let sum = if is_ours(request) {
-                &mut record.ours
-            } else if request.flags.is_metadata || is_of_filesystem(name) {
-                &mut record.filesystem
-            } else if request.is_own {
-                &mut record.own_elsewhere
-            } else if is_of_kernel(name) {
-                &mut record.unattributed
-            } else {
+    for (request, name, party) in traced.windows.iter().flat_map(|window| ranges.requests(window)) {
+        let sum = match party {
+            Party::Ours => &mut record.ours,
+            Party::Filesystem => &mut record.filesystem,
+            Party::OwnElsewhere => &mut record.own_elsewhere,
+            Party::Kernel => &mut record.unattributed,
+            Party::Others => {
                 *names.entry((name, request.process)).or_default() += request.end - request.begin;
                 &mut record.others
-            };
-            add(sum, request);
-        }
+            }
+        };
+        add(sum, request);
     }
     let mut names: Vec<((&str, i32), u64)> = names.into_iter().collect();
     names.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
@@ -107,6 +142,52 @@ fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
         format!("{name} ({process}{} in the traced windows)", format_bytes(bytes))
     };
     record.others_names = names.into_iter().take(NAMES_MAX).map(describe).collect();
+}
+
+/// Returns the times from the first to the last of successive windows in which other programs made a considerable part of
+/// the requests, since the measured part began.
+///
+/// Thresholds, for each window: at least [`OTHERS_COUNT_MIN`] requests or [`OTHERS_BYTES_MIN`], and 5 % of all
+/// requests or bytes.
+pub(crate) fn others_in(traced: &PhaseTrace) -> Vec<DisturbedSpan> {
+    let Some(first) = traced.windows.first().filter(|_| traced.inseparable.is_none()) else { return Vec::new() };
+    let ranges = Ranges::of(traced);
+    let mut spans: Vec<DisturbedSpan> = Vec::new();
+    let mut growing: Option<(u64, u64, BTreeMap<&str, u64>)> = None;
+    let finish = |(from_ns, until_ns, names): (u64, u64, BTreeMap<&str, u64>)| {
+        let bytes = names.values().sum();
+        let who = names.into_iter().max_by_key(|(_, bytes)| *bytes).map_or("others", |(name, _)| name);
+        let what = format!("{who} moved {} in the traced windows", format_bytes(bytes));
+        DisturbedSpan {
+            from_ns: from_ns - first.begin_ns,
+            until_ns: until_ns - first.begin_ns,
+            cause: Cause::Neighbour,
+            what,
+        }
+    };
+    for window in &traced.windows {
+        let (mut all, mut others) = (RequestSum::default(), RequestSum::default());
+        let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+        for (request, name, party) in ranges.requests(window) {
+            add(&mut all, request);
+            if party == Party::Others {
+                add(&mut others, request);
+                *names.entry(name).or_default() += request.end - request.begin;
+            }
+        }
+        let share = |of: u64, all: u64| of as f64 / all.max(1) as f64;
+        let is_seen = (others.count >= OTHERS_COUNT_MIN || others.bytes >= OTHERS_BYTES_MIN)
+            && share(others.count, all.count).max(share(others.bytes, all.bytes)) > OTHERS_SHARE_MAX;
+        if !is_seen {
+            spans.extend(growing.take().map(finish));
+            continue;
+        }
+        let (_, until_ns, sums) = growing.get_or_insert_with(|| (window.begin_ns, window.end_ns, BTreeMap::new()));
+        *until_ns = window.end_ns;
+        names.into_iter().for_each(|(name, bytes)| *sums.entry(name).or_default() += bytes);
+    }
+    spans.extend(growing.map(finish));
+    spans
 }
 
 fn add(sum: &mut RequestSum, request: &Request) {
@@ -343,4 +424,60 @@ fn covering<'a>(ranges: &[(u64, u64)], requests: &[&'a Request]) -> Option<Vec<&
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::extents::MappedExtent;
+    use crate::trace::format::Flags;
+    use crate::trace::{FileExtents, TracedDisk};
+
+    /// Returns a window of 10 ms that begins at `begin_ms`: ten reads of our file, and `others` writes of 64 KiB by `dd`.
+    fn window(begin_ms: u64, others: u64) -> Window {
+        let request = |begin: u64, length: u64, name: u16| Request {
+            device: 1,
+            begin,
+            end: begin + length,
+            flags: Flags::parse(if name == 0 { b"R" } else { b"W" }),
+            is_own: name == 0,
+            process: 12,
+            name,
+            issued_ns: begin_ms * 1_000_000 + 1,
+            completed_ns: begin_ms * 1_000_000 + 2,
+            has_failed: false,
+        };
+        let ours = (0..10).map(|n| request(n * 4096, 4096, 0));
+        Window {
+            begin_ns: begin_ms * 1_000_000,
+            end_ns: (begin_ms + 10) * 1_000_000,
+            requests: ours.chain((0..others).map(|n| request((1 << 30) + (n << 16), 65536, 1))).collect(),
+            names: vec!["worker".to_owned(), "dd".to_owned()],
+            ..Window::default()
+        }
+    }
+
+    fn traced(windows: Vec<Window>) -> PhaseTrace {
+        let extents = vec![MappedExtent { logical: 0, physical: 0, length: 1 << 20 }];
+        PhaseTrace {
+            disks: vec![TracedDisk { name: "vda".to_owned(), device: 1, has_volatile_cache: true }],
+            files: vec![FileExtents { path: "file".to_owned(), disk: 0, before: extents.clone(), after: extents }],
+            windows,
+            ..PhaseTrace::default()
+        }
+    }
+
+    /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.
+    #[test]
+    fn successive_windows_with_requests_of_others_are_one_span() {
+        let windows = vec![window(500, 0), window(1_000, 16), window(1_500, 16), window(2_000, 0), window(2_500, 7)];
+        let disturbed = traced(windows);
+        let found: Vec<_> = others_in(&disturbed);
+        let what = "dd moved 2.00 MiB in the traced windows".to_owned();
+        let span = DisturbedSpan { from_ns: 500_000_000, until_ns: 1_010_000_000, cause: Cause::Neighbour, what };
+        assert_eq!(found, [span], "seven small requests are too few");
+        assert_eq!(others_in(&traced(vec![window(0, 0), window(500, 0)])), []);
+        let inseparable = PhaseTrace { inseparable: Some("moved".to_owned()), ..disturbed };
+        assert_eq!(others_in(&inseparable), [], "requests elsewhere may be ours");
+    }
 }

@@ -11,7 +11,7 @@ use crate::text::{UNKNOWN, clean, figure};
 use crate::verdicts::{outcome_words, worst};
 use crate::words::{check_sentence, is_same, outcome_sentence};
 use serde::Serialize;
-use trueio_model::{Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Verdict, units};
+use trueio_model::{Cause, Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Verdict, units};
 
 /// A phase of the page.
 #[derive(Serialize)]
@@ -113,8 +113,19 @@ fn brief(phase: &PhaseRecord) -> String {
 }
 
 /// Returns the spans of a phase in which it was disturbed.
-pub(super) fn shades(_phase: &PhaseRecord) -> Vec<Shade> {
-    Vec::new()
+pub(super) fn shades(phase: &PhaseRecord) -> Vec<Shade> {
+    let shades = phase.disturbances.iter().filter_map(|span| {
+        let (class, label) = match span.cause {
+            Cause::Neighbour => ("neighbour", "others"),
+            Cause::Tool => ("processor", "waited"),
+            Cause::Device => ("throttle", "throttled"),
+            _ => return None,
+        };
+        let (from, until) = (span.from_ns as f64 / 1e9, span.until_ns as f64 / 1e9);
+        let title = cleaned(&format!("{from:.1} to {until:.1} s: {}", span.what));
+        Some(Shade { from, until, class, label: label.to_owned(), title })
+    });
+    shades.collect()
 }
 
 impl Job {
