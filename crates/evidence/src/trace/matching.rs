@@ -473,7 +473,7 @@ mod tests {
         let windows = vec![window(500, 0), window(1_000, 16), window(1_500, 16), window(2_000, 0), window(2_500, 7)];
         let disturbed = traced(windows);
         let found: Vec<_> = others_in(&disturbed);
-        let what = "dd moved 2.00 MiB in the traced windows".to_owned();
+        let what = "dd moved 2 MiB in the traced windows".to_owned();
         let span = DisturbedSpan { from_ns: 500_000_000, until_ns: 1_010_000_000, cause: Cause::Neighbour, what };
         assert_eq!(found, [span], "seven small requests are too few");
         assert_eq!(others_in(&traced(vec![window(0, 0), window(500, 0)])), []);
