@@ -256,3 +256,44 @@ fn cache_bypass_marks_the_impossible_published_figures() {
     }
     assert_eq!((impossible, possible), (12, 8));
 }
+
+/// Goal: every published figure is kept as the source prints it, with the author's asterisk; what rests on the number of calls,
+/// which the source does not print, states that where it stands.
+#[test]
+fn cache_bypass_states_the_number_of_calls_that_it_assumes() {
+    let printed_of = |name: &str| -> Vec<String> {
+        let study = trueio_study::embedded(name).expect("it is in the program");
+        study.published.entries.into_iter().map(|entry| entry.printed).collect()
+    };
+    for (name, figures) in [
+        ("cache-bypass", &["14.682 s", "14.610 s", "76.412 s", "540 s", "0.112* s", "0.041* s"][..]),
+        ("file-writers", &["58,265 ms", "58,293 ms"]),
+        ("write-flags", &["0.44 MB/s"]),
+        ("usb-transport", &["190 MiB/s", "786 KiB/s", "192 IOPS", "1278.97 ms"]),
+        ("access-pattern", &["52526 KB/s", "56.15 µs", "36.05 %"]),
+    ] {
+        let printed = printed_of(name);
+        for figure in figures {
+            assert!(printed.iter().any(|other| other == figure), "{name} has no `{figure}`: {printed:?}");
+        }
+    }
+    let sandbox = Sandbox::new();
+    let page = sandbox.aside("page.html");
+    let small = ["--samples", "1", "--set", "size=1m", "--set", "number_ios=8", "--mode", "faithful"];
+    let (ran, record) =
+        run(&sandbox, "cache-bypass", ".", &[&small[..], &["--html", page.to_str().expect("UTF-8")]].concat());
+    let html = std::fs::read_to_string(&page).expect("the page");
+    for out in [&ran.out_joined(), &html] {
+        for sentence in [
+            "would be 7.28 GiB/s, but four lanes of PCIe 3.0 carry 3938 MB/s at most",
+            "Assumed: 15,625 calls of 128 KiB, as many as the file has blocks (the source does not print its C_NUMB_ITERS); up to \
+             7,871 calls would be possible.",
+            "not compared, since a figure of it cannot be if it is of 15,625 calls of 128 KiB",
+        ] {
+            assert!(out.contains(sentence), "`{sentence}` is missing: {out}");
+        }
+    }
+    let first = &record.source.impossible[0];
+    assert_eq!((first.assumption.as_deref(), first.possible_count_max), (Some("15,625 calls of 128 KiB"), Some(7871)));
+    assert_eq!(record.source.asterisk.as_deref(), Some("something went probably wrong"));
+}

@@ -69,6 +69,9 @@ pub struct StudySource {
     pub setting: String,
     /// Units that the source misnames, and the correct ones.
     pub corrections: Vec<String>,
+    /// The author's note on the figures that are printed with an asterisk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asterisk: Option<String>,
     /// The limits of its method, from the source alone.
     pub doubts: Vec<String>,
     /// Published figures that exceed a limit of the hardware, so that they cannot be right.
@@ -88,6 +91,12 @@ pub struct Impossible {
     pub implied_bytes_per_s: f64,
     /// The limit, in bytes per second.
     pub limit_bytes_per_s: f64,
+    /// The assumption that the implied rate needs, if the source does not print everything: `15,625 calls of 128 KiB`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assumption: Option<String>,
+    /// The most calls for which the figure would be within the limit; `None` without an assumption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub possible_count_max: Option<u64>,
     /// The whole sentence.
     pub sentence: String,
 }
@@ -327,6 +336,9 @@ pub struct PublishedFigure {
     pub statistic: Statistic,
     /// In base units, with misnamed units corrected.
     pub value: f64,
+    /// As the source prints it, with its unit and asterisk: `0.112* s`; empty in older documents.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub printed: String,
     /// Which of the source's machines; empty if there was one.
     pub setting: String,
     /// Why it cannot be right.
@@ -406,6 +418,9 @@ pub struct PublishedRatio {
     pub agreement: Agreement,
     /// True if one of its two figures cannot be right.
     pub is_impossible: bool,
+    /// The assumption under which one of its figures cannot be right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assumption: Option<String>,
 }
 
 /// The comparison of a ratio of ours with a published one.

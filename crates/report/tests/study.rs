@@ -9,7 +9,9 @@ use trueio_model::{
     PublishedRatio, RatioHere, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric, StudyMode,
     StudyRecord, StudyRow, StudySample, StudySource, Verdict,
 };
-use trueio_report::{Style, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
+use trueio_report::{
+    Style, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,
+};
 
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\"&";
 
@@ -38,6 +40,7 @@ fn row(name: &str, value: Option<f64>, published: Option<f64>) -> StudyRow {
                 metric: StudyMetric::Bandwidth,
                 statistic: Statistic::Median,
                 value,
+                printed: String::new(),
                 setting: String::new(),
                 impossible,
             })
@@ -70,6 +73,7 @@ fn record() -> StudyRecord {
             by: HOSTILE.to_owned(),
             date: "2020".to_owned(),
             setting: HOSTILE.to_owned(),
+            asterisk: Some(HOSTILE.to_owned()),
             corrections: vec![HOSTILE.to_owned()],
             doubts: vec![HOSTILE.to_owned()],
             impossible: vec![Impossible {
@@ -78,6 +82,8 @@ fn record() -> StudyRecord {
                 value: 1e13,
                 implied_bytes_per_s: 1e13,
                 limit_bytes_per_s: 6e8,
+                assumption: Some(HOSTILE.to_owned()),
+                possible_count_max: Some(5),
                 sentence: format!("{HOSTILE}: too fast."),
             }],
         },
@@ -113,6 +119,7 @@ fn record() -> StudyRecord {
                     value: 0.001,
                     agreement: Agreement::Opposite,
                     is_impossible: false,
+                    assumption: None,
                 }],
                 sentence: HOSTILE.to_owned(),
             }],
@@ -219,6 +226,40 @@ fn the_disks_flush_count_is_shown_for_each_row_that_writes() {
     record.modes[0].rows.iter_mut().for_each(|row| row.samples.clear());
     let text = study_terminal(&record, &STYLE);
     assert!(!text.contains("flushes"), "{text}");
+}
+
+/// Goal: the published figures of several machines stand in each output as the source prints them, in its order, with the
+/// author's asterisk and our mark.
+#[test]
+fn published_figures_are_printed_as_the_source_prints_them() {
+    let mut record = record();
+    let mode = &mut record.modes[0];
+    mode.scale.clear();
+    record.source.asterisk = Some("it went wrong".to_owned());
+    let figure = |value: f64, printed: &str, setting: &str, impossible: bool| PublishedFigure {
+        op: None,
+        metric: StudyMetric::Elapsed,
+        statistic: Statistic::Median,
+        value,
+        printed: printed.to_owned(),
+        setting: setting.to_owned(),
+        impossible: impossible.then(|| "it cannot be".to_owned()),
+    };
+    mode.rows[1].published = vec![
+        figure(14.61, "14.610 s", "an SSD", false),
+        figure(540.0, "540 s", "a disk", false),
+        figure(0.041, "0.041* s", "a disk from 1999", true),
+    ];
+    let markdown = study_markdown(&record).replace('\\', "");
+    for text in [study_terminal(&record, &STYLE), markdown, study_html(&record)] {
+        assert!(text.contains("14.610, 540, 0.041*! s"), "{text}");
+    }
+    let text = study_terminal(&record, &STYLE).replace("\n   ", "");
+    for mark in
+        ["on 3 machines, in this order: an SSD; a disk; a disk from 1999", "the author's mark: \"it went wrong\""]
+    {
+        assert!(text.contains(mark), "{text}");
+    }
 }
 
 /// Goal: the heat map has a cell for each combination of two axes, dark for large figures, and marks durable

@@ -133,6 +133,9 @@ fn check_limit(limit: &Limit) -> Result<(), String> {
             return Err(format!("[[limit]] is of `elapsed` or `bandwidth`, not of `{}`", other.name()));
         }
     }
+    if limit.assumes.as_ref().is_some_and(|assumption| limit.bytes.is_none() || assumption.call_bytes == 0) {
+        return Err("[[limit]]: `assumes` is about `bytes`, and `call_bytes` is 1 or more".to_owned());
+    }
     if !(limit.mb_per_s_max.is_finite() && limit.mb_per_s_max > 0.0) {
         return Err("[[limit]]: `mb_per_s_max` is a number above 0".to_owned());
     }

@@ -185,10 +185,13 @@ fn published_ratios(
                 return None;
             }
             let value = entry.value / twin.value;
-            let is_impossible = entry.impossible.is_some() || twin.impossible.is_some();
+            let impossible: Vec<_> = [entry, twin].into_iter().filter_map(|entry| entry.impossible.as_ref()).collect();
+            let is_impossible = !impossible.is_empty();
+            let is_certain = impossible.iter().any(|one| one.assumption.is_none());
+            let assumption = impossible.iter().find_map(|one| one.assumption.clone()).filter(|_| !is_certain);
             // Figures beyond a limit are not compared.
             let agreement = if is_impossible { Agreement::CannotTell } else { agreement(value, here) };
-            Some(PublishedRatio { setting: entry.setting.clone(), value, agreement, is_impossible })
+            Some(PublishedRatio { setting: entry.setting.clone(), value, agreement, is_impossible, assumption })
         })
         .collect()
 }
@@ -256,9 +259,10 @@ fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) 
     };
     for published in &contrast.published {
         let by = if published.setting.is_empty() { String::new() } else { format!(" on {}", published.setting) };
-        let stands = match published.is_impossible {
-            true => "not compared, since a figure of it cannot be",
-            false => agreement_words(published.agreement),
+        let stands = match (&published.assumption, published.is_impossible) {
+            (Some(assumption), _) => format!("not compared, since a figure of it cannot be if it is of {assumption}"),
+            (None, true) => "not compared, since a figure of it cannot be".to_owned(),
+            (None, false) => agreement_words(published.agreement).to_owned(),
         };
         text.push_str(&format!(
             "; published {} times{}{by}: {stands}",
@@ -529,7 +533,7 @@ pub(crate) mod tests {
         let column = |name: &str| head.iter().position(|other| other == name).expect("a column");
         let mut count = 0;
         for record in table.records().map(|record| record.expect("a record")) {
-            let number = |name: &str| record[column(name)].parse::<f64>().expect("a number");
+            let number = |name: &str| record[column(name)].trim_end_matches('*').parse::<f64>().expect("a number");
             let sentence = by_formula(Some(Formula::PercentSaved), number("direct_s") / number("normal_s"));
             let printed = number("direct_faster_percent_as_printed");
             assert_eq!(sentence, format!(", {printed:.2} % faster by the source's formula"), "{record:?}");

@@ -154,6 +154,7 @@ fn source(study: &Study) -> StudySource {
         date: source.date.clone(),
         setting: source.setting.clone(),
         corrections: study.published.corrections.clone(),
+        asterisk: study.definition.published.asterisk.clone(),
         doubts: source.doubts.clone(),
         impossible: study.published.entries.iter().filter_map(|entry| entry.impossible.clone()).collect(),
     }

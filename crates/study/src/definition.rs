@@ -98,6 +98,8 @@ pub struct PublishedTable {
     /// The columns that hold figures.
     #[serde(default)]
     pub figure: Vec<FigureColumn>,
+    /// The author's note on the cells that end in `*`.
+    pub asterisk: Option<String>,
     /// Columns that are not used, so that none is forgotten.
     #[serde(default)]
     pub unused: Vec<String>,
@@ -384,10 +386,24 @@ pub struct Limit {
     pub metric: StudyMetric,
     /// Bytes transferred in that time.
     pub bytes: Option<u64>,
+    /// What is assumed about `bytes`, because the source does not print it.
+    pub assumes: Option<Assumption>,
     /// The most that is possible, in MB (10^6 bytes) per second.
     pub mb_per_s_max: f64,
     /// The source of the limit: `SATA at 6 Gbit/s carries 600 MB/s`.
     pub why: String,
+}
+
+/// An assumption about the amount of data behind a figure.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumption {
+    /// What is assumed: `15,625 calls of 128 KiB`.
+    pub what: String,
+    /// Why it is assumed.
+    pub why: String,
+    /// Bytes of one call: determines how many calls would be possible.
+    pub call_bytes: u64,
 }
 
 /// Figures that must add up in every row, here and in the source: `slat + clat = lat`.

@@ -31,7 +31,7 @@ pub use check::ROWS_MAX;
 pub use choose::needs;
 pub use conduct::conduct;
 pub use definition::{
-    Answer, AnswerKind, Axis, AxisSelection, AxisValue, ContrastDefinition, DEFINITION_FORMAT, Definition,
+    Answer, AnswerKind, Assumption, Axis, AxisSelection, AxisValue, ContrastDefinition, DEFINITION_FORMAT, Definition,
     FigureColumn, Formula, Limit, Mode, NEEDS, OneOrMany, OptionText, Options, PublishedTable, Quick, RowOrder, Rule,
     Source, Unit, is_at,
 };

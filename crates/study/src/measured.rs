@@ -119,6 +119,7 @@ fn published(study: &Study, row: &Row) -> Vec<PublishedFigure> {
         metric: entry.metric,
         statistic: entry.statistic,
         value: entry.value,
+        printed: entry.printed.clone(),
         setting: entry.setting.clone(),
         impossible: entry.impossible.as_ref().map(|found| found.sentence.clone()),
     })

@@ -1,10 +1,12 @@
 //! The published figures: `published.csv`, tied to axes and metrics, in base units.
 //!
-//! Each column must be a key, a figure, or listed as unused. A figure that is not a number is an error; an empty cell is
-//! no figure. Thousands separators are not accepted.
+//! Each column must be a key, a figure, or listed as unused. A cell is a figure as the source prints it: `58,265`,
+//! `14.610`, `0.112*` (the author's mark, which `asterisk` explains), `190 MiB/s` (another unit than its column's). Any
+//! other text is an error; an empty cell is no figure.
 
-use crate::definition::{Definition, FigureColumn};
+use crate::definition::{Definition, FigureColumn, Unit};
 use std::collections::BTreeMap;
+use trueio_model::units::{format_bandwidth, format_bytes, format_count};
 use trueio_model::{Impossible, OpKind, Statistic, StudyMetric};
 
 /// The published figures, row by row.
@@ -33,6 +35,8 @@ pub struct Entry {
     pub statistic: Statistic,
     /// The value, in base units.
     pub value: f64,
+    /// As the source prints it, with its unit and asterisk.
+    pub printed: String,
     /// Why the figure is impossible.
     pub impossible: Option<Impossible>,
 }
@@ -77,7 +81,7 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
     for figure in &table.figure {
         figures.push((position(&figure.column)?, figure));
     }
-    let mut entries = Vec::new();
+    let (mut entries, mut has_asterisk) = (Vec::new(), false);
     for (index, record) in reader.records().enumerate() {
         let line = index + 2;
         let record = record.map_err(|e| format!("line {line}: {e}"))?;
@@ -90,8 +94,14 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
             if cell(at).is_empty() {
                 continue;
             }
-            let number = cell(at).parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-            let number = number.ok_or_else(|| format!("line {line}: `{}` is not a number of 0 or more", cell(at)))?;
+            let printed = Printed::read(cell(at), figure).map_err(|why| format!("line {line}: {why}"))?;
+            if printed.has_asterisk && table.asterisk.is_none() {
+                return Err(format!(
+                    "line {line}: `{}`: [published] has no `asterisk` with the author's note",
+                    cell(at)
+                ));
+            }
+            has_asterisk |= printed.has_asterisk;
             let mut place = common.place.clone();
             for (axis, value) in &figure.at {
                 place.insert(axis.clone(), value_named(definition, axis, value)?);
@@ -103,15 +113,19 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
                 setting: common.setting.clone(),
                 metric: figure.metric,
                 statistic: figure.statistic,
-                value: number * figure.unit.in_base(),
+                value: printed.value,
+                printed: printed.text(),
                 impossible: None,
             };
             if !figure.at.is_empty() {
                 entry.source_place.push(("column".to_owned(), figure.column.clone()));
             }
-            entry.impossible = impossible(definition, &entry, cell(at), figure);
+            entry.impossible = impossible(definition, &entry);
             entries.push(entry);
         }
+    }
+    if table.asterisk.is_some() && !has_asterisk {
+        return Err("[published] `asterisk`: no figure has one".to_owned());
     }
     let corrections = table.figure.iter().filter_map(|figure| {
         let (printed, why) = (figure.printed.as_ref()?, figure.why.as_ref()?);
@@ -120,6 +134,55 @@ pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Publ
     let mut corrections: Vec<String> = corrections.collect();
     corrections.dedup();
     Ok(Published { entries, corrections })
+}
+
+/// A cell of the table.
+struct Printed<'a> {
+    /// Its digits, as printed.
+    digits: &'a str,
+    has_asterisk: bool,
+    /// The unit as the source prints it.
+    unit: &'a str,
+    /// In base units.
+    value: f64,
+}
+
+impl<'a> Printed<'a> {
+    fn read(cell: &'a str, figure: &'a FigureColumn) -> Result<Self, String> {
+        let (number, own_unit) = match cell.split_once(' ') {
+            Some((number, name)) => {
+                let unit = Unit::ALL.into_iter().find(|unit| unit.name() == name && unit.fits(figure.metric));
+                (number, Some(unit.ok_or_else(|| format!("`{cell}`: `{name}` is no unit of this figure"))?))
+            }
+            None => (cell, None),
+        };
+        let digits = number.strip_suffix('*').unwrap_or(number);
+        let number = plain(digits).and_then(|text| text.parse::<f64>().ok()).filter(|n| n.is_finite() && *n >= 0.0);
+        let number = number.ok_or_else(|| format!("`{cell}` is not a number of 0 or more"))?;
+        let unit = own_unit.unwrap_or(figure.unit);
+        let shown = match (own_unit, unit) {
+            (_, Unit::PerSecond) => "IOPS",
+            (_, Unit::Microsecond) => "µs",
+            (Some(own), _) => own.name(),
+            (None, unit) => figure.printed.as_deref().unwrap_or(unit.name()),
+        };
+        let has_asterisk = cell.split(' ').next().is_some_and(|number| number.ends_with('*'));
+        Ok(Self { digits, has_asterisk, unit: shown, value: number * unit.in_base() })
+    }
+
+    /// Formats `0.112* s`.
+    fn text(&self) -> String {
+        format!("{}{} {}", self.digits, if self.has_asterisk { "*" } else { "" }, self.unit)
+    }
+}
+
+/// Removes thousands separators; `None` if they do not separate groups of three digits.
+fn plain(digits: &str) -> Option<String> {
+    let whole = digits.split('.').next().unwrap_or(digits);
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let is_grouped = (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3);
+    (!digits.contains(',') || (is_grouped && !digits[whole.len()..].contains(','))).then(|| digits.replace(',', ""))
 }
 
 /// The parts that all figures of a line share.
@@ -164,7 +227,7 @@ fn value_named(definition: &Definition, axis: &str, text: &str) -> Result<String
 }
 
 /// Checks a figure against the limits.
-fn impossible(definition: &Definition, entry: &Entry, printed: &str, figure: &FigureColumn) -> Option<Impossible> {
+fn impossible(definition: &Definition, entry: &Entry) -> Option<Impossible> {
     let limit = definition.limit.iter().find(|limit| {
         limit.metric == entry.metric
             && limit.place.iter().all(|(column, values)| {
@@ -181,22 +244,31 @@ fn impossible(definition: &Definition, entry: &Entry, printed: &str, figure: &Fi
         return None;
     }
     let place: Vec<&str> = entry.source_place.iter().map(|(_, value)| value.as_str()).collect();
-    let unit = figure.printed.as_deref().unwrap_or(figure.unit.name());
+    let assumes = limit.assumes.as_ref();
+    let possible = assumes.map(|of| (limit_bytes_per_s * entry.value / of.call_bytes as f64) as u64);
     let implied = match limit.bytes {
         Some(bytes) => format!(
-            "{printed} {unit} for {} is {}",
-            trueio_model::units::format_bytes(bytes),
-            trueio_model::units::format_bandwidth(implied_bytes_per_s)
+            "{} for {} {} {}",
+            entry.printed,
+            format_bytes(bytes),
+            if assumes.is_some() { "would be" } else { "is" },
+            format_bandwidth(implied_bytes_per_s)
         ),
-        None => format!("{printed} {unit}"),
+        None => entry.printed.clone(),
     };
-    let sentence = format!("{}: {implied}, but {}.", place.join(", "), limit.why);
+    let mut sentence = format!("{}: {implied}, but {}.", place.join(", "), limit.why);
+    if let (Some(of), Some(possible)) = (assumes, possible) {
+        let possible = format_count(possible);
+        sentence.push_str(&format!(" Assumed: {}, {}; up to {possible} calls would be possible.", of.what, of.why));
+    }
     Some(Impossible {
         place: entry.source_place.clone(),
         metric: entry.metric,
         value: entry.value,
         implied_bytes_per_s,
         limit_bytes_per_s,
+        assumption: assumes.map(|of| of.what.clone()),
+        possible_count_max: possible,
         sentence,
     })
 }

@@ -85,6 +85,34 @@ fn a_published_figure_beyond_a_limit_is_reported_with_its_implied_rate() {
     assert_eq!(impossible.sentence, "ssd, direct: 0.1 s for 1.86 GiB is 18.6 GiB/s, but the cable carries 600 MB/s.");
 }
 
+/// Goal: a sentence that rests on an assumption states it, and when the figure would be possible.
+#[test]
+fn a_figure_that_is_beyond_a_limit_only_by_an_assumption_states_it() {
+    let assumes = "bytes = 2000000000\nassumes = { what = \"1,000 calls\", why = \"why not\", call_bytes = 2000000 }";
+    let study = read(&SMALL.replace("bytes = 2000000000", assumes), TABLE).unwrap();
+    let impossible = study.published.entries[1].impossible.as_ref().expect("2 GB in 0.1 s");
+    // 0.1 s at 600 MB/s are 60 MB, 30 calls of 2 MB.
+    assert_eq!((impossible.assumption.as_deref(), impossible.possible_count_max), (Some("1,000 calls"), Some(30)));
+    assert_eq!(
+        impossible.sentence,
+        "ssd, direct: 0.1 s for 1.86 GiB would be 18.6 GiB/s, but the cable carries 600 MB/s. Assumed: 1,000 calls, why \
+         not; up to 30 calls would be possible."
+    );
+}
+
+#[test]
+fn a_published_figure_is_kept_as_the_source_prints_it() {
+    let definition = SMALL.replace("[published]\n", "[published]\nasterisk = \"it went wrong\"\n");
+    let table = "machine,way,seconds\na,normal,14.610\nb,normal,0.112*\nc,normal,\"58,265 ms\"\nd,normal,\"1,234.5\"\n";
+    let study = read(&definition, table).unwrap();
+    let found: Vec<(&str, f64)> = study.published.entries.iter().map(|e| (e.printed.as_str(), e.value)).collect();
+    assert_eq!(found, [("14.610 s", 14.61), ("0.112* s", 0.112), ("58,265 ms", 58.265), ("1,234.5 s", 1234.5)]);
+    let without = read(SMALL, table).expect_err("an asterisk without a note");
+    assert!(without.contains("line 3: `0.112*`: [published] has no `asterisk`"), "{without}");
+    let unused = read(&definition, TABLE).expect_err("a note without an asterisk");
+    assert!(unused.contains("no figure has one"), "{unused}");
+}
+
 #[test]
 fn each_mistake_is_an_error_that_states_what_is_expected() {
     let cases = [
@@ -159,6 +187,9 @@ fn a_mistake_in_the_figures_is_an_error_with_its_line() {
         ("machine,way,seconds\nssd,normal,soon\n", "line 2: `soon` is not a number"),
         ("machine,way,seconds\nssd,normal,-1\n", "line 2: `-1` is not a number of 0 or more"),
         ("machine,way,seconds\nssd,normal,NaN\n", "line 2: `NaN` is not a number"),
+        ("machine,way,seconds\nssd,normal,\"1,23\"\n", "line 2: `1,23` is not a number"),
+        ("machine,way,seconds\nssd,normal,\"1.2,345\"\n", "line 2: `1.2,345` is not a number"),
+        ("machine,way,seconds\nssd,normal,4 KiB/s\n", "line 2: `4 KiB/s`: `KiB/s` is no unit of this figure"),
         ("machine,way\nssd,normal\n", "there is no column `seconds`"),
         ("machine,way,seconds,more\n", "the column `more` must be named"),
         ("machine,way,seconds\nssd,normal\n", "line 2:"),

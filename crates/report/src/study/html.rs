@@ -84,7 +84,7 @@ struct PageMode {
     contrast_plot: Option<String>,
     rows: Vec<Row>,
     contrasts: Vec<(String, Vec<String>)>,
-    marks: Vec<&'static str>,
+    marks: Vec<String>,
     lists: Vec<List>,
 }
 
@@ -143,7 +143,7 @@ impl PageMode {
             contrast_plot: plots::contrasts(&mode.contrasts),
             rows: lines.iter().map(row).collect(),
             contrasts,
-            marks: words::marks(mode, &lines),
+            marks: words::marks(study, mode, &lines).iter().map(|mark| cleaned(mark)).collect(),
             lists: lists
                 .into_iter()
                 .filter(|(_, items)| !items.is_empty())

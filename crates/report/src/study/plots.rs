@@ -3,7 +3,7 @@
 //!
 //! Names stand above their dots, so that a long one is not cut and the plot fits a phone.
 
-use super::words::{Line, shown};
+use super::words::{Line, printed, shown};
 use crate::plot::axis::Axis;
 use crate::plot::heat::{Cell, Heat};
 use crate::svg::{Anchor, Svg, fitted, text_width};
@@ -110,12 +110,7 @@ pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Opt
         let missing = if line.here.is_none() { format!(" (no figure: {})", line.here_text()) } else { String::new() };
         let y = rows.name(index, &format!("{}{op}{missing}", line.row.name));
         for figure in &line.published {
-            rows.theirs(
-                y,
-                figure.value,
-                figure.impossible.is_some(),
-                &format!("published: {}", shown(metric, figure.value)),
-            );
+            rows.theirs(y, figure.value, figure.impossible.is_some(), &format!("published: {}", printed(figure)));
         }
         if let Some(here) = line.here {
             rows.ours(
@@ -168,7 +163,8 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
                     let is_durable =
                         line.row.durability.as_ref().is_some_and(|d| d.is == trueio_model::DurabilityKind::Shown);
                     let (mark, word) = if side == "here" && is_durable { (" ●", ", durable") } else { ("", "") };
-                    let text = shown(metric, value);
+                    let theirs = line.published.first().filter(|_| side == "published");
+                    let text = theirs.map_or_else(|| shown(metric, value), |figure| printed(figure));
                     Some(Cell { value, title: format!("{row}, {column}: {text}{word}"), text: format!("{text}{mark}") })
                 };
                 columns.iter().map(cell).collect()

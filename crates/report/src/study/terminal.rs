@@ -102,8 +102,8 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
         let text = page.paint(paint, text.trim_end());
         page.line(&text);
     }
-    for mark in words::marks(mode, &lines) {
-        page.item(mark);
+    for mark in words::marks(study, mode, &lines) {
+        page.item(&mark);
     }
 }
 

@@ -102,19 +102,23 @@ impl Line<'_> {
         words.join(" ")
     }
 
-    /// Formats `0.262 s`, or `0.262 s to 0.429 s (5 machines)`; with `!` for an implausible figure.
+    /// Formats the published figures as the source prints them: `0.262 s`, or `925, 0.112*! s` of two machines, in the
+    /// source's order; with `!` for an implausible figure.
     pub(super) fn published_text(&self) -> String {
-        let mark = if self.published.iter().any(|f| f.impossible.is_some()) { " !" } else { "" };
-        let values = || self.published.iter().map(|f| f.value);
-        match self.published.len() {
-            0 => "–".to_owned(),
-            1 => format!("{}{mark}", shown(self.metric, self.published[0].value)),
-            n => format!(
-                "{} to {} ({n} machines){mark}",
-                shown(self.metric, values().fold(f64::INFINITY, f64::min)),
-                shown(self.metric, values().fold(0.0, f64::max))
-            ),
+        let mut text = String::new();
+        for (index, figure) in self.published.iter().enumerate() {
+            let printed = printed(figure);
+            let (digits, unit) = printed.rsplit_once(' ').unwrap_or((&printed, ""));
+            let next = self.published.get(index + 1).map(|next| self::printed(next));
+            let has_next_unit = next.is_some_and(|next| next.rsplit_once(' ').is_some_and(|(_, next)| next == unit));
+            text.push_str(if index > 0 { ", " } else { "" });
+            text.push_str(digits);
+            text.push_str(if figure.impossible.is_some() { "!" } else { "" });
+            if !unit.is_empty() && !has_next_unit {
+                text.push_str(&format!(" {unit}"));
+            }
         }
+        if text.is_empty() { "–".to_owned() } else { text }
     }
 
     /// Formats our figure, or the reason why it is missing.
@@ -137,6 +141,14 @@ impl Line<'_> {
             Some(StudyFigure { samples, .. }) => format!("{samples} samples"),
             None => String::new(),
         }
+    }
+}
+
+/// Returns a published figure as the source prints it; documents without that have it in our units.
+pub(super) fn printed(figure: &PublishedFigure) -> String {
+    match figure.printed.as_str() {
+        "" => shown(figure.metric, figure.value),
+        printed => crate::text::clean(printed).into_owned(),
     }
 }
 
@@ -240,19 +252,31 @@ pub(super) fn failures(mode: &StudyMode) -> Vec<String> {
 }
 
 /// Explains the marks that occur in a table.
-pub(super) fn marks(mode: &StudyMode, lines: &[Line<'_>]) -> Vec<&'static str> {
+pub(super) fn marks(study: &StudyRecord, mode: &StudyMode, lines: &[Line<'_>]) -> Vec<String> {
     let mut out = Vec::new();
     if has_flushes(&mode.rows) {
         out.push(
             "flushes: the disk's flush counter during a sample, including flushes of other processes; minimum and \
-             maximum.",
+             maximum."
+                .to_owned(),
         );
     }
-    if lines.iter().any(|line| line.published.iter().any(|f| f.impossible.is_some())) {
-        out.push("! an implausible published figure; the reasons are below.");
+    let published = || lines.iter().flat_map(|line| &line.published);
+    let machines = lines.iter().find(|line| line.published.len() > 1);
+    if let Some(line) = machines {
+        let names: Vec<&str> = line.published.iter().map(|figure| figure.setting.as_str()).collect();
+        out.push(format!("published: on {} machines, in this order: {}.", names.len(), names.join("; ")));
+    }
+    if let Some(note) =
+        study.source.asterisk.as_ref().filter(|_| published().any(|figure| figure.printed.contains('*')))
+    {
+        out.push(format!("* the author's mark: \"{note}\"."));
+    }
+    if published().any(|figure| figure.impossible.is_some()) {
+        out.push("! an implausible published figure; the reasons are below.".to_owned());
     }
     if lines.iter().any(|line| line.here_text() == "x") {
-        out.push("x no figure, because the evidence contradicts it; the reasons are below.");
+        out.push("x no figure, because the evidence contradicts it; the reasons are below.".to_owned());
     }
     out
 }
