@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_engine::Availability;
 use trueio_job::{FactsSource, Machine};
-use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind, error_chain};
+use trueio_model::{DirectSupport, JobSpec, Outcome, Plan, StudyRecord, TargetKind, error_chain};
 use trueio_report::message;
 use trueio_run::machine::{MachineFacts, entropy, machine};
 use trueio_run::planning::{may_run, planned};
@@ -162,7 +162,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let kept = journal.as_ref().map(|journal| journal.path().to_owned());
     let outputs = Outputs::reserve(matches, target_paths(matches).into_iter())?;
     let mut line = StudyLine { line: progress::Line::new(), standing: String::new() };
-    let mut services = StudyServices { matches, engines: OnceCell::new(), transports };
+    let mut services = StudyServices { matches, engines: OnceCell::new(), no_direct: OnceCell::new(), transports };
     let found = conduct(&study, &order, &mut services, journal, earlier, stop, &mut line);
     line.line.clear();
     let restored = services.transports.take().map_or(Ok(()), |mut transports| transports.restore());
@@ -374,6 +374,8 @@ struct StudyServices<'a> {
     matches: &'a ArgMatches,
     /// Determined once, when the first row names an engine.
     engines: OnceCell<Vec<Availability>>,
+    /// Why the target has no direct I/O, determined when the first row needs it; `None` if it has.
+    no_direct: OnceCell<Option<String>>,
     transports: Option<Transports>,
 }
 
@@ -399,7 +401,12 @@ impl Surroundings for StudyServices<'_> {
             (!is_installed(program)).then(|| format!("`{program}` is not installed"))
         };
         let engine = || engine_lacking(job, self.engines.get_or_init(trueio_engine::availability));
-        recording().or_else(strace).or_else(program).or_else(engine)
+        let direct = || {
+            let given = job.options.get("direct").filter(|given| given.text == "require")?;
+            let is_users = matches!(given.origin, trueio_model::Origin::Flag { .. });
+            (!is_users).then(|| self.no_direct.get_or_init(|| no_direct(self.matches)).clone()).flatten()
+        };
+        recording().or_else(strace).or_else(program).or_else(engine).or_else(direct)
     }
 
     fn holds(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
@@ -419,6 +426,15 @@ fn engine_lacking(job: &JobSpec, engines: &[Availability]) -> Option<String> {
         job.options.get("ioengine").filter(|given| !matches!(given.origin, trueio_model::Origin::Flag { .. }))?;
     let found = engines.iter().find(|found| found.engine.name() == given.text && !found.works)?;
     Some(format!("the engine `{}` does not work here ({})", given.text, found.reason))
+}
+
+/// Returns the reason why the files of a directory have no direct I/O; `None` if they have, or if the target is none.
+fn no_direct(matches: &ArgMatches) -> Option<String> {
+    let path = target_path(matches).to_str()?;
+    let trueio_job::Target::Present(facts) = MachineFacts::probing().look(path) else { return None };
+    let is_without = matches!(facts.direct.support, DirectSupport::SilentlyBuffered | DirectSupport::Refused);
+    let is_directory = facts.kind == TargetKind::Directory;
+    (is_directory && is_without).then(|| format!("`{path}` has no direct I/O ({})", facts.direct.reason))
 }
 
 /// Returns true if a program is in PATH.

@@ -297,3 +297,21 @@ fn cache_bypass_states_the_number_of_calls_that_it_assumes() {
     assert_eq!((first.assumption.as_deref(), first.possible_count_max), (Some("15,625 calls of 128 KiB"), Some(7871)));
     assert_eq!(record.source.asterisk.as_deref(), Some("something went probably wrong"));
 }
+
+/// Goal: on a filesystem without direct I/O a study runs the other rows, and names those that it leaves out.
+#[test]
+fn write_flags_runs_on_tmpfs_without_the_rows_of_direct_io() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let memory = Mount::tmpfs(&sandbox, "memory", "64m");
+    let path = memory.path.to_str().expect("UTF-8");
+    let (ran, record) = run(&sandbox, "write-flags", path, &["--samples", "1", "--mode", "faithful"]);
+    ran.assert_code(0);
+    let faithful = mode(&record, "faithful");
+    assert!(faithful.rows.len() >= 12, "{ran:?}");
+    assert!(faithful.rows.iter().all(|row| row.failure.is_none() && !row.name.contains("O_DIRECT")), "{ran:?}");
+    let note = faithful.notes.iter().find(|note| note.starts_with("Left out here: ")).expect("a note");
+    assert!(note.contains("block 4k O_DIRECT") && note.contains("has no direct I/O"), "{note}");
+}

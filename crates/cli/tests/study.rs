@@ -257,7 +257,9 @@ fn an_existing_target_of_a_study_is_not_written_unless_it_is_named_again() {
     let file = sandbox.data_file("precious", 1 << 20);
     let before = hash(&std::fs::read(&file).unwrap());
     let name = file.to_str().unwrap();
-    sandbox.run(&["study", &folder, name]).assert_refused(&["overwrite"]);
+    sandbox
+        .run(&["study", &folder, name])
+        .assert_refused(&["would overwrite it", &format!("add `--overwrite {name}`")]);
     sandbox.run(&["study", &folder, name, "--overwrite", "other"]).assert_refused(&["spelled the same"]);
     sandbox.run(&["study", &folder, ".", "--overwrite", "."]).assert_refused(&["overwrites nothing"]);
     assert_eq!(hash(&std::fs::read(&file).unwrap()), before);

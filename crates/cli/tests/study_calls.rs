@@ -110,7 +110,7 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
     }
     let text = ran.out_joined();
     for sentence in [
-        "randwrite libaio 1 recorded: 2.00 calls per I/O",
+        "randwrite libaio depth 1 recorded: 2.00 calls per I/O",
         "libaio without strace against sync under it, as published",
         "published 1.71 times",
         "printed as KB/s, which is KiB/s",
@@ -134,10 +134,12 @@ fn rows_that_need_strace_are_skipped_with_a_note_without_it() {
     ran.assert_code(0);
     let record = trueio_report::parse_study(&std::fs::read_to_string(&json).expect("a record")).expect("a study");
     let names: Vec<&str> = record.modes[0].rows.iter().map(|row| row.name.as_str()).collect();
-    assert_eq!(names, ["write libaio 1 alone"]);
+    assert_eq!(names, ["write libaio depth 1 alone"]);
     let text = ran.out_joined();
     assert!(
-        text.contains("Left out here: randwrite sync 1 strace, write sync 1 strace: `strace` cannot be started"),
+        text.contains(
+            "Left out here: randwrite sync depth 1 strace, write sync depth 1 strace: `strace` cannot be started"
+        ),
         "{text}"
     );
 }

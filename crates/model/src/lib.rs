@@ -102,7 +102,7 @@ pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
 pub use study::{
     Agreement, Contrast, Durability, DurabilityKind, Impossible, PublishedFigure, PublishedRatio, RatioHere,
     STUDY_FORMAT, STUDY_VERSION, SampleFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
-    StudySample, StudySource,
+    StudySample, StudySource, value_label,
 };
 pub use syscalls::{
     JobSyscalls, SyscallError, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace, SyscallUnit,

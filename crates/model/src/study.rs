@@ -156,6 +156,12 @@ pub struct StudyRow {
     pub as_published: Option<String>,
 }
 
+/// Returns a value of an axis for a row's name: a number gets the axis's name (`depth 16`), other values have a meaning of
+/// their own (`libaio`).
+pub fn value_label(axis: &str, value: &str) -> String {
+    if value.starts_with(|c: char| c.is_ascii_digit()) { format!("{axis} {value}") } else { value.to_owned() }
+}
+
 /// One measurement of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudySample {

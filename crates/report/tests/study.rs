@@ -262,6 +262,40 @@ fn published_figures_are_printed_as_the_source_prints_them() {
     }
 }
 
+/// Goal: every title of a quick run says so, and no time of the published size stands next to its times.
+#[test]
+fn a_quick_run_says_so_in_every_title_and_omits_published_times() {
+    let mut record = record();
+    for figure in record.modes[0].rows.iter_mut().flat_map(|row| &mut row.published) {
+        figure.metric = StudyMetric::Elapsed;
+        figure.value = 77.0;
+        figure.printed = "77.123 s".to_owned();
+    }
+    let scaled = [study_terminal(&record, &STYLE), study_markdown(&record), study_html(&record)];
+    for text in &scaled {
+        let shown = text.split("id=\"study\"").next().expect("what is shown");
+        assert!(!shown.contains("77.123"), "{shown}");
+        assert!(shown.contains("quick run"), "{shown}");
+    }
+    for words in [
+        "quick run: Published and measured here",
+        "quick run: Conclusions",
+        "published times are left out",
+        "This run: ",
+    ] {
+        assert!(scaled[0].contains(words), "`{words}` is missing: {}", scaled[0]);
+    }
+    for title in
+        ["quick run: Ratios, published and here", ", quick run <span>", "quick run: Published and measured here"]
+    {
+        assert!(scaled[2].contains(title), "`{title}` is missing");
+    }
+    record.is_quick = false;
+    record.modes[0].scale.clear();
+    let text = study_terminal(&record, &STYLE);
+    assert!(text.contains("77.123 s") && !text.contains("quick run") && !text.contains("This run: "), "{text}");
+}
+
 /// Goal: the heat map has a cell for each combination of two axes, dark for large figures, and marks durable
 /// rows. Method: four by three rows, each twice the one before; one refuted, one without a figure.
 #[test]

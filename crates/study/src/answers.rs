@@ -8,7 +8,7 @@ use crate::definition::AnswerKind;
 use crate::figures::{counts, flaws, values};
 use crate::study::Study;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{DurabilityKind, Statistic, StudyMetric, StudyRow, units};
+use trueio_model::{DurabilityKind, Statistic, StudyMetric, StudyRow, units, value_label};
 use trueio_stats::hodges_lehmann_estimate;
 
 /// Every answer of a mode, in sentences.
@@ -106,7 +106,7 @@ fn candidate<'a>(row: &'a StudyRow, among: &str, by: &str, metric: StudyMetric) 
     let estimate = hodges_lehmann_estimate(&logs).filter(|_| has_claim);
     let first = row.key.iter().filter(|(axis, _)| axis == among);
     let further = row.key.iter().filter(|(axis, _)| axis != among && axis != by);
-    let way = first.chain(further).map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ");
+    let way = first.chain(further).map(|(axis, value)| value_label(axis, value)).collect::<Vec<_>>().join(" ");
     Some(Candidate { row, way, value: estimate.map_or(figure.value, f64::exp), has_claim })
 }
 

@@ -11,7 +11,9 @@
 use crate::definition::{ContrastDefinition, Formula, Sum, is_at};
 use crate::figures::{counts, flaws, statistic_of, values};
 use crate::study::Study;
-use trueio_model::{Agreement, Contrast, OpKind, PublishedRatio, RatioHere, Statistic, StudyMetric, StudyRow, units};
+use trueio_model::{
+    Agreement, Contrast, OpKind, PublishedRatio, RatioHere, Statistic, StudyMetric, StudyRow, units, value_label,
+};
 use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate};
 
 /// Ratios closer to 1 than this are no difference.
@@ -232,9 +234,8 @@ pub(crate) fn agreement(published: f64, here: Option<RatioHere>) -> Agreement {
 }
 
 fn sentence(contrast: &Contrast, formula: Option<Formula>, lacks: Option<&str>) -> String {
-    let mut place: Vec<&str> = contrast.place.iter().map(|(_, value)| value.as_str()).collect();
-    let op = contrast.op.map(|op| op.to_string());
-    place.extend(op.as_deref());
+    let mut place: Vec<String> = contrast.place.iter().map(|(axis, value)| value_label(axis, value)).collect();
+    place.extend(contrast.op.map(|op| op.to_string()));
     let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(" ")) };
     let (of, against) = (&contrast.of, &contrast.against);
     let mut text = match contrast.ratio {

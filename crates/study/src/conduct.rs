@@ -177,6 +177,15 @@ fn prepare<'a>(
             left_out.join("\n  because: ")
         )));
     }
+    for target in std::iter::once(&order.target).chain(&order.others) {
+        let writes = rows.iter().any(|row| !trueio_job::only_reads(&row.job));
+        if let (Target::Existing { path, overwrite: false, .. }, true) = (target, writes) {
+            return Err(Refused(format!(
+                "`{path}` exists and mode `{name}` would overwrite it\n\nhint: its content would be lost; if that is intended, add \
+                 `--overwrite {path}`; in a directory the study creates a file of its own"
+            )));
+        }
+    }
     let mut specs: Vec<JobSpec> = rows.iter().map(|row| row.job.clone()).collect();
     let programs = &study.definition.programs;
     for other in &order.others {

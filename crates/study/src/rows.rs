@@ -8,7 +8,7 @@ use crate::definition::{AxisSelection, Mode, Options, is_at};
 use crate::study::Study;
 use std::collections::BTreeMap;
 use trueio_job::table::lay_over;
-use trueio_model::{JobSpec, Origin};
+use trueio_model::{JobSpec, Origin, value_label};
 
 /// A row: its values on the axes, and its job.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,8 @@ pub fn rows(
         let key: Vec<(String, String)> =
             values.iter().map(|(axis, value)| (axis.key.clone(), value.name.clone())).collect();
         if is_run(study, mode, is_quick, &key) {
-            let name = key.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ");
+            let plain = key.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ");
+            let name = key.iter().map(|(axis, value)| value_label(axis, value)).collect::<Vec<_>>().join(" ");
             let mut known = variables.clone();
             for (_, value) in &values {
                 known.extend(value.var.iter().map(|(name, text)| (name.clone(), text.to_string())));
@@ -63,7 +64,11 @@ pub fn rows(
                 levels.push(&definition.quick.set);
                 levels.extend(definition.quick.rule.iter().filter(|rule| is_at(&rule.when, &key)).map(|r| &r.set));
             }
-            let mut job = JobSpec::new(job_name(&name, &rows));
+            let sizes = levels.iter().filter_map(|level| level.get("size")).map(ToString::to_string);
+            let own = extra.iter().filter(|(option, _)| option == "size").map(|(_, text)| text.clone());
+            let size = sizes.chain(own).last().and_then(|text| trueio_model::units::parse_bytes(&text).ok());
+            known.extend(size.map(|bytes| ("size".to_owned(), bytes.to_string())));
+            let mut job = JobSpec::new(job_name(&plain, &rows));
             let because = |why: String| format!("row `{name}` of mode `{mode_name}`: {why}");
             for level in levels {
                 let filled: Vec<(&str, String)> = level

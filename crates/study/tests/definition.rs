@@ -203,7 +203,7 @@ fn a_mistake_in_the_figures_is_an_error_with_its_line() {
 fn an_unknown_variable_is_an_error_that_lists_the_known_ones() {
     let study = read(&SMALL.replace("${block}", "${blok}"), TABLE).unwrap();
     let found = rows(&study, "faithful", false, &Variables::new(), &[]).expect_err("it is wrong");
-    assert_eq!(found, "row `plain` of mode `faithful`: `${blok}`: unknown variable `blok`; known are block");
+    assert_eq!(found, "row `plain` of mode `faithful`: `${blok}`: unknown variable `blok`; known are block, size");
 }
 
 #[test]

@@ -137,3 +137,22 @@ fn in_quick_mode_the_body_has_the_set_size() {
         }
     }
 }
+
+/// Goal: a size that the user sets holds for the download, too: the body and the file have the same length.
+#[test]
+fn a_size_of_the_user_is_that_of_the_body_as_well() {
+    let variables = Variables::from([("server".to_owned(), "http://127.0.0.1:1".to_owned())]);
+    let study = embedded("file-writers").unwrap();
+    let extra = [("size".to_owned(), "4m".to_owned())];
+    for (is_quick, extra, expected) in [(false, &[][..], DOWNLOAD), (true, &[], 8 << 20), (true, &extra, 4 << 20)] {
+        for mode in ["faithful", "improved"] {
+            let rows = rows(&study, mode, is_quick, &variables, extra).unwrap();
+            let downloads: Vec<&Row> = rows.iter().filter(|row| at(row, "operation") == "download").collect();
+            assert!(!downloads.is_empty());
+            for row in downloads {
+                assert_eq!(option_text(row, "source"), format!("http://127.0.0.1:1/{expected}"), "{}", row.name);
+                assert_eq!(bytes(row, "size"), expected, "{}", row.name);
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@ pub fn study_html(study: &StudyRecord) -> String {
     let source = &study.source;
     let lines = study.targets.iter().flat_map(crate::words::target_lines);
     let facts = lines.chain(crate::words::machine_lines(&study.environment));
-    let title = format!("{} study {}", study.tool.name, study.study);
+    let title = format!("{} study {}{}", study.tool.name, study.study, if study.is_quick { ", quick run" } else { "" });
     let started = study.started_at.replace('T', " ").replace('Z', " UTC");
     let page = Page {
         title: cleaned(&title),
@@ -80,7 +80,9 @@ struct PageMode {
     method: String,
     answers: Vec<String>,
     heat: Option<Vec<String>>,
-    dots: Vec<(&'static str, String)>,
+    dots: Vec<(String, String)>,
+    ratios_title: String,
+    contrasts_title: String,
     contrast_plot: Option<String>,
     rows: Vec<Row>,
     contrasts: Vec<(String, Vec<String>)>,
@@ -112,13 +114,14 @@ impl PageMode {
                 metrics.push(line.metric);
             }
         }
-        let heat = metrics.first().and_then(|metric| plots::heat(mode, *metric, &lines));
+        let heat = metrics.first().and_then(|metric| plots::heat(study, mode, *metric, &lines));
         let dots = metrics.iter().filter_map(|metric| {
             let of: Vec<&Line<'_>> = lines
                 .iter()
                 .filter(|l| l.metric == *metric && l.statistic == trueio_model::Statistic::Median)
                 .collect();
-            plots::dots(metric_title(*metric), *metric, &of).map(|plot| (metric_title(*metric), plot))
+            let title = words::titled(study, metric_title(*metric));
+            plots::dots(&title, *metric, &of).map(|plot| (title, plot))
         });
         let mut contrasts: Vec<(String, Vec<String>)> = Vec::new();
         for contrast in &mode.contrasts {
@@ -131,15 +134,17 @@ impl PageMode {
             ("No figure", words::failures(mode)),
             ("System calls of the last sample", words::syscalls(mode)),
             ("Evidence", words::doubts(mode)),
-            ("Method", mode.notes.clone()),
+            words::notes(mode),
         ];
         Self {
-            name: cleaned(&mode.name),
+            name: cleaned(&words::titled(study, &mode.name)),
             title: cleaned(&mode.title),
             method: cleaned(&words::method(mode)),
             answers: mode.answers.iter().map(|s| cleaned(s)).collect(),
             heat,
             dots: dots.collect(),
+            ratios_title: words::titled(study, "Ratios, published and here"),
+            contrasts_title: words::titled(study, "Published and measured here"),
             contrast_plot: plots::contrasts(&mode.contrasts),
             rows: lines.iter().map(row).collect(),
             contrasts,

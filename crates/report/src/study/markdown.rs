@@ -15,7 +15,8 @@ pub fn study_markdown(study: &StudyRecord) -> String {
         out.push_str(&format!("\n**{}**\n", escaped(&sentence)));
     }
     for mode in &study.modes {
-        out.push_str(&format!("\n### {}: {}\n\n", escaped(&mode.name), escaped(&mode.title)));
+        let title = words::titled(study, &format!("{}: {}", mode.name, mode.title));
+        out.push_str(&format!("\n### {}\n\n", escaped(&title)));
         mode.answers.iter().for_each(|answer| out.push_str(&format!("- {}\n", escaped(answer))));
         let lines = words::lines(study, mode);
         if lines.is_empty() {

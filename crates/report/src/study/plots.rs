@@ -3,11 +3,11 @@
 //!
 //! Names stand above their dots, so that a long one is not cut and the plot fits a phone.
 
-use super::words::{Line, printed, shown};
+use super::words::{Line, metric_title, printed, shown, titled};
 use crate::plot::axis::Axis;
 use crate::plot::heat::{Cell, Heat};
 use crate::svg::{Anchor, Svg, fitted, text_width};
-use trueio_model::{Contrast, StudyMetric, StudyMode};
+use trueio_model::{Contrast, StudyMetric, StudyMode, StudyRecord, value_label};
 
 /// With more rows than this, a heat map or nothing is drawn.
 const ROWS_MAX: usize = 60;
@@ -126,7 +126,12 @@ pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Opt
 
 /// Plots heat maps of a mode with two axes, published and measured: rows by columns, coloured by the logarithm of `metric`.
 /// Each has the colours of its own range, because the pattern is compared. `None` if the mode has other axes.
-pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) -> Option<Vec<String>> {
+pub(super) fn heat(
+    study: &StudyRecord,
+    mode: &StudyMode,
+    metric: StudyMetric,
+    lines: &[Line<'_>],
+) -> Option<Vec<String>> {
     let axes: Vec<&str> = mode.rows.first()?.key.iter().map(|(axis, _)| axis.as_str()).collect();
     let [down, across] = axes[..] else { return None };
     let values = |axis: usize| {
@@ -171,7 +176,7 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
             })
             .collect();
         if cells.iter().flatten().any(Option::is_some) {
-            let title = format!("{} {side}", super::words::metric_title(metric));
+            let title = titled(study, &format!("{} {side}", metric_title(metric)));
             maps.push(
                 Heat { title: &title, axes: (across, down), columns: &named_columns, rows: &named_rows, cells: &cells }
                     .draw(),
@@ -183,7 +188,7 @@ pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) ->
 
 /// Formats `64k write: FDATASYNC / FSYNC`.
 fn name_of(contrast: &Contrast) -> String {
-    let mut place: Vec<String> = contrast.place.iter().map(|(_, value)| value.clone()).collect();
+    let mut place: Vec<String> = contrast.place.iter().map(|(axis, value)| value_label(axis, value)).collect();
     place.extend(contrast.op.map(|op| op.to_string()));
     let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(" ")) };
     format!("{place}{} / {}", contrast.of, contrast.against)

@@ -56,15 +56,16 @@ fn head(page: &mut Page, study: &StudyRecord) {
 }
 
 fn mode_of(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
-    page.heading(&format!("{}: {}", mode.name, mode.title));
+    page.heading(&words::titled(study, &format!("{}: {}", mode.name, mode.title)));
     page.item(&words::method(mode));
     table(page, study, mode);
     page.list("No figure", &words::failures(mode));
-    contrasts(page, mode);
-    page.list("Conclusions", &mode.answers);
+    contrasts(page, study, mode);
+    page.list(&words::titled(study, "Conclusions"), &mode.answers);
     page.list("System calls of the last sample", &words::syscalls(mode));
     page.list("Evidence", &words::doubts(mode));
-    page.list("Method", &mode.notes);
+    let (heading, notes) = words::notes(mode);
+    page.list(heading, &notes);
 }
 
 fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
@@ -107,7 +108,7 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     }
 }
 
-fn contrasts(page: &mut Page, mode: &StudyMode) {
+fn contrasts(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     let mut titles: Vec<&str> = Vec::new();
     for contrast in &mode.contrasts {
         if !titles.contains(&contrast.title.as_str()) {
@@ -117,7 +118,7 @@ fn contrasts(page: &mut Page, mode: &StudyMode) {
     if titles.is_empty() {
         return;
     }
-    page.heading("Published and measured here");
+    page.heading(&words::titled(study, "Published and measured here"));
     for title in titles {
         let of_title: Vec<&Contrast> = mode.contrasts.iter().filter(|c| c.title == title).collect();
         page.item(&format!("{title}:"));

@@ -39,6 +39,21 @@ fn metrics(study: &StudyRecord) -> Vec<(StudyMetric, Statistic)> {
     found
 }
 
+/// Returns true for the time that a whole row takes: it depends on the size.
+fn is_total(metric: StudyMetric) -> bool {
+    matches!(metric, StudyMetric::Elapsed | StudyMetric::ElapsedUnsynced | StudyMetric::SourceWait)
+}
+
+/// Returns true if the run is smaller than the source's, or other than the study's: published times do not compare then.
+fn is_scaled(mode: &StudyMode) -> bool {
+    !mode.scale.is_empty()
+}
+
+/// Returns a title with the words for a quick run.
+pub(super) fn titled(study: &StudyRecord, title: &str) -> String {
+    if study.is_quick { format!("quick run: {title}") } else { title.to_owned() }
+}
+
 /// Returns the lines of a mode's table.
 pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a>> {
     let wanted = metrics(study);
@@ -71,7 +86,11 @@ pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a
                     op,
                     metric,
                     statistic,
-                    published: published.iter().filter(|f| f.op == op).copied().collect(),
+                    published: published
+                        .iter()
+                        .filter(|f| f.op == op && !(is_total(metric) && is_scaled(mode)))
+                        .copied()
+                        .collect(),
                     here: found,
                 });
             }
@@ -225,6 +244,16 @@ pub(super) fn method(mode: &StudyMode) -> String {
     format!("{samples}, {order}{scale}.")
 }
 
+/// Returns the heading of the notes about the method, and the notes. They describe the study at its full size, so a smaller
+/// run begins with what it did.
+pub(super) fn notes(mode: &StudyMode) -> (&'static str, Vec<String>) {
+    if !is_scaled(mode) {
+        return ("Method", mode.notes.clone());
+    }
+    let this = format!("This run: {}", method(mode));
+    ("Method: this run, and the study at its full size", [vec![this], mode.notes.clone()].concat())
+}
+
 /// Returns the sentence of each suspect or contradicting check, with the rows it applies to.
 pub(super) fn doubts(mode: &StudyMode) -> Vec<String> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
@@ -258,6 +287,13 @@ pub(super) fn marks(study: &StudyRecord, mode: &StudyMode, lines: &[Line<'_>]) -
         out.push(
             "flushes: the disk's flush counter during a sample, including flushes of other processes; minimum and \
              maximum."
+                .to_owned(),
+        );
+    }
+    let hidden = |row: &StudyRow| row.published.iter().any(|figure| is_total(figure.metric));
+    if is_scaled(mode) && mode.rows.iter().any(hidden) {
+        out.push(
+            "published times are left out, because this run is not of the published size; the ratios are compared."
                 .to_owned(),
         );
     }
