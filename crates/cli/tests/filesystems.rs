@@ -40,7 +40,8 @@ fn direct(record: &RunRecord) -> &'static str {
     }
 }
 
-/// Goal: no filesystem needs an option. Method: those of this kernel on loop devices, tmpfs, and an overlay over ext4.
+/// Goal: no filesystem needs an option. Method: those of this kernel on loop devices, tmpfs, and an overlay and a filesystem of
+/// FUSE over ext4.
 #[test]
 fn the_defaults_run_on_every_filesystem_and_the_page_lists_what_they_found() {
     if lacks("root") || lacks("loop") {
@@ -54,7 +55,13 @@ fn the_defaults_run_on_every_filesystem_and_the_page_lists_what_they_found() {
         }
     }
     mounts.push(("tmpfs", Mount::create("tmpfs", "none", "size=400m").expect("a tmpfs")));
-    let below = on_loop("ext4", 320 * MIB, 512, "").expect("ext4");
+    let below = on_loop("ext4", 640 * MIB, 512, "").expect("ext4");
+    let shown = below.path.join("shown");
+    std::fs::create_dir(&shown).expect("a directory");
+    match Mount::create("fuse.bindfs", shown.to_str().expect("UTF-8"), "") {
+        Ok(mount) => mounts.push(("FUSE (bindfs over ext4)", mount)),
+        Err(why) => println!("skipped: FUSE: {why}"),
+    }
     let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
         let path = below.path.join(name);
         std::fs::create_dir(&path).expect("a directory");
@@ -67,7 +74,7 @@ fn the_defaults_run_on_every_filesystem_and_the_page_lists_what_they_found() {
         let running: Vec<_> = mounts.iter().map(|(kind, mount)| scope.spawn(|| row(kind, &mount.path))).collect();
         running.into_iter().map(|one| one.join().expect("a row")).collect()
     });
-    // The overlay lies on `below`.
+    // The overlay and the filesystem of FUSE lie on `below`.
     drop(mounts);
 
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/platforms.md");

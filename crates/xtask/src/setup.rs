@@ -10,6 +10,7 @@ use std::process::Stdio;
 const PACKAGES: &[(&str, &str)] = &[
     ("xfsprogs", "mkfs.xfs"),
     ("btrfs-progs", "mkfs.btrfs"),
+    ("bindfs", "bindfs"),
     ("valgrind", "valgrind"),
     ("strace", "strace"),
     ("zsh", "zsh"),
