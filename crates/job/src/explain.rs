@@ -41,13 +41,15 @@ pub fn explain(plan: &Plan, has_defaults: bool) -> String {
             let _ = writeln!(out, "  file {}   {region}; {what}{end}", file.path);
         }
         let is_shown = |value: &&PlanValue| has_defaults || value.origin != Origin::Default;
-        let shown_values = || job.values.iter().filter(is_shown);
-        let name_width = shown_values().map(|value| value.name.len()).max().unwrap_or(0);
-        let value_width = shown_values().map(|value| shown(&value.value).chars().count()).max().unwrap_or(0).min(24);
+        let shown_values: Vec<&PlanValue> = job.values.iter().filter(is_shown).collect();
+        let name_width = shown_values.iter().map(|value| value.name.len()).max().unwrap_or(0);
+        let value_width =
+            shown_values.iter().map(|value| shown(&value.value).chars().count()).max().unwrap_or(0).min(24);
         for section in Section::ALL {
             let rows = TABLE.iter().filter(|row| row.section == section);
-            let mut values =
-                rows.filter_map(|row| Some((row, shown_values().find(|value| value.name == row.name)?))).peekable();
+            let mut values = rows
+                .filter_map(|row| Some((row, shown_values.iter().find(|value| value.name == row.name)?)))
+                .peekable();
             if values.peek().is_some() {
                 let _ = writeln!(out, "  {}", section.title());
             }
@@ -60,7 +62,7 @@ pub fn explain(plan: &Plan, has_defaults: bool) -> String {
                 let _ = writeln!(out, "{}", line.trim_end());
             }
         }
-        let hidden = job.values.len() - shown_values().count();
+        let hidden = job.values.len() - shown_values.len();
         if hidden > 0 {
             let _ = writeln!(out, "  {hidden} more options have their defaults; --all prints them");
         }

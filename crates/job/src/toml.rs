@@ -137,7 +137,8 @@ impl JobFileError {
 /// # Errors
 /// All errors of the text, in its order.
 pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFileError>> {
-    let mut reader = Reader { path, text, problems: Vec::new() };
+    let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let mut reader = Reader { path, text, line_starts, problems: Vec::new() };
     let jobs = if text.len() > JOB_FILE_BYTES_MAX {
         reader.problem(0..0, format!("the file is longer than {JOB_FILE_BYTES_MAX} bytes"), None);
         Vec::new()
@@ -156,6 +157,8 @@ pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFil
 struct Reader<'a> {
     path: &'a str,
     text: &'a str,
+    /// Where each line begins. To count the lines before each option would take the square of the file's length.
+    line_starts: Vec<usize>,
     problems: Vec<Problem>,
 }
 
@@ -364,9 +367,9 @@ impl Reader<'_> {
 
     /// Returns line and column of a byte, both from 1.
     fn line_of(&self, at: usize) -> (u32, u32) {
-        let before = &self.text[..floor_char(self.text, at)];
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        let at = floor_char(self.text, at);
+        let line = self.line_starts.partition_point(|start| *start <= at);
+        let column = self.text[self.line_starts[line - 1]..at].chars().count() + 1;
         (line as u32, column as u32)
     }
 

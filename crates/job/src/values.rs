@@ -4,7 +4,8 @@ use crate::option::{DefaultValue, Opt, OptionRow, Read, Scope};
 use crate::refusal::{Refusal, Rule};
 use crate::table::{TABLE, place_of, row, suggestion};
 use crate::value::Value;
-use trueio_model::{JobSpec, Origin, PlanValue};
+use std::sync::LazyLock;
+use trueio_model::{JobSpec, Origin, PlanValue, SpecValue};
 
 /// The options of one job, in the table's order.
 pub struct Values {
@@ -32,6 +33,17 @@ struct Item {
     origin: Origin,
 }
 
+/// The default of each row of the table: of a file with thousands of jobs each is read once.
+static DEFAULTS: LazyLock<Vec<Option<Value>>> = LazyLock::new(|| {
+    // The table's own tests parse every default.
+    let read = |row: &OptionRow, text| row.kind.read(text).expect("a default is readable");
+    let default = |row: &&'static OptionRow| match row.default {
+        DefaultValue::Text(text) => Some(read(row, text)),
+        DefaultValue::Unset(_) => None,
+    };
+    TABLE.iter().map(default).collect()
+});
+
 impl Values {
     /// Looks up every row: the set value, or the default.
     pub(crate) fn resolve(spec: &JobSpec) -> Result<Self, Refusal> {
@@ -40,15 +52,19 @@ impl Values {
             origin: Some(origin.clone()),
             rule: Box::new(rule),
         };
+        let mut given: Vec<Option<&SpecValue>> = vec![None; TABLE.len()];
         for (name, value) in &spec.options {
-            if row(name).is_none_or(|row| row.name != name) {
-                let rule = Rule::UnknownOption { option: name.clone(), suggestion: suggestion(name) };
-                return Err(refuse(&value.origin, rule));
+            match row(name) {
+                Some(row) if row.name == name => given[place_of(row)] = Some(value),
+                _ => {
+                    let rule = Rule::UnknownOption { option: name.clone(), suggestion: suggestion(name) };
+                    return Err(refuse(&value.origin, rule));
+                }
             }
         }
         let mut items = Vec::with_capacity(TABLE.len());
-        for row in TABLE {
-            let item = match (spec.options.get(row.name), row.default) {
+        for ((row, default), given) in TABLE.iter().copied().zip(DEFAULTS.iter()).zip(given) {
+            let item = match (given, row.default) {
                 (Some(given), _) => match row.kind.read(&given.text) {
                     Ok(value) => {
                         let text = row.kind.write(&value);
@@ -57,9 +73,7 @@ impl Values {
                     Err(reason) => return Err(refuse(&given.origin, Rule::BadValue { option: row.name, reason })),
                 },
                 (None, DefaultValue::Text(text)) => {
-                    // The table's own tests parse every default.
-                    let value = row.kind.read(text).expect("a default is readable");
-                    Item { row, value: Some(value), text: text.to_owned(), origin: Origin::Default }
+                    Item { row, value: default.clone(), text: text.to_owned(), origin: Origin::Default }
                 }
                 (None, DefaultValue::Unset(_)) => {
                     Item { row, value: None, text: String::new(), origin: Origin::Default }
