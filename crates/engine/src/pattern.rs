@@ -154,13 +154,11 @@ impl Generator {
             _ => None,
         };
         let replay = plan.replay.as_deref().map(|replay| Box::new(Replay::open(plan, replay, open_log)));
-        let files: Vec<FileCursor> = plan
-            .files
-            .iter()
-            .filter(|_| replay.is_none())
-            .enumerate()
-            .map(|(i, file)| FileCursor::new(plan, file, mix64(seed ^ (i as u64 + 1)), unit, fixed.is_some()))
-            .collect();
+        let mut files = Vec::with_capacity(if replay.is_none() { plan.files.len() } else { 0 });
+        if replay.is_none() {
+            let cursor = |(i, file)| FileCursor::new(plan, file, mix64(seed ^ (i as u64 + 1)), unit, fixed.is_some());
+            files.extend(plan.files.iter().enumerate().map(cursor));
+        }
         let flush = FlushEvery::new(plan);
         let turns = ArrivalSchedule::new(plan, worker).filter(ArrivalSchedule::chooses_ops);
         let passes = Passes::new(plan.handling, files.len());

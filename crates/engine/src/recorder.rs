@@ -42,22 +42,17 @@ pub(crate) struct OpRecorder {
 }
 
 impl OpRecorder {
-    /// Has counters in the histograms that I/Os are counted in, so that the loop allocates none.
-    fn new(has_submission: bool, is_paced: bool) -> Self {
-        let wanted = |is_wanted| if is_wanted { Histogram::reserved() } else { Histogram::new() };
+    /// Its histograms have no counters before they are used: most of a job's are not, and thousands of workers wait
+    /// for their start together.
+    fn new() -> Self {
         Self {
             io_count: 0,
             byte_count: 0,
             short_count: 0,
             error_count: 0,
-            interval: Histogram::reserved(),
-            inline: wanted(has_submission),
-            set: LatencySet {
-                submission: wanted(has_submission),
-                completion: wanted(has_submission),
-                total: Histogram::reserved(),
-                from_intended: wanted(is_paced),
-            },
+            interval: Histogram::new(),
+            inline: Histogram::new(),
+            set: empty_set(),
             row_count: 0,
             row_bytes: 0,
         }
@@ -148,16 +143,12 @@ pub(crate) fn slot_of(op: OpKind) -> usize {
 const OPS: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Sync];
 
 impl Recorder {
-    /// `has_submission`: the engine has a separate submission. `is_paced`: I/Os have times at which they are due.
-    pub(crate) fn new(ops: &[OpKind], has_submission: bool, is_paced: bool) -> Self {
-        // A sync call has no submission, and is not paced.
-        let wanted = |op| {
-            let is_io = op != OpKind::Sync;
-            ops.contains(&op).then(|| Box::new(OpRecorder::new(has_submission && is_io, is_paced && is_io)))
-        };
+    /// `is_paced`: I/Os have times at which they are due.
+    pub(crate) fn new(ops: &[OpKind], is_paced: bool) -> Self {
+        let wanted = |op| ops.contains(&op).then(|| Box::new(OpRecorder::new()));
         Self {
             ops: OPS.map(wanted),
-            pacing_lateness: is_paced.then(Histogram::reserved),
+            pacing_lateness: is_paced.then(Histogram::new),
             queue: QueueCounts::default(),
             priorities: None,
             // All at once: pages that no row reaches are never touched, and the loop allocates nothing.
@@ -449,7 +440,7 @@ mod tests {
 
     #[test]
     fn series_rows_add_up_to_the_totals_however_long_the_run() {
-        let mut recorder = Recorder::new(&[OpKind::Read], false, false);
+        let mut recorder = Recorder::new(&[OpKind::Read], false);
         let progress = Progress::default();
         let intervals = SERIES_ROWS_MAX as u64 * 5 / 2 + 1;
         for i in 1..=intervals {

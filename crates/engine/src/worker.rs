@@ -6,7 +6,8 @@
 //! neighbours in the same batch took to be submitted; the size of batches is therefore limited by the latency itself,
 //! unless the job sets a size. Cached buffered reads are the one exception ([`crate::view::Batch`]).
 //!
-//! Nothing here allocates once the loop runs, and failures take the cold path. What some jobs need: [`crate::stages`].
+//! Nothing here allocates once the loop runs, except the counters of a histogram when it is used for the first time; failures
+//! take the cold path. What some jobs need: [`crate::stages`].
 
 mod events;
 mod finish;
@@ -42,7 +43,7 @@ use view;
 
 impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
     /// Waits for the start, does everything, and reports.
-    pub(crate) fn run(mut self) -> WorkerReport {
+    pub(crate) fn run(mut self: Box<Self>) -> WorkerReport {
         self.stages.prepare(&mut view!(self));
         let context = self.state.context;
         context.reached();

@@ -26,7 +26,7 @@ impl Outcome {
             is_done: fault.is_some(),
             was_stopped: false,
             ended: 0,
-            failures: Vec::with_capacity(FAILURES_MAX),
+            failures: Vec::new(),
             fatal: fault,
             notes: Vec::new(),
             answered: 0,

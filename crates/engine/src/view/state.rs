@@ -50,7 +50,7 @@ impl<'a> LoopState<'a> {
             0 => depth,
             most => (most as usize).min(depth),
         };
-        let mut recorder = Recorder::new(&ops, !E::BLOCKS, plan.is_paced());
+        let mut recorder = Recorder::new(&ops, plan.is_paced());
         recorder.priorities = PriorityRecorder::new(plan);
         let shares_time = E::KIND == EngineKind::IoUring
             && plan.queue.submit_batch.is_none()

@@ -10,7 +10,7 @@ use crate::usage::usage_between;
 use crate::view::ADAPTED_BATCH_MAX;
 
 /// Ends a worker that issues no more; returns its report.
-pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Worker<'_, E, C, S>) -> WorkerReport {
+pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Box<Worker<'_, E, C, S>>) -> WorkerReport {
     let context = worker.state.context;
     let plan = context.plan;
     // A job that had nothing in flight at its end was measured until then all the same.
@@ -33,7 +33,7 @@ pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Worker<'_, E, C,
     report.engine_notes.append(&mut worker.state.outcome.notes);
     report.engine_notes.extend(sharing_note(worker.state.batch.sharing.count));
     worker.stages.report(&mut report, &mut view!(worker));
-    let Worker { engine, state, stages, .. } = worker;
+    let Worker { engine, state, stages, .. } = *worker;
     let has_lost_ios = state.queue.in_flight() > 0;
     (report.ops, report.series, report.pacing_lateness) = state.recorder.finish(!E::BLOCKS);
     (report.failures, report.fatal) = (state.outcome.failures, state.outcome.fatal);

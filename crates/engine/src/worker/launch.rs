@@ -47,44 +47,34 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         seed: worker_seed(plan.seed, context.worker),
         advice: plan.handling.advice,
     };
-    let error = |e: EngineError| error_line(&e);
+    // Each engine is made in a frame of its own: a worker's stack is memory that every worker takes.
     match plan.engine {
         // One at a time, as fio's null engine: an I/O is complete when it is submitted.
-        EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
-        EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
-        EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Sync => on_real_clock(context, BlockingEngine::<SyncCall>::new(&setup).map_err(error)?, pool),
-        EngineKind::Vsync => on_real_clock(context, BlockingEngine::<Vsync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Pvsync => on_real_clock(context, BlockingEngine::<Pvsync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Pvsync2 => on_real_clock(context, BlockingEngine::<Pvsync2>::new(&setup).map_err(error)?, pool),
-        EngineKind::Splice => on_real_clock(context, BlockingEngine::<Splice>::new(&setup).map_err(error)?, pool),
-        EngineKind::Falloc => on_real_clock(context, BlockingEngine::<Falloc>::new(&setup).map_err(error)?, pool),
-        EngineKind::Ftruncate => on_real_clock(context, BlockingEngine::<Ftruncate>::new(&setup).map_err(error)?, pool),
-        EngineKind::Filecreate => {
-            on_real_clock(context, NamesEngine::<Filecreate>::new(plan, context.worker).map_err(error)?, pool)
+        EngineKind::Null if plan.queue.depth == 1 => {
+            on_real_clock(context, pool, || Ok(NullEngine::<true>::new(&setup)))
         }
-        EngineKind::Filestat => {
-            on_real_clock(context, NamesEngine::<Filestat>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Filedelete => {
-            on_real_clock(context, NamesEngine::<Filedelete>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dircreate => {
-            on_real_clock(context, NamesEngine::<Dircreate>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dirstat => {
-            on_real_clock(context, NamesEngine::<Dirstat>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dirdelete => {
-            on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::PageFault => on_real_clock(context, PageFaultEngine::new(plan).map_err(error)?, pool),
+        EngineKind::Null => on_real_clock(context, pool, || Ok(NullEngine::<false>::new(&setup))),
+        EngineKind::Psync => on_real_clock(context, pool, || BlockingEngine::<Psync>::new(&setup)),
+        EngineKind::Sync => on_real_clock(context, pool, || BlockingEngine::<SyncCall>::new(&setup)),
+        EngineKind::Vsync => on_real_clock(context, pool, || BlockingEngine::<Vsync>::new(&setup)),
+        EngineKind::Pvsync => on_real_clock(context, pool, || BlockingEngine::<Pvsync>::new(&setup)),
+        EngineKind::Pvsync2 => on_real_clock(context, pool, || BlockingEngine::<Pvsync2>::new(&setup)),
+        EngineKind::Splice => on_real_clock(context, pool, || BlockingEngine::<Splice>::new(&setup)),
+        EngineKind::Falloc => on_real_clock(context, pool, || BlockingEngine::<Falloc>::new(&setup)),
+        EngineKind::Ftruncate => on_real_clock(context, pool, || BlockingEngine::<Ftruncate>::new(&setup)),
+        EngineKind::Filecreate => on_real_clock(context, pool, || NamesEngine::<Filecreate>::new(plan, context.worker)),
+        EngineKind::Filestat => on_real_clock(context, pool, || NamesEngine::<Filestat>::new(plan, context.worker)),
+        EngineKind::Filedelete => on_real_clock(context, pool, || NamesEngine::<Filedelete>::new(plan, context.worker)),
+        EngineKind::Dircreate => on_real_clock(context, pool, || NamesEngine::<Dircreate>::new(plan, context.worker)),
+        EngineKind::Dirstat => on_real_clock(context, pool, || NamesEngine::<Dirstat>::new(plan, context.worker)),
+        EngineKind::Dirdelete => on_real_clock(context, pool, || NamesEngine::<Dirdelete>::new(plan, context.worker)),
+        EngineKind::PageFault => on_real_clock(context, pool, || PageFaultEngine::new(plan)),
         EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
         EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
-        EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::Libaio => on_real_clock(context, LibaioEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::IoUring => on_real_clock(context, IoUringEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Posixaio => on_real_clock(context, pool, || PosixaioEngine::new(&setup)),
+        EngineKind::Mmap => on_real_clock(context, pool, || MmapEngine::new(&setup)),
+        EngineKind::Libaio => on_real_clock(context, pool, || LibaioEngine::new(&setup)),
+        EngineKind::IoUring => on_real_clock(context, pool, || IoUringEngine::new(&setup)),
         EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
         EngineKind::Simulated => {
             let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
@@ -94,7 +84,13 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     }
 }
 
-fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffers) -> Result<WorkerReport, String> {
+#[inline(never)]
+fn on_real_clock<E: Engine>(
+    context: &WorkerContext<'_>,
+    pool: Buffers,
+    engine: impl FnOnce() -> Result<E, EngineError>,
+) -> Result<WorkerReport, String> {
+    let engine = engine().map_err(|error| error_line(&error))?;
     Ok(match context.clock {
         AnyClock::Tsc(clock) => run_worker_on(context, engine, clock, pool),
         AnyClock::Monotonic(clock) => run_worker_on(context, engine, clock, pool),
@@ -106,17 +102,39 @@ fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffer
 ///
 /// # Panics
 /// If `pool` has fewer buffers than the plan has slots, or shorter ones than its longest I/O.
+#[inline(never)]
 pub fn run_worker_on<E: Engine, C: Clock>(
     context: &WorkerContext<'_>,
     engine: E,
     clock: C,
     pool: Buffers,
 ) -> WorkerReport {
+    match assembled(context, engine, clock, pool) {
+        Assembled::Plain(worker) => worker.run(),
+        Assembled::Staged(worker) => worker.run(),
+    }
+}
+
+/// A worker that is ready to run: without stages, or with those of its job.
+enum Assembled<'a, E, C> {
+    Plain(Box<Worker<'a, E, C, NoStages>>),
+    Staged(Box<Worker<'a, E, C, JobStages<'a>>>),
+}
+
+/// Makes a worker. It is not on the stack while it runs: there it would be several times, once for each function that
+/// passed it on.
+#[inline(never)]
+fn assembled<'a, E: Engine, C: Clock>(
+    context: &'a WorkerContext<'a>,
+    engine: E,
+    clock: C,
+    pool: Buffers,
+) -> Assembled<'a, E, C> {
     let steps = StepQueue::new(context);
     let (stages, fault) = JobStages::new(context, &clock, &steps);
     let state = LoopState::new::<E>(context, &clock, pool, steps, fault);
     match stages.is_empty() {
-        true => Worker { engine, clock, state, stages: NoStages }.run(),
-        false => Worker { engine, clock, state, stages }.run(),
+        true => Assembled::Plain(Box::new(Worker { engine, clock, state, stages: NoStages })),
+        false => Assembled::Staged(Box::new(Worker { engine, clock, state, stages })),
     }
 }

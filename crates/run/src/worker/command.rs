@@ -49,6 +49,7 @@ struct Written {
 }
 
 /// Runs the program of a job, from the phase's start to the last sync call.
+#[inline(never)]
 pub(super) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerReport {
     let plan = context.plan;
     let prepared = prepare(context, command);

@@ -15,6 +15,7 @@ use trueio_model::CpuLoad;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Burns from the phase's start to the end of the job's time.
+#[inline(never)]
 pub(super) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     context.reached();
     let limits = &context.plan.limits;

@@ -31,6 +31,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const GONE: Duration = Duration::from_secs(30);
 
 /// Runs the program from the phase's start to its end, or to the end of the job's time.
+#[inline(never)]
 pub(super) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
     let prepared = prepare(plan, &context.plan.output, context.plan.user);
     context.reached();
