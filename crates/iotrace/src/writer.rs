@@ -120,12 +120,23 @@ impl Groups {
         })
     }
 
-    fn add(&mut self, worker: u32, ios: &[TracedIo]) -> Result<(), TraceError> {
-        for io in ios {
-            let wide = [io.end_ns, io.offset, io.slat_ns, io.clat_ns, io.intended_ns];
-            let narrow = [worker as i32, number_of(io.op), i32::from(io.file), io.length as i32, io.error];
-            self.wide.iter_mut().zip(wide).for_each(|(column, value)| column.push(value as i64));
-            self.narrow.iter_mut().zip(narrow).for_each(|(column, value)| column.push(value));
+    fn add(&mut self, worker: u32, mut ios: &[TracedIo]) -> Result<(), TraceError> {
+        while !ios.is_empty() {
+            let (now, later) = ios.split_at(ios.len().min(GROUP_ROWS - self.wide[0].len()));
+            ios = later;
+            // Column by column: the compiler sees each length in advance and copies with vectors.
+            let [end, offset, slat, clat, intended] = &mut self.wide;
+            end.extend(now.iter().map(|io| io.end_ns as i64));
+            offset.extend(now.iter().map(|io| io.offset as i64));
+            slat.extend(now.iter().map(|io| io.slat_ns as i64));
+            clat.extend(now.iter().map(|io| io.clat_ns as i64));
+            intended.extend(now.iter().map(|io| io.intended_ns as i64));
+            let [of_worker, op, file, length, error] = &mut self.narrow;
+            of_worker.extend(now.iter().map(|_| worker as i32));
+            op.extend(now.iter().map(|io| number_of(io.op)));
+            file.extend(now.iter().map(|io| i32::from(io.file)));
+            length.extend(now.iter().map(|io| io.length as i32));
+            error.extend(now.iter().map(|io| io.error));
             if self.wide[0].len() == GROUP_ROWS {
                 self.write_group()?;
             }

@@ -363,17 +363,21 @@ impl Sums {
             false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
         };
         let issue_ns = self.logs.has_issue_time.then(|| io.end_ns.saturating_sub(io.completion_ns));
-        let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
-        let values = [
-            (LogKind::Bw, Some(bandwidth)),
-            (LogKind::Iops, Some(1)),
-            (LogKind::Slat, io.submission_ns.map(u128::from)),
-            (LogKind::Clat, Some(u128::from(io.completion_ns))),
-            (LogKind::Lat, Some(u128::from(io.total_ns))),
-        ];
-        for (kind, value) in values {
+        for kind in [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat] {
+            if !out.has(kind) {
+                continue;
+            }
+            let value = match kind {
+                LogKind::Bw => {
+                    let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
+                    Some(u64::try_from(bandwidth).unwrap_or(u64::MAX))
+                }
+                LogKind::Slat => io.submission_ns,
+                LogKind::Clat => Some(io.completion_ns),
+                LogKind::Lat => Some(io.total_ns),
+                _ => Some(1),
+            };
             let Some(value) = value else { continue };
-            let value = u64::try_from(value).unwrap_or(u64::MAX);
             let direction = direction as u32;
             let bytes = io.bytes;
             out.sample(kind, &Sample { ms, value, second: None, direction, bytes, offset, priority, issue_ns })?;

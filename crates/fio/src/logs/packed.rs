@@ -65,25 +65,59 @@ pub(super) enum Priority {
     Whole(u16),
 }
 
+/// Longest line in bytes: six numbers of 20 digits, a direction of 10, a priority of 6, and what separates them.
+const LINE_BYTES: usize = 160;
+
+/// A line in the making. The formatter of the standard library takes ten times as many instructions for it.
+struct Line {
+    bytes: [u8; LINE_BYTES],
+    length: usize,
+}
+
+impl Line {
+    fn push(&mut self, text: &[u8]) {
+        self.bytes[self.length..][..text.len()].copy_from_slice(text);
+        self.length += text.len();
+    }
+
+    fn first(number: u64) -> Self {
+        let mut line = Self { bytes: [0; LINE_BYTES], length: 0 };
+        line.push(itoa::Buffer::new().format(number).as_bytes());
+        line
+    }
+
+    fn number(&mut self, number: u64) {
+        self.push(b", ");
+        self.push(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    fn end(&mut self) -> &[u8] {
+        self.push(b"\n");
+        &self.bytes[..self.length]
+    }
+}
+
 impl Sample {
     /// Writes the sample as a line of text.
     pub(super) fn line(&self, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "{}, {}", self.ms, self.value)?;
+        let mut line = Line::first(self.ms);
+        line.number(self.value);
         if let Some(second) = self.second {
-            write!(out, ", {second}")?;
+            line.number(second);
         }
-        write!(out, ", {}, {}", self.direction, self.bytes)?;
+        line.number(u64::from(self.direction));
+        line.number(self.bytes);
         if let Some(offset) = self.offset {
-            write!(out, ", {offset}")?;
+            line.number(offset);
         }
         match self.priority {
-            Priority::IsRealTime(is) => write!(out, ", {}", u8::from(is))?,
-            Priority::Whole(value) => write!(out, ", 0x{value:04x}")?,
+            Priority::IsRealTime(is) => line.number(u64::from(is)),
+            Priority::Whole(value) => line.push(format!(", 0x{value:04x}").as_bytes()),
         }
-        match self.issue_ns {
-            Some(ns) => writeln!(out, ", {ns}"),
-            None => writeln!(out),
+        if let Some(ns) = self.issue_ns {
+            line.number(ns);
         }
+        out.write_all(line.end())
     }
 }
 
@@ -185,29 +219,26 @@ impl Layout {
         })
     }
 
-    fn line(self, sample: &[u8], out: &mut impl Write) -> io::Result<()> {
+    fn sample(self, sample: &[u8]) -> Sample {
         let word = |at: usize| u64::from_ne_bytes(*sample[at..].first_chunk().unwrap_or(&[0; 8]));
+        let has = |flag| self.flags & flag != 0;
         let place = if self.is_wide { 24 } else { 16 };
-        let tag = word(place);
-        write!(out, "{}, {}", word(0), word(8))?;
-        if self.flags & HAS_SECOND != 0 {
-            write!(out, ", {}", word(16))?;
-        }
-        write!(out, ", {}, {}", tag as u32 & !0xf000_0000, word(place + 8))?;
-        let mut at = place + 16;
-        if self.flags & HAS_OFFSET != 0 {
-            write!(out, ", {}", word(at))?;
-            at += 8;
-        }
+        let (tag, offset_at) = (word(place), place + 16);
+        let issue_at = if has(HAS_OFFSET) { offset_at + 8 } else { offset_at };
         let priority = (tag >> 32) as u16;
-        match self.flags & HAS_PRIORITY != 0 {
-            true => write!(out, ", 0x{priority:04x}")?,
-            false => write!(out, ", {}", u8::from(priority >> REAL_TIME_SHIFT == 1))?,
+        Sample {
+            ms: word(0),
+            value: word(8),
+            second: has(HAS_SECOND).then(|| word(16)),
+            direction: tag as u32 & !0xf000_0000,
+            bytes: word(place + 8),
+            offset: has(HAS_OFFSET).then(|| word(offset_at)),
+            priority: match has(HAS_PRIORITY) {
+                true => Priority::Whole(priority),
+                false => Priority::IsRealTime(priority >> REAL_TIME_SHIFT == 1),
+            },
+            issue_ns: has(HAS_ISSUE_TIME).then(|| word(issue_at)),
         }
-        if self.flags & HAS_ISSUE_TIME != 0 {
-            write!(out, ", {}", word(at))?;
-        }
-        writeln!(out)
     }
 }
 
@@ -249,7 +280,7 @@ pub fn inflate_log(input: impl Read, out: &mut impl Write) -> Result<(), Inflate
                 return Err(InflateError::NotALog("it ends within a sample".to_owned()));
             }
             for sample in samples.chunks_exact(found.bytes()) {
-                found.line(sample, out).map_err(InflateError::Write)?;
+                found.sample(sample).line(out).map_err(InflateError::Write)?;
             }
             samples.clear();
         }
@@ -310,6 +341,26 @@ mod tests {
                 assert_eq!(there, expected);
             }
         }
+    }
+
+    #[test]
+    fn the_longest_line_fits() {
+        let longest = Sample {
+            ms: u64::MAX,
+            value: u64::MAX,
+            second: Some(u64::MAX),
+            direction: u32::MAX,
+            bytes: u64::MAX,
+            offset: Some(u64::MAX),
+            priority: Priority::Whole(u16::MAX),
+            issue_ns: Some(u64::MAX),
+        };
+        let mut line = Vec::new();
+        longest.line(&mut line).expect("memory");
+        let (most, narrow) = (u64::MAX, u32::MAX);
+        let expected = format!("{most}, {most}, {most}, {narrow}, {most}, {most}, 0xffff, {most}\n");
+        assert_eq!(String::from_utf8_lossy(&line), expected);
+        assert!(line.len() <= LINE_BYTES);
     }
 
     /// fio 3.33 writes empty streams.
