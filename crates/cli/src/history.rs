@@ -141,7 +141,7 @@ fn filter(store: &Store, matches: &ArgMatches) -> Result<Filter, Failure> {
         tags: matches.get_many::<String>("tag").map_or_else(Vec::new, |tags| tags.cloned().collect()),
         kind: matches.get_one::<String>("kind").cloned(),
         since_unix_s: matches.get_one::<String>("since").map(|text| since(text)).transpose()?,
-        limit: None,
+        ..Filter::default()
     })
 }
 
@@ -160,9 +160,8 @@ fn since(text: &str) -> Result<u64, Failure> {
 /// Finds a device by its number in the history, by a path on it, or by a part of its identifiers.
 fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
     let hint = "\n\nhint: `trueio history devices` lists the devices that were measured";
-    let devices = store.devices().map_err(|e| unreadable(&e))?;
     if let Ok(id) = name.trim_start_matches('#').parse::<i64>() {
-        let found = devices.into_iter().find(|device| device.id == id);
+        let found = store.device(id).map_err(|e| unreadable(&e))?;
         return found.ok_or_else(|| Failure::refused(format!("the history has no device {id}{hint}")));
     }
     let wanted = name.to_lowercase();
@@ -176,6 +175,7 @@ fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
     if !name.is_empty() && path.exists() {
         return device_at(store, path, hint);
     }
+    let devices = store.devices().map_err(|e| unreadable(&e))?;
     let mut found: Vec<Device> = devices.into_iter().filter(is_it).collect();
     match found.len() {
         1 => Ok(found.remove(0)),

@@ -52,13 +52,27 @@ impl Store {
     pub fn devices(&self) -> Result<Vec<Device>, StoreError> {
         let read = || {
             let mut statement = self.connection.prepare_cached(
-                "SELECT device_id FROM run_devices JOIN runs ON runs.id = run_id \
+                "SELECT device_id, count(*), max(started_unix_s) FROM run_devices JOIN runs ON runs.id = run_id \
                  GROUP BY device_id ORDER BY max(started_unix_s) DESC, device_id",
             )?;
-            let ids = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
-            ids.into_iter().map(|id| device(&self.connection, id)).collect::<Result<Vec<_>, _>>()
+            let counted = statement.query_map([], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?])))?;
+            let counted = counted.collect::<Result<Vec<(i64, [i64; 2])>, _>>()?;
+            counted
+                .into_iter()
+                .map(|(id, runs)| device_of_runs(&self.connection, id, runs))
+                .collect::<Result<Vec<_>, _>>()
         };
         read().map_err(|source| StoreError::from_sqlite(&self.path, source))
+    }
+
+    /// The device of this number, if a run on it was kept; reads no other device's runs.
+    ///
+    /// # Errors
+    /// SQLite's error.
+    pub fn device(&self, id: i64) -> Result<Option<Device>, StoreError> {
+        let found = device(&self.connection, id).optional();
+        let found = found.map_err(|source| StoreError::from_sqlite(&self.path, source))?;
+        Ok(found.filter(|device| device.run_count > 0))
     }
 
     /// The device that a target lies on, if a run on it was kept.
@@ -71,6 +85,16 @@ impl Store {
 }
 
 fn device(connection: &Connection, id: i64) -> rusqlite::Result<Device> {
+    let (run_count, newest): (i64, Option<i64>) = connection.query_row(
+        "SELECT count(*), max(started_unix_s) FROM run_devices JOIN runs ON runs.id = run_id WHERE device_id = ?1",
+        [id],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    device_of_runs(connection, id, [run_count, newest.unwrap_or(0)])
+}
+
+/// The device of a number: how many runs were on it, and when the newest began, are known.
+fn device_of_runs(connection: &Connection, id: i64, [run_count, newest]: [i64; 2]) -> rusqlite::Result<Device> {
     let mut keys = Vec::new();
     let mut statement = connection.prepare_cached("SELECT kind, value FROM device_keys WHERE device_id = ?1")?;
     let mut rows = statement.query([id])?;
@@ -82,12 +106,7 @@ fn device(connection: &Connection, id: i64) -> rusqlite::Result<Device> {
     }
     keys.sort();
     let label = connection.query_row("SELECT label FROM devices WHERE id = ?1", [id], |row| row.get(0))?;
-    let (run_count, newest): (i64, Option<i64>) = connection.query_row(
-        "SELECT count(*), max(started_unix_s) FROM run_devices JOIN runs ON runs.id = run_id WHERE device_id = ?1",
-        [id],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    Ok(Device { id, label, keys, run_count: run_count.max(0) as u64, newest_unix_s: newest.unwrap_or(0).max(0) as u64 })
+    Ok(Device { id, label, keys, run_count: run_count.max(0) as u64, newest_unix_s: newest.max(0) as u64 })
 }
 
 /// The one device that agrees most precisely with `identity`.

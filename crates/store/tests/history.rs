@@ -16,7 +16,8 @@ fn record(id: &str, started_unix_s: u64) -> RunRecord {
     record
 }
 
-const ALL: Filter = Filter { device: None, tags: Vec::new(), kind: None, since_unix_s: None, limit: None };
+const ALL: Filter =
+    Filter { device: None, tags: Vec::new(), kind: None, since_unix_s: None, before: None, limit: None };
 
 fn id(n: u32) -> String {
     format!("{:032x}", u128::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))

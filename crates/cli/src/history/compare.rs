@@ -29,14 +29,10 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// Returns the requested run (by default the newest on a device) and the previous one that can be compared
 /// with it, the earlier one first.
 fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
-    let all = store.list(&Filter::default()).map_err(|e| unreadable(&e))?;
     let can_be = |entry: &Entry| entry.source == Source::Trueio && entry.devices.len() == 1;
     let this = match id {
         Some(id) => get(store, id)?.entry,
-        None => all
-            .iter()
-            .find(|entry| can_be(entry))
-            .cloned()
+        None => first_of(store, None, None, |entry| Ok(can_be(entry)))?
             .ok_or_else(|| Failure::refused("no run in the history was on a single device with an identifier"))?,
     };
     if !can_be(&this) {
@@ -48,14 +44,16 @@ fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
     }
     let record = record(store, &this)?;
     let loads = loads(&record);
-    // Newest first; of equal times, the one stored earlier.
-    let before = all.iter().skip_while(|entry| entry.id != this.id).skip(1);
-    for entry in before.filter(|entry| can_be(entry) && entry.devices == this.devices) {
-        // A run that cannot be read cannot be compared.
-        let Ok(earlier) = self::record(store, entry) else { continue };
-        if self::loads(&earlier).iter().any(|load| loads.contains(load)) {
-            return Ok((entry.clone(), this));
+    let is_alike = |entry: &Entry| {
+        if !can_be(entry) || entry.devices != this.devices {
+            return Ok(false);
         }
+        // A run that cannot be read cannot be compared.
+        let Ok(earlier) = self::record(store, entry) else { return Ok(false) };
+        Ok(self::loads(&earlier).iter().any(|load| loads.contains(load)))
+    };
+    if let Some(earlier) = first_of(store, Some(this.devices[0]), Some(this.id.clone()), is_alike)? {
+        return Ok((earlier, this));
     }
     Err(Failure::refused(format!(
         "no earlier run on the device of run {} has the same load\n\nhint: `trueio history --device '#{}'` lists its runs; \
@@ -63,6 +61,29 @@ fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
         short(&this.id),
         this.devices[0]
     )))
+}
+
+/// Returns the newest run that is wanted: on `device`, before the run `before`. The list is read in pages that double, because
+/// one of the first is nearly always it, and a history may have 100,000.
+fn first_of(
+    store: &Store,
+    device: Option<i64>,
+    mut before: Option<String>,
+    is_it: impl Fn(&Entry) -> Result<bool, Failure>,
+) -> Result<Option<Entry>, Failure> {
+    let mut limit = 16;
+    loop {
+        let filter = Filter { device, before, limit: Some(limit), ..Filter::default() };
+        let page = store.list(&filter).map_err(|e| unreadable(&e))?;
+        for entry in &page {
+            if is_it(entry)? {
+                return Ok(Some(entry.clone()));
+            }
+        }
+        let Some(last) = page.last().filter(|_| page.len() == limit) else { return Ok(None) };
+        before = Some(last.id.clone());
+        limit *= 2;
+    }
 }
 
 fn record(store: &Store, entry: &Entry) -> Result<RunRecord, Failure> {

@@ -185,13 +185,15 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 fn newest_device(store: &Store) -> Result<Device, Failure> {
     const HINT: &str = "hint: a device is recognised by world-wide identifier, serial number or filesystem UUID \
                         (docs/history.md); `trueio history trend DEVICE` follows one of `trueio history devices`";
-    let newest = Filter { device: None, tags: Vec::new(), kind: None, since_unix_s: None, limit: Some(1) };
+    let newest = Filter { limit: Some(1), ..Filter::default() };
     let newest = store.list(&newest).map_err(|e| unreadable(&e))?.into_iter().next();
     let Some(run) = newest else {
         return Err(Failure::refused(format!("the history holds no run, so there is no trend\n\n{HINT}")));
     };
-    let devices = store.devices().map_err(|e| unreadable(&e))?;
-    devices.into_iter().find(|device| run.devices.contains(&device.id)).ok_or_else(|| {
+    // Of a run on several, the one with the newest run; of equal ones, the first that the history learnt of.
+    let devices = run.devices.iter().map(|id| store.device(*id)).collect::<Result<Vec<_>, _>>();
+    let devices = devices.map_err(|e| unreadable(&e))?.into_iter().flatten();
+    devices.min_by_key(|device| (std::cmp::Reverse(device.newest_unix_s), device.id)).ok_or_else(|| {
         Failure::refused(format!(
             "the newest run {} ({}) was on a device that cannot be recognised, so which earlier runs were on it is \
              unknown\n\n{HINT}",
