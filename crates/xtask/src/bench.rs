@@ -8,9 +8,11 @@
 //! Cannot see: CPU time of kernel threads (a loop device's worker) and of interrupts. Rates of two
 //! tools are comparable only within a turn.
 
+pub(crate) mod age;
 pub(crate) mod agreement;
 mod cases;
 pub(crate) mod evidence;
+pub(crate) mod growth;
 pub(crate) mod syscalls;
 mod table;
 mod targets;
@@ -93,10 +95,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let text = format!("{head}\n\n{}", table::render(&rows));
     println!("{text}");
     if let Some(path) = &options.markdown {
-        let page = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let page = table::between_markers(&page, &text)
-            .with_context(|| format!("{} has no markers `bench:begin` and `bench:end`", path.display()))?;
-        targets::replace_file(path, &page)?;
+        table::write_between(path, "bench", &text)?;
     }
     let missed = rows.iter().filter(|row| matches!(row.standing(), None | Some(Standing::Missed))).count();
     let met = rows.iter().filter(|row| matches!(row.standing(), Some(Standing::Must | Standing::Stretch))).count();
@@ -139,7 +138,7 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
                     let start_ns = match side.tool {
                         Tool::Trueio => trueio_start,
                         Tool::Fio => fio_start,
-                        Tool::UringLimit => [0.0; 2],
+                        Tool::UringLimit | Tool::TrueioParse | Tool::FioParse => [0.0; 2],
                     };
                     Ok(Run { sample: tools.run(side.tool, &side.flags, cpu, limit)?, start_ns })
                 });
@@ -192,7 +191,8 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
     Ok((rows.collect(), head))
 }
 
-/// Date, machine and programs of a comparison.
+/// Date, commit, program, machine and the other tool of a comparison. The commit is that of the working tree: a program that
+/// was given by `--self` may be another one, and its hash shows that.
 fn circumstances(tools: &Tools) -> String {
     let output_of = |program: &std::path::Path, args: &[&str]| {
         let output = workspace::command(&program.to_string_lossy()).args(args).output().ok();
@@ -204,9 +204,14 @@ fn circumstances(tools: &Tools) -> String {
         .filter_map(|line| line.strip_prefix("model name")?.split(':').nth(1).map(str::trim))
         .collect();
     let clock = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let changes = output_of("git".as_ref(), &["status", "--porcelain", "--untracked-files=no"]);
+    let hash = output_of("sha256sum".as_ref(), &[&tools.trueio.to_string_lossy()]);
     format!(
-        "{}, {} × {}, Linux {}, clock {}, against {}",
+        "{}, commit {}{}, program {}, {} × {}, Linux {}, clock {}, against {}",
         output_of("date".as_ref(), &["-u", "+%F"]),
+        output_of("git".as_ref(), &["rev-parse", "--short=12", "HEAD"]),
+        if changes.is_empty() { "" } else { " with changes" },
+        hash.get(..16).unwrap_or("unknown"),
         models.len(),
         models.first().unwrap_or(&"unknown processor"),
         output_of("uname".as_ref(), &["-r"]),

@@ -4,11 +4,12 @@
 //! with `CI=true` that is a failure. The sums at the end count each test, and each step that is not a
 //! test run.
 
+use crate::bench::age;
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
 use crate::{
-    commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, packages, pages, publish,
-    python, setup, site,
+    arm, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, packages, pages,
+    publish, python, setup, site,
 };
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -115,6 +116,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         Err(error) => Outcome::Failed(format!("{error:#}")),
     });
     report.step("commit subjects", commits::check);
+    report.step("age of the table of bench engine", age::check);
     if extent != Extent::All {
         report.step("clippy", clippy);
     }
@@ -246,6 +248,7 @@ fn whole(report: &mut Report, required: &[&str]) {
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: vector code", || with_program(&program, gate::vector_code));
     report.step("gate: memory", || with_program(&program, gate::memory));
+    report.step("gate: what options add to an I/O", || with_program(&program, gate::extras));
     report.step("gate: growth", || with_program(&program, gate::growth));
 }
 
@@ -289,6 +292,7 @@ fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
             "tests of engine under Miri and with ThreadSanitizer: run with TRUEIO_DIST=1, and by `cargo xtask sanitize`"
         );
     }
+    report.counted_step("Neon code of engine under emulation", arm::tests);
     report.step("fuzz targets", fuzz::in_ci);
     report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
     report.counted_step("tests of bindings/node-program", node::tests_of_program);

@@ -14,6 +14,7 @@
 //! Limits: instructions in the kernel and time are not measured here, but by `cargo xtask bench engine`.
 
 mod anonymous;
+mod extras;
 mod growth;
 
 use crate::process::Program;
@@ -70,6 +71,7 @@ pub(crate) fn run() -> Result<bool> {
         ("instructions", instructions(&program)),
         ("vector code", vector_code(&program)),
         ("memory", memory(&program)),
+        ("what options add to an I/O", extras(&program)),
         ("growth with workers and job files", growth(&program)),
     ];
     for (name, outcome) in &outcomes {
@@ -205,6 +207,11 @@ pub(crate) fn growth(program: &Path) -> Outcome {
     growth::outcome(program)
 }
 
+/// The gate on what options add to an I/O.
+pub(crate) fn extras(program: &Path) -> Outcome {
+    extras::outcome(program)
+}
+
 /// The gate on memory.
 pub(crate) fn memory(program: &Path) -> Outcome {
     let measure = || -> Result<(Vec<String>, bool)> {
@@ -221,6 +228,14 @@ pub(crate) fn memory(program: &Path) -> Outcome {
         Ok(judge_memory(short, long))
     };
     Outcome::from_lines(measure())
+}
+
+/// Runs a program to its end; returns the peak of its anonymous memory.
+///
+/// # Errors
+/// It fails, or runs longer than `limit_s` seconds.
+pub(crate) fn peak_kib(command: &mut Command, limit_s: u32) -> Result<u64> {
+    Ok(anonymous::run(command, limit_s)?.peak_kib)
 }
 
 /// The peak of a run of the `null` engine that lasts `seconds`.

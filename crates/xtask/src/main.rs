@@ -3,6 +3,7 @@
 //! CI and developers use the same commands, so there is one program for both. It is small, because it is
 //! built before every check, and uses only the command line of `trueio` and the record that it writes.
 
+mod arm;
 mod bench;
 mod ci;
 mod cluster;
@@ -56,6 +57,7 @@ cargo xtask pages [--self PROGRAM]  each kind of page in headless Chromium: side
                                     text, console, network; screenshots in target/pages/
 cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
                                     crates/engine with ThreadSanitizer, too (nightly compiler)
+cargo xtask arm                     content and checksums of crates/engine on an emulated 64-bit Arm processor (Neon)
 cargo xtask fuzz [TARGET] [--hours N]  the fuzz targets from their kept corpora (nightly compiler), each for N
                                     hours (default: a minute)
 cargo xtask deny                    dependencies against deny.toml: advisories, licences, duplicate versions,
@@ -74,6 +76,8 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     --markdown FILE   also write the table between the markers in FILE
     --self PROGRAM    measure this trueio instead of building one
     environment: FIO=PROGRAM names another fio
+cargo xtask bench growth [--whole] [--markdown FILE] [--self PROGRAM]  how cost grows with I/Os, workers, files,
+                                    depth, logs, phases, history (--whole: the largest sizes, too)
 cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
     --reps N, --seconds S, --self PROGRAM as above
 cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio report the same of
@@ -123,6 +127,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             Ok(passed.into_iter().all(|passed| passed))
         }
         ["fuzz", rest @ ..] => Ok(ci::print_alone((fuzz::from_arguments(rest)?, None))),
+        ["arm"] => Ok(ci::print_alone(arm::tests())),
         ["deny"] => Ok(ci::print_alone((deny::run(), None))),
         ["duckdb"] => Ok(ci::print_alone((duckdb::run(&workspace::build_release()?), None))),
         ["duckdb", "--self", program] => Ok(ci::print_alone((duckdb::run(&std::fs::canonicalize(program)?), None))),
@@ -150,6 +155,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["layers"] => layers::run(layers::Mode::Check),
         ["layers", "--write"] => layers::run(layers::Mode::Write),
         ["bench", "engine", rest @ ..] => bench::run(rest),
+        ["bench", "growth", rest @ ..] => bench::growth::run(rest),
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "node", rest @ ..] => node::bench(rest),

@@ -14,7 +14,7 @@
 //! Limits: differences below the runs' own range are not detected; the range is wide on a busy machine. The table shows
 //! it, and a row whose ranges are both wider than [`NOISE_PERCENT`] is reported as too noisy.
 
-use super::targets::{TargetKind, Targets, replace_file};
+use super::targets::{TargetKind, Targets};
 use super::{Options, circumstances, table};
 use crate::process::{self, Program, load_average};
 use crate::workspace;
@@ -347,10 +347,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let [good, noisy, failed] = counts;
     println!("{text}");
     if let Some(path) = &options.markdown {
-        let page = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let page = table::between_markers(&page, &text)
-            .with_context(|| format!("{} has no markers `bench:begin` and `bench:end`", path.display()))?;
-        replace_file(path, &page)?;
+        table::write_between(path, "bench", &text)?;
     }
     println!(
         "{} jobs: {good} agree or differ in our favour, {noisy} were too noisy to tell, {failed} differ in fio's favour or in \

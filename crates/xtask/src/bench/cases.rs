@@ -6,7 +6,7 @@
 use super::table::{Bar, Reading};
 use super::targets::TargetKind::{self, Cached, Loop, Nothing, Zram};
 use super::tools::Sample;
-use super::tools::Tool::{self, Fio, Trueio, UringLimit};
+use super::tools::Tool::{self, Fio, FioParse, Trueio, TrueioParse, UringLimit};
 
 /// A run, and the cost of the tool before its first I/O.
 pub(crate) struct Run {
@@ -38,6 +38,8 @@ const IOPS: Figure = |run| Some(run.sample.answer.iops);
 const P50: Figure = |run| run.sample.answer.latency_ns_p50.map(|ns| ns as f64);
 const PEAK_KIB: Figure = |run| Some(run.sample.cost.peak_rss_kib as f64);
 const WALL_MS: Figure = |run| Some(run.sample.cost.wall_ns as f64 / 1e6);
+/// Bytes of the files that the run wrote, by I/O.
+const OUTPUT_BYTES: Figure = |run| Some(run.sample.answer.output_bytes as f64 / run.io_count());
 /// CPU time including the start, for the cases about the start.
 const WHOLE_CPU_MS: Figure = |run| Some((run.sample.cost.user_ns + run.sample.cost.system_ns) as f64 / 1e6);
 
@@ -152,9 +154,11 @@ pub(crate) const START: &str = "--ioengine=null --rw=randread --bs=4k --size=4k"
 /// All cases; `path` returns the path of a kind of target.
 pub(crate) fn all(seconds: u32, has_limit: bool, path: impl Fn(TargetKind) -> String) -> Vec<Case> {
     let mut cases = null_cases(seconds);
+    cases.extend(many_cases());
     // invalidate=0: otherwise both would drop the cached pages first.
     let read = format!("--rw=randread --bs=4k --time_based --runtime={seconds}s --size=256m --invalidate=0");
     let [cached, zram, loop_device] = [Cached, Zram, Loop].map(|kind| format!("{read} --filename={}", path(kind)));
+    cases.extend(log_cases(&format!("{cached} --direct=0 --norandommap")));
     cases.extend(memory_cases(seconds, has_limit, &format!("{cached} --direct=0"), &path(Cached)));
     cases.extend(device_cases(&format!("{zram} --direct=1"), &format!("{loop_device} --direct=1")));
     cases
@@ -239,6 +243,81 @@ fn null_cases(seconds: u32) -> Vec<Case> {
             ],
         ),
     ]
+}
+
+/// Many jobs, and job files with many sections.
+fn many_cases() -> Vec<Case> {
+    let thousand = format!("{START} --numjobs=1000");
+    let section: Read = Box::new(|runs| {
+        let cpu = |side: usize| WHOLE_CPU_MS(&runs[side]);
+        let [ours, other] = [0, 2].map(|side| Some((cpu(side)? - cpu(side + 1)?) * 1e3 / 1_900.0));
+        Some(Reading { value: ours?, ours: ours?, other })
+    });
+    vec![
+        roaming(
+            "start_1000jobs",
+            Nothing,
+            sides(&[(Trueio, &thousand), (Fio, &format!("{thousand} --thread"))]),
+            vec![
+                Measure::ratio(
+                    "P17",
+                    "wall time of 1,000 jobs",
+                    "ms",
+                    WALL_MS,
+                    [0, 1],
+                    Bar::AtMost(1.0 / 3.0, 1.0 / 6.0),
+                ),
+                Measure::ratio(
+                    "P17",
+                    "resident memory of 1,000 jobs",
+                    "KiB",
+                    PEAK_KIB,
+                    [0, 1],
+                    Bar::AtMost(0.25, 0.06),
+                ),
+                Measure::ratio("", "CPU of 1,000 jobs", "ms", WHOLE_CPU_MS, [0, 1], Bar::None),
+            ],
+        ),
+        roaming(
+            "parse_2000",
+            Nothing,
+            sides(&[
+                (TrueioParse, "{jobs:2000}"),
+                (TrueioParse, "{jobs:100}"),
+                (FioParse, "{jobs:2000}"),
+                (FioParse, "{jobs:100}"),
+            ]),
+            vec![Measure::new("P20", "CPU of a section of a job file", "µs", Bar::AtMost(15.0, 5.0), section)],
+        ),
+    ]
+}
+
+/// Logs and traces of every I/O: what they add to reads of the file in the page cache. On the null engine a trace would drop
+/// rows, and a run that does is refused here.
+fn log_cases(cached: &str) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let depths = [("trace_qd1", "latlog_qd1", "--ioengine=psync"), ("trace_qd32", "latlog_qd32", URING)];
+    for (name, log_name, engine) in depths {
+        let plain = format!("{cached} {engine}");
+        let logged = format!("{plain} --write_lat_log={{out}}/log");
+        let traced = format!("{plain} --trace={{out}}/trace.parquet");
+        let sides_of = |ours: &str| sides(&[(Trueio, ours), (Trueio, &plain), (Fio, &logged), (Fio, &plain)]);
+        let added = |must, stretch| {
+            let read: Read = Box::new(|runs| {
+                let [ours, other] = [0, 2].map(|side| Some(CPU(&runs[side])? - CPU(&runs[side + 1])?));
+                Some(Reading { value: ours? / other?, ours: ours?, other })
+            });
+            Measure::new("P19", "CPU an I/O, above a run without", "ns", Bar::AtMost(must, stretch), read)
+        };
+        let bytes: Read = Box::new(|runs| {
+            let ours = OUTPUT_BYTES(&runs[0])?;
+            Some(Reading { value: ours, ours, other: OUTPUT_BYTES(&runs[2]) })
+        });
+        let bytes = Measure::new("P19", "bytes an I/O", "B", Bar::AtMost(16.0, 8.0), bytes);
+        cases.push(roaming(name, Cached, sides_of(&traced), vec![added(0.15, 0.08), bytes]));
+        cases.push(roaming(log_name, Cached, sides_of(&logged), vec![added(0.25, 0.15)]));
+    }
+    cases
 }
 
 /// The file in the page cache.
@@ -399,7 +478,7 @@ mod tests {
     fn every_goal_of_this_comparison_has_a_case() {
         let cases = all(2, false, |_| "/x".into());
         let goals: BTreeSet<_> = cases.iter().flat_map(|case| &case.measures).map(|measure| measure.goal).collect();
-        for goal in "P1 P1b P2 P3 P4 P5 P6 P7 P8 P9 P9b P10 P11 P12 P14 P15 P16 P21 P22 P23".split(' ') {
+        for goal in "P1 P1b P2 P3 P4 P5 P6 P7 P8 P9 P9b P10 P11 P12 P14 P15 P16 P17 P19 P20 P21 P22 P23".split(' ') {
             assert!(goals.contains(goal), "{goal}");
         }
     }

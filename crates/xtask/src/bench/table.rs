@@ -1,6 +1,9 @@
 //! Figures of a comparison: medians over pairs, their range, the bars, the table.
 
+use super::targets::replace_file;
+use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// A bar that a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -195,13 +198,27 @@ pub(crate) fn render(rows: &[Row]) -> String {
     text
 }
 
-const BEGIN: &str = "<!-- bench:begin -->";
-const END: &str = "<!-- bench:end -->";
+/// Writes `text` between the markers `NAME:begin` and `NAME:end` of a page.
+///
+/// # Errors
+/// The page cannot be read or written, or has no such markers.
+pub(crate) fn write_between(path: &Path, name: &str, text: &str) -> Result<()> {
+    let page = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let page = between_markers(&page, name, text)
+        .with_context(|| format!("{} has no markers `{name}:begin` and `{name}:end`", path.display()))?;
+    replace_file(path, &page)
+}
+
+/// What stands between the markers of a page.
+pub(crate) fn found_between<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (begin, end) = (format!("<!-- {name}:begin -->"), format!("<!-- {name}:end -->"));
+    Some(page.split_once(&begin)?.1.split_once(&end)?.0)
+}
 
 /// `page` with `text` between its markers; `None` if it does not have them, in order.
-pub(crate) fn between_markers(page: &str, text: &str) -> Option<String> {
-    let begin = page.find(BEGIN)? + BEGIN.len();
-    let end = begin + page[begin..].find(END)?;
+fn between_markers(page: &str, name: &str, text: &str) -> Option<String> {
+    let begin = page.find(&format!("<!-- {name}:begin -->"))? + format!("<!-- {name}:begin -->").len();
+    let end = begin + page[begin..].find(&format!("<!-- {name}:end -->"))?;
     Some(format!("{}\n{}\n{}", &page[..begin], text.trim_end(), &page[end..]))
 }
 
@@ -257,7 +274,7 @@ mod tests {
     fn only_what_stands_between_the_markers_is_replaced() {
         let page = "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n";
         let expected = "before\n<!-- bench:begin -->\nnew\n<!-- bench:end -->\nafter\n";
-        assert_eq!(between_markers(page, "new\n").as_deref(), Some(expected));
-        assert_eq!(between_markers("<!-- bench:end --><!-- bench:begin -->", "x"), None);
+        assert_eq!(between_markers(page, "bench", "new\n").as_deref(), Some(expected));
+        assert_eq!(between_markers("<!-- bench:end --><!-- bench:begin -->", "bench", "x"), None);
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! trueio's options have fio's names and values, so both get the same flags. Of a result, the number of I/Os, their rate,
 //! the median of the total latency, and the CPU time that trueio reports are read.
+//!
+//! `{out}` in flags is a folder in memory that is made for the run; the bytes of its files are counted. `{jobs:N}` is a job file
+//! of fio's with N sections.
 
 use crate::gate::{io_count, record_of};
 use crate::process::{Cost, Program};
@@ -10,6 +13,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use tempfile::TempDir;
 use trueio_model::{Histogram, RunRecord};
 
 /// A program under comparison.
@@ -21,6 +25,10 @@ pub(crate) enum Tool {
     Fio,
     /// fio's `t/io_uring`, which does nothing but I/O.
     UringLimit,
+    /// Ours, which only reads a job file.
+    TrueioParse,
+    /// The installed fio, which only reads a job file.
+    FioParse,
 }
 
 /// Paths of the programs.
@@ -38,8 +46,8 @@ impl Tools {
     /// If it fails or has no readable result: figures of a run that did not do its work are worthless.
     pub(crate) fn run(&self, tool: Tool, flags: &str, cpu: Option<usize>, limit: Duration) -> Result<Sample> {
         let (mut command, name) = match tool {
-            Tool::Trueio => (Command::new(&self.trueio), "trueio"),
-            Tool::Fio => (Command::new(&self.fio), "fio"),
+            Tool::Trueio | Tool::TrueioParse => (Command::new(&self.trueio), "trueio"),
+            Tool::Fio | Tool::FioParse => (Command::new(&self.fio), "fio"),
             Tool::UringLimit => {
                 (Command::new(self.uring_limit.as_ref().context("t/io_uring is not here")?), "t/io_uring")
             }
@@ -48,15 +56,22 @@ impl Tools {
             Tool::Trueio => command.args(["run", "--no-history", "--no-evidence", "--json", "-"]),
             Tool::Fio => command.args(["--name=j", "--output-format=json"]),
             Tool::UringLimit => &mut command,
+            Tool::TrueioParse => command.args(["fio", "--parse-only"]),
+            Tool::FioParse => command.arg("--parse-only"),
         };
-        command.args(flags.split_whitespace());
+        let files = Files::of(flags)?;
+        command.args(files.flags.split_whitespace());
         let cost = Program { command: &mut command, cpu, limit }.run()?;
         let mut cost = cost.checked(&format!("`{name} {}`", flags.trim()))?;
         let answer = match tool {
             Tool::Trueio => trueio_answer(&record_of(&cost.stdout)?),
             Tool::Fio => fio_answer(&cost.stdout),
             Tool::UringLimit => limit_answer(&cost.stdout, cost.wall_ns),
+            Tool::TrueioParse | Tool::FioParse => Ok(Answer { io_count: files.sections, ..Answer::default() }),
         };
+        let answer = answer.map(|answer| Answer { output_bytes: files.bytes(), ..answer });
+        let dropped = cost.stderr.lines().find(|line| line.contains("dropped"));
+        ensure!(dropped.is_none(), "not every I/O is in the file: {}", dropped.unwrap_or_default());
         // Dropped now: memory of this process counts in the peak of the next child.
         cost.stdout = Vec::new();
         Ok(Sample { answer: answer.with_context(|| format!("the output of `{name} {}`", flags.trim()))?, cost })
@@ -74,6 +89,51 @@ pub(crate) struct Answer {
     pub(crate) latency_ns_p50: Option<u64>,
     /// CPU time that it accounts for itself, if reported in absolute terms.
     pub(crate) own_cpu_ns: Option<u64>,
+    /// Bytes of the files that it wrote to `{out}`.
+    pub(crate) output_bytes: u64,
+}
+
+/// Files of a run, in memory, and its flags with their paths.
+struct Files {
+    flags: String,
+    folder: Option<TempDir>,
+    /// Sections of the job file.
+    sections: u64,
+}
+
+impl Files {
+    fn of(flags: &str) -> Result<Self> {
+        let mut files = Self { flags: flags.to_owned(), folder: None, sections: 0 };
+        if !flags.contains('{') {
+            return Ok(files);
+        }
+        let folder = tempfile::Builder::new().prefix("trueio-bench").tempdir_in("/dev/shm").context("/dev/shm")?;
+        files.flags = files.flags.replace("{out}", &folder.path().display().to_string());
+        if let Some((before, rest)) = files.flags.split_once("{jobs:")
+            && let Some((count, after)) = rest.split_once('}')
+        {
+            files.sections = count.parse().context("`{jobs:N}` takes a number")?;
+            let path = folder.path().join("jobs.fio");
+            std::fs::write(&path, job_file(files.sections))?;
+            files.flags = format!("{before}{}{after}", path.display());
+        }
+        files.folder = Some(folder);
+        Ok(files)
+    }
+
+    fn bytes(&self) -> u64 {
+        let entries = self.folder.iter().filter_map(|folder| std::fs::read_dir(folder.path()).ok()).flatten().flatten();
+        entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+    }
+}
+
+/// A job file in fio's language.
+pub(crate) fn job_file(sections: u64) -> String {
+    let mut text = "[global]\nioengine=null\nsize=1m\n".to_owned();
+    for section in 0..sections {
+        text += &format!("[j{section}]\nrw=randread\nbs=4k\niodepth=4\n");
+    }
+    text
 }
 
 /// A run: its cost and its result.
@@ -96,6 +156,7 @@ fn trueio_answer(record: &RunRecord) -> Result<Answer> {
         iops: io_count as f64 * 1e9 / elapsed_ns as f64,
         latency_ns_p50: total.value_at_rank(total.count().div_ceil(2)),
         own_cpu_ns: Some(record.phases.iter().map(|phase| phase.cpu.total_ns()).sum()),
+        ..Answer::default()
     })
 }
 
@@ -181,7 +242,8 @@ mod tests {
         let record = record_of(record(&json!({"how": "complete"})).as_bytes()).unwrap();
         let answer = trueio_answer(&record).unwrap();
         // Five I/Os in 2.5 µs; 50 60 100 110 120: the third.
-        let expected = Answer { io_count: 5, iops: 2e6, latency_ns_p50: Some(100), own_cpu_ns: Some(340) };
+        let expected =
+            Answer { io_count: 5, iops: 2e6, latency_ns_p50: Some(100), own_cpu_ns: Some(340), output_bytes: 0 };
         assert_eq!(answer, expected);
     }
 
