@@ -6,7 +6,7 @@
 mod fixture;
 
 use std::path::PathBuf;
-use trueio_report::{Style, hdr_log, html, json, parse, terminal};
+use trueio_report::{Style, hdr_log, html, json, parse, screen, terminal};
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "target/report-fixture".into()));
@@ -20,6 +20,11 @@ fn main() -> std::io::Result<()> {
         std::fs::write(folder.join(format!("{name}.json")), json(&record))?;
         std::fs::write(folder.join(format!("{name}.html")), html(&record))?;
         std::fs::write(folder.join(format!("{name}.hlog")), hdr_log(&record).map_err(std::io::Error::other)?)?;
+        let style = Style { width: 80, color: true, unicode: true };
+        std::fs::write(
+            folder.join(format!("{name}-screen.txt")),
+            screen(&record, &style, "trueio report 3f9c21ab", &[]),
+        )?;
         for width in [80, 100, 120] {
             let text = terminal(&record, &Style { width, color: false, unicode: true });
             std::fs::write(folder.join(format!("{name}-{width}.txt")), text)?;

@@ -230,7 +230,7 @@ fn whole(report: &mut Report, required: &[&str]) {
     });
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
-    report.step("pages in a browser", || with_program(&program, pages::run));
+    report.step("pages in a browser", || with_program(&program, |program| pages::run(program, false)));
     report.step("packages of the release build", || with_program(&program, packages::in_ci));
     if std::env::var_os("TRUEIO_DIST").is_some() {
         report.step("documentation as a site", || with_program(&program, site::in_ci));

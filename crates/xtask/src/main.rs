@@ -53,8 +53,9 @@ cargo xtask dist-bindings           packages of both bindings, with binaries for
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suites, from its source tree, with fio
                                     and with `trueio fio` (half an hour); only those whose names contain SUITE
-cargo xtask pages [--self PROGRAM]  each kind of page in headless Chromium: sideways scrolling, cut or overlapping
+cargo xtask pages [--write] [--self PROGRAM]  each kind of page in headless Chromium: sideways scrolling, cut or overlapping
                                     text, console, network; screenshots in target/pages/
+                                    (--write captures terminals into docs/images/)
 cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
                                     crates/engine with ThreadSanitizer, too (nightly compiler)
 cargo xtask arm                     content and checksums of crates/engine on an emulated 64-bit Arm processor (Neon)
@@ -137,8 +138,14 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             fio_suite::run(Path::new(tree), Some(Path::new(program)), only)
         }
         ["fio-suite", tree, only @ ..] => fio_suite::run(Path::new(tree), None, only),
-        ["pages"] => Ok(ci::print_alone((pages::run(&workspace::build_release()?), None))),
-        ["pages", "--self", program] => Ok(ci::print_alone((pages::run(&std::fs::canonicalize(program)?), None))),
+        ["pages"] => Ok(ci::print_alone((pages::run(&workspace::build_release()?, false), None))),
+        ["pages", "--self", program] => {
+            Ok(ci::print_alone((pages::run(&std::fs::canonicalize(program)?, false), None)))
+        }
+        ["pages", "--write", "--self", program] => {
+            Ok(ci::print_alone((pages::run(&std::fs::canonicalize(program)?, true), None)))
+        }
+        ["pages", "--write"] => Ok(ci::print_alone((pages::run(&workspace::build_release()?, true), None))),
         ["publish"] => {
             let passed = publish::STEPS.map(|(name, step)| {
                 println!("=== {name}");

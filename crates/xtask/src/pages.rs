@@ -8,6 +8,7 @@
 //! Limits: one browser; contrast inside heat maps is not measured.
 
 mod browser;
+mod captures;
 
 use crate::setup;
 use crate::step::Outcome;
@@ -34,8 +35,8 @@ const STAGED: [(&str, &str, &str); 6] = [
     ("request", "<img src=\"http://127.0.0.1:9/a.png\" alt=\"\">", "request"),
 ];
 
-/// Makes the pages with `program`, and opens them.
-pub(crate) fn run(program: &Path) -> Outcome {
+/// Makes the pages with `program`, and opens them; with `writes`, keeps the captures in `docs/images/`.
+pub(crate) fn run(program: &Path, writes: bool) -> Outcome {
     if let Err(why_not) = setup::install(&[("chromium", "chromium")]) {
         return Outcome::skipped(&why_not);
     }
@@ -43,7 +44,7 @@ pub(crate) fn run(program: &Path) -> Outcome {
         Ok(target) => target.join("pages"),
         Err(error) => return Outcome::Failed(format!("{error:#}")),
     };
-    match open_all(program, &folder) {
+    match open_all(program, &folder, writes) {
         Ok((count, problems)) if problems.is_empty() => {
             Outcome::Passed(format!("{count} views, screenshots in {}", folder.display()))
         }
@@ -55,12 +56,13 @@ pub(crate) fn run(program: &Path) -> Outcome {
     }
 }
 
-fn open_all(program: &Path, folder: &Path) -> Result<(usize, Vec<String>), String> {
+fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<String>), String> {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let pages = make(program, folder)?;
     let mut browser = Browser::start(&folder.join("profile"))?;
     let mut problems = stage(&mut browser, folder)?;
+    problems.extend(capture(program, folder, writes)?);
     let mut count = 0;
     for page in &pages {
         let name = page.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -76,6 +78,25 @@ fn open_all(program: &Path, folder: &Path) -> Result<(usize, Vec<String>), Strin
         }
     }
     Ok((count, problems))
+}
+
+/// Captures terminals. Returns those in `docs/images/` that are stale; the recording differs each time, so it must only exist.
+fn capture(program: &Path, folder: &Path, writes: bool) -> Result<Vec<String>, String> {
+    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let printed = folder.join("fixture/baseline-screen.txt");
+    let end = captures::end_of_run(&std::fs::read_to_string(&printed).map_err(|error| failed(&printed, error))?);
+    let kept = workspace::root().join("docs/images");
+    let (screen, live) = (kept.join("screen.svg"), kept.join("live.svg"));
+    if writes {
+        std::fs::create_dir_all(&kept).map_err(|error| failed(&kept, error))?;
+        std::fs::write(&screen, &end).map_err(|error| failed(&screen, error))?;
+        if let Some(recording) = captures::live(program, folder)? {
+            std::fs::write(&live, recording).map_err(|error| failed(&live, error))?;
+        }
+    }
+    let is_same = std::fs::read_to_string(&screen).is_ok_and(|known| known == end);
+    let stale = [(&screen, is_same), (&live, live.is_file())].into_iter().filter(|(_, is_good)| !is_good);
+    Ok(stale.map(|(path, _)| format!("{} is stale: run `cargo xtask pages --write`", path.display())).collect())
 }
 
 /// Opens the pages with a fault; returns those whose fault was not found.
@@ -126,13 +147,21 @@ fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
         trueio(&["report", &document.to_string_lossy(), "--html", &page.to_string_lossy()])?;
         pages.push(page);
     }
-    // Needs a device that can be recognised, which a container may not have.
-    let trend = folder.join("trend.html");
-    if trueio(&["history", "trend", ".", "--html", &trend.to_string_lossy()]).is_ok() {
-        pages.push(trend);
-    } else {
-        println!("no page of a trend: the device under {} cannot be recognised", folder.display());
+    // Of the invented record's disk, which is recognised on every machine: the same run on six days.
+    let record = fixture.join("baseline.json");
+    let text = std::fs::read_to_string(&record).map_err(|error| format!("{}: {error}", record.display()))?;
+    for day in 0..6 {
+        let copy = folder.join("day.json");
+        let text = text.replace("3f9c21ab77d04e5c8b1f6a2d90e3c457", &format!("{day:032x}")).replace(
+            "\"started_unix_s\": 1795206512",
+            &format!("\"started_unix_s\": {}", 1_795_206_512 + day * 86_400),
+        );
+        std::fs::write(&copy, text).map_err(|error| format!("{}: {error}", copy.display()))?;
+        trueio(&["history", "import", &copy.to_string_lossy()])?;
     }
+    let trend = folder.join("trend.html");
+    trueio(&["history", "trend", "EX0000000001", "--html", &trend.to_string_lossy()])?;
+    pages.push(trend);
     Ok(pages)
 }
 

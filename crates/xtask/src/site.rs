@@ -106,7 +106,7 @@ pub(crate) fn run(program: &Path) -> Result<bool> {
     for file in ["LICENSE-APACHE", "LICENSE-MIT"] {
         copy(&workspace::root().join(file), &source.join(file))?;
     }
-    for folder in ["docs/schema", "examples", "jobs", "studies"] {
+    for folder in ["docs/schema", "docs/images", "examples", "jobs", "studies"] {
         copy_folder(&workspace::root().join(folder), &source.join(folder))?;
     }
     let record = workspace::root().join("crates/store/tests/records/v1.json");
