@@ -174,6 +174,15 @@ fn jobs_of_one_group_are_steady_together_and_latency_can_be_what_is_steady() {
     let text = fio(&sandbox, line).out;
     let line = text.lines().find(|line| line.starts_with("  steadystate  : attained=yes, bw=")).expect("a line");
     assert!(line.contains(", iops=") && line.contains(", lat slope=") && line.ends_with('%'), "{line}");
+    // A window that is not full has zeros, as in fio.
+    let early = "--name=a --ioengine=null --size=1g --time_based --runtime=500ms --norandommap --rw=randread --ss=bw:1% --ss_dur=10";
+    let ours = json(&sandbox, early);
+    let data = &ours["jobs"][0]["steadystate"]["data"];
+    for key in ["bw", "iops"] {
+        let values = data[key].as_array().expect("a list");
+        assert!(values.len() == 10 && values.iter().all(|value| value == 0), "{data}");
+    }
+    assert_eq!(data["bw_mean"], 0);
     // A job that is not steady at its end reports it: many values are never equal to a millionth of a byte.
     let never = "--name=a --ioengine=null --size=1g --time_based --runtime=500ms --norandommap --rw=randread \
                  --ss=bw:0.000001 --ss_dur=200ms --ss_interval=100ms";

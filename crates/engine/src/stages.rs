@@ -89,10 +89,11 @@ pub(crate) trait Stage: Debug {
     #[inline(always)]
     fn measure(&mut self, _now: u64, _view: &mut View<'_, '_>) {}
 
-    /// Changes a block of steps before it is used; returns how many of them are. `taken` steps came before.
+    /// Changes a block of steps before it is used; returns how many of them are, `None` if the job has no more steps. `taken`
+    /// steps came before.
     #[inline(always)]
-    fn refilled(&mut self, steps: &mut [Step], _taken: u64) -> usize {
-        steps.len()
+    fn refilled(&mut self, steps: &mut [Step], _taken: u64) -> Option<usize> {
+        Some(steps.len())
     }
 
     /// Admits the next I/O, or returns what it has to wait for. May change the request.
@@ -265,12 +266,12 @@ impl Stage for JobStages<'_> {
         self.renew_hooks();
     }
 
-    fn refilled(&mut self, steps: &mut [Step], taken: u64) -> usize {
+    fn refilled(&mut self, steps: &mut [Step], taken: u64) -> Option<usize> {
         let mut count = steps.len();
         for stage in &mut self.stages {
-            count = stage.refilled(&mut steps[..count], taken);
+            count = stage.refilled(&mut steps[..count], taken)?;
         }
-        count
+        Some(count)
     }
 
     #[cold]

@@ -6,6 +6,7 @@
 
 mod backlog;
 mod last_writes;
+mod offline;
 mod pass;
 mod read_back;
 mod saved;
@@ -22,6 +23,7 @@ use crate::verify::{self, BlockSeal, Difference};
 use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
+use offline::Offline;
 use read_back::ReadBacks;
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,6 +41,8 @@ pub(crate) struct Verifier<'a> {
     run: u64,
     /// Steps after which a job that compares offline ends: as far as the run came that wrote.
     taken_max: Option<u64>,
+    /// Of a job that compares offline, and writes to blocks again: which writes are compared.
+    offline: Option<Offline>,
     /// Steps before the last sync call that succeeded.
     synced: u64,
     /// A job that reads and writes compares what it reads: it reads whole blocks as they were written.
@@ -78,10 +82,13 @@ impl<'a> Verifier<'a> {
             None => run_tag(),
         };
         let block_bytes = job.pattern.write_sizes.max_bytes();
+        let taken_max = state.map(|state| state.compared(plan.synced_only)).transpose()?;
+        let offline = if plan.is_offline { Offline::of(context, taken_max, plan.compares_pieces())? } else { None };
         Ok(Some(Box::new(Self {
             seal: BlockSeal::new(plan.clone()),
             run,
-            taken_max: state.map(|state| state.compared(plan.synced_only)).transpose()?,
+            taken_max,
+            offline,
             synced: 0,
             compares_among_writes: matches!(job.pattern.write_sizes, BlockSizes::Fixed(_))
                 && job.pattern.read_sizes == job.pattern.write_sizes,
@@ -199,15 +206,20 @@ impl Stage for Verifier<'_> {
         }
     }
 
-    /// A job that compares offline reads what it would write, as far as the run came that wrote it.
-    fn refilled(&mut self, steps: &mut [Step], taken: u64) -> usize {
+    /// A job that compares offline reads what it would write, as far as the run came that wrote it, and each block once.
+    fn refilled(&mut self, steps: &mut [Step], taken: u64) -> Option<usize> {
         if !self.plan.is_offline {
-            return steps.len();
+            return Some(steps.len());
         }
-        let left = self.taken_max.map_or(u64::MAX, |most| most - taken.min(most));
-        let count = steps.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = match &mut self.offline {
+            Some(offline) => offline.keep_last(steps)?,
+            None => {
+                let left = self.taken_max.map_or(u64::MAX, |most| most - taken.min(most));
+                Some(steps.len().min(usize::try_from(left).unwrap_or(usize::MAX))).filter(|count| *count > 0)?
+            }
+        };
         if self.own_reads.is_some() {
-            return count;
+            return Some(count);
         }
         for step in &mut steps[..count] {
             if let Step::Io(request) = step
@@ -216,7 +228,7 @@ impl Stage for Verifier<'_> {
                 request.op = OpKind::Read;
             }
         }
-        count
+        Some(count)
     }
 
     fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {

@@ -47,21 +47,27 @@ impl StepQueue {
     }
 
     /// Takes the next block from the generator; `elapsed_ns` returns the nanoseconds since the start, and `refilled` changes
-    /// the block and returns how many of its steps are used. False if the job has no more steps.
+    /// the block and returns how many of its steps are used, `None` to end the job. False if the job has no more steps.
     pub(crate) fn refill(
         &mut self,
-        elapsed_ns: impl FnOnce() -> u64,
-        refilled: impl FnOnce(&mut [Step], u64) -> usize,
+        elapsed_ns: impl Fn() -> u64,
+        mut refilled: impl FnMut(&mut [Step], u64) -> Option<usize>,
     ) -> bool {
         self.taken_before += u64::from(self.end);
-        if self.generator.depends_on_time() {
-            self.generator.set_time(elapsed_ns());
-        }
-        let count = self.generator.refill(&mut self.block);
-        self.end = refilled(&mut self.block[..count], self.taken_before) as u32;
         self.at = 0;
-        self.is_exhausted = self.end == 0;
-        !self.is_exhausted
+        loop {
+            if self.generator.depends_on_time() {
+                self.generator.set_time(elapsed_ns());
+            }
+            let count = self.generator.refill(&mut self.block);
+            let used = if count > 0 { refilled(&mut self.block[..count], self.taken_before) } else { None };
+            // Of a block without a step that is used, the next one follows.
+            if used != Some(0) {
+                self.end = used.unwrap_or(0) as u32;
+                self.is_exhausted = used.is_none();
+                return !self.is_exhausted;
+            }
+        }
     }
 
     /// Returns true if every step of the job was taken.

@@ -197,6 +197,8 @@ pub const ROWS: &[FioRow] = &[
     no_effect("recover_zbd_write_error", Kind::Bool, "", "after a failed write the write pointer is always read from the device"),
     no_effect("scramble_buffers", Kind::Bool, "1", "each 4 KiB that is written has a stamp, so that no two are alike"),
     no_effect("softrandommap", Kind::Bool, "0", "a permutation visits each block once without a map; only blocks of several sizes need one"),
+    no_effect("spr_cs", Kind::Text(""), "0", "it belongs to `sprandom`"),
+    no_effect("spr_num_regions", Kind::Number, "100", "it belongs to `sprandom`"),
     no_effect("spr_op", Kind::Text(""), "15", "it belongs to `sprandom`"),
     no_effect("thinktime_blocks_type", Kind::Text("complete issue"), "complete", "a pause comes after `thinktime_blocks` I/Os, when all of them have completed; fio does the same, except for the first pause with `complete`, which comes after the I/Os in flight"),
     no_effect("thread", Kind::Flag, "", "workers are always threads").aliases(&["threads"]),

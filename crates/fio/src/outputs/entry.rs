@@ -5,9 +5,9 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CriterionPlan, CriterionRecord, DeviceCounters, EngineKind, FioJob, Grouping, Histogram, IoPriority, JobPlan,
-    JobRecord, JobSpec, OpKind, OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage,
-    Unified,
+    BlockSizes, CriterionPlan, CriterionRecord, DeviceCounters, EngineKind, FioJob, Grouping, Histogram, IoPriority,
+    JobPlan, JobRecord, JobSpec, OpKind, OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow,
+    ThreadUsage, Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -226,6 +226,8 @@ struct Unit<'a> {
     is_grouped: bool,
     /// fio's `continue_on_error` is set, to whatever errors.
     continues: bool,
+    /// `verify_only` is set: the writes that it compares are counted.
+    counts_compared: bool,
 }
 
 impl<'a> Document<'a> {
@@ -436,7 +438,21 @@ fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
             continue;
         }
         let continues = fio.and_then(|fio| fio.word("continue_on_error")).is_some_and(|word| word.text != "none");
-        let unit = |job, workers| Unit { plan, index, phase, job, workers, group, name, is_grouped, continues };
+        let is_offline = plan.verify.as_ref().is_some_and(|verify| verify.is_offline);
+        // A job that reads, with a saved state, compares without being one that writes.
+        let counts_compared = is_offline && fio.is_none_or(|fio| fio.is_on("verify_only"));
+        let unit = |job, workers| Unit {
+            plan,
+            index,
+            phase,
+            job,
+            workers,
+            group,
+            name,
+            is_grouped,
+            continues,
+            counts_compared,
+        };
         match job {
             Some(job) if !job.workers.is_empty() => units.extend(job.workers.iter().map(|job| unit(Some(job), 1))),
             job => units.push(unit(job, plan.workers)),
@@ -478,6 +494,9 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         let Some(job) = unit.job else { continue };
         entry.add_failures(job);
         entry.add_ops(job, unit.plan);
+        if unit.counts_compared {
+            entry.count_compared(job, unit.plan);
+        }
         // With several workers the smallest depth: all of them keep the target with it.
         let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
         entry.depth_found = found;
@@ -567,6 +586,17 @@ impl Entry<'_> {
             let elapsed_ns = within_ns.saturating_add(back.elapsed_ns);
             add_op(&mut self.ops[0], &back.reads, elapsed_ns, false, plan);
         }
+    }
+
+    /// Adds the writes that a job with `verify_only` compares, which fio counts as writes in no time.
+    fn count_compared(&mut self, job: &JobRecord, plan: &JobPlan) {
+        let each_bytes = match plan.pattern.write_sizes {
+            BlockSizes::Fixed(bytes) => bytes,
+            _ => self.ops[0].byte_count.checked_div(self.ops[0].io_count).unwrap_or(0),
+        };
+        let (writes, count) = (&mut self.ops[1], job.verified_block_count);
+        writes.io_count = writes.io_count.saturating_add(count);
+        writes.byte_count = writes.byte_count.saturating_add(count.saturating_mul(each_bytes));
     }
 
     /// Adds bandwidth and IOPS over time.

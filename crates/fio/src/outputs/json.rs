@@ -46,7 +46,9 @@ pub(super) fn clients(all: &Clients<'_, '_>, has_bins: bool) -> Object {
             root.object("global options", server.document.as_ref().map(globals).unwrap_or_default());
         }
         _ => {
-            let each = documents().map(|document| Tree::Object(with_server(globals(document), document)));
+            // As in fio, only of the servers whose jobs have any.
+            let having = documents().filter(|document| !document.global_options().is_empty());
+            let each = having.map(|document| Tree::Object(with_server(globals(document), document)));
             root.list("global options", each.collect());
         }
     }

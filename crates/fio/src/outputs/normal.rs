@@ -89,7 +89,8 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         let _ = writeln!(text, "  Description  : [{}]", clean(description));
     }
     for (name, figures) in entry.reported() {
-        if figures.io_count > 0 {
+        // Writes that were only compared took no time.
+        if figures.io_count > 0 && figures.elapsed_ns > 0 {
             direction(text, entry, Scale::of(document, entry.group), name, figures);
         }
     }
@@ -138,7 +139,8 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         writeln!(text, "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={depth}");
     if let (Some(plan), Some(record)) = (entry.criterion_plan, entry.criterion) {
         let scale = Scale::of(document, entry.group);
-        let bytes_per_s = mean(&record.spans, |span| span.bytes_per_s);
+        let spans = steady::window(&plan, Some(record));
+        let bytes_per_s = mean(&spans, |span| span.bytes_per_s);
         let variable = plan.criterion.name().replace("_slope", "");
         let _ = writeln!(
             text,
@@ -146,8 +148,8 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
             if record.is_attained { "yes" } else { "no" },
             scale.rate(bytes_per_s),
             scale.other_rate(bytes_per_s),
-            short(mean(&record.spans, |span| span.ios_per_s), scale.digits, false),
-            steady_latency(&plan, &record.spans, scale.digits),
+            short(mean(&spans, |span| span.ios_per_s), scale.digits, false),
+            steady_latency(&plan, &spans, scale.digits),
             if plan.criterion.is_slope { "slope" } else { "mean dev" },
             steady::value(&plan, record.value, 3)
         );
@@ -375,7 +377,7 @@ fn run_status(text: &mut String, document: &Document<'_>, group: u32) {
         let of: Vec<&Figures> = entries
             .iter()
             .filter_map(|entry| entry.ops.get(*op).or(entry.mixed.as_ref()))
-            .filter(|figures| figures.io_count > 0)
+            .filter(|figures| figures.io_count > 0 && figures.elapsed_ns > 0)
             .collect();
         if of.is_empty() {
             continue;

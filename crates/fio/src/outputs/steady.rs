@@ -1,10 +1,22 @@
 //! The figures of a job that ends when it is steady (`steadystate`), as fio prints them.
 //!
-//! fio fills an incomplete window with zeros and includes them in the mean. Here the window holds only measured spans.
+//! As in fio, a window that is not full is filled with zeros, which the means include.
 
 use super::entry::Entry;
 use super::tree::{Object, Tree};
-use trueio_model::{CriterionPlan, CriterionSpan, CriterionVariable};
+use trueio_model::{CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable};
+
+/// More spans than this in a window are not filled with zeros: a plan has fewer.
+const SPANS_MAX: u64 = 1 << 20;
+
+/// Returns the spans of a window, with zeros for those that were not measured.
+pub(super) fn window(plan: &CriterionPlan, record: Option<&CriterionRecord>) -> Vec<CriterionSpan> {
+    let mut spans = record.map_or(Vec::new(), |record| record.spans.clone());
+    let count = plan.window_ns.checked_div(plan.span_ns).unwrap_or(0).min(SPANS_MAX) as usize;
+    let nothing = CriterionSpan { ios_per_s: 0.0, bytes_per_s: 0.0, latency_ns: 0.0 };
+    spans.resize(count.max(spans.len()), nothing);
+    spans
+}
 
 /// The mean of a figure over the window.
 pub(super) fn mean(spans: &[CriterionSpan], of: fn(&CriterionSpan) -> f64) -> f64 {
@@ -20,7 +32,7 @@ pub(super) fn value(plan: &CriterionPlan, value: f64, digits: usize) -> String {
 pub(super) fn object(entry: &Entry<'_>) -> Option<Object> {
     let plan = entry.criterion_plan?;
     let record = entry.criterion;
-    let spans = record.map_or(&[][..], |record| &record.spans);
+    let spans = &window(&plan, record)[..];
     let mut object = Object::new();
     object.text("ss", format!("{}:{}", plan.criterion.name(), value(&plan, plan.criterion.limit, 6)));
     object.int("duration", plan.window_ns / 1_000_000_000);

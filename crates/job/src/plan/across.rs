@@ -141,7 +141,10 @@ fn check_before(
             last_without = last_without.filter(|_| part_written(other, as_other).is_none());
         } else if tells_writers && overlap(needed, (as_other.offset_bytes, as_other.offset_bytes + as_other.size_bytes))
         {
-            written.clear();
+            // In zones, what it wrote is all that is read.
+            if reads_written_only {
+                written.clear();
+            }
             last_without = Some(other.name.as_str());
         }
     }
@@ -157,6 +160,13 @@ fn check_before(
         let hint =
             "put a job before it that writes all of the same `filename` with `verify`, and `stonewall = true` here";
         return Err(refuse(job, reason, hint));
+    }
+    if let Some(other) = last_without {
+        let sentence = format!(
+            "blocks of `{}` that job `{other}`, before it, writes without `verify` count as wrong in `verify`",
+            file.path
+        );
+        run.note(&job.name, &sentence);
     }
     let may_end_early = |other: &JobPlan| other.verify.is_some() && other.limits.runtime_ns.is_some();
     let reads_all = file.prepare != Prepare::UseExisting && !reads_written_only;

@@ -230,10 +230,13 @@ fn verification_accounts_for_writes_of_other_jobs_under_any_file_name() {
     assert!(of(&later).is_ok());
     later[1].set("offset", "516k", Origin::Default);
     assert!(of(&later).is_err(), "4 KiB between them are not written");
-    // One in between that leaves nothing to compare.
+    // One in between that changes blocks: the later one finds that.
     let plain = spec("p", &[("rw", "write"), ("filename", "/mnt/new"), ("size", "4k"), ("stonewall", "1")]);
-    let why = of(&[spec("w", &before(&[])), plain, spec("r", &after)]).unwrap_err();
+    let why = of(&[plain.clone(), spec("r", &after)]).unwrap_err();
     assert!(why.contains("job `p`, before it, writes to `/mnt/new` without `verify`"), "{why}");
+    let changed = of(&[spec("w", &before(&[])), plain, spec("r", &after)]).unwrap();
+    let sentence = "blocks of `/mnt/new` that job `p`, before it, writes without `verify` count as wrong";
+    assert!(changed.notes.iter().any(|note| note.contains(sentence)), "{:?}", changed.notes);
     let early = two(&before(&[("runtime", "5s")]), &after).unwrap();
     assert!(early.notes.iter().any(|note| note.contains("when its `runtime` ends")), "{:?}", early.notes);
 }

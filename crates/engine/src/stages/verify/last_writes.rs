@@ -9,6 +9,7 @@
 //! Blocks are returned span by span, the last span first, and within a span in the order of writing. A job of up to
 //! [`SPAN_STEPS_MIN`] steps is one span.
 
+use crate::context::WorkerContext;
 use crate::engines::EngineError;
 use crate::pattern::Generator;
 use crate::request::{REQUEST_BLOCK, Request, Step};
@@ -99,6 +100,41 @@ impl LastWrites {
             engine: view.engine.kind(),
             attempted: format!("remembering which of {units} units of `{path}` were written later"),
             source: io::ErrorKind::OutOfMemory.into(),
+        })
+    }
+
+    /// Of the first `most` steps that a job would take, with their number and that of the writes among them. `None`: every write is the
+    /// last to its block, or the steps depend on the time.
+    ///
+    /// # Errors
+    /// A sentence, if there is no memory for the bits.
+    pub(super) fn foreseen(
+        context: &WorkerContext<'_>,
+        most: Option<u64>,
+        compares_pieces: bool,
+    ) -> Result<Option<(Self, u64, u64)>, String> {
+        let (plan, most) = (context.plan, most.unwrap_or(u64::MAX));
+        let new = || Generator::with_log(plan, context.worker, context.host.open_log);
+        let mut generator = new();
+        if plan.limits.is_time_based || plan.replay.is_some() || generator.depends_on_time() {
+            return Ok(None);
+        }
+        let (mut taken, mut writes, mut block) = (0, 0, [Step::NONE; REQUEST_BLOCK]);
+        while taken < most {
+            let count = generator.refill(&mut block).min(usize::try_from(most - taken).unwrap_or(usize::MAX));
+            if count == 0 {
+                break;
+            }
+            taken += count as u64;
+            writes += block[..count].iter().filter_map(write).count() as u64;
+        }
+        if comes_once(plan, taken) {
+            return Ok(None);
+        }
+        let sizes = Sizes::of(&generator);
+        let last = Self::new(plan, new(), [taken, taken], sizes, compares_pieces);
+        last.map(|last| Some((last, taken, writes))).map_err(|(units, path)| {
+            format!("there is no memory to remember which of {units} units of `{path}` were written later")
         })
     }
 

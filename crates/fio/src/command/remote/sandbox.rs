@@ -78,13 +78,6 @@ impl Sandbox {
                     .to_owned(),
             );
         }
-        if self.readable.is_empty() && self.writable.is_empty() {
-            return Some(
-                "its command line names no file that its clients' jobs may use\n\nhint: name a directory or a device with \
-                 `--allow-read PATH` or `--allow-write PATH`; `--allow-write=.` is the working directory"
-                    .to_owned(),
-            );
-        }
         if self.is_enforced && !has_landlock() {
             return Some(
                 "this kernel has no Landlock (Linux 5.13), with which it would confine its clients' jobs to their directories\n\n\
@@ -93,6 +86,15 @@ impl Sandbox {
             );
         }
         None
+    }
+
+    /// Returns a note for a server whose clients may use no file: only jobs without files (`ioengine=null`, `cpuio`) run.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        let has_files = !self.readable.is_empty() || !self.writable.is_empty();
+        (!has_files).then_some(
+            "the command line names no file that clients' jobs may use; jobs without files (`ioengine=null`) run. Name a \
+             directory or a device with `--allow-read=PATH` or `--allow-write=PATH`; `--allow-write=.` is the working directory",
+        )
     }
 
     /// Whether jobs may write to a path, and create it. Links are resolved.

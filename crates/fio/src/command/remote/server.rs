@@ -50,8 +50,12 @@ pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Pr
         return refused(&format!("`--daemonize={path}`: the process {pid} that it names is running"));
     }
     let mut permits = permits_of(serve, settings);
-    if let Some(reason) = Sandbox::of(&permits).objection() {
+    let sandbox = Sandbox::of(&permits);
+    if let Some(reason) = sandbox.objection() {
         return refused(&format!("the server was not started\n  because: {reason}"));
+    }
+    if let Some(note) = sandbox.note() {
+        message!("note: {note}");
     }
     if serve.token.is_some() && matches!(address, Address::Socket(_)) {
         return refused(
