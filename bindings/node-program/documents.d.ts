@@ -313,6 +313,16 @@ export type CriterionVariable = "ios" | "bytes" | "latency";
 /** What the wait before a job's first I/O counts from. */
 export type DelayStart = "phase" | "run";
 
+/** How much the I/Os of an operation depend on each other. */
+export interface Dependence {
+  /** By thresholds, from the lowest latency to the highest. */
+  inflations: Array<Inflation>;
+  /** Slices of the measured time from which it was estimated. */
+  slice_count: number;
+  /** The measured time, in nanoseconds. */
+  span_ns: number;
+}
+
 /** How the search for a queue depth went, of one worker. */
 export interface DepthSearch {
   /** The highest depth that was seen to keep the target; if none was, the depth at the job's end. */
@@ -847,6 +857,14 @@ export interface IgnoredError {
   op: OpKind;
 }
 
+/** How much more the share of I/Os above a threshold varies than if I/Os were independent. */
+export interface Inflation {
+  /** The upper limit of the ratio of variances, at least 1: so many I/Os are worth one independent I/O. */
+  factor: number;
+  /** The share of I/Os above the threshold: 0.01 at the 99th percentile. */
+  share_above: number;
+}
+
 /** I/Os that failed in the same way. */
 export interface IoFailure {
   /** The first one's buffer address. */
@@ -1240,6 +1258,8 @@ export type OpMix = { only: OpKind } | { read_write: { read_percent: number } };
 export interface OpRecord {
   /** Bytes transferred, as the calls returned them. */
   byte_count: number;
+  /** How much the I/Os depend on each other, by the latencies that reports show: with a pace from the intended time, else the total ones. `None` if the run was too short to show it, and in records of earlier versions. */
+  dependence?: Dependence | null;
   /** How many failed. */
   error_count: number;
   /** How many succeeded in full or in part. */
@@ -1348,11 +1368,13 @@ export interface Pattern {
 /** A percentile and its interval. */
 export interface Percentile {
   /** Upper end, in nanoseconds. */
-  high_ns: number;
+  high_ns?: number | null;
   /** The latency that this percentage does not exceed, in nanoseconds. */
   latency_ns: number;
-  /** Lower end of its 95 % order-statistic interval, in nanoseconds. */
-  low_ns: number;
+  /** Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os. In records without `OpRecord::dependence` it takes I/Os as independent, and is too narrow. */
+  low_ns?: number | null;
+  /** About how many more nanoseconds of the run an interval needs; only without one. */
+  needs_ns?: number | null;
   /** Which: 99.9 for p99.9. */
   percent: number;
 }

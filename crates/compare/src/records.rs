@@ -1,23 +1,26 @@
 //! Two or more earlier runs, one a side.
 //!
-//! Phases are compared by their names. An interval comes from blocks of the run's own series, long enough that
-//! neighbours are nearly independent; seconds are never taken for samples. It applies to these runs and not to later
+//! Phases are compared by their names. The interval of a rate comes from blocks of the run's own series, long enough that
+//! neighbours are nearly independent; seconds are never taken for samples. That of a percentile comes from the whole run's
+//! latencies and how they depend on each other. It applies to these runs and not to later
 //! ones: variation from run to run is in neither of them. So the sentences are in the past tense, and a gate with one run
 //! a side is undecided.
 //!
-//! Not available: p99.9 and CPU per I/O with an interval (a record's series does not contain them), and any interval from
-//! fio's JSON.
+//! Not available: CPU per I/O with an interval (a record's series does not contain it), and any interval from fio's JSON.
+//!
+//! Source of a ratio's interval from those of its parts: G. Y. Zou & A. Donner, "Construction of confidence limits about
+//! effect measures", Statistics in Medicine 27 (2008).
 
 use crate::answer::{conclusion_of, figure_percent, shape_obstacle};
 use crate::circumstances;
 use crate::fio;
-use crate::sample::Sample;
+use crate::sample::{Sample, dependence_of};
 use trueio_model::ForeignRun;
 use trueio_model::{
-    Answer, Basis, Circumstance, Conclusion, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome, Part,
-    PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc,
+    Answer, Basis, Circumstance, Conclusion, Dependence, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome,
+    Part, PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc, units,
 };
-use trueio_stats::{Interval, blocks, decide, log_ratio_of_means};
+use trueio_stats::{Interval, NoInterval, blocks, decide, log_ratio_of_means, quantile_interval};
 
 /// A stored run.
 #[derive(Debug, Clone)]
@@ -75,6 +78,10 @@ struct Entry {
     latency_kind: String,
     /// Equal rows, to be joined to blocks, of the metrics that have them.
     series: Vec<(Metric, Vec<f64>)>,
+    /// How the I/Os depend on each other, if the record shows it.
+    dependence: Option<Dependence>,
+    /// The measured time.
+    elapsed_ns: u64,
     /// The span of one row.
     row_ns: u64,
     /// Why the figures do not stand.
@@ -196,6 +203,8 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     shape: None,
                     latency_kind: row.latency_kind,
                     series: Vec::new(),
+                    dependence: None,
+                    elapsed_ns: 0,
                     row_ns: 0,
                     objection: failed,
                     options: row.options,
@@ -230,6 +239,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         .filter_map(|metric| Some(Figure { metric, value: whole_value(&sample, &latency, metric)? }))
         .collect();
     let (rows, row_ns) = joined_rows(&phase.jobs);
+    let (dependence, elapsed_ns) = dependence_of(phase);
     let id: String = record.id.chars().take(8).collect();
     let side = Side {
         name: name.to_owned(),
@@ -248,6 +258,8 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         shape: Some(sample.shape),
         latency_kind: "lat".to_owned(),
         series: series_of(&rows),
+        dependence,
+        elapsed_ns,
         row_ns,
         objection,
         options: Vec::new(),
@@ -314,22 +326,10 @@ fn slice_of(index: usize, row: &SeriesRow, phase: &PhaseRecord) -> Slice {
     }
 }
 
-/// The series that can be joined to blocks: rates always, percentiles where rows hold I/Os enough for them.
+/// The series that can be joined to blocks.
 fn series_of(rows: &[SeriesRow]) -> Vec<(Metric, Vec<f64>)> {
     let of = |value: fn(&SeriesRow) -> f64| rows.iter().map(value).collect::<Vec<f64>>();
-    let mut all =
-        vec![(Metric::Bandwidth, of(|r| r.read_bytes as f64 + r.write_bytes as f64)), (Metric::Iops, of(transfers))];
-    let mean_count = rows.iter().map(transfers).sum::<f64>() / rows.len().max(1) as f64;
-    for (metric, value) in [
-        (Metric::P50, (|r: &SeriesRow| r.latency_ns_p50 as f64) as fn(&SeriesRow) -> f64),
-        (Metric::P99, |r| r.latency_ns_p99 as f64),
-    ] {
-        let least = metric.quantile().and_then(trueio_stats::slice_least_count).unwrap_or(u64::MAX);
-        if mean_count >= least as f64 {
-            all.push((metric, of(value)));
-        }
-    }
-    all
+    vec![(Metric::Bandwidth, of(|r| r.read_bytes as f64 + r.write_bytes as f64)), (Metric::Iops, of(transfers))]
 }
 
 fn answer(first: &Entry, this: &Entry, side: usize, metric: Metric, alpha: f64, margin: f64) -> Answer {
@@ -363,7 +363,10 @@ fn answer(first: &Entry, this: &Entry, side: usize, metric: Metric, alpha: f64, 
         (_, None, None) => Err("neither side has this figure".to_owned()),
         (_, None, _) => Err("the first side does not have this figure".to_owned()),
         (_, _, None) => Err("this side does not have this figure".to_owned()),
-        (None, Some(a), Some(b)) => interval(first, this, metric, alpha, (b / a).ln()),
+        (None, Some(a), Some(b)) => match metric.quantile() {
+            Some(q) => percentile_interval(first, this, q, alpha, (b / a).ln()),
+            None => interval(first, this, metric, alpha, (b / a).ln()),
+        },
     };
     match found {
         Err(reason) => answer.reason = Some(reason),
@@ -402,8 +405,7 @@ fn interval(
         return Err(if first.row_ns == 0 || this.row_ns == 0 {
             "there is no series, and without one no interval".to_owned()
         } else {
-            "the rows of the series hold too few I/Os for this figure, and without a series there is no interval"
-                .to_owned()
+            "the series does not contain this figure, and without a series there is no interval".to_owned()
         });
     };
     let too_short = || {
@@ -422,4 +424,115 @@ fn interval(
         return Err("the figures vary so much that the interval holds everything".to_owned());
     }
     Ok((interval, a.means.len().min(b.means.len()) as u32))
+}
+
+/// The interval of the logarithm of the ratio of two runs' percentiles, and the slices of the shorter run.
+fn percentile_interval(
+    first: &Entry,
+    this: &Entry,
+    q: f64,
+    alpha: f64,
+    log_ratio: f64,
+) -> Result<(Interval, u32), String> {
+    let ends = |entry: &Entry| -> Result<(f64, f64), String> {
+        let name = &entry.side.name;
+        let (low, high) = quantile_interval(&entry.side.latency, q, entry.dependence.as_ref(), entry.elapsed_ns, alpha)
+            .map_err(|why| match why {
+                NoInterval::Needs(_) if entry.side.latency.is_empty() || entry.elapsed_ns == 0 => {
+                    "there is no histogram, and without one no interval".to_owned()
+                }
+                NoInterval::Needs(_) if entry.dependence.is_none() => format!(
+                    "the record of `{name}` does not show how its I/Os depend on each other: the run was shorter than 5 s, or \
+                     an earlier version wrote it"
+                ),
+                NoInterval::Needs(ns) => format!(
+                    "`{name}` is too short for an interval of this percentile, because its I/Os depend on each other: run it \
+                     about {} longer",
+                    units::format_duration_ns(ns)
+                ),
+                NoInterval::NoPercentile => "there is no histogram, and without one no interval".to_owned(),
+            })?;
+        if low == 0 {
+            return Err("a latency is zero: there is no ratio".to_owned());
+        }
+        Ok(((low as f64).ln(), (high as f64).ln()))
+    };
+    let middle =
+        |entry: &Entry| trueio_stats::quantile(&entry.side.latency, q).map(|found| (found.value_ns as f64).ln());
+    let (Some(a), Some(b)) = (middle(first), middle(this)) else {
+        return Err("there is no histogram, and without one no interval".to_owned());
+    };
+    let ((low_a, high_a), (low_b, high_b)) = (ends(first)?, ends(this)?);
+    let interval = Interval {
+        estimate: log_ratio,
+        low: log_ratio - (b - low_b).hypot(high_a - a),
+        high: log_ratio + (high_b - b).hypot(a - low_a),
+    };
+    if !crate::answer::is_shown(&interval) {
+        return Err("the figures vary so much that the interval holds everything".to_owned());
+    }
+    let slices = |entry: &Entry| entry.dependence.as_ref().map_or(0, |of| of.slice_count);
+    Ok((interval, slices(first).min(slices(this))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::Inflation;
+
+    /// A run with latencies from `ns` to 20 µs more that depend on each other by `factor`.
+    fn entry(ns: u64, factor: Option<f64>, elapsed_ns: u64) -> Entry {
+        let mut latency = Histogram::new();
+        (0..100_000u64).for_each(|i| latency.record(ns + i * 7_919 % 20_011));
+        let side = Side {
+            name: format!("{ns} ns"),
+            detail: String::new(),
+            verdict: Verdict::Supported,
+            level: EvidenceLevel::E2,
+            reasons: Vec::new(),
+            figures: Vec::new(),
+            latency,
+            percentiles: Vec::new(),
+            syscalls: None,
+            slices: Vec::new(),
+        };
+        let inflations = |factor| [0.5, 0.1, 0.01].map(|share_above| Inflation { share_above, factor }).to_vec();
+        let dependence =
+            factor.map(|factor| Dependence { slice_count: 40, span_ns: elapsed_ns, inflations: inflations(factor) });
+        Entry {
+            side,
+            shape: None,
+            latency_kind: String::new(),
+            series: Vec::new(),
+            dependence,
+            elapsed_ns,
+            row_ns: 0,
+            objection: None,
+            options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_ratio_of_percentiles_has_an_interval_that_grows_with_the_dependence() {
+        let at = |a: &Entry, b: &Entry, q| percentile_interval(a, b, q, 0.05, 1.5f64.ln());
+        let run = |ns, factor| entry(ns, Some(factor), 30_000_000_000);
+        let (interval, slices) = at(&run(20_000, 3.0), &run(30_000, 3.0), 0.5).expect("an interval");
+        assert!(interval.low > 0.35 && interval.high < 0.46 && slices == 40, "{interval:?}");
+        let (wide, _) = at(&run(20_000, 45.0), &run(30_000, 45.0), 0.9).expect("an interval");
+        let (narrow, _) = at(&run(20_000, 1.5), &run(30_000, 1.5), 0.9).expect("an interval");
+        assert!(wide.high - wide.low > 1.5 * (narrow.high - narrow.low), "{wide:?} {narrow:?}");
+    }
+
+    #[test]
+    fn a_run_that_is_too_short_or_shows_no_dependence_has_no_ratio_of_percentiles() {
+        let reason = |a: &Entry, b: &Entry| percentile_interval(a, b, 0.99, 0.05, 0.0).expect_err("no interval");
+        let long = entry(20_000, Some(3.0), 30_000_000_000);
+        let short = reason(&long, &entry(30_000, Some(3.0), 8_000_000_000));
+        assert!(short.starts_with("`30000 ns` is too short for an interval of this percentile"), "{short}");
+        assert!(short.ends_with("run it about 17.0 s longer"), "{short}");
+        let dependent = reason(&long, &entry(30_000, Some(100.0), 30_000_000_000));
+        assert!(dependent.ends_with("run it about 30.0 s longer"), "{dependent}");
+        let unknown = reason(&long, &entry(30_000, None, 30_000_000_000));
+        assert!(unknown.contains("does not show how its I/Os depend on each other"), "{unknown}");
+    }
 }

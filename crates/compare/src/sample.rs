@@ -4,8 +4,8 @@
 //! is that of transfers; a sync call is its own operation, and its latency is no transfer's. So of a side that
 //! syncs and one that does not, latencies are not compared, rates are ([`Shape`]).
 
-use trueio_model::{CheckOutcome, EvidenceLevel, Figure, Histogram, Metric, OpKind, PhaseRecord, Verdict};
-use trueio_stats::{quantile_within, slice_least_count};
+use trueio_model::{CheckOutcome, Dependence, EvidenceLevel, Figure, Histogram, Metric, OpKind, PhaseRecord, Verdict};
+use trueio_stats::{joined_dependence, quantile_within, slice_least_count};
 
 /// What latencies are of: only those of one kind can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,6 +50,15 @@ pub struct Objection {
     pub check: String,
     /// Its sentence.
     pub sentence: String,
+}
+
+/// How the I/Os of a phase depend on each other, and its measured time: of the latencies that [`Sample::of`] returns.
+pub(crate) fn dependence_of(phase: &PhaseRecord) -> (Option<Dependence>, u64) {
+    let ops = || phase.jobs.iter().flat_map(|job| &job.ops);
+    let has_transfers = ops().any(|op| op.op != OpKind::Sync);
+    let counted = ops().filter(|op| op.op != OpKind::Sync || !has_transfers);
+    let found = joined_dependence(counted.map(|op| (op.latency.total.count(), op.dependence.as_ref())));
+    (found, phase.jobs.iter().map(|job| job.elapsed_ns).min().unwrap_or(0))
 }
 
 impl Sample {

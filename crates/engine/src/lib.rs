@@ -54,7 +54,7 @@ pub use flow::Flow;
 pub use log::{DroppedIos, IoEvent, IssuedIo, LogChannel, LogChunk, LoggedIo, TraceChannel, TracedIo, log_channel};
 pub use operations::operations;
 pub use pattern::Generator;
-pub use recorder::{FAILURES_MAX, Progress, WorkerReport};
+pub use recorder::{FAILURES_MAX, OpSlices, Progress, WorkerReport};
 pub use request::{Request, Step};
 pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;

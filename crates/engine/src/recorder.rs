@@ -11,8 +11,8 @@ use crate::priority::PriorityRecorder;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_model::{
-    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, ReadBack, SampledIo,
-    SeriesRow, ThreadUsage, VerifyFailure, ZoneUse,
+    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, LatencySlices, OpKind, OpRecord, QueueCounts,
+    ReadBack, SampledIo, SeriesRow, SliceRecorder, ThreadUsage, VerifyFailure, ZoneUse,
 };
 
 /// Length of an interval of the series, and of a progress update.
@@ -36,15 +36,20 @@ pub(crate) struct OpRecorder {
     /// This interval's I/Os that were complete when their submission returned: total and submission
     /// latency are the same, completion latency is 0.
     pub(crate) inline: Histogram,
+    /// This interval's latencies from the intended time, with a pace.
+    pub(crate) from_due: Histogram,
     pub(crate) set: LatencySet,
     row_count: u64,
     row_bytes: u64,
+    /// The intervals so far, and those from the intended time with a pace.
+    slices: SliceRecorder,
+    slices_from_due: Option<SliceRecorder>,
 }
 
 impl OpRecorder {
     /// Its histograms have no counters before they are used: most of a job's are not, and thousands of workers wait
     /// for their start together.
-    fn new() -> Self {
+    fn new(is_paced: bool) -> Self {
         Self {
             io_count: 0,
             byte_count: 0,
@@ -52,19 +57,39 @@ impl OpRecorder {
             error_count: 0,
             interval: Histogram::new(),
             inline: Histogram::new(),
+            from_due: Histogram::new(),
             set: empty_set(),
             row_count: 0,
             row_bytes: 0,
+            slices: SliceRecorder::new(),
+            slices_from_due: is_paced.then(SliceRecorder::new),
         }
     }
 
-    /// Forgets everything that was counted.
+    /// Forgets everything that was counted, and keeps the memory.
     fn clear(&mut self) {
         let set = &mut self.set;
         let histograms = [&mut set.submission, &mut set.completion, &mut set.total, &mut set.from_intended];
-        histograms.into_iter().chain([&mut self.interval, &mut self.inline]).for_each(Histogram::clear);
+        let intervals = [&mut self.interval, &mut self.inline, &mut self.from_due];
+        histograms.into_iter().chain(intervals).for_each(Histogram::clear);
         (self.io_count, self.byte_count, self.short_count, self.error_count) = (0, 0, 0, 0);
         (self.row_count, self.row_bytes) = (0, 0);
+        self.slices.clear();
+        self.slices_from_due.iter_mut().for_each(SliceRecorder::clear);
+    }
+
+    /// Adds the interval that ends to the slices and to the totals.
+    fn end_interval(&mut self) {
+        self.slices.end_interval(&self.interval);
+        if let Some(slices) = &mut self.slices_from_due {
+            slices.end_interval(&self.from_due);
+        }
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        self.interval.drain_into(&mut self.set.total);
+        self.from_due.drain_into(&mut self.set.from_intended);
     }
 }
 
@@ -88,6 +113,7 @@ pub(crate) fn empty_op(op: OpKind) -> OpRecord {
         latency: empty_set(),
         priorities: Vec::new(),
         percentiles: Vec::new(),
+        dependence: None,
     }
 }
 
@@ -145,7 +171,7 @@ const OPS: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Syn
 impl Recorder {
     /// `is_paced`: I/Os have times at which they are due.
     pub(crate) fn new(ops: &[OpKind], is_paced: bool) -> Self {
-        let wanted = |op| ops.contains(&op).then(|| Box::new(OpRecorder::new()));
+        let wanted = |op| ops.contains(&op).then(|| Box::new(OpRecorder::new(is_paced && op != OpKind::Sync)));
         Self {
             ops: OPS.map(wanted),
             pacing_lateness: is_paced.then(Histogram::new),
@@ -239,7 +265,7 @@ impl Recorder {
                 row.latency_ns_p99 = row.latency_ns_p99.max(p99);
                 row.latency_ns_max = row.latency_ns_max.max(max);
             }
-            recorder.interval.drain_into(&mut recorder.set.total);
+            recorder.end_interval();
         }
         progress.io_count.store(io_count, Relaxed);
         progress.latency_ns_p50.store(row.latency_ns_p50, Relaxed);
@@ -294,6 +320,7 @@ impl Recorder {
                 latency,
                 priorities: self.priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                 percentiles: Vec::new(),
+                dependence: None,
             })
         });
         let mut series = self.series.clone();
@@ -303,18 +330,24 @@ impl Recorder {
 
     /// Ends the recording. `has_submission`: the engine has a separate submission; without
     /// one the completion latency is the total latency.
-    pub(crate) fn finish(mut self, has_submission: bool) -> (Vec<OpRecord>, Vec<SeriesRow>, Histogram) {
+    pub(crate) fn finish(mut self, has_submission: bool) -> Recorded {
         self.fold_inline();
         if let Some((_, row)) = self.pending.take() {
             self.series.push(row);
         }
         let priorities = self.priorities;
+        let mut slices = Vec::new();
         let ops = OPS
             .into_iter()
             .zip(self.ops)
             .filter_map(|(op, recorder)| {
                 let mut recorder = *recorder?;
-                recorder.interval.drain_into(&mut recorder.set.total);
+                recorder.drain();
+                slices.push(OpSlices {
+                    op,
+                    total: recorder.slices.finish(),
+                    from_intended: recorder.slices_from_due.map(|slices| slices.finish()).unwrap_or_default(),
+                });
                 // A sync call blocks on every engine's behalf: it has no submission either.
                 if !has_submission || op == OpKind::Sync {
                     recorder.set.completion = recorder.set.total.clone();
@@ -328,10 +361,11 @@ impl Recorder {
                     latency: recorder.set,
                     priorities: priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                     percentiles: Vec::new(),
+                    dependence: None,
                 })
             })
             .collect();
-        (ops, self.series, self.pacing_lateness.unwrap_or_default())
+        Recorded { ops, slices, series: self.series, pacing_lateness: self.pacing_lateness.unwrap_or_default() }
     }
 }
 
@@ -355,11 +389,33 @@ fn joined(a: &SeriesRow, b: &SeriesRow) -> SeriesRow {
     }
 }
 
+/// What a recorder holds at its end.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) ops: Vec<OpRecord>,
+    pub(crate) slices: Vec<OpSlices>,
+    pub(crate) series: Vec<SeriesRow>,
+    pub(crate) pacing_lateness: Histogram,
+}
+
+/// An operation's latencies by slices of the measured time.
+#[derive(Debug, Clone)]
+pub struct OpSlices {
+    /// Which.
+    pub op: OpKind,
+    /// Total latencies.
+    pub total: LatencySlices,
+    /// From the intended time; empty without a pace.
+    pub from_intended: LatencySlices,
+}
+
 /// What a worker did.
 #[derive(Debug, Clone)]
 pub struct WorkerReport {
     /// Figures of each kind of operation the job can do.
     pub ops: Vec<OpRecord>,
+    /// Their latencies by slices; empty in a report so far.
+    pub slices: Vec<OpSlices>,
     /// One row every 100 ms, oldest first.
     pub series: Vec<SeriesRow>,
     /// Measured time in nanoseconds: from the start (after the ramp) to the last completion, or to
@@ -411,6 +467,7 @@ impl WorkerReport {
     pub fn empty() -> Self {
         Self {
             ops: Vec::new(),
+            slices: Vec::new(),
             series: Vec::new(),
             elapsed_ns: 0,
             pacing_lateness: Histogram::new(),
@@ -450,7 +507,7 @@ mod tests {
             (0..i % 3).for_each(|_| op.interval.record(i));
             recorder.end_interval(i * 100, 100, &progress);
         }
-        let (ops, series, _) = recorder.finish(false);
+        let Recorded { ops, series, .. } = recorder.finish(false);
         assert!(series.len() <= SERIES_ROWS_MAX);
         assert_eq!(series.iter().map(|r| r.read_count).sum::<u64>(), ops[0].io_count);
         assert_eq!(series.iter().map(|r| r.read_bytes).sum::<u64>(), ops[0].byte_count);

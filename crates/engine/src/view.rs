@@ -147,7 +147,7 @@ impl View<'_, '_> {
         let from_due_ns = self.ns_between(due, done.now);
         let late_ns = self.ns_between(due.max(room_since), issued);
         let recorder = &mut self.state.recorder;
-        recorder.op(request.op).set.from_intended.record(from_due_ns);
+        recorder.op(request.op).from_due.record(from_due_ns);
         if let Some(lateness) = &mut recorder.pacing_lateness {
             lateness.record(late_ns);
         }

@@ -72,6 +72,7 @@ fn op(op: OpKind, count: u64, bytes: u64) -> OpRecord {
         latency,
         priorities: Vec::new(),
         percentiles: Vec::new(),
+        dependence: None,
     }
 }
 

@@ -210,6 +210,12 @@ impl Histogram {
         counted.filter(|(_, n)| *n > 0).map(|(index, n)| (bucket_low(index), bucket_high(index), n))
     }
 
+    /// The first occupied bucket, and the counts from it to the last occupied one.
+    pub(crate) fn occupied_counts(&self) -> (usize, &[u64]) {
+        let occupied = self.occupied();
+        (occupied.start, &self.counts[occupied])
+    }
+
     /// Returns the buckets between minimum and maximum; no other one is occupied.
     fn occupied(&self) -> Range<usize> {
         if self.overflow_count == self.count {

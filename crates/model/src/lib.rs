@@ -25,6 +25,7 @@ mod identity;
 mod io_limit;
 mod iolog;
 mod latency;
+mod latency_slices;
 mod link;
 mod numa;
 mod operation;
@@ -75,6 +76,7 @@ pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
 pub use latency::LatencySet;
+pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder};
 pub use link::DiskLink;
 pub use numa::{MemoryMode, MemoryPolicy};
 pub use operation::OpKind;
@@ -92,8 +94,9 @@ pub use plan::{
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
-    ClusterRecord, CpuTime, DeviceCounters, DeviceDelta, JobRecord, OpRecord, Outcome, Percentile, PhaseRecord,
-    RECORD_FORMAT, RECORD_VERSION, RankRecord, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
+    ClusterRecord, CpuTime, Dependence, DeviceCounters, DeviceDelta, Inflation, JobRecord, OpRecord, Outcome,
+    Percentile, PhaseRecord, RECORD_FORMAT, RECORD_VERSION, RankRecord, ReadBack, Residency, Ruler, RunRecord,
+    SeriesRow, ToolFacts,
 };
 pub use seed::{mix64, nth_mix64, round_seed, worker_seed};
 pub use source::{SourceAddress, SourcePlan};

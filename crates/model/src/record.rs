@@ -302,6 +302,30 @@ pub struct OpRecord {
     /// [`LatencySet::total`], which is authoritative.
     #[serde(default)]
     pub percentiles: Vec<Percentile>,
+    /// How much the I/Os depend on each other, by the latencies that reports show: with a pace from the intended time,
+    /// else the total ones. `None` if the run was too short to show it, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependence: Option<Dependence>,
+}
+
+/// How much the I/Os of an operation depend on each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dependence {
+    /// Slices of the measured time from which it was estimated.
+    pub slice_count: u32,
+    /// The measured time, in nanoseconds.
+    pub span_ns: u64,
+    /// By thresholds, from the lowest latency to the highest.
+    pub inflations: Vec<Inflation>,
+}
+
+/// How much more the share of I/Os above a threshold varies than if I/Os were independent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Inflation {
+    /// The share of I/Os above the threshold: 0.01 at the 99th percentile.
+    pub share_above: f64,
+    /// The upper limit of the ratio of variances, at least 1: so many I/Os are worth one independent I/O.
+    pub factor: f64,
 }
 
 /// The reads of a job's verification, after its last write (`verify`) or in between (`verify_backlog`).
@@ -322,10 +346,16 @@ pub struct Percentile {
     pub percent: f64,
     /// The latency that this percentage does not exceed, in nanoseconds.
     pub latency_ns: u64,
-    /// Lower end of its 95 % order-statistic interval, in nanoseconds.
-    pub low_ns: u64,
+    /// Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os. In records without
+    /// [`OpRecord::dependence`] it takes I/Os as independent, and is too narrow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_ns: Option<u64>,
     /// Upper end, in nanoseconds.
-    pub high_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high_ns: Option<u64>,
+    /// About how many more nanoseconds of the run an interval needs; only without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_ns: Option<u64>,
 }
 
 /// Zeros are omitted from the text.

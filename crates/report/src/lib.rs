@@ -67,7 +67,7 @@ pub use standing::{
 pub use study::{
     StudyError, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,
 };
-pub use summary::{Row, load_of, shape_of, summary};
+pub use summary::{Interval, Row, load_of, shape_of, summary};
 pub use terminal::{target, terminal};
 pub use text::{clean, clean_lines, wrap};
 pub use trend::{TrendError, parse_trend, trend_html, trend_json, trend_markdown, trend_terminal};

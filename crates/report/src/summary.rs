@@ -4,13 +4,40 @@
 //! 95 % interval, the bandwidth of sync calls, a rate over no time, any figure of a contradicted phase.
 
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord, RunRecord,
-    SyncMode, Verdict, units,
+    BlockSizes, DirectPolicy, EngineKind, Histogram, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord,
+    RunRecord, SyncMode, Verdict, units,
 };
-use trueio_stats::{Quantile, quantile};
+use trueio_stats::{NoInterval, Quantile, quantile, quantile_interval};
 
 /// The percentiles of the table, as shares.
 pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// The interval of a percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interval {
+    /// From, to, in nanoseconds.
+    Given(u64, u64),
+    /// The run is too short for one: about so many more nanoseconds are needed.
+    Needs(u64),
+    /// There is no percentile, or the record does not show how its I/Os depend on each other.
+    Unknown,
+}
+
+impl Interval {
+    /// Returns the interval of an operation's percentile.
+    pub(crate) fn of(op: &OpRecord, histogram: &Histogram, q: f64, elapsed_ns: u64) -> Self {
+        // Without an entry, the record may be an earlier version's: only one that states what is missing is of this one.
+        let is_recorded = op.dependence.is_some() || op.percentiles.iter().any(|of| of.needs_ns.is_some());
+        if !is_recorded || quantile(histogram, q).is_none() {
+            return Self::Unknown;
+        }
+        match quantile_interval(histogram, q, op.dependence.as_ref(), elapsed_ns, 0.05) {
+            Ok((low, high)) => Self::Given(low, high),
+            Err(NoInterval::Needs(ns)) => Self::Needs(ns),
+            Err(NoInterval::NoPercentile) => Self::Unknown,
+        }
+    }
+}
 
 /// One row of the summary.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +63,8 @@ pub struct Row {
     /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace, from the
     /// time the I/O was due.
     pub quantiles: [Option<Quantile>; 3],
+    /// The 95 % intervals of these percentiles, or the time that is missing for one.
+    pub intervals: [Interval; 3],
     /// The maximum latency, in nanoseconds; `None` without an I/O.
     pub latency_ns_max: Option<u64>,
     /// True if latencies count from the time each I/O was due.
@@ -117,6 +146,10 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                     bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
                     ios_per_s: per_s(op.io_count),
                     quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !is_withheld)),
+                    intervals: QUANTILES.map(|q| match is_withheld {
+                        true => Interval::Unknown,
+                        false => Interval::of(op, histogram, q, job.elapsed_ns),
+                    }),
                     latency_ns_max: histogram.max_ns().filter(|_| !is_withheld),
                     is_from_intended,
                     cpu_ns_per_io: cpu_ns_per_io.take(),

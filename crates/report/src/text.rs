@@ -41,6 +41,16 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
+/// Formats a time that is only roughly known: `12 s`, `4 min`, `3 h`, and from a month on `months`.
+pub(crate) fn rough_time(ns: u64) -> String {
+    match ns.div_ceil(1_000_000_000) {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 7_200..2_592_000 => format!("{} h", seconds.div_ceil(3_600)),
+        _ => "months".to_owned(),
+    }
+}
+
 /// Formats `count` with its noun: `1 I/O`, `2,000 I/Os`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", trueio_model::units::format_count(count), if count == 1 { "" } else { "s" })

@@ -187,3 +187,23 @@ fn a_page_lists_checks_with_sources_expected_and_found_values() {
         assert!(page.contains(&text.replace('/', "&#x2f;")), "{text}");
     }
 }
+
+#[test]
+fn a_percentile_has_its_interval_or_the_time_that_is_missing() {
+    let cells = |seconds| -> Vec<String> {
+        let page = html(&fixture::baseline(seconds));
+        let table = page.split_once("<h2>All loads</h2>").unwrap().1.split_once("</table>").unwrap().0;
+        let percentiles = table.split("data-label=\"p").skip(1).map(|rest| rest.split_once("</td>").unwrap().0);
+        let smalls =
+            percentiles.filter_map(|cell| Some(cell.split_once("<small>")?.1.split_once("</small>")?.0.to_owned()));
+        smalls.collect()
+    };
+    let long = cells(30);
+    assert!(long.iter().filter(|cell| cell.contains(" – ")).count() >= 14, "{long:?}");
+    // 6 s of at least 25 s; p99.9 of slow rows needs more.
+    let short = cells(6);
+    assert!(short.iter().filter(|cell| *cell == "run 19 s longer").count() >= 14, "{short:?}");
+    assert!(short.iter().all(|cell| cell.starts_with("run ") && cell.ends_with(" longer")), "{short:?}");
+    // A record without dependence, as of an earlier version.
+    assert_eq!(cells(2), [""; 0]);
+}

@@ -4,11 +4,12 @@
 //! Series rows are joined by their end: workers begin together, so their rows do too.
 
 use std::collections::BTreeMap;
-use trueio_engine::WorkerReport;
+use trueio_engine::{OpSlices, WorkerReport};
 use trueio_model::{
-    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, ReadBack, SeriesRow,
+    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, ReadBack, SeriesRow,
     ThreadUsage, ZoneUse,
 };
+use trueio_stats::{NoInterval, dependence, joined_dependence, quantile_interval};
 
 /// Failures and verify failures kept for a job.
 const KEPT: usize = 16;
@@ -17,9 +18,20 @@ const KEPT: usize = 16;
 const PERCENTS: [f64; 9] = [1.0, 10.0, 25.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
 /// A percentile with its interval; `None` if the sample cannot support it.
-fn percentile(latencies: &Histogram, percent: f64) -> Option<Percentile> {
-    let found = trueio_stats::quantile(latencies, percent / 100.0)?;
-    Some(Percentile { percent, latency_ns: found.value_ns, low_ns: found.low_ns, high_ns: found.high_ns })
+fn percentile(latencies: &Histogram, percent: f64, found: Option<&Dependence>, span_ns: u64) -> Option<Percentile> {
+    let q = percent / 100.0;
+    let latency_ns = trueio_stats::quantile(latencies, q)?.value_ns;
+    let interval = quantile_interval(latencies, q, found, span_ns, 0.05);
+    Some(Percentile {
+        percent,
+        latency_ns,
+        low_ns: interval.ok().map(|(low, _)| low),
+        high_ns: interval.ok().map(|(_, high)| high),
+        needs_ns: match interval {
+            Err(NoInterval::Needs(ns)) => Some(ns),
+            _ => None,
+        },
+    })
 }
 
 /// The reports of a job's workers as one.
@@ -52,6 +64,7 @@ fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> 
     let mut merged =
         Merged { record: new_record(plan, notes), cpu: CpuTime::default(), fatal: None, was_stopped: false };
     let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
+    let mut slices: Vec<OpSlices> = Vec::new();
     for (index, mut report) in reports.into_iter().enumerate() {
         merged.was_stopped |= report.was_stopped;
         if merged.fatal.is_none() {
@@ -61,10 +74,11 @@ fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> 
         for row in std::mem::take(&mut report.series) {
             add_row(&mut rows, row);
         }
+        std::mem::take(&mut report.slices).into_iter().for_each(|of| add_slices(&mut slices, of));
         add_report(&mut merged.record, report);
     }
     merged.record.series = rows.into_values().collect();
-    conclude(plan, &mut merged.record);
+    conclude(plan, &mut merged.record, &slices);
     let threads = &merged.record.threads;
     merged.cpu = CpuTime { user_ns: threads.user_ns, system_ns: threads.system_ns };
     merged
@@ -136,7 +150,7 @@ fn add_report(record: &mut JobRecord, report: WorkerReport) {
 }
 
 /// Adds what follows from all reports together: a note on zones, percentiles, the achieved depth.
-fn conclude(plan: &JobPlan, record: &mut JobRecord) {
+fn conclude(plan: &JobPlan, record: &mut JobRecord, slices: &[OpSlices]) {
     if let Some(zones) = &record.zones {
         record.engine_notes.push(format!(
             "zones: {} of {} are written in order, each {} bytes long ({}); {} were reset and {} finished in the \
@@ -149,13 +163,44 @@ fn conclude(plan: &JobPlan, record: &mut JobRecord) {
             zones.finish_count
         ));
     }
-    for op in record.ops.iter_mut().chain(record.read_back.as_mut().map(|back| &mut back.reads)) {
-        op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
+    let span_ns = record.elapsed_ns;
+    for op in &mut record.ops {
+        let of = slices.iter().find(|of| of.op == op.op);
+        let total = of.and_then(|of| dependence(&of.total, span_ns));
+        op.percentiles = percentiles(&op.latency.total, total.as_ref(), span_ns);
+        op.dependence = match op.latency.from_intended.is_empty() {
+            true => total,
+            false => of.and_then(|of| dependence(&of.from_intended, span_ns)),
+        };
+    }
+    if let Some(back) = &mut record.read_back {
+        // Not part of the measurement.
+        back.reads.percentiles = without_intervals(&back.reads.latency.total);
     }
     if plan.engine.holds_a_queue() && record.elapsed_ns > 0 {
         // Little's law: the mean number in flight is the sum of times in flight over the time.
         let in_flight: u128 = record.ops.iter().map(|op| op.latency.total.sum_ns()).sum();
         record.achieved_depth = Some(in_flight as f64 / record.elapsed_ns as f64);
+    }
+}
+
+fn percentiles(latencies: &Histogram, found: Option<&Dependence>, span_ns: u64) -> Vec<Percentile> {
+    PERCENTS.iter().filter_map(|&percent| percentile(latencies, percent, found, span_ns)).collect()
+}
+
+fn without_intervals(latencies: &Histogram) -> Vec<Percentile> {
+    let mut found = percentiles(latencies, None, 0);
+    found.iter_mut().for_each(|of| of.needs_ns = None);
+    found
+}
+
+fn add_slices(slices: &mut Vec<OpSlices>, of: OpSlices) {
+    match slices.iter_mut().find(|known| known.op == of.op) {
+        Some(known) => {
+            known.total.merge(&of.total);
+            known.from_intended.merge(&of.from_intended);
+        }
+        None => slices.push(of),
     }
 }
 
@@ -178,6 +223,9 @@ fn add_read_back(sum: &mut Option<ReadBack>, back: ReadBack) {
 }
 
 fn join(known: &mut OpRecord, op: OpRecord) {
+    // Only records of other ranks have it: of workers, slices are added.
+    let parts = [(known.io_count, known.dependence.as_ref()), (op.io_count, op.dependence.as_ref())];
+    known.dependence = joined_dependence(parts);
     known.io_count += op.io_count;
     known.byte_count += op.byte_count;
     known.short_count += op.short_count;
@@ -270,7 +318,15 @@ pub fn add_record(sum: &mut JobRecord, job: &JobRecord, shift_ns: u64) {
 /// Concludes a sum of [`add_record`]: its time, and percentiles of the added histograms.
 pub fn conclude_sum(sum: &mut JobRecord, elapsed_ns: u64) {
     sum.elapsed_ns = elapsed_ns;
-    for op in sum.ops.iter_mut().chain(sum.read_back.as_mut().map(|back| &mut back.reads)) {
-        op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
+    for op in &mut sum.ops {
+        // With a pace, the dependence is that of the latencies from the intended time.
+        let is_paced = !op.latency.from_intended.is_empty();
+        op.percentiles = match is_paced {
+            true => without_intervals(&op.latency.total),
+            false => percentiles(&op.latency.total, op.dependence.as_ref(), elapsed_ns),
+        };
+    }
+    if let Some(back) = &mut sum.read_back {
+        back.reads.percentiles = without_intervals(&back.reads.latency.total);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::{
     Histogram, JobPlan, JobRecord, OpKind, Outcome, SteadyPlan, SteadyRound, SteadyState, SteadyVariable, round_seed,
 };
-use trueio_stats::SteadyRule;
+use trueio_stats::{BEYOND_MIN, SteadyRule, independent_beyond, joined_dependence, quantile};
 
 /// The rule; the same for every run, so that "steady" means one thing.
 const RULE: SteadyRule = SteadyRule::SNIA;
@@ -99,7 +99,14 @@ fn round(records: &[JobRecord]) -> SteadyRound {
             latency.merge(&op.latency.total);
         }
     }
-    let latency_ns_p99 = trueio_stats::quantile(&latency, 0.99).map(|quantile| quantile.value_ns);
+    let ops = records.iter().flat_map(|record| &record.ops).filter(|op| op.op != OpKind::Sync);
+    let found = joined_dependence(ops.map(|op| (op.latency.total.count(), op.dependence.as_ref())));
+    // A round long enough to show how its I/Os depend on each other has a percentile only if enough independent ones lie
+    // beyond it; a shorter one is judged as if all were.
+    let is_supported = found
+        .and_then(|found| independent_beyond(latency.count(), 0.99, &found))
+        .is_none_or(|beyond| beyond >= BEYOND_MIN);
+    let latency_ns_p99 = quantile(&latency, 0.99).filter(|_| is_supported).map(|quantile| quantile.value_ns);
     SteadyRound { elapsed_ns, ios_per_s, bytes_per_s, latency_ns_p99 }
 }
 

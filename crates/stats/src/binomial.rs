@@ -137,6 +137,7 @@ fn normal(count: u64, q: f64) -> Ranks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Draws;
     use proptest::prelude::*;
 
     #[test]
@@ -194,6 +195,42 @@ mod tests {
             let (a, b) = (exact(count, q), normal(count, q));
             assert!(b.lower <= a.lower && a.lower - b.lower <= 3, "q {q}: {a:?} {b:?}");
             assert!(b.upper >= a.upper && b.upper - a.upper <= 3, "q {q}: {a:?} {b:?}");
+        }
+    }
+
+    /// Goal: the interval holds the true quantile in at least 95 % of samples, and not in nearly all
+    /// of them (it would be useless).
+    /// Method: 1,500 samples of each size from three distributions with known quantiles: uniform,
+    /// exponential (a queue's waits) and Pareto with exponent 1.5 (infinite variance: stalls). The
+    /// standard error of the share is at most √(0.05 · 0.95 / 1500) = 0.56 %, so 93.3 % is three of
+    /// them below 95 %. Small samples are conservative; 99.9 % is the upper bar where
+    /// the sample is at least three times the least one.
+    #[test]
+    fn the_interval_covers_the_true_quantile_in_95_of_100_samples() {
+        type Inverse = fn(f64) -> f64;
+        let distributions: [(&str, Inverse); 3] = [
+            ("uniform", |u| 1e5 + 9e5 * u),
+            ("exponential", |u| -1e5 * (1.0 - u).ln()),
+            ("pareto", |u| 1e5 / (1.0 - u).powf(1.0 / 1.5)),
+        ];
+        let mut draws = Draws::new(2026);
+        for (name, inverse) in distributions {
+            for (q, count) in [(0.5, 6), (0.5, 50), (0.5, 1_001), (0.9, 120), (0.99, 368), (0.99, 1_200)] {
+                let truth = inverse(q);
+                let mut covered = 0;
+                for _ in 0..1_500 {
+                    let mut sample: Vec<f64> = (0..count).map(|_| inverse(draws.unit())).collect();
+                    sample.sort_unstable_by(f64::total_cmp);
+                    let ranks = interval_ranks(count, q).unwrap();
+                    let (low, high) = (sample[ranks.lower as usize - 1], sample[ranks.upper as usize - 1]);
+                    covered += u32::from(low <= truth && truth <= high);
+                }
+                let share = f64::from(covered) / 1_500.0;
+                assert!(share >= 0.933, "{name} q {q} n {count}: covered {share}");
+                if count >= 50 && count as f64 >= 3.0 * minimum_count(q).unwrap() as f64 {
+                    assert!(share <= 0.999, "{name} q {q} n {count}: covered {share}");
+                }
+            }
         }
     }
 

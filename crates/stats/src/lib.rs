@@ -3,16 +3,16 @@
 //! One method a file, each with its source. Nothing here reads a clock or a file, and random numbers come
 //! from a seed that the caller gives: the same input gives the same answer on every machine.
 //!
-//! Cannot see: whether the sample is independent. The intervals of a quantile are exact for independent draws;
-//! I/Os of one run depend on each other (a busy second follows a busy second), so an interval states
-//! how well this sample pins its own quantile down, not how far the next run will be from it. For that
-//! there are pairs of interleaved slices (`hodges_lehmann`, `sign_flip`, `bca`) and blocks of a series (`blocks`).
+//! I/Os of one run depend on each other: a busy second follows a busy second. The interval of a percentile of one run
+//! allows for that (`dependence`). How far the next run will be from it no single run shows: for that there are pairs of
+//! interleaved slices (`hodges_lehmann`, `sign_flip`, `bca`) and blocks of a series (`blocks`).
 
 mod bca;
 mod binomial;
 mod blocks;
 mod change_point;
 mod decision;
+mod dependence;
 mod hodges_lehmann;
 mod holm;
 mod moments;
@@ -32,6 +32,7 @@ pub use binomial::{Ranks, interval_ranks, least_share_above, minimum_count};
 pub use blocks::{Blocks, autocorrelation, blocks, log_ratio_of_means};
 pub use change_point::{ChangePoint, SEGMENT_MIN, change_points};
 pub use decision::{Decision, decide, pairs_needed};
+pub use dependence::{BEYOND_MIN, NoInterval, dependence, independent_beyond, joined_dependence, quantile_interval};
 pub use hodges_lehmann::{Interval, hodges_lehmann, hodges_lehmann_estimate, least_pairs};
 pub use holm::{holm, holm_alphas};
 pub use moments::{mean_ns, stddev_ns};

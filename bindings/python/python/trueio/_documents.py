@@ -220,6 +220,13 @@ CriterionVariable: TypeAlias = "Literal['ios'] | Literal['bytes'] | Literal['lat
 DelayStart: TypeAlias = "Literal['phase'] | Literal['run']"
 
 
+class Dependence(TypedDict):
+    inflations: "list[Inflation]"
+    slice_count: "int"
+    span_ns: "int"
+
+
+
 class DepthSearch(TypedDict):
     depth: "int"
     is_found: "bool"
@@ -628,6 +635,12 @@ class IgnoredError(TypedDict):
 
 
 
+class Inflation(TypedDict):
+    factor: "float"
+    share_above: "float"
+
+
+
 class IoFailure(TypedDict):
     address: "int"
     count: "int"
@@ -893,6 +906,7 @@ OpMix: TypeAlias = "OpMixOnly | OpMixReadWrite"
 
 class OpRecord(TypedDict):
     byte_count: "int"
+    dependence: "NotRequired[Dependence | None]"
     error_count: "int"
     io_count: "int"
     latency: "LatencySet"
@@ -1022,9 +1036,10 @@ class Pattern(TypedDict):
 
 
 class Percentile(TypedDict):
-    high_ns: "int"
+    high_ns: "NotRequired[int | None]"
     latency_ns: "int"
-    low_ns: "int"
+    low_ns: "NotRequired[int | None]"
+    needs_ns: "NotRequired[int | None]"
     percent: "float"
 
 

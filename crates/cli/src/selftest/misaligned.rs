@@ -195,6 +195,7 @@ fn write_blindly(file: &File, path: &str) -> Calls {
         latency,
         priorities: Vec::new(),
         percentiles: Vec::new(),
+        dependence: None,
     };
     Calls { elapsed: begin.elapsed(), write, failures }
 }

@@ -35,7 +35,9 @@ pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Box<Worker<'_, E
     worker.stages.report(&mut report, &mut view!(worker));
     let Worker { engine, state, stages, .. } = *worker;
     let has_lost_ios = state.queue.in_flight() > 0;
-    (report.ops, report.series, report.pacing_lateness) = state.recorder.finish(!E::BLOCKS);
+    let recorded = state.recorder.finish(!E::BLOCKS);
+    (report.ops, report.slices, report.series) = (recorded.ops, recorded.slices, recorded.series);
+    report.pacing_lateness = recorded.pacing_lateness;
     (report.failures, report.fatal) = (state.outcome.failures, state.outcome.fatal);
     report.was_stopped = state.outcome.was_stopped;
     drop(stages);

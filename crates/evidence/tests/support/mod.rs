@@ -69,6 +69,7 @@ pub fn op(op: OpKind, io_count: u64, byte_count: u64, latency_ns: u64) -> OpReco
         latency,
         priorities: Vec::new(),
         percentiles: Vec::new(),
+        dependence: None,
     }
 }
 

@@ -3,8 +3,8 @@
 use super::cleaned;
 use crate::plot::Shade;
 use crate::plot::job::spark;
-use crate::summary::{QUANTILES, Row, plan_of, shape_of};
-use crate::text::figure;
+use crate::summary::{Interval, QUANTILES, Row, plan_of, shape_of};
+use crate::text::{figure, rough_time};
 use crate::words::{is_same, percentile_name};
 use serde::Serialize;
 use trueio_model::{OpKind, PhaseRecord, RunRecord, units};
@@ -26,7 +26,7 @@ pub(super) struct TableRow {
     errors: String,
 }
 
-/// A percentile and its interval; the interval is empty if the sample does not support it.
+/// A percentile and its interval, or how much longer the run must be for one; empty if the record does not show it.
 #[derive(Serialize)]
 struct Latency {
     name: String,
@@ -50,14 +50,19 @@ impl TableRow {
             latencies: row
                 .quantiles
                 .iter()
+                .zip(row.intervals)
                 .zip(QUANTILES)
-                .map(|(found, q)| {
+                .map(|((found, interval), q)| {
                     let name = percentile_name(q);
                     match found {
                         Some(q) => Latency {
                             name,
                             value: ns(q.value_ns),
-                            interval: format!("{} – {}", ns(q.low_ns), ns(q.high_ns)),
+                            interval: match interval {
+                                Interval::Given(low, high) => format!("{} – {}", ns(low), ns(high)),
+                                Interval::Needs(missing) => format!("run {} longer", rough_time(missing)),
+                                Interval::Unknown => String::new(),
+                            },
                         },
                         None => {
                             let value = if row.is_withheld { "x" } else { "–" }.to_owned();

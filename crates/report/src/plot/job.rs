@@ -2,6 +2,7 @@
 
 use super::axis::Axis;
 use super::{Curve, Drawing, Hover, Look, Marker, Shade, bounds};
+use crate::summary::Interval;
 use crate::svg::Svg;
 use trueio_model::{Histogram, JobRecord, OpKind, SeriesRow, SteadyState, units};
 use trueio_stats::{WindowFit, least_share_above, quantile};
@@ -175,9 +176,8 @@ pub(crate) fn percentiles(job: &JobRecord) -> Option<String> {
         }
         named.push((op.op.to_string(), histogram));
         for (x, q) in [(2f64.log10(), 0.5)].into_iter().chain((1..12).map(|d| (f64::from(d), 1.0 - 10f64.powi(-d)))) {
-            if let Some(found) = quantile(histogram, q) {
-                let (low, high) = (found.low_ns as f64, found.high_ns as f64);
-                markers.push(Marker::Interval { x, low, high, color: look.color });
+            if let Interval::Given(low, high) = Interval::of(op, histogram, q, job.elapsed_ns) {
+                markers.push(Marker::Interval { x, low: low as f64, high: high as f64, color: look.color });
             }
         }
         // The maximum of n values has a share of 1/n at or above it: log10(n).

@@ -212,6 +212,7 @@ fn operation(op: OpKind, byte_count: u64, latencies: &[u64]) -> OpRecord {
         latency: LatencySet { submission: empty(), completion: total.clone(), total, from_intended: empty() },
         priorities: Vec::new(),
         percentiles: Vec::new(),
+        dependence: None,
     }
 }
 
