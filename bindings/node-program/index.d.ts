@@ -66,7 +66,7 @@ export interface RunOptions extends CallOptions {
   history?: boolean;
   /** Collect evidence. Default: true. */
   evidence?: boolean;
-  /** Checks whose contradictions are accepted. */
+  /** Checks whose findings are accepted. */
   accept?: readonly string[];
 }
 

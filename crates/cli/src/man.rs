@@ -128,7 +128,7 @@ fn closing(page: &mut Roff, command: &str) {
             "XDG_DATA_HOME",
             "The directory below which the history is: `trueio/history.sqlite3`. Default: `~/.local/share`.",
         ),
-        ("TRUEIO_ACCEPT", "Checks whose contradictions are accepted, as with `--accept`."),
+        ("TRUEIO_ACCEPT", "Checks whose findings are accepted, as with `--accept`."),
     ] {
         item(page, [bold(name)]);
         page.text(inline(meaning));

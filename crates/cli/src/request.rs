@@ -9,7 +9,7 @@ use trueio_run::{Reporting, Request, Targets};
 /// A plan and its open targets.
 pub(crate) type Claimed = (Plan, Targets);
 
-/// Sets the checks whose contradictions are accepted, and how long a phase waits for idle disks.
+/// Sets the checks whose findings are accepted, and how long a phase waits for idle disks.
 pub(crate) fn accepting((plan, targets): Claimed, matches: &ArgMatches) -> Claimed {
     let accepted = matches.get_many::<String>("accept").into_iter().flatten();
     let idle_wait_ns = matches.get_one::<u64>("wait-idle").copied();

@@ -6,8 +6,7 @@
 //! neighbours in the same batch took to be submitted; the size of batches is therefore limited by the latency itself,
 //! unless the job sets a size. Cached buffered reads are the one exception ([`crate::view::Batch`]).
 //!
-//! Nothing here allocates once the loop runs, except the counters of a histogram when it is used for the first time; failures
-//! take the cold path. What some jobs need: [`crate::stages`].
+//! Once the loop runs, only the first use of a histogram allocates; failures take the cold path. What some jobs need: [`crate::stages`].
 
 mod events;
 mod finish;

@@ -33,7 +33,7 @@ pub struct PhaseFacts<'a> {
     pub environment: Option<&'a Environment>,
     /// The rounds before the measured part, if the job sets a steady state.
     pub steady_state: Option<&'a SteadyState>,
-    /// Checks whose contradiction the user accepts.
+    /// Checks whose findings the user accepts: a contradiction becomes a doubt, and a doubt does not count.
     pub accepted_checks: &'a [String],
 }
 

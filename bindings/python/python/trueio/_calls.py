@@ -36,7 +36,7 @@ def run(
 
     `timeout` interrupts the run after so many seconds, and `cancel` when it is set by another thread; what was measured is in
     the exception. `on_progress` is called a few times a second, in this thread. `cwd` is the directory of relative paths.
-    With `history` the record is stored as the command stores it. `accept` names checks whose contradictions are accepted.
+    With `history` the record is stored as the command stores it. `accept` names checks whose findings are accepted.
 
     A run whose figures are contradicted is returned: its `verdict` tells, and its figures raise `ContradictedError`.
 
