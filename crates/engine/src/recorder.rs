@@ -11,8 +11,8 @@ use crate::priority::PriorityRecorder;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_model::{
-    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, LatencySlices, OpKind, OpRecord, QueueCounts,
-    ReadBack, SampledIo, SeriesRow, SliceRecorder, ThreadUsage, VerifyFailure, ZoneUse,
+    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, ReadBack, SampledIo,
+    SeriesRow, SliceRecorder, ThreadUsage, VerifyFailure, ZoneUse,
 };
 
 /// Length of an interval of the series, and of a progress update.
@@ -343,11 +343,7 @@ impl Recorder {
             .filter_map(|(op, recorder)| {
                 let mut recorder = *recorder?;
                 recorder.drain();
-                slices.push(OpSlices {
-                    op,
-                    total: recorder.slices.finish(),
-                    from_intended: recorder.slices_from_due.map(|slices| slices.finish()).unwrap_or_default(),
-                });
+                slices.push(OpSlices { op, total: recorder.slices, from_intended: recorder.slices_from_due });
                 // A sync call blocks on every engine's behalf: it has no submission either.
                 if !has_submission || op == OpKind::Sync {
                     recorder.set.completion = recorder.set.total.clone();
@@ -398,15 +394,15 @@ pub(crate) struct Recorded {
     pub(crate) pacing_lateness: Histogram,
 }
 
-/// An operation's latencies by slices of the measured time.
+/// An operation's latencies by slices of the measured time, as they were recorded: a worker copies nothing at its end.
 #[derive(Debug, Clone)]
 pub struct OpSlices {
     /// Which.
     pub op: OpKind,
     /// Total latencies.
-    pub total: LatencySlices,
-    /// From the intended time; empty without a pace.
-    pub from_intended: LatencySlices,
+    pub total: SliceRecorder,
+    /// From the intended time; `None` without a pace.
+    pub from_intended: Option<SliceRecorder>,
 }
 
 /// What a worker did.

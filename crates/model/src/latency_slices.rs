@@ -25,7 +25,7 @@ pub struct SliceCount {
 /// At the end of each interval its counts are added to the present slice. When 64 slices are full, two
 /// neighbours become one, so memory does not grow with the run. A bucket's slices lie next to each other: a run touches
 /// only the buckets in which it has latencies. The memory is allocated at the end of the first interval with I/Os.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SliceRecorder {
     /// A row of slices for each bucket; empty before the first I/O.
     counts: Vec<u32>,

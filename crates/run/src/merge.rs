@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use trueio_engine::{OpSlices, WorkerReport};
 use trueio_model::{
-    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, ReadBack, SeriesRow,
-    ThreadUsage, ZoneUse,
+    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, LatencySlices, OpKind, OpRecord,
+    Percentile, ReadBack, SeriesRow, SliceRecorder, ThreadUsage, ZoneUse,
 };
 use trueio_stats::{NoInterval, dependence, joined_dependence, quantile_interval};
 
@@ -64,7 +64,7 @@ fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> 
     let mut merged =
         Merged { record: new_record(plan, notes), cpu: CpuTime::default(), fatal: None, was_stopped: false };
     let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
-    let mut slices: Vec<OpSlices> = Vec::new();
+    let mut slices: Vec<Slices> = Vec::new();
     for (index, mut report) in reports.into_iter().enumerate() {
         merged.was_stopped |= report.was_stopped;
         if merged.fatal.is_none() {
@@ -74,7 +74,7 @@ fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> 
         for row in std::mem::take(&mut report.series) {
             add_row(&mut rows, row);
         }
-        std::mem::take(&mut report.slices).into_iter().for_each(|of| add_slices(&mut slices, of));
+        std::mem::take(&mut report.slices).iter().for_each(|of| add_slices(&mut slices, of));
         add_report(&mut merged.record, report);
     }
     merged.record.series = rows.into_values().collect();
@@ -150,7 +150,7 @@ fn add_report(record: &mut JobRecord, report: WorkerReport) {
 }
 
 /// Adds what follows from all reports together: a note on zones, percentiles, the achieved depth.
-fn conclude(plan: &JobPlan, record: &mut JobRecord, slices: &[OpSlices]) {
+fn conclude(plan: &JobPlan, record: &mut JobRecord, slices: &[Slices]) {
     if let Some(zones) = &record.zones {
         record.engine_notes.push(format!(
             "zones: {} of {} are written in order, each {} bytes long ({}); {} were reset and {} finished in the \
@@ -194,13 +194,23 @@ fn without_intervals(latencies: &Histogram) -> Vec<Percentile> {
     found
 }
 
-fn add_slices(slices: &mut Vec<OpSlices>, of: OpSlices) {
+/// An operation's latencies by slices of the measured time, of all workers.
+struct Slices {
+    op: OpKind,
+    total: LatencySlices,
+    /// Empty without a pace.
+    from_intended: LatencySlices,
+}
+
+fn add_slices(slices: &mut Vec<Slices>, of: &OpSlices) {
+    let total = of.total.finish();
+    let from_intended = of.from_intended.as_ref().map(SliceRecorder::finish).unwrap_or_default();
     match slices.iter_mut().find(|known| known.op == of.op) {
         Some(known) => {
-            known.total.merge(&of.total);
-            known.from_intended.merge(&of.from_intended);
+            known.total.merge(&total);
+            known.from_intended.merge(&from_intended);
         }
-        None => slices.push(of),
+        None => slices.push(Slices { op: of.op, total, from_intended }),
     }
 }
 
