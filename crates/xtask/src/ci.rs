@@ -287,12 +287,13 @@ fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
     if is_whole {
         report.counted_step("tests of engine under Miri", nightly::miri_of_engine);
         report.counted_step("tests of engine with ThreadSanitizer", || nightly::thread_sanitizer_of_engine(required));
+        report.counted_step("Neon code of engine under emulation", arm::tests);
     } else {
         println!(
-            "tests of engine under Miri and with ThreadSanitizer: run with TRUEIO_DIST=1, and by `cargo xtask sanitize`"
+            "tests of engine under Miri, with ThreadSanitizer and on an emulated Arm: run with TRUEIO_DIST=1, and by \
+             `cargo xtask sanitize` and `cargo xtask arm`"
         );
     }
-    report.counted_step("Neon code of engine under emulation", arm::tests);
     report.step("fuzz targets", fuzz::in_ci);
     report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
     report.counted_step("tests of bindings/node-program", node::tests_of_program);
