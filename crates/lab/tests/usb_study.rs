@@ -26,7 +26,7 @@ fn record(machine: &mut Machine, path: &str) -> StudyRecord {
 
 /// Doubts of an emulated processor that a busy computer runs: they are no faults of the disk, whose model the figures are held
 /// against with a wide margin.
-const EMULATED: &str = "processor_wait,steadiness,stops";
+const EMULATED: &str = "achieved_depth,clock_and_cpu,processor_wait,steadiness,stops";
 
 /// UAS against BOT in I/Os per second: low end, value, high end. On BOT `usb_link` doubts every round, which is what the study
 /// compares, so those rounds decide. Nothing else may doubt one, except what this case accepts.
