@@ -9,7 +9,8 @@ use crate::stages::Stage;
 use crate::usage::usage_between;
 use crate::view::ADAPTED_BATCH_MAX;
 
-/// Ends a worker that issues no more; returns its report.
+/// Ends a worker that issues no more; returns its report. Its frame, in which the report is made, is not that of the loop.
+#[inline(never)]
 pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Box<Worker<'_, E, C, S>>) -> WorkerReport {
     let context = worker.state.context;
     let plan = context.plan;
