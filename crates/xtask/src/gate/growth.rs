@@ -27,9 +27,9 @@ const FUTEX_MAX: f64 = 24.0;
 /// Most calls of mmap(2) a worker: its stack, the stack of its signal handlers, its series, two histograms at its first
 /// I/O, the slices of its latencies at the end of its first interval.
 const MMAP_MAX: f64 = 7.4;
-/// Most instructions a worker: 25 % above the 35,581 of 2026-11-24, which were counted before the profile of the release
-/// build changed.
-const WORKER_MAX: f64 = 44_500.0;
+/// Most instructions a worker: 25 % above the larger of 39,489 and 47,434 in two runs of 2026-11-24. Threads that wait for each
+/// other under callgrind take other ways from run to run.
+const WORKER_MAX: f64 = 59_300.0;
 /// Most instructions a section of a job file, parsed, planned and printed: the same above 463,436.
 const SECTION_MAX: f64 = 580_000.0;
 /// Most anonymous memory of a worker before its first I/O, in KiB; 44.2 on 2026-11-24.
