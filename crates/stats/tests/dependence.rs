@@ -258,14 +258,12 @@ fn intervals_of_a_held_out_queue_cover_the_truth() {
 }
 
 #[test]
-#[ignore = "half a minute of processor time: `cargo test -p trueio-stats --test dependence -- --ignored`"]
 fn intervals_of_held_out_bursts_cover_the_truth() {
     let name = "held out: bursts, 3 × slower for 300 of 6,000";
     experiment(name, || bursts(3.0, 300, 5_700.0), &[Length::Ios(230_000)], 1_000);
 }
 
 #[test]
-#[ignore = "half a minute of processor time: `cargo test -p trueio-stats --test dependence -- --ignored`"]
 fn intervals_of_held_out_noise_cover_the_truth() {
     let name = "held out: recorded noise, quieter";
     experiment(name, || recorded_noise(QUIETER_NOISE), &[Length::Seconds(26), Length::Seconds(60)], 1_000);
