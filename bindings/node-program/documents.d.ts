@@ -859,7 +859,7 @@ export interface IgnoredError {
 
 /** How much more the share of I/Os above a threshold varies than if I/Os were independent. */
 export interface Inflation {
-  /** The upper limit of the ratio of variances, at least 1: so many I/Os are worth one independent I/O. */
+  /** The upper limit of the ratio of variances, at least 1: the number of I/Os that are worth one independent I/O. */
   factor: number;
   /** The share of I/Os above the threshold: 0.01 at the 99th percentile. */
   share_above: number;

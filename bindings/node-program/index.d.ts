@@ -55,7 +55,7 @@ export interface ComparisonAnswer {
 export interface CallOptions {
   /** Interrupts the run when it is aborted; the error has what was measured. */
   signal?: AbortSignal;
-  /** Interrupts the run after so many milliseconds. */
+  /** Interrupts the run after this number of milliseconds. */
   timeout?: number;
   /** The directory of relative paths. */
   cwd?: string;

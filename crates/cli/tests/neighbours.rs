@@ -136,7 +136,7 @@ fn the_time_at_which_a_neighbour_wrote_is_in_the_record_and_shaded_in_the_page()
     };
 
     let (record, page) = run("alone", &|| ());
-    assert_eq!(neighbours(&record), [], "nobody else used the disk");
+    assert_eq!(neighbours(&record), [], "no other program used the disk");
     assert!(!page.contains("class=\"sh neighbour\""));
 
     let (record, page) = run("disturbed", &|| {

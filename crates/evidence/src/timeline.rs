@@ -29,7 +29,7 @@ const SPAN_NS_MIN: u64 = 50_000_000;
 const HEAT_EVERY_NS: u64 = 1_000_000_000;
 /// Number of workers whose waiting is read.
 const THREAD_COUNT_MAX: usize = 16;
-/// After so many spans the samples become twice as long, so that little is kept of long runs.
+/// Number of spans after which samples become twice as long, so that little is kept of long runs.
 const SPANS_PER_LENGTH: usize = 256;
 
 /// What the jobs of a phase do to their disks.

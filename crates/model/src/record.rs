@@ -324,7 +324,7 @@ pub struct Dependence {
 pub struct Inflation {
     /// The share of I/Os above the threshold: 0.01 at the 99th percentile.
     pub share_above: f64,
-    /// The upper limit of the ratio of variances, at least 1: so many I/Os are worth one independent I/O.
+    /// The upper limit of the ratio of variances, at least 1: the number of I/Os that are worth one independent I/O.
     pub factor: f64,
 }
 

@@ -36,7 +36,7 @@ const SPAN_NS_MIN: u64 = 25_000_000_000;
 const ESTIMATE_NS_MIN: u64 = 5_000_000_000;
 /// Fewest independent I/Os beyond a percentile that has an interval.
 pub const BEYOND_MIN: f64 = 20.0;
-/// Batches that correlate are worth fewer; below so many the inflation grows with the square of what is missing.
+/// Batches that correlate are worth fewer. Below this number the inflation grows with the square of what is missing.
 const BATCHES_MIN: f64 = 16.0;
 /// Fewest I/Os above a threshold whose inflation is estimated.
 const ABOVE_MIN: f64 = 10.0;
@@ -54,7 +54,7 @@ const SHARES: [f64; 23] = [
 /// Why a percentile has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
-    /// The run is too short: about so many more nanoseconds are needed.
+    /// The run is too short. The value estimates how many nanoseconds are missing.
     Needs(u64),
     /// Not a percentile, or no I/O.
     NoPercentile,

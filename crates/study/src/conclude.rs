@@ -405,6 +405,7 @@ pub(crate) fn shown(metric: StudyMetric, value: f64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::figures::tests::check;
     use trueio_model::{EvidenceLevel, Outcome, SampleFigure, StudySample, Verdict};
 
     /// A source that reports 4 + 28 = 33, and a study that requires sums within one percent.
@@ -585,19 +586,8 @@ pub(crate) mod tests {
                     sample.figures[0].value = iops * (1.0 + 0.01 * f64::from(round));
                     if round < doubted {
                         sample.verdict = Verdict::Suspect;
-                        sample.objections.push(trueio_model::Check {
-                            name: "foreign_io".to_owned(),
-                            outcome: trueio_model::CheckOutcome::Suspect,
-                            cause: trueio_model::Cause::default(),
-                            brief: String::new(),
-                            explained_percent: None,
-                            culprits: Vec::new(),
-                            source: String::new(),
-                            expected: String::new(),
-                            found: String::new(),
-                            sentence: "others used the disk".to_owned(),
-                            is_accepted,
-                        });
+                        let doubt = check("foreign_io", trueio_model::CheckOutcome::Suspect);
+                        sample.objections.push(trueio_model::Check { is_accepted, ..doubt });
                     }
                     sample
                 })

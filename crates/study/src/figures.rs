@@ -229,12 +229,13 @@ pub(crate) fn durability(checks: &[Check], asked: Asked, is_write_through: bool)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
 
-    fn found(order: Option<CheckOutcome>, count: Option<CheckOutcome>, is_write_through: bool) -> DurabilityKind {
-        let check = |name: &str, outcome| Check {
+    /// A finding of a check.
+    pub(crate) fn check(name: &str, outcome: CheckOutcome) -> Check {
+        Check {
             name: name.to_owned(),
             outcome,
             cause: trueio_model::Cause::default(),
@@ -246,7 +247,10 @@ mod tests {
             found: String::new(),
             sentence: "it was so".to_owned(),
             is_accepted: false,
-        };
+        }
+    }
+
+    fn found(order: Option<CheckOutcome>, count: Option<CheckOutcome>, is_write_through: bool) -> DurabilityKind {
         let checks: Vec<Check> = [("flush_order", order), ("flushes", count)]
             .into_iter()
             .filter_map(|(name, outcome)| Some(check(name, outcome?)))

@@ -34,7 +34,7 @@ def run(
     `job` is the path of a job file, or a mapping: the options of one job (`{"rw": "randread", "bs": "4k", "size": "1g"}`), or
     the tables of a job file (`{"defaults": {…}, "job": {"a": {…}, "b": {…}}}`). `trueio-job(5)` lists the options.
 
-    `timeout` interrupts the run after so many seconds, and `cancel` when it is set by another thread; what was measured is in
+    `timeout` interrupts the run after this number of seconds, and `cancel` when it is set by another thread; what was measured is in
     the exception. `on_progress` is called a few times a second, in this thread. `cwd` is the directory of relative paths.
     With `history` the record is stored as the command stores it. `accept` names checks whose findings are accepted.
 

@@ -4,8 +4,7 @@
 //! that it was measured on. It is too old if the engine's last change came more than 30 days later, or if more than 50 commits
 //! changed the engine since.
 //!
-//! Limits: counted by git, so a shallow clone is skipped. That a change of the engine made a row false is for whoever
-//! changes it: 50 commits are the most that may go by.
+//! Limits: counted by git, so a shallow clone is skipped. It does not see which change made a row false: up to 50 commits pass.
 
 use super::table::found_between;
 use crate::step::Outcome;

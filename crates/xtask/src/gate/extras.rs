@@ -8,7 +8,7 @@
 //! Limits: user instructions only. A trace's rows are written by a thread of its own, whose instructions count as well.
 //! Valgrind has neither SHA nor AVX-512 instructions, so a processor with these takes fewer than are counted here.
 
-use super::{LIMIT, collected, has_avx2, io_count, record_of};
+use super::{BATCHES, LIMIT, collected, has_avx2, io_count, record_of};
 use crate::process::Program;
 use crate::step::Outcome;
 use crate::workspace;
@@ -20,7 +20,7 @@ use trueio_model::Checksum;
 /// A measured cost: instructions, and the most that is allowed.
 struct Case {
     name: &'static str,
-    flags: &'static [&'static str],
+    flags: Flags,
     /// What is written to the folder of the run, if anything: a flag and a file's name.
     output: Option<(&'static str, &'static str)>,
     counts: [u64; 2],
@@ -29,28 +29,15 @@ struct Case {
     most: f64,
 }
 
-/// Flags of a null job.
-const NULL: &[&str] = &["--ioengine", "null", "--rw", "randread", "--size", "8g"];
-/// Flags of a job on an existing file of 64 MiB, each block once.
-const PSYNC: &[&str] = &["--ioengine", "psync", "--rw", "randread", "--size", "64m", "--invalidate", "0"];
-const URING: &[&str] = &[
-    "--ioengine",
-    "io_uring",
-    "--rw",
-    "randread",
-    "--size",
-    "64m",
-    "--invalidate",
-    "0",
-    "--iodepth",
-    "32",
-    "--iodepth_batch",
-    "16",
-    "--iodepth_batch_complete_min",
-    "16",
-    "--iodepth_batch_complete_max",
-    "16",
-];
+/// Groups of flags.
+type Flags = &'static [&'static [&'static str]];
+
+/// A null job.
+const NULL: Flags = &[&["--ioengine", "null", "--rw", "randread", "--size", "8g"]];
+/// Reads of an existing file of 64 MiB, each block once.
+const READS: &[&str] = &["--rw", "randread", "--size", "64m", "--invalidate", "0"];
+const PSYNC: Flags = &[&["--ioengine", "psync"], READS];
+const URING: Flags = &[&["--ioengine", "io_uring"], READS, &BATCHES];
 /// Flags of a job that writes and verifies.
 const VERIFIED: &[&str] = &["--ioengine", "psync", "--rw", "randwrite", "--size", "64m", "--verify"];
 
@@ -168,7 +155,7 @@ struct Runs<'a> {
 impl Runs<'_> {
     fn per_io(&self, case: &Case) -> Result<f64> {
         let [short, long] = case.counts.map(|count| {
-            let mut arguments: Vec<String> = case.flags.iter().map(|&flag| flag.to_owned()).collect();
+            let mut arguments: Vec<String> = case.flags.concat().into_iter().map(str::to_owned).collect();
             if case.flags != NULL {
                 arguments.extend(["--filename".to_owned(), self.path("file").display().to_string()]);
             }

@@ -97,7 +97,7 @@ crate::option::rows! {
         .default("0")
         .unit("ranks")
         .not_in_fio()
-        .summary("Each rank uses the region of the rank so many after it in a `shared_file`")
+        .summary("Each rank uses the region of another rank in a `shared_file`: the one this number after it")
         .detail("After a phase that writes, `rank_shift = 1` reads what another host wrote, which no cache of this host \
                  holds (IOR's `-C`).");
 
