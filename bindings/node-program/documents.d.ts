@@ -524,7 +524,7 @@ export interface EarlyResets {
 }
 
 /** The I/O engines. */
-export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "filecreate" | "filestat" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "null" | "simulated" | "command";
+export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "filecreate" | "filestat" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "uas" | "null" | "simulated" | "command";
 
 /** The machine and its software. */
 export interface Environment {

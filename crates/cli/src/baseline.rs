@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trueio_job::{FactsSource, Machine, Target};
-use trueio_model::{DiskFacts, JobSpec, Origin, TargetFacts, TargetKind, units};
+use trueio_model::{DiskFacts, EngineKind, JobSpec, Origin, TargetFacts, TargetKind, UsbTargetName, units};
 use trueio_run::machine::{MachineFacts, entropy, machine};
 use trueio_run::planning::{may_run, planned_and_claimed};
 
@@ -51,7 +51,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         .arg(
             Arg::new("target")
                 .value_name("TARGET")
-                .help("A directory, a file or a block device")
+                .help("A directory, a file, a block device, or usb:PORT: a USB disk that is driven in user space")
                 .default_value(".")
                 .value_hint(ValueHint::AnyPath)
                 .value_parser(value_parser!(PathBuf)),
@@ -162,7 +162,9 @@ fn planned_phases(matches: &ArgMatches, rank: Option<u32>) -> Result<(Vec<JobSpe
         )));
     }
     let budget = Budget::of(matches);
-    let facts = match MachineFacts::without_probing().look(&target.to_string_lossy()) {
+    // Kept until the plan is complete: a USB disk that is driven in user space stays claimed as long as its facts.
+    let looked = MachineFacts::without_probing();
+    let facts = match looked.look(&target.to_string_lossy()) {
         Target::Present(facts) => facts,
         Target::Missing => {
             return Err(Failure::refused(format!(
@@ -210,6 +212,7 @@ fn planned_phases(matches: &ArgMatches, rank: Option<u32>) -> Result<(Vec<JobSpe
         }
     }
     let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
+    drop(looked);
     plan.notes.splice(0..0, notes);
     Ok((specs, (plan, targets), has_evidence))
 }
@@ -277,20 +280,28 @@ fn escaped(path: &str) -> String {
 }
 
 fn common(path: &str, size_bytes: u64, budget: Budget) -> Vec<(&'static str, String)> {
-    vec![
+    let engine = is_usb_disk(path).then(|| ("ioengine", EngineKind::Uas.name().to_owned()));
+    let rest = vec![
         ("filename", escaped(path)),
         ("size", size_bytes.to_string()),
         ("direct", "prefer".to_owned()),
         ("runtime", format!("{}ms", budget.phase.as_millis())),
         ("time_based", "true".to_owned()),
-    ]
+    ];
+    engine.into_iter().chain(rest).collect()
+}
+
+/// Returns true if a target is a USB disk that is driven in user space (`usb:2-1`).
+fn is_usb_disk(path: &str) -> bool {
+    UsbTargetName::parse(path).is_some()
 }
 
 /// Builds the durable append: one writer, one block at a time, each followed by fdatasync.
 fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
+    let engine = if is_usb_disk(path) { EngineKind::Uas } else { EngineKind::Psync };
     job(
         APPEND,
-        &[("rw", "write"), ("bs", "4k"), ("ioengine", "psync"), ("iodepth", "1"), ("fdatasync", "1")],
+        &[("rw", "write"), ("bs", "4k"), ("ioengine", engine.name()), ("iodepth", "1"), ("fdatasync", "1")],
         &common(path, size_bytes, budget),
     )
 }

@@ -6,7 +6,6 @@
 
 mod explain;
 mod list;
-mod lock;
 mod other;
 mod serve;
 mod studied;

@@ -51,7 +51,7 @@ pub use mounts::{Mount, mounts};
 pub use openers::{Opener, Openers, who_has_open, who_writes};
 pub use pressure::{Pressure, pressure};
 pub use process::{CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, process_io, processor_ticks, tracer};
-pub use signature::{Signature, signatures, signatures_in, signatures_of};
+pub use signature::{Signature, signatures, signatures_in, signatures_of, signatures_through};
 pub use system::System;
 pub use target::{target_facts, target_facts_unasked};
 pub use target_identity::{

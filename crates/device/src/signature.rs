@@ -237,6 +237,14 @@ pub fn signatures(path: &Path) -> io::Result<Vec<Signature>> {
 pub fn signatures_of(mut device: &File) -> io::Result<Vec<Signature>> {
     // A file has no sector size.
     let sector_bytes = rustix::fs::ioctl_blksszget(device).map_or(512, u64::from);
+    signatures_through(&mut device, sector_bytes)
+}
+
+/// Returns the same of a disk that is read in another way. `sector_bytes` is its logical sector.
+///
+/// # Errors
+/// It cannot be read.
+pub fn signatures_through<D: Read + Seek>(device: &mut D, sector_bytes: u64) -> io::Result<Vec<Signature>> {
     let size_bytes = device.seek(SeekFrom::End(0))?;
     let mut found = Vec::new();
     let whole = 0..size_bytes;
@@ -245,7 +253,7 @@ pub fn signatures_of(mut device: &File) -> io::Result<Vec<Signature>> {
         let mut next = Vec::new();
         for range in level {
             let begin = range.start;
-            let mut part = Part::new(&mut device, range);
+            let mut part = Part::new(device, range);
             let marks = signatures_in(&mut part)?;
             found.extend(marks.iter().map(|mark| Signature { kind: mark.kind, offset: begin + mark.offset }));
             if depth < DEPTH_MAX {

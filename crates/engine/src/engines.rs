@@ -18,6 +18,7 @@
 //! | `page_fault` | copies to and from new memory           | no            | –                             |
 //! | `cpuio`     | none; keeps a processor busy            | no            | –                             |
 //! | `exec`      | none; runs another program              | no            | –                             |
+//! | `uas`       | USB transfers (usbfs)                   | yes           | no page cache; no flags       |
 //! | `null`      | none                                    | yes           | –                             |
 //! | `simulated` | none; time is virtual                   | yes           | –                             |
 //!
@@ -37,6 +38,7 @@ mod null;
 mod page_fault;
 mod posixaio;
 mod simulated;
+mod uas;
 
 pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, SyncCall, Vsync};
 pub use io_uring::IoUringEngine;
@@ -47,6 +49,7 @@ pub use null::NullEngine;
 pub(crate) use page_fault::PageFaultEngine;
 pub use posixaio::PosixaioEngine;
 pub use simulated::SimulatedEngine;
+pub use uas::UasEngine;
 
 use crate::request::Request;
 use crate::target::{TargetFile, TrimCall};
@@ -221,6 +224,7 @@ pub fn availability() -> Vec<Availability> {
                 EngineKind::Exec => (true, "does no I/O; runs another program that was allowed".to_owned()),
                 EngineKind::PageFault => (true, "memory is always there, as far as it goes".to_owned()),
                 EngineKind::Cpuio => (true, "does no I/O; keeps a processor busy".to_owned()),
+                EngineKind::Uas => uas::probe(),
                 EngineKind::Null => (true, "does no I/O".to_owned()),
                 EngineKind::Simulated => (true, "does no I/O; its time is virtual".to_owned()),
                 EngineKind::Command => (true, "another program".to_owned()),

@@ -3,6 +3,7 @@
 use crate::file_lock::FileLock;
 use std::fs::File;
 use std::sync::Arc;
+use trueio_uas::queue::Disk;
 
 /// An open file under test.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct TargetFile {
     pub end_bytes: u64,
     /// Its lock, if the job locks its files.
     pub lock: Option<Arc<FileLock>>,
+    /// The disk, if the engine drives one (`uas`); `file` is then its usbfs node, which is not used.
+    pub disk: Option<Arc<dyn Disk>>,
 }
 
 /// What a trim of a file is.

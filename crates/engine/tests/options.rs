@@ -128,6 +128,7 @@ fn a_drained_io_waits_for_those_before_it() {
             trim_call: TrimCall::PunchHole,
             end_bytes: 0,
             lock: None,
+            disk: None,
         };
         let pool = BufferPool::new(2, 4096, 4096).unwrap();
         let setup = EngineSetup {

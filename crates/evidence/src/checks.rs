@@ -24,5 +24,6 @@ pub(crate) mod steadiness;
 pub(crate) mod stops;
 pub(crate) mod traced_requests;
 pub(crate) mod usb_link;
+pub(crate) mod usb_transfers;
 pub(crate) mod working_set;
 pub(crate) mod zero_blocks;

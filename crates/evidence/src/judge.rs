@@ -28,6 +28,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::memory_backed::NAME, checks::memory_backed::check),
     (checks::declared_values::NAME, checks::declared_values::check),
     (checks::usb_link::NAME, checks::usb_link::check),
+    (checks::usb_transfers::NAME, checks::usb_transfers::check),
     (checks::content::NAME, checks::content::check),
     (checks::latency_floor::NAME, checks::latency_floor::check),
     (checks::heat::NAME, checks::heat::check),
@@ -51,7 +52,7 @@ pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     (Verdict::of(&findings), level(facts, &findings), findings)
 }
 
-/// Returns the level. E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the
+/// Returns the level. For disks that are driven in user space it is E1 if the kernel counted their transfers. Otherwise E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the
 /// file or the process, E3 sampled I/Os whose requests were found on the disk.
 fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
     let saw = |name: &str| {
@@ -59,6 +60,9 @@ fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
             check.name == name && !matches!(check.outcome, CheckOutcome::NotSeen | CheckOutcome::NotApplicable)
         })
     };
+    if facts.jobs.iter().all(|job| job.engine.drives_usb_disks()) && saw(checks::usb_transfers::NAME) {
+        return EvidenceLevel::E1;
+    }
     let devices = facts.devices();
     let has_baseline = !devices.is_empty() && devices.iter().all(|delta| delta.baseline_ns > 0);
     if !has_baseline || !saw(checks::block_layer_bytes::NAME) {

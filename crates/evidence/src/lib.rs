@@ -34,7 +34,7 @@ pub use explain::{describe_failure, explain_failure};
 pub use facts::{PhaseFacts, target_of};
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
-pub use observation::{Heat, LimitedIo, Observation, Stop};
+pub use observation::{Heat, LimitedIo, Observation, Stop, UsbTransfers};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use timeline::{Direction, Timeline};

@@ -57,9 +57,48 @@ pub struct Observation {
     pub background: Vec<String>,
     /// What could not be observed, one sentence each.
     pub notes: Vec<String>,
+    /// The transfers of the USB disks that jobs drive in user space. Set by the caller.
+    pub usb: Vec<UsbTransfers>,
     /// Time spent on observing during and around the phase, in nanoseconds, without the baseline and without
     /// the wait for the tracing thread after the last counter was read.
     pub cost_ns: u64,
+}
+
+/// The transfers of a USB disk that a job drives in user space, in the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsbTransfers {
+    /// The disk, as the plan names it (`usb:2-1`).
+    pub path: String,
+    /// Bytes that data transfers from the disk moved, as the host controller counted them.
+    pub in_bytes: u64,
+    /// Bytes that data transfers to the disk moved.
+    pub out_bytes: u64,
+    /// Transfers that this program submitted.
+    pub transfers: u64,
+    /// Transfers to the device that the kernel counted, of all programs; `None` if it does not count them.
+    pub kernel_transfers: Option<u64>,
+    /// Commands that ended.
+    pub commands: u64,
+    /// Of these, commands that failed.
+    pub failed: u64,
+    /// Of these, commands that the disk reported as successful with fewer bytes than asked for.
+    pub short: u64,
+    /// Commands that were sent again.
+    pub repeated: u64,
+    /// Commands whose time was over.
+    pub timeouts: u64,
+    /// Resets of the logical unit and of the port.
+    pub resets: u64,
+    /// Units of the disk that broke the protocol.
+    pub violations: u64,
+    /// Answers that the disk's queue is full.
+    pub queue_full: u64,
+    /// Conditions UNIT ATTENTION.
+    pub attentions: u64,
+    /// Errors of earlier commands that had been reported as done.
+    pub deferred: u64,
+    /// The last failure, in a sentence without a full stop.
+    pub last_failure: Option<String>,
 }
 
 /// A span in which this program could not run, in nanoseconds since the measured part began.

@@ -268,6 +268,7 @@ impl Watch {
             suspended_ns: clocks.suspended_since(&begin.clocks),
             clock_step_ns: clocks.stepped_since(&begin.clocks),
             disturbances: Vec::new(),
+            usb: Vec::new(),
             heats,
             throttle_count: throttled.map(|(a, b)| b.saturating_sub(a)),
             background: self.background.clone(),

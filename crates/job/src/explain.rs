@@ -20,6 +20,7 @@ pub fn explain(plan: &Plan, has_defaults: bool) -> String {
         let _ = writeln!(out, "job {}   phase {} of {}", job.name, job.phase + 1, last_phase + 1);
         for file in &job.files {
             let what = match file.prepare {
+                Prepare::UseExisting if job.engine.drives_usb_disks() => "is claimed, and driven in user space",
                 Prepare::UseExisting => "exists, is used unchanged",
                 Prepare::CreateFilled => "is created and filled with random content",
                 Prepare::CreateAllocated => "is created, space allocated, nothing written",

@@ -20,7 +20,8 @@ pub enum Verdict {
 
 /// Checks that read a counter which changes only if the I/O reached the disk. If none of them agrees with the figures,
 /// only the results of the calls support them.
-const CONFIRMING: [&str; 5] = ["block_layer_bytes", "process_read_bytes", "flushes", "flush_order", "traced_requests"];
+const CONFIRMING: [&str; 6] =
+    ["block_layer_bytes", "process_read_bytes", "flushes", "flush_order", "traced_requests", "usb_transfers"];
 
 impl Verdict {
     /// Returns the verdict of all findings on a phase together.
@@ -121,7 +122,9 @@ impl Cause {
             | "working_set" | "latency_floor" | "same_host" => Cause::Cache,
             "holes" | "zero_blocks" | "source" | "memory_backed" | "content" | "io_limits" | "common_window"
             | "clock_agreement" => Cause::Setup,
-            "flushes" | "flush_order" | "declared_values" | "usb_link" | "heat" | "straggler" => Cause::Device,
+            "flushes" | "flush_order" | "declared_values" | "usb_link" | "usb_transfers" | "heat" | "straggler" => {
+                Cause::Device
+            }
             "foreign_io" => Cause::Neighbour,
             "achieved_depth" | "clock_and_cpu" | "processor_wait" | "stops" | "late_start" => Cause::Tool,
             "steadiness" | "pace" => Cause::Unsteady,

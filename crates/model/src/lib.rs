@@ -118,7 +118,7 @@ pub use trend::{
 pub use usage::{ProcessorWait, QueueCounts, ThreadUsage};
 pub use usb::{
     ScsiState, UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport,
-    UsbRule, UsbRuleName, UsbTransport, UsbTrouble, UsbTroubleKind, UsbWay,
+    UsbRule, UsbRuleName, UsbTargetName, UsbTransport, UsbTrouble, UsbTroubleKind, UsbWay,
 };
 pub use user::UserPlan;
 pub use verify::{BlockPattern, Checksum, TrimVerify, Verify};

@@ -243,6 +243,32 @@ pub struct UsbDisk {
     pub blocks: Vec<UsbBlock>,
 }
 
+/// The name of a USB disk that is driven in user space, as a job's target: `usb:2-1`, or `usb:2-1/1` for its logical unit 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsbTargetName<'a> {
+    /// The kernel's name of the device: bus and ports (`2-1`, `1-4.2`).
+    pub device: &'a str,
+    /// The logical unit, if it is named.
+    pub lun: Option<u8>,
+}
+
+impl<'a> UsbTargetName<'a> {
+    /// What such a name begins with.
+    pub const PREFIX: &'static str = "usb:";
+
+    /// Parses a name; `None`: it is a path.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let rest = text.strip_prefix(Self::PREFIX)?;
+        let (device, lun) = match rest.split_once('/') {
+            None => (rest, None),
+            Some((device, lun)) => (device, Some(lun.parse().ok()?)),
+        };
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (bus, ports) = device.split_once('-')?;
+        (is_number(bus) && ports.split('.').all(is_number)).then_some(Self { device, lun })
+    }
+}
+
 /// A device of the USB tree, disk or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsbNode {

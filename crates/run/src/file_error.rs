@@ -99,6 +99,14 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+    /// A USB disk that a job drives in user space cannot be claimed.
+    #[error("`{path}` cannot be claimed: {reason}")]
+    UsbDisk {
+        /// The disk.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A block device that is to be written cannot be claimed.
     #[error("`{path}` cannot be claimed for writing (O_EXCL)")]
     Claim {

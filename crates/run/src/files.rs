@@ -10,6 +10,7 @@ use crate::fill::{Space, check_growth, create, extend, fill_error, make_director
 use crate::held::{Held, HoldError};
 use crate::sharing::Sharing;
 use crate::targets::Targets;
+use crate::usb_disks::UsbDisk;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -109,6 +110,11 @@ impl Prepared {
     /// Returns whether the file is unlinked.
     pub(crate) fn is_anonymous(&self, path: &str) -> bool {
         self.targets.get(path).is_some_and(Held::is_anonymous)
+    }
+
+    /// Returns a USB disk that jobs drive in user space.
+    pub(crate) fn usb_disk(&self, name: &str) -> Option<&UsbDisk> {
+        self.targets.usb_disk(name)
     }
 
     /// Creates the directories of a job's new files, as the job's user. A directory that exists is created once.
@@ -236,6 +242,11 @@ impl Prepared {
             return Ok(());
         }
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
+            if let Some(disk) = self.usb_disk(&file.path) {
+                let end_bytes = file.offset_bytes + file.size_bytes;
+                disk.flush().map_err(|source| fill_error(file, "flushing it between phases", 0, end_bytes, source))?;
+                continue;
+            }
             acting(job.user, || {
                 File::open(self.held_path(&file.path)).and_then(|opened| opened.sync_data()).map_err(|source| {
                     fill_error(file, "flushing it between phases", 0, file.offset_bytes + file.size_bytes, source)
@@ -254,6 +265,14 @@ impl Prepared {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
+            let lock = match job.handling.locking {
+                Locking::None => None,
+                _ => self.files.get(&file.path).map(|ready| ready.lock.get_or_init(Arc::default).clone()),
+            };
+            if let Some(disk) = self.usb_disk(&file.path) {
+                targets.push(TargetFile { lock, ..disk.target(file.offset_bytes + file.size_bytes) });
+                continue;
+            }
             let opened = self.open_one(job, file)?;
             if job.direct == DirectPolicy::Prefer && !matches!(opened.granted(), Granted::Direct | Granted::Unconfirmed)
             {
@@ -274,10 +293,8 @@ impl Prepared {
                 path: file.path.clone(),
                 trim_call,
                 end_bytes: file.offset_bytes + file.size_bytes,
-                lock: match job.handling.locking {
-                    Locking::None => None,
-                    _ => self.files.get(&file.path).map(|ready| ready.lock.get_or_init(Arc::default).clone()),
-                },
+                lock,
+                disk: None,
             });
         }
         // Otherwise the same sentence would repeat for every file.

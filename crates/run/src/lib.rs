@@ -43,6 +43,7 @@ mod source;
 mod stops;
 mod strace;
 mod targets;
+mod usb_disks;
 mod worker;
 
 pub use bandwidth::{BandwidthSpan, JobBytes};
@@ -381,6 +382,13 @@ pub(crate) fn stopped() -> Outcome {
 /// A file without a name lies on the filesystem of its directory, and inherits the flags of new files
 /// there (journalled data, no copy on write).
 fn remember_target(targets: &mut Vec<TargetFacts>, system: &System, prepared: &Prepared, path: &str) {
+    if let Some(disk) = prepared.usb_disk(path) {
+        let facts = disk.facts();
+        if !targets.iter().any(|known| known.path == facts.path) {
+            targets.push(facts);
+        }
+        return;
+    }
     let directory = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_anonymous = prepared.is_anonymous(path);
     let Ok(mut facts) = trueio_device::target_facts(system, if is_anonymous { directory } else { Path::new(path) })

@@ -2,12 +2,14 @@
 
 use crate::credentials::{Access, may_use, user_of};
 use crate::source::source_length;
+use crate::usb_disks::{self, UsbDisk};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
 use trueio_job::{
@@ -16,7 +18,7 @@ use trueio_job::{
 };
 use trueio_model::{
     DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetIdentity,
-    TargetKind, UserPlan,
+    TargetKind, UsbTargetName, UserPlan,
 };
 
 /// Length of the idle baseline before each phase, in nanoseconds.
@@ -85,6 +87,8 @@ pub struct MachineFacts {
     probes_directories: bool,
     has_skipped: Cell<bool>,
     opened: RefCell<BTreeMap<String, Opened>>,
+    /// USB disks that are driven in user space, by their names.
+    usb_disks: RefCell<BTreeMap<String, Arc<UsbDisk>>>,
 }
 
 /// A target whose identity was read.
@@ -101,12 +105,17 @@ const FILES_MAX: usize = 256;
 impl MachineFacts {
     /// Probes direct I/O, in directories too.
     pub fn probing() -> Self {
-        Self { probes_directories: true, has_skipped: Cell::new(false), opened: RefCell::default() }
+        Self { probes_directories: true, ..Self::without_probing() }
     }
 
     /// Does not probe direct I/O in directories; any alignment then counts as sufficient there.
     pub fn without_probing() -> Self {
-        Self { probes_directories: false, has_skipped: Cell::new(false), opened: RefCell::default() }
+        Self {
+            probes_directories: false,
+            has_skipped: Cell::new(false),
+            opened: RefCell::default(),
+            usb_disks: RefCell::default(),
+        }
     }
 
     /// Returns whether a directory was not probed.
@@ -117,6 +126,17 @@ impl MachineFacts {
     /// Removes and returns the descriptor through which a path was examined, if it was kept.
     pub(crate) fn take(&self, path: &str) -> Option<File> {
         self.opened.borrow_mut().get_mut(path)?.file.take().and_then(|file| Rc::try_unwrap(file).ok())
+    }
+
+    /// Returns a USB disk that is driven in user space. It stays claimed as long as these facts.
+    fn usb_disk(&self, name: &str) -> Result<Arc<UsbDisk>, String> {
+        let mut disks = self.usb_disks.borrow_mut();
+        if let Some(disk) = disks.get(name) {
+            return Ok(Arc::clone(disk));
+        }
+        let disk = usb_disks::open(name)?;
+        disks.insert(name.to_owned(), Arc::clone(&disk));
+        Ok(disk)
     }
 
     /// Returns a descriptor of the target at a path: the one through which its identity was read, or a new one of the same
@@ -140,6 +160,12 @@ impl MachineFacts {
 
 impl FactsSource for MachineFacts {
     fn look(&self, path: &str) -> Target {
+        if UsbTargetName::parse(path).is_some() {
+            return match self.usb_disk(path) {
+                Ok(disk) => Target::Present(Box::new(disk.facts())),
+                Err(reason) => Target::Unreadable(reason),
+            };
+        }
         look_with(path, |path| {
             if self.probes_directories {
                 return trueio_device::target_facts(&System::live(), path);
@@ -171,6 +197,9 @@ impl FactsSource for MachineFacts {
     }
 
     fn in_use(&self, path: &str) -> Result<InUse, String> {
+        if UsbTargetName::parse(path).is_some() {
+            return self.usb_disk(path)?.in_use();
+        }
         let (file, identity) = self.descriptor(path)?;
         let (system, path) = (System::live(), trueio_device::path_of_descriptor(&file));
         let is_device = identity.block.is_some();

@@ -8,6 +8,7 @@ use crate::logs::{PhaseLogs, logs_completed, logs_issued};
 use crate::neighbours::Lookout;
 use crate::setting::Setting;
 use crate::strace::Strace;
+use crate::usb_disks::UsbWatch;
 use crate::worker::{HOST, run_worker};
 use crate::{Event, Observer, Reporting, process_cpu};
 use std::cell::Cell;
@@ -152,6 +153,8 @@ impl<'a> RunningJob<'a> {
         let is_sampled = plan.engine.touches_files()
             // Page faults of a mapping are not I/Os that could be looked for.
             && plan.engine != EngineKind::Mmap
+            // Its commands are no requests of the block layer.
+            && !plan.engine.drives_usb_disks()
             && plan.command.is_none()
             && !plan.handling.remakes_each_pass;
         WorkerContext {
@@ -326,6 +329,7 @@ impl Setting<'_> {
             let watching = Watching::begin(watch, syscalls, has_strace, &plans, &numbers);
             let timeline = watching.timeline(&plans, &numbers);
             observer.notify(Event::MeasuringBegins);
+            let usb = UsbWatch::begin(jobs.iter().flat_map(|job| job.files.iter()));
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
             let begin = Instant::now();
@@ -361,7 +365,7 @@ impl Setting<'_> {
                 observation.clock_drift = marks.and_then(|(from, to)| self.clock.drift(from, to));
                 observation.continue_count = continue_count().wrapping_sub(continued);
                 observation.tracer = if stops.is_empty() { None } else { trueio_device::tracer(self.system) };
-                observation.stops = Some(stops);
+                (observation.stops, observation.usb) = (Some(stops), usb.end());
                 observation.disturbances = disturbances;
             }
             let syscalls = watching.syscalls.map(|syscalls| syscalls.end(elapsed));

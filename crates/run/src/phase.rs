@@ -129,7 +129,9 @@ impl Setting<'_> {
         if plans.iter().any(|job| job.engine.touches_files() && reads(job)) {
             watch.sample_content();
         }
-        let touches_disks = plans.iter().any(|job| job.engine.touches_files());
+        // A disk that is driven in user space is claimed: no other program can use it.
+        let is_shared = |job: &JobPlan| job.engine.touches_files() && !job.engine.drives_usb_disks();
+        let touches_disks = plans.iter().any(is_shared);
         watch.baseline(Duration::from_nanos(if touches_disks { idle_baseline_ns } else { 0 }));
         watch
     }
@@ -232,7 +234,7 @@ impl Setting<'_> {
     /// The phase's files with the paths through which they can be opened.
     fn openable(&self, jobs: &[JobPlan]) -> Vec<FilePlan> {
         // A file that the job creates again cannot be watched: the watch would read the first one.
-        let kept = jobs.iter().filter(|job| !job.handling.remakes_each_pass);
+        let kept = jobs.iter().filter(|job| !job.handling.remakes_each_pass && !job.engine.drives_usb_disks());
         let files = kept.flat_map(|job| &job.files).filter(|file| file.prepare != Prepare::Nothing);
         files
             .map(|file| FilePlan {
@@ -327,7 +329,7 @@ pub(crate) fn io_failure(job: &JobPlan, record: &JobRecord) -> Option<String> {
 /// Flushes a job's files and drops their cached pages, so that the job starts without them. If the flush fails, dirty
 /// pages stay in the cache, and the page-cache check reports them.
 fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) {
-    for (file, plan) in files.iter().zip(&job.files) {
+    for (file, plan) in files.iter().zip(&job.files).filter(|(file, _)| file.disk.is_none()) {
         let _ = file.file.sync_data();
         let _ = trueio_direct::evict(&file.file, plan.offset_bytes, plan.size_bytes);
     }

@@ -77,7 +77,9 @@ fn refuse_unrecordable(plan: &Plan) -> Result<(), PlanningError> {
 /// The first file that is refused, and why.
 pub fn refuse_unreachable(plan: &Plan) -> Result<(), PlanningError> {
     use rustix::fs::Access;
-    for job in plan.jobs.iter().filter(|job| job.engine.opens_files()) {
+    // A USB disk that is driven in user space has no path, and is claimed already.
+    let opens = |job: &&JobPlan| job.engine.opens_files() && !job.engine.drives_usb_disks();
+    for job in plan.jobs.iter().filter(opens) {
         let only_reads = !job.modifies_files();
         for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting || file.extends_from.is_some())
         {
@@ -146,8 +148,11 @@ fn planned_by(
     if !untouched.has_skipped() {
         return Ok((first, untouched));
     }
+    // `untouched` keeps USB disks claimed until the second plan has taken them.
     let probing = MachineFacts::probing();
-    Ok((plan(&probing)?, probing))
+    let second = plan(&probing)?;
+    drop(untouched);
+    Ok((second, probing))
 }
 
 /// Refuses outputs that would replace an input or each other, or that cannot be written. They may replace outputs of earlier

@@ -8,6 +8,7 @@
 use crate::descriptors;
 use crate::file_error::{FileError, acting};
 use crate::held::{Held, Usage};
+use crate::usb_disks::{self, UsbDisk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -26,6 +27,8 @@ pub struct Targets {
     /// All jobs share one claim: each `O_EXCL` open is a holder of its own, so two jobs could not both claim a device,
     /// and a phase could not claim it while the ring of the previous phase is being torn down.
     claims: BTreeMap<u64, Arc<File>>,
+    /// USB disks that jobs drive in user space, by their names.
+    usb_disks: BTreeMap<String, Arc<UsbDisk>>,
     is_open: bool,
     /// The descriptor limit permits keeping all files open.
     keeps: bool,
@@ -52,7 +55,10 @@ impl Targets {
             let is_written = |file: &&FilePlan| job.modifies_files() || file.extends_from.is_some();
             written.extend(job.files.iter().filter(is_written).map(|file| file.path.as_str()));
         }
-        for job in &plan.jobs {
+        for job in plan.jobs.iter().filter(|job| job.engine.drives_usb_disks()) {
+            self.open_usb_disks(job)?;
+        }
+        for job in plan.jobs.iter().filter(|job| !job.engine.drives_usb_disks()) {
             for file in job.files.iter().filter(|file| is_existing(file)) {
                 if self.held.contains_key(&file.path) {
                     continue;
@@ -72,6 +78,26 @@ impl Targets {
             self.claim(path, trims)?;
         }
         Ok(())
+    }
+
+    /// Takes the USB disks of a job, which the planner has claimed. Those that the job writes may be written from now on.
+    fn open_usb_disks(&mut self, job: &JobPlan) -> Result<(), FileError> {
+        for file in &job.files {
+            if !self.usb_disks.contains_key(&file.path) {
+                let failed = |reason| FileError::UsbDisk { path: file.path.clone(), reason };
+                let disk = usb_disks::open(&file.path).map_err(failed)?;
+                self.usb_disks.insert(file.path.clone(), disk);
+            }
+            if job.modifies_files() {
+                self.usb_disks[&file.path].permit_writes();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a USB disk that jobs drive in user space.
+    pub(crate) fn usb_disk(&self, name: &str) -> Option<&UsbDisk> {
+        self.usb_disks.get(name).map(Arc::as_ref)
     }
 
     /// Claims a block device that is written, so that it cannot be mounted during the run.

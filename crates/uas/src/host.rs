@@ -19,6 +19,17 @@ pub struct Ended {
     pub result: Result<u32, TransferError>,
 }
 
+/// What a transport has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Bytes on the data pipes from the device.
+    pub in_bytes: u64,
+    /// Bytes on the data pipes to the device.
+    pub out_bytes: u64,
+    /// Transfers that were submitted, on all pipes.
+    pub transfers: u64,
+}
+
 /// Carries transfers to a device.
 pub trait Transport {
     /// A descriptor that is readable when a transfer has ended; `None`: it cannot be waited for.
@@ -50,6 +61,11 @@ pub trait Transport {
     /// # Errors
     /// The transport cannot be used any more.
     fn reap(&mut self, wait_ns: u64) -> Result<Option<Ended>, TransferError>;
+
+    /// Returns what it has moved so far; zeros if it does not count.
+    fn moved(&self) -> Moved {
+        Moved::default()
+    }
 }
 
 /// A session on a transport.

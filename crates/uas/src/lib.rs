@@ -9,6 +9,7 @@
 //! | [`request`] | a command as the session takes it, and how it ends |
 //! | [`host`] | runs a session on a [`host::Transport`]: one command, or many in flight |
 //! | [`disk`] | the facts of a disk |
+//! | `queue` | a queue of I/Os that several threads share, for I/O engines |
 //! | `nbd` | the kernel's NBD client of Linux |
 //! | [`serve`] | answers the requests of the kernel's NBD client with commands of a disk |
 //! | `usbfs` | the transport of Linux: `/dev/bus/usb`, with streams |
@@ -24,6 +25,8 @@ pub mod host;
 pub mod iu;
 #[cfg(target_os = "linux")]
 pub mod nbd;
+#[cfg(target_os = "linux")]
+pub mod queue;
 pub mod request;
 pub mod scsi;
 pub mod sense;

@@ -13,7 +13,7 @@
 
 mod abi;
 
-use crate::host::{Ended, Transport};
+use crate::host::{Ended, Moved, Transport};
 use crate::request::{Pipe, Transfer, TransferError};
 use abi::{Urb, ioctl};
 use std::cell::UnsafeCell;
@@ -137,7 +137,7 @@ pub struct Usbfs {
     urbs: Box<[UnsafeCell<Urb>]>,
     slots: usize,
     clock: Instant,
-    bytes: u64,
+    moved: Moved,
 }
 
 // SAFETY: the pointers in the URBs are addresses for the kernel; this type does not read through them.
@@ -178,7 +178,7 @@ impl Usbfs {
             urbs: Box::new([]),
             slots: 0,
             clock: Instant::now(),
-            bytes: 0,
+            moved: Moved::default(),
         };
         // If a step fails, dropping it gives the interface back.
         this.set_up()?;
@@ -252,11 +252,6 @@ impl Usbfs {
         self.streams > 0
     }
 
-    /// Bytes of data that transfers moved.
-    pub fn transferred_bytes(&self) -> u64 {
-        self.bytes
-    }
-
     fn index(&self, pipe: Pipe, slot: u16) -> usize {
         let pipe = match pipe {
             Pipe::Command => 0,
@@ -327,8 +322,10 @@ impl Usbfs {
             _ => Pipe::DataOut,
         };
         let bytes = urb.actual_bytes.max(0) as u32;
-        if place == 2 {
-            self.bytes += u64::from(bytes);
+        match pipe {
+            Pipe::DataIn => self.moved.in_bytes += u64::from(bytes),
+            Pipe::DataOut => self.moved.out_bytes += u64::from(bytes),
+            Pipe::Command | Pipe::Status => {}
         }
         let result = match -urb.status {
             0 => Ok(bytes),
@@ -390,7 +387,10 @@ impl Transport for Usbfs {
         }
         // SAFETY: the URB is in a box that lives until all are discarded; the buffer is valid by the caller's contract.
         match unsafe { ioctl(&self.file, abi::SUBMIT_URB, urb) } {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.moved.transfers += 1;
+                Ok(())
+            }
             Err(error) => Err(match error.raw_os_error() {
                 Some(libc::ENODEV | libc::ESHUTDOWN) => TransferError::Gone,
                 Some(libc::EPIPE) => TransferError::Stall,
@@ -427,6 +427,10 @@ impl Transport for Usbfs {
         let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), &raw mut event, 1, wait_ms) };
         // After a signal (-1) the caller decides.
         if count > 0 { self.reap_now() } else { Ok(None) }
+    }
+
+    fn moved(&self) -> Moved {
+        self.moved
     }
 }
 

@@ -1,4 +1,4 @@
-//! Switches a USB disk between UAS and BOT while the machine runs, and back; claims a disk for UAS in user space ([`claim`]).
+//! Switches a USB disk between UAS and BOT while the machine runs, and back; claims a disk for UAS in user space ([`claim`], [`drive`]).
 //!
 //! The kernel protects nothing here: it unbinds the driver of a mounted disk, and `uas` does not flush the
 //! disk's cache when it is unbound (observed on Linux 6.1 and 6.12). So [`plan`] checks everything first:
@@ -17,15 +17,19 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod claim;
+mod drive;
 mod execute;
 mod hands;
+mod lock;
 mod persist;
 mod plan;
 mod state;
 
 pub use claim::{Claim, ClaimFailure, Claimed, claim, plan_claim};
+pub use drive::{DriveError, Driven, Keeper, drive, plan_of};
 pub use execute::{Outcome, execute, resume};
 pub use hands::{Hands, LiveHands, WAIT};
+pub use lock::{STATES, is_locked, take_lock};
 pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};
 pub use plan::{Plan, PlanBlock, Refusal, entry_to_keep, plan};
 pub use state::{StateError, Step, SwitchState, pending};

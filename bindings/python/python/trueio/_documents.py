@@ -395,7 +395,7 @@ class EarlyResets(TypedDict):
     threshold: "float"
 
 
-EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['filecreate'] | Literal['filestat'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['null'] | Literal['simulated'] | Literal['command']"
+EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['filecreate'] | Literal['filestat'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['uas'] | Literal['null'] | Literal['simulated'] | Literal['command']"
 
 
 class Environment(TypedDict):

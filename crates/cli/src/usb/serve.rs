@@ -4,26 +4,23 @@
 //! gives the disk back to the kernel if the first is killed.
 
 use super::explain::find;
-use super::switch::{alone, refused, say};
+use super::switch::{refused, say};
 use crate::failure::Failure;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+use trueio_device::System;
 use trueio_device::usb::usb_report;
-use trueio_device::{System, who_has_open, who_holds};
 use trueio_model::{UsbTransport, units};
 use trueio_run::watch_signals;
-use trueio_uas::disk::{self, Facts};
-use trueio_uas::host::Host;
+use trueio_uas::disk::Facts;
 use trueio_uas::nbd::{Nbd, protect_process};
 use trueio_uas::serve::{End, Served, Server};
-use trueio_uas::session::{Counts, Limits};
+use trueio_uas::session::Counts;
 use trueio_uas::usbfs::Usbfs;
-use trueio_usb::{Claim, LiveHands, WAIT, claim, plan_claim};
+use trueio_usb::{Claim, DriveError, Driven, drive, plan_of};
 
 /// The command line of `trueio usb serve`.
 pub(super) fn arguments() -> Command {
@@ -59,25 +56,28 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     // Before the disk is claimed, so that a signal ends in giving it back.
     let stop = watch_signals();
-    let mut keeper = start_keeper(&plan.name)?;
-    let result = claim_and_serve(&plan, matches, stop);
-    // The interface has been given back; the keeper finds that, and ends.
-    drop(keeper.stdin.take());
-    let _ = keeper.wait();
-    result
-}
-
-fn claim_and_serve(plan: &Claim, matches: &ArgMatches, stop: &AtomicBool) -> Result<ExitCode, Failure> {
-    let mut host = claimed(plan)?;
-    let facts = facts(&mut host.host, matches.get_one::<u8>("lun").copied())?;
-    let served = Served::of(&facts, host.host.depth(), host.memory_bytes, matches.get_flag("read-only"));
-    let served = served.ok_or_else(|| too_small(host.memory_bytes))?;
+    let lun = matches.get_one::<u8>("lun").copied();
+    let driven = drive(&plan, lun).map_err(not_driven)?;
+    // Dropped after the host, for which it waits.
+    let _keeper = driven.keeper;
+    let Driven { host, facts, memory_bytes, .. } = driven;
+    let served = Served::of(&facts, host.depth(), memory_bytes, matches.get_flag("read-only"));
+    let served = served.ok_or_else(|| too_small(memory_bytes))?;
     let (nbd, socket) = Nbd::connect(&served).map_err(|error| {
         let hint = matches!(error, trueio_uas::nbd::NbdError::NoModule).then_some("`modprobe nbd` loads it");
         Failure::refused_by(&error, hint)
     })?;
-    let server = Server::new(host.host, served, socket);
-    serve(server, nbd, &describe(plan, &facts, &served), stop)
+    let server = Server::new(host, served, socket);
+    serve(server, nbd, &describe(&plan, &facts, &served), stop)
+}
+
+/// Reports why a disk cannot be driven.
+fn not_driven(error: DriveError) -> Failure {
+    let hint = match &error {
+        DriveError::Unit { .. } => Some("--lun names the one to serve"),
+        _ => None,
+    };
+    Failure::refused_by(&error, hint)
 }
 
 fn plan(system: &System, name: &str) -> Result<Claim, Failure> {
@@ -89,13 +89,8 @@ fn plan(system: &System, name: &str) -> Result<Claim, Failure> {
             "`{name}` is not served\n  because: the kernel drives {interface} with UAS already; its own driver is faster and safer"
         )));
     }
-    let mut uses = Vec::new();
-    for block in &disk.blocks {
-        let node = PathBuf::from(format!("/dev/{}", block.name));
-        let holders = who_holds(system, &node).map_err(|error| Failure::refused_by(&error, None))?;
-        uses.push((holders, who_has_open(system, &block.name)));
-    }
-    plan_claim(system, disk, &uses).map_err(|refusal| refused(name, "served", &refusal))
+    let planned = plan_of(system, disk).map_err(|error| Failure::refused_by(&error, None))?;
+    planned.map_err(|refusal| refused(name, "served", &refusal))
 }
 
 /// The command line of the process that outlives a server; started by it, not by people.
@@ -123,50 +118,6 @@ pub(super) fn give_back(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         probed.map_err(|error| Failure::failed(format!("{interface} cannot be given back to the kernel"), &error))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Starts that process. It is in a process group of its own, which Ctrl-C does not reach.
-fn start_keeper(interface: &str) -> Result<Child, Failure> {
-    let mut keeper = std::process::Command::new("/proc/self/exe");
-    keeper.args(["usb", "give-back", interface]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-    keeper.spawn().map_err(|error| Failure::failed("the process that gives the disk back cannot be started", &error))
-}
-
-/// A claimed disk.
-struct Driven {
-    host: Host<Usbfs>,
-    memory_bytes: Option<u64>,
-}
-
-fn claimed(plan: &Claim) -> Result<Driven, Failure> {
-    // A switch of another disk must not run meanwhile: it changes the kernel's choice of drivers.
-    let _alone = alone()?;
-    let claimed =
-        claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT)).map_err(|error| Failure::refused_by(&error, None))?;
-    let transport = claimed.transport;
-    let (depth, has_streams) = (transport.depth(), transport.has_streams());
-    let host = Host::new(transport, depth, has_streams, Limits::default());
-    Ok(Driven { host, memory_bytes: claimed.memory_bytes })
-}
-
-/// Reads the facts of the logical unit that is served: the one that is named, or the only one.
-fn facts(host: &mut Host<Usbfs>, lun: Option<u8>) -> Result<Facts, Failure> {
-    let units = disk::logical_units(host)
-        .map_err(|error| Failure::failed("the device does not report its logical units", &error))?;
-    let all = units.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
-    let lun = match (lun, units.as_slice()) {
-        (Some(lun), _) if units.contains(&lun) => lun,
-        (Some(lun), _) => {
-            return Err(Failure::refused(format!("--lun `{lun}`: the device has the logical units {all}")));
-        }
-        (None, [one]) => *one,
-        (None, _) => {
-            return Err(Failure::refused(format!(
-                "the device has the logical units {all}; --lun names the one to serve"
-            )));
-        }
-    };
-    disk::identify(host, lun).map_err(|error| Failure::failed("the disk cannot be used", &error))
 }
 
 fn too_small(memory_bytes: Option<u64>) -> Failure {

@@ -19,12 +19,9 @@ use trueio_report::message;
 use trueio_report::wrap;
 use trueio_run::watch_signals;
 use trueio_usb::{
-    LiveHands, Outcome, Persisted, Plan, Refusal, Step, SwitchState, entry_to_keep, execute, pending, persist, plan,
-    plan_persist, plan_unpersist, resume,
+    LiveHands, Outcome, Persisted, Plan, Refusal, STATES, Step, SwitchState, entry_to_keep, execute, is_locked,
+    pending, persist, plan, plan_persist, plan_unpersist, resume, take_lock,
 };
-
-/// The folder of the state files. A restart empties it, and undoes every switch.
-const STATES: &str = "/run/trueio/usb-switch";
 
 /// The command line of `trueio usb switch`.
 pub(super) fn arguments() -> Command {
@@ -200,7 +197,7 @@ fn shown(plan: &Plan) -> String {
 
 /// Locks out other switches.
 pub(super) fn alone() -> Result<File, Failure> {
-    super::lock::take(Path::new(STATES)).map_err(|error| match error.kind() {
+    take_lock(Path::new(STATES)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Failure::refused("another `trueio usb switch` is running"),
         _ => Failure::failed(format!("`{STATES}` cannot be used"), &error),
     })
@@ -212,7 +209,7 @@ pub(super) fn unfinished() -> Vec<String> {
         Ok(states) => states,
         Err(error) => return vec![trueio_model::error_line(&error)],
     };
-    let is_at_work = super::lock::is_taken(Path::new(STATES));
+    let is_at_work = is_locked(Path::new(STATES));
     let sentence = |state: SwitchState| {
         let Plan { interface, from, to, .. } = &state.plan;
         let step = state.step.words();

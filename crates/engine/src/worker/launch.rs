@@ -7,7 +7,7 @@ use crate::context::WorkerContext;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
     Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PageFaultEngine,
-    PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync,
+    PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine, Vsync,
 };
 use crate::recorder::WorkerReport;
 use crate::stages::{JobStages, NoStages};
@@ -75,6 +75,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Mmap => on_real_clock(context, pool, || MmapEngine::new(&setup)),
         EngineKind::Libaio => on_real_clock(context, pool, || LibaioEngine::new(&setup)),
         EngineKind::IoUring => on_real_clock(context, pool, || IoUringEngine::new(&setup)),
+        EngineKind::Uas => on_real_clock(context, pool, || UasEngine::new(&setup)),
         EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
         EngineKind::Simulated => {
             let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;

@@ -349,7 +349,14 @@ pub fn try_target(path: &Path, end_bytes: u64, open: Open) -> std::io::Result<Ta
         use std::os::unix::fs::FileTypeExt;
         if file.metadata()?.file_type().is_block_device() { TrimCall::Discard(None) } else { TrimCall::PunchHole }
     };
-    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), trim_call, end_bytes, lock: None })
+    Ok(TargetFile {
+        file: Arc::new(file),
+        path: path.display().to_string(),
+        trim_call,
+        end_bytes,
+        lock: None,
+        disk: None,
+    })
 }
 
 /// A file of `size` bytes of ones, really written.

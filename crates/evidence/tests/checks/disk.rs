@@ -1,9 +1,12 @@
-//! Facts of the disk and of its content: `usb_link`, `declared_values`, `memory_backed`, `content`, `zero_blocks`.
+//! Facts of the disk and of its content: `usb_link`, `declared_values`, `memory_backed`, `content`, `zero_blocks`,
+//! `usb_transfers`.
 
 use crate::support::*;
-use trueio_evidence::ContentSample;
-use trueio_model::CheckOutcome::{NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{ContentKind, Distribution, Fact, OpKind, Order, TargetKind, UsbFacts};
+use trueio_evidence::{ContentSample, Observation, UsbTransfers};
+use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::{
+    ContentKind, Distribution, EngineKind, EvidenceLevel, Fact, OpKind, Order, TargetKind, UsbFacts, Verdict,
+};
 
 /// Goal: a transport that hides the disk's facts, and a link that slows it, are suspect; correct USB disks
 /// and other disks pass. Method: one disk, attached in every way.
@@ -196,4 +199,76 @@ fn an_unwritten_device_is_suspect_and_a_few_zero_blocks_are_not() {
     phase.observation.samples = Vec::new();
     phase.judge().assert("zero_blocks", NotSeen, "do not support direct I/O");
     Phase::honest_writes().judge().assert("zero_blocks", NotApplicable, "Nothing is read");
+}
+
+/// A phase of a USB disk that is driven in user space: 400 MiB in 102,400 reads, three transfers each.
+fn driven_reads() -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].engine = EngineKind::Uas;
+    phase.jobs[0].files[0].path = "usb:2-1".to_owned();
+    phase.targets[0].path = "usb:2-1".to_owned();
+    phase.targets[0].kind = TargetKind::BlockDevice;
+    phase.targets[0].filesystem = None;
+    phase.targets[0].stack = vec![layer("disk", "TEST DISK at 2-1:1.0", 0)];
+    phase.targets[0].disks.clear();
+    phase.observation = Observation {
+        usb: vec![UsbTransfers {
+            path: "usb:2-1".to_owned(),
+            in_bytes: 400 * MIB,
+            transfers: 307_200,
+            kernel_transfers: Some(307_210),
+            commands: 102_400,
+            ..UsbTransfers::default()
+        }],
+        process_read_bytes: Some(0),
+        ..Observation::default()
+    };
+    phase
+}
+
+#[test]
+fn a_disk_that_is_driven_in_user_space_is_supported_by_the_transfers_on_its_bus() {
+    let judgement = driven_reads().judge();
+    assert_eq!(judgement.objections(), [], "{}", judgement.report());
+    assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E1), "{}", judgement.report());
+    judgement.assert("usb_transfers", Passed, "agree with the calls");
+    judgement.assert("block_layer_bytes", NotSeen, "No disk is visible");
+    // Without the kernel's count only this program's own results are known.
+    let mut phase = driven_reads();
+    phase.observation.usb[0].kernel_transfers = None;
+    let judgement = phase.judge();
+    judgement.assert("usb_transfers", NotSeen, "does not count them");
+    assert_eq!((judgement.verdict, judgement.level), (Verdict::Unverified, EvidenceLevel::E0));
+    // Of other engines it reports nothing.
+    Phase::honest_reads().judge().assert("usb_transfers", NotApplicable, "in user space");
+}
+
+/// Goal: each lie about a disk that is driven in user space is found by its count.
+#[test]
+fn calls_without_transfers_lost_writes_and_recoveries_of_a_driven_disk_are_reported() {
+    let with = |change: fn(&mut UsbTransfers)| {
+        let mut phase = driven_reads();
+        change(&mut phase.observation.usb[0]);
+        phase.judge()
+    };
+    with(|one| one.in_bytes = 0).assert("usb_transfers", Contradicted, "moved 0 B from the disk");
+    with(|one| one.kernel_transfers = Some(5)).assert("usb_transfers", Contradicted, "the kernel counted 5");
+    let lost = with(|one| {
+        one.deferred = 1;
+        one.last_failure = Some("a write fault in the device".to_owned());
+    });
+    lost.assert("usb_transfers", Contradicted, "that it had reported as done. The last failure: a write fault");
+    let recovered = with(|one| (one.timeouts, one.resets, one.repeated) = (2, 1, 9));
+    recovered.assert("usb_transfers", Suspect, "2 timeouts, 1 resets; 9 commands were sent again");
+    with(|one| one.kernel_transfers = Some(400_000)).assert(
+        "usb_transfers",
+        Suspect,
+        "Other programs submitted 92,800",
+    );
+    // A full queue is how a disk holds its depth down: it is reported, and no fault.
+    with(|one| one.queue_full = 3).assert("usb_transfers", Passed, "3 times that its queue was full");
+    let mut written = driven_reads();
+    written.jobs[0].pattern.mix = trueio_model::OpMix::Only(OpKind::Write);
+    written.records = vec![record(vec![op(OpKind::Write, 102_400, 400 * MIB, 90_000)])];
+    written.judge().assert("usb_transfers", Contradicted, "moved 0 B to the disk");
 }

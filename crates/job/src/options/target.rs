@@ -4,6 +4,7 @@ pub(crate) mod files;
 pub(crate) mod handling;
 pub(crate) mod names;
 pub mod rows;
+pub(crate) mod usb;
 
 use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Words};
@@ -29,6 +30,7 @@ pub(crate) fn plan(
 ) -> Result<(Vec<JobFile>, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     let (ops, kind) = (shape.ops, engine.kind);
+    usb::check_usb(job, kind)?;
     if !job.get(SHARED_FILE) {
         let rows: [&'static OptionRow; 2] = [SHARED_REGION.row(), RANK_SHIFT.row()];
         decisions.note_unused(job, &rows, "`shared_file` is not set");
@@ -57,6 +59,9 @@ pub(crate) fn plan(
         None if kind.works_on_names() => vec![names::plan_names(job, &mut decisions, kind)?],
         None => files::plan_files(job, &mut decisions, &usage)?,
     };
+    if kind.drives_usb_disks() && ops.trims {
+        usb::check_trims(job, &files)?;
+    }
     if kind.moves_no_data() {
         check_without_data(job, kind, ops, &files)?;
     }

@@ -2,6 +2,7 @@
 
 use super::ValueKind;
 use std::collections::HashSet;
+use trueio_model::UsbTargetName;
 
 /// Largest processor number in a list; a range beyond it is a typing error.
 const CPU_MAX: u32 = 8191;
@@ -11,7 +12,11 @@ pub(super) const RANK_MAX: u32 = (1 << 20) - 1;
 
 /// Joins paths into one text; a colon within a path is escaped.
 pub fn write_paths(paths: &[String]) -> String {
-    paths.iter().map(|p| p.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+    let written = |path: &String| match UsbTargetName::parse(path) {
+        Some(_) => path.clone(),
+        None => path.replace(':', "\\:"),
+    };
+    paths.iter().map(written).collect::<Vec<_>>().join(":")
 }
 
 pub(super) fn read_path(text: &str) -> Result<String, String> {
@@ -38,6 +43,7 @@ pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
             c => paths[last].push(c),
         }
     }
+    let paths = with_usb_names(paths);
     let mut seen = HashSet::with_capacity(paths.len());
     for path in &paths {
         read_path(path)?;
@@ -46,6 +52,18 @@ pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
         }
     }
     Ok(paths)
+}
+
+/// Joins `usb` and the port after it, which a colon separated: `usb:2-1` is one name.
+fn with_usb_names(parts: Vec<String>) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match paths.last_mut().filter(|last| last.as_str() == "usb") {
+            Some(last) if UsbTargetName::parse(&format!("usb:{part}")).is_some() => *last = format!("usb:{part}"),
+            _ => paths.push(part),
+        }
+    }
+    paths
 }
 
 /// A TOML list is passed with colons between its names.
@@ -116,6 +134,22 @@ mod tests {
         for text in ["", "a:", ":a", "a:a", "a\0b"] {
             assert!(kind.read(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_usb_disk_by_its_port_is_one_name_and_is_written_as_it_is_read() {
+        let kind = ValueKind::Paths;
+        let names = |text: &str| {
+            kind.read(text).map(|value| match value {
+                Value::Paths(paths) => paths,
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(names("usb:2-1"), Ok(vec!["usb:2-1".to_owned()]));
+        assert_eq!(names(r"usb\:1-4.2/3"), Ok(vec!["usb:1-4.2/3".to_owned()]));
+        assert_eq!(names("a:usb:2-1:b"), Ok(vec!["a".to_owned(), "usb:2-1".to_owned(), "b".to_owned()]));
+        assert_eq!(names("usb:stick"), Ok(vec!["usb".to_owned(), "stick".to_owned()]), "two files");
+        assert_eq!(canonical(kind, r"a\:b:usb:2-1"), Ok(r"a\:b:usb:2-1".into()));
     }
 
     #[test]

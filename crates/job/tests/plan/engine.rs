@@ -224,3 +224,41 @@ fn maps_of_used_blocks_beyond_the_machines_memory_are_refused() {
         assert!(plan_one(&sound).is_ok(), "{sound:?}");
     }
 }
+
+/// Goal: a disk that is driven in user space is written only if it is named for that, and what its commands do not have is
+/// refused.
+#[test]
+fn a_usb_disk_is_driven_by_uas_alone_and_written_only_if_it_is_named() {
+    let disk = [("ioengine", "uas"), ("filename", "usb:2-1")];
+    let with = |options: &[(&'static str, &'static str)]| [&disk[..], options].concat();
+    let job = plan_one(&with(&[("rw", "randread"), ("iodepth", "30")])).unwrap();
+    assert_eq!((job.engine, job.queue.depth, job.direct), (EngineKind::Uas, 30, DirectPolicy::Require));
+    let file = &job.files[0];
+    assert_eq!((file.path.as_str(), file.prepare, file.size_bytes), ("usb:2-1", Prepare::UseExisting, 1 << 30));
+    let write = ("rw", "randwrite");
+    assert_eq!(rule_name(&with(&[write])), "existing_target_not_named");
+    assert!(plan_one(&with(&[write, ("overwrite_existing", "usb:2-1")])).is_ok());
+    // Signatures are those that are read through the transport.
+    let third = [("ioengine", "uas"), ("filename", "usb:2-3"), write, ("overwrite_existing", "usb:2-3")];
+    assert_eq!(rule_name(&third), "signature_not_named");
+    let named = [&third[..], &[("overwrite_signature", "ext4,dos")]].concat();
+    assert!(plan_one(&named).is_ok());
+    let trims = [("ioengine", "uas"), ("rw", "trim"), ("filename", "usb:2-2"), ("overwrite_existing", "usb:2-2")];
+    assert_eq!(rule_name(&trims), "trim_unsupported");
+    for engine in ["psync", "io_uring", "null"] {
+        assert_eq!(rule_name(&[("ioengine", engine), ("filename", "usb:2-1")]), "engine_lacks", "{engine}");
+    }
+    for names in ["/dev/vdb", "usb:2-1:usb:2-2", "usb:2-1:/dev/vdb"] {
+        assert_eq!(rule_name(&[("ioengine", "uas"), ("filename", names)]), "incomplete", "{names}");
+    }
+    assert_eq!(rule_name(&[("ioengine", "uas"), ("size", "1m")]), "incomplete");
+    for option in
+        [("sync", "dsync"), ("sync_file_range", "write:1"), ("pre_read", "1"), ("zonemode", "zbd"), ("direct", "off")]
+    {
+        assert_eq!(rule_name(&with(&[option])), "engine_lacks", "{option:?}");
+    }
+    for option in [("uid", "1000"), ("gid", "1000"), ("nowait", "1"), ("hipri", "1"), ("fixedbufs", "1")] {
+        assert_eq!(rule_name(&with(&[option])), "engine_lacks", "{option:?}");
+    }
+    assert_eq!(rule_name(&with(&[("bs", "1000")])), "misaligned");
+}

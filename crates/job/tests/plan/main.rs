@@ -72,6 +72,18 @@ fn look(path: &str) -> Target {
         "/dev/vdb" | "/dev/vdc" | "/dev/vdd" | "/dev/vde" | "/dev/vdf" | "/dev/vdg" => {
             present(facts(path, TargetKind::BlockDevice, Some(1 << 30)))
         }
+        "usb:2-1" | "usb:2-2" | "usb:2-3" => {
+            let mut facts = facts(path, TargetKind::BlockDevice, Some(1 << 30));
+            let trims = NamedFact { name: "trims".into(), fact: Fact::known("none".into(), "VPD pages") };
+            facts.stack = vec![Layer {
+                kind: LayerKind::Disk,
+                name: "A DISK at 2-1:1.0".into(),
+                source: "INQUIRY".into(),
+                depth: 0,
+                facts: if path == "usb:2-2" { vec![trims] } else { Vec::new() },
+            }];
+            present(facts)
+        }
         "/dev/null" => present(facts(path, TargetKind::CharacterDevice, None)),
         "/tmp" | "/dev" | "/cdrom" => {
             let mut facts = facts(path, TargetKind::Directory, None);
@@ -111,7 +123,9 @@ impl FactsSource for Described {
             source: "/proc/1/mountinfo".into(),
         };
         match path {
-            "/dev/vdc" => Ok(InUse { marks: vec![mark("ext4", 1080), mark("dos", 510)], ..InUse::default() }),
+            "/dev/vdc" | "usb:2-3" => {
+                Ok(InUse { marks: vec![mark("ext4", 1080), mark("dos", 510)], ..InUse::default() })
+            }
             "/dev/vdd" => Ok(InUse { uses: vec![is_mounted], marks: vec![mark("ext4", 1080)], ..InUse::default() }),
             "/dev/vde" => Err("its content cannot be read".into()),
             "/dev/vdg" => {

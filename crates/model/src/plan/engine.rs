@@ -49,6 +49,8 @@ pub enum EngineKind {
     Cpuio,
     /// Runs another program.
     Exec,
+    /// Drives a USB disk with UAS (USB Attached SCSI) in user space.
+    Uas,
     /// Completes each I/O at once without doing it: measures the tool's own cost.
     Null,
     /// A modelled disk in virtual time: no real I/O, exact and repeatable.
@@ -59,7 +61,7 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All values of `ioengine`, in the order of the documentation.
-    pub const ALL: [EngineKind; 23] = [
+    pub const ALL: [EngineKind; 24] = [
         EngineKind::Psync,
         EngineKind::Sync,
         EngineKind::Vsync,
@@ -81,6 +83,7 @@ impl EngineKind {
         EngineKind::PageFault,
         EngineKind::Cpuio,
         EngineKind::Exec,
+        EngineKind::Uas,
         EngineKind::Null,
         EngineKind::Simulated,
     ];
@@ -109,6 +112,7 @@ impl EngineKind {
             EngineKind::PageFault => "page_fault",
             EngineKind::Cpuio => "cpuio",
             EngineKind::Exec => "exec",
+            EngineKind::Uas => "uas",
             EngineKind::Null => "null",
             EngineKind::Simulated => "simulated",
             EngineKind::Command => "command",
@@ -117,8 +121,8 @@ impl EngineKind {
 
     /// True if one thread can keep more than one I/O in flight.
     pub fn holds_a_queue(self) -> bool {
-        use EngineKind::{IoUring, Libaio, Null, Posixaio, Simulated};
-        matches!(self, Libaio | IoUring | Posixaio | Null | Simulated)
+        use EngineKind::{IoUring, Libaio, Null, Posixaio, Simulated, Uas};
+        matches!(self, Libaio | IoUring | Posixaio | Uas | Null | Simulated)
     }
 
     /// Returns true if it uses the position of an open file, which must then not be shared.
@@ -129,6 +133,12 @@ impl EngineKind {
     /// True if the engine moves data to or from real files.
     pub fn touches_files(self) -> bool {
         self.opens_files() && !self.moves_no_data()
+    }
+
+    /// Returns true if its targets are USB disks, driven in user space, and not paths of the file system: the kernel's page
+    /// cache, block layer and files are not involved.
+    pub fn drives_usb_disks(self) -> bool {
+        self == EngineKind::Uas
     }
 
     /// True if the engine works on real files, whether it moves data or not.

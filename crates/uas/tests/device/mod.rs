@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
-use trueio_uas::host::{Ended, Pipe, TransferError, Transport};
+use trueio_uas::host::{Ended, Moved, Pipe, TransferError, Transport};
 use trueio_uas::request::Transfer;
 
 pub(crate) const BLOCK: usize = 512;
@@ -65,6 +65,7 @@ pub(crate) struct Device {
     pub(crate) log: Vec<u16>,
     pub(crate) resets: u32,
     pub(crate) in_flight_max: usize,
+    moved: Moved,
     tasks: Vec<Task>,
     held: Vec<Held>,
     ended: VecDeque<Ended>,
@@ -88,6 +89,7 @@ impl Device {
             log: Vec::new(),
             resets: 0,
             in_flight_max: 0,
+            moved: Moved::default(),
             tasks: Vec::new(),
             held: Vec::new(),
             ended: VecDeque::new(),
@@ -106,6 +108,12 @@ impl Device {
 
     fn end(&mut self, at: usize, result: Result<u32, TransferError>) {
         let Transfer { pipe, slot, .. } = self.held.remove(at).transfer;
+        let bytes = u64::from(result.unwrap_or(0));
+        match pipe {
+            Pipe::DataIn => self.moved.in_bytes += bytes,
+            Pipe::DataOut => self.moved.out_bytes += bytes,
+            Pipe::Command | Pipe::Status => {}
+        }
         self.ended.push_back(Ended { pipe, slot, result });
     }
 
@@ -301,6 +309,7 @@ impl Transport for Device {
         let known = |held: &Held| (held.transfer.pipe, held.transfer.slot) == (transfer.pipe, transfer.slot);
         assert!(!self.held.iter().any(known), "{transfer:?} is pending already");
         self.held.push(Held { transfer, buffer });
+        self.moved.transfers += 1;
         if transfer.pipe == Pipe::Command {
             // SAFETY: the host's buffer is valid while the transfer is held.
             let unit = unsafe { std::slice::from_raw_parts(buffer, transfer.bytes as usize) }.to_vec();
@@ -354,5 +363,9 @@ impl Transport for Device {
         self.now_ns = until;
         self.work();
         Ok(self.ended.pop_front())
+    }
+
+    fn moved(&self) -> Moved {
+        self.moved
     }
 }

@@ -49,6 +49,16 @@ pub(crate) fn plan_direct(
         }
         return Ok(DirectPolicy::Off);
     }
+    if engine.drives_usb_disks() {
+        if wanted == DirectPolicy::Off {
+            let lack = "passes no page cache".into();
+            return Err(values.refuse(DIRECT, Rule::EngineLacks { engine, lack, hint: "leave `direct` out" }));
+        }
+        if wanted == DirectPolicy::Prefer {
+            decisions.derive(DIRECT, DirectPolicy::Require.word(), "commands to a disk pass no page cache");
+        }
+        return Ok(DirectPolicy::Require);
+    }
     let needs_direct = if uring.iopoll || flags.hipri {
         Some(HIPRI.row())
     } else if flags.atomic {

@@ -28,6 +28,7 @@ crate::option::words_of! {
         Self::Dirdelete => Self::Dirdelete.name(), [], "removes `nrfiles` directories; no data";
         Self::Cpuio => Self::Cpuio.name(), [], "no I/O: keeps a processor busy while other jobs measure (`cpuload`)";
         Self::Exec => Self::Exec.name(), [], "no I/O: runs another program while other jobs measure (`program`), if permitted";
+        Self::Uas => Self::Uas.name(), [], "a USB disk, driven with UAS in user space, for kernels without that driver (`filename = \"usb:2-1\"`)";
         Self::Null => Self::Null.name(), [], "no I/O: the remaining cost is that of the tool";
         Self::Simulated => Self::Simulated.name(), [], "a simulated disk in virtual time: exact and repeatable";
     }

@@ -61,7 +61,8 @@ crate::option::rows! {
         .detail("Existing ones are used unchanged: never truncated or removed, written only if \
                  `overwrite_existing` names them, and extended only if `extend_existing` does. A missing one \
                  is created, and removed at the end unless `unlink` is false. Several are separated by colons, \
-                 or are a TOML list. All workers share them.");
+                 or are a TOML list. All workers share them. With `ioengine = \"uas\"`, `usb:2-1` is the USB disk at \
+                 that port, and `usb:2-1/1` its logical unit 1.");
 
     pub const DIRECTORY: Opt<Option<String>> = path("directory")
         .unset("the current directory")

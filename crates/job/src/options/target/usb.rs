@@ -1,0 +1,75 @@
+//! Jobs on a USB disk that is driven in user space (`ioengine = "uas"`, `filename = "usb:2-1"`).
+//!
+//! Its facts are read through its own commands, so these rules come before anything reads them: the disk is claimed by
+//! that.
+
+use crate::input::JobInput;
+use crate::option::OptionRow;
+use crate::options::durability::rows::{PRE_READ, SYNC, SYNC_FILE_RANGE};
+use crate::options::engine::rows::IOENGINE;
+use crate::options::pattern::rows::{READ_IOLOG, RW, ZONEMODE, ZoneMode};
+use crate::options::process::rows::{GID, UID};
+use crate::options::target::files::JobFile;
+use crate::options::target::rows::{DIRECTORY, FILENAME};
+use crate::refusal::{Refusal, Rule};
+use trueio_model::{EngineKind, SyncMode, UsbTargetName};
+
+/// Refuses names of USB disks with other engines, other names with `uas`, and what commands to a disk do not have.
+pub(crate) fn check_usb(job: &JobInput<'_>, engine: EngineKind) -> Result<(), Refusal> {
+    let names = job.get(FILENAME).unwrap_or_default();
+    let usb = names.iter().find(|name| UsbTargetName::parse(name).is_some());
+    let refuse = |option: &'static OptionRow, lack: String, hint| {
+        Err(job.refuse(option, Rule::EngineLacks { engine, lack, hint }))
+    };
+    if !engine.drives_usb_disks() {
+        return match usb {
+            None => Ok(()),
+            Some(name) => {
+                let lack = format!("opens paths, and `{name}` names a USB disk that is driven in user space");
+                refuse(FILENAME.row(), lack, "set `ioengine = \"uas\"`, or name the block device or file (`./usb:…`)")
+            }
+        };
+    }
+    if job.is_set(READ_IOLOG) {
+        return refuse(READ_IOLOG.row(), "replays no logs, whose names are paths".into(), "choose another engine");
+    }
+    if usb.is_none() || names.len() != 1 || job.is_set(DIRECTORY) {
+        let needs = "the one USB disk that the job drives, by its port: `filename = \"usb:2-1\"`";
+        let hint = "`trueio usb list` lists the ports; several disks are several jobs; leave `directory` out";
+        let rule = Rule::Incomplete { option: job.quote(IOENGINE), needs, hint };
+        return Err(job.refuse(IOENGINE, rule));
+    }
+    let rows: [(&'static OptionRow, bool, &str, &'static str); 6] = [
+        (SYNC.row(), job.get(SYNC) != SyncMode::None, "has no open flags", "use `fsync = N` or `fdatasync = N`"),
+        (SYNC_FILE_RANGE.row(), job.is_set(SYNC_FILE_RANGE), "has no page cache to write out", "use `fdatasync = N`"),
+        (PRE_READ.row(), job.get(PRE_READ), "has no page cache to read into", "leave `pre_read` out"),
+        (
+            ZONEMODE.row(),
+            job.get(ZONEMODE) == ZoneMode::Zbd,
+            "does not follow the rules of zones",
+            "name the block device, with another engine",
+        ),
+        (UID.row(), job.is_set(UID), "drives a disk that this process has claimed", "leave `uid` out"),
+        (GID.row(), job.is_set(GID), "drives a disk that this process has claimed", "leave `gid` out"),
+    ];
+    match rows.into_iter().find(|(_, is_set, ..)| *is_set) {
+        None => Ok(()),
+        Some((option, _, lack, hint)) => refuse(option, lack.to_owned(), hint),
+    }
+}
+
+/// Refuses to trim a disk that reports no command for it.
+pub(crate) fn check_trims(job: &JobInput<'_>, files: &[JobFile]) -> Result<(), Refusal> {
+    let cannot = |file: &&JobFile| {
+        let layers = file.facts.iter().flat_map(|facts| &facts.stack);
+        let mut facts = layers.flat_map(|layer| &layer.facts);
+        facts.any(|fact| fact.name == "trims" && fact.fact.value.as_deref() == Some("none"))
+    };
+    match files.iter().find(cannot) {
+        None => Ok(()),
+        Some(file) => {
+            let reason = "the disk reports neither UNMAP nor WRITE SAME with UNMAP".to_owned();
+            Err(job.refuse(RW, Rule::TrimUnsupported { path: file.plan.path.clone(), reason }))
+        }
+    }
+}

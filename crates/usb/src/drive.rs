@@ -1,0 +1,141 @@
+//! Drives a disk with UAS in user space: plan, claim, facts, and a process that gives the disk back if this one is killed.
+//!
+//! Limits: one logical unit of a device at a time.
+
+use crate::claim::{Claim, ClaimFailure, claim, plan_claim};
+use crate::hands::{LiveHands, WAIT};
+use crate::lock::{STATES, take_lock};
+use crate::plan::Refusal;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use trueio_device::{DeviceError, System, who_has_open, who_holds};
+use trueio_model::UsbDisk;
+use trueio_uas::disk::{self, Facts, IdentifyError};
+use trueio_uas::host::{Failure, Host};
+use trueio_uas::session::Limits;
+use trueio_uas::usbfs::Usbfs;
+
+/// A process that gives an interface back to the kernel when this one has ended, in whichever way.
+///
+/// When a process is killed, the kernel releases its interfaces and binds no driver. The keeper's standard input is a pipe
+/// that ends with this process. Dropping it ends the keeper, which finds the interface given back.
+#[derive(Debug)]
+pub struct Keeper {
+    process: Child,
+}
+
+impl Keeper {
+    /// Starts it: this program again, with the hidden command `usb give-back`, in a process group of its own, which Ctrl-C does
+    /// not reach.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(interface: &str) -> io::Result<Self> {
+        let mut keeper = std::process::Command::new("/proc/self/exe");
+        keeper.args(["usb", "give-back", interface]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        Ok(Self { process: keeper.spawn()? })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        // It ends by itself as soon as the interface has a driver or none.
+        let _ = self.process.wait();
+    }
+}
+
+/// A disk that this process drives. Fields are dropped in this order: the keeper waits until the interface is given back.
+#[derive(Debug)]
+pub struct Driven {
+    /// The session with the disk.
+    pub host: Host<Usbfs>,
+    /// What the disk reports about itself.
+    pub facts: Facts,
+    /// Bytes that all transfers of usbfs on this machine may use together; `None`: without limit.
+    pub memory_bytes: Option<u64>,
+    /// The process that gives the interface back if this one is killed.
+    pub keeper: Keeper,
+}
+
+/// Why a disk cannot be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// This user may not.
+    #[error("only root can claim a USB disk")]
+    NotRoot,
+    /// Another program changes drivers of USB disks now.
+    #[error("a `trueio usb switch` is running")]
+    Busy,
+    /// The lock cannot be used.
+    #[error("`{STATES}` cannot be used")]
+    Lock(#[source] io::Error),
+    /// The keeper cannot be started.
+    #[error("the process that gives the disk back cannot be started")]
+    Keeper(#[source] io::Error),
+    /// It cannot be claimed.
+    #[error(transparent)]
+    Claim(#[from] ClaimFailure),
+    /// It does not report its logical units.
+    #[error("the device does not report its logical units: {0}")]
+    Units(Failure),
+    /// The logical unit is missing, or has to be named.
+    #[error("the device has the logical units {all}{}", if named.is_none() { ", and none was named" } else { "" })]
+    Unit {
+        /// The named one.
+        named: Option<u8>,
+        /// Those that the device has.
+        all: String,
+    },
+    /// It is no disk that can be used.
+    #[error("the disk cannot be used")]
+    Identify(#[source] IdentifyError),
+}
+
+/// Plans the claim of a disk from its present users.
+///
+/// # Errors
+/// Its users cannot be read; inside, the refusal with every reason.
+pub fn plan_of(system: &System, disk: &UsbDisk) -> Result<Result<Claim, Refusal>, DeviceError> {
+    let mut uses = Vec::new();
+    for block in &disk.blocks {
+        let node = PathBuf::from(format!("/dev/{}", block.name));
+        uses.push((who_holds(system, &node)?, who_has_open(system, &block.name)));
+    }
+    Ok(plan_claim(system, disk, &uses))
+}
+
+/// Claims a disk, and reads the facts of a logical unit: the named one, or the only one.
+///
+/// # Errors
+/// [`DriveError`]; then the disk is as it was before.
+pub fn drive(plan: &Claim, lun: Option<u8>) -> Result<Driven, DriveError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(DriveError::NotRoot);
+    }
+    let keeper = Keeper::start(&plan.name).map_err(DriveError::Keeper)?;
+    let (mut host, memory_bytes) = {
+        // A switch must not run meanwhile: it changes the kernel's choice of drivers.
+        let _lock = take_lock(Path::new(STATES)).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => DriveError::Busy,
+            _ => DriveError::Lock(error),
+        })?;
+        let claimed = claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT))?;
+        let transport = claimed.transport;
+        let (depth, has_streams) = (transport.depth(), transport.has_streams());
+        (Host::new(transport, depth, has_streams, Limits::default()), claimed.memory_bytes)
+    };
+    let units = disk::logical_units(&mut host).map_err(DriveError::Units)?;
+    let lun = match (lun, units.as_slice()) {
+        (Some(lun), all) if all.contains(&lun) => lun,
+        (None, [one]) => *one,
+        (named, all) => {
+            let all = all.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+            return Err(DriveError::Unit { named, all });
+        }
+    };
+    let facts = disk::identify(&mut host, lun).map_err(DriveError::Identify)?;
+    Ok(Driven { host, facts, memory_bytes, keeper })
+}
