@@ -74,8 +74,20 @@ impl InUse {
     }
 }
 
-/// The blocks with a `Buffer` in JavaScript, by the address of their first byte.
-static BLOCKS: Mutex<BTreeMap<usize, Arc<Block>>> = Mutex::new(BTreeMap::new());
+/// Memory with a `Buffer` in JavaScript.
+enum Memory {
+    /// No transfer has used it yet. Small buffers that only hold data stay so: an allocation for the block of each was a twentieth of
+    /// their cost.
+    Unused {
+        /// Never borrowed, as in a block.
+        owner: AlignedBuffer,
+        length: usize,
+    },
+    Used(Arc<Block>),
+}
+
+/// All memory with a `Buffer` in JavaScript, by the address of its first byte.
+static MEMORY: Mutex<BTreeMap<usize, Memory>> = Mutex::new(BTreeMap::new());
 
 /// Ignores poisoning: every change is one call, so a panic leaves a consistent state.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -84,9 +96,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Block {
     pub(crate) fn new(length: usize, align: usize) -> Result<Arc<Self>, Failure> {
-        let mut owner = AlignedBuffer::new(length, align)?;
+        Ok(Self::of(AlignedBuffer::new(length, align)?, length))
+    }
+
+    fn of(mut owner: AlignedBuffer, length: usize) -> Arc<Self> {
         let start = owner.as_mut_ptr();
-        Ok(Arc::new(Self { _owner: owner, start, length, in_use: Mutex::default() }))
+        Arc::new(Self { _owner: owner, start, length, in_use: Mutex::default() })
     }
 
     /// Claims the part `range` for a transfer.
@@ -164,11 +179,20 @@ pub(crate) fn range_of(env: &Env, buffer: sys::napi_value) -> Result<MemoryRange
 /// Returns the block that contains `memory`, and the range within it; [`None`] if the memory was not allocated here.
 pub(crate) fn block_at(memory: MemoryRange) -> Option<(Arc<Block>, Range<usize>)> {
     let address = memory.address.addr();
-    let blocks = locked(&BLOCKS);
-    let (start, block) = blocks.range(..=address).next_back()?;
+    let mut all = locked(&MEMORY);
+    let (&start, found) = all.range(..=address).next_back()?;
+    let length = match found {
+        Memory::Unused { length, .. } => *length,
+        Memory::Used(block) => block.length,
+    };
     let offset = address - start;
-    let end = offset.checked_add(memory.length)?;
-    (end <= block.length).then(|| (Arc::clone(block), offset..end))
+    let end = offset.checked_add(memory.length).filter(|end| *end <= length)?;
+    let block = match all.remove(&start)? {
+        Memory::Unused { owner, length } => Block::of(owner, length),
+        Memory::Used(block) => block,
+    };
+    all.insert(start, Memory::Used(Arc::clone(&block)));
+    Some((block, offset..end))
 }
 
 /// Allocates a zeroed `Buffer` of `size` bytes at a multiple of `alignment`; returns `null` if this program forbids
@@ -177,12 +201,13 @@ pub(crate) fn block_at(memory: MemoryRange) -> Option<(Arc<Block>, Range<usize>)
 /// Throws a failure object if the allocation fails.
 #[napi]
 pub fn allocate_aligned<'env>(env: &'env Env, size: u32, alignment: u32) -> napi::Result<Option<Unknown<'env>>> {
-    let block = match Block::new(size as usize, alignment as usize) {
-        Ok(block) => block,
-        Err(failure) => return Err(napi::Error::from_reason(failure.message)),
+    let length = size as usize;
+    let mut owner = match AlignedBuffer::new(length, alignment as usize) {
+        Ok(owner) => owner,
+        Err(error) => return Err(napi::Error::from_reason(Failure::from(error).message)),
     };
-    let (start, length) = (block.start, block.length);
-    locked(&BLOCKS).insert(start.addr(), block);
+    let start = owner.as_mut_ptr();
+    locked(&MEMORY).insert(start.addr(), Memory::Unused { owner, length });
     let mut buffer = null_mut();
     // SAFETY: the memory is `length` bytes long and stays until `let_go` is called, or longer.
     let status = unsafe {
@@ -192,7 +217,7 @@ pub fn allocate_aligned<'env>(env: &'env Env, size: u32, alignment: u32) -> napi
         // SAFETY: N-API has just made this value.
         return Ok(Some(unsafe { Unknown::from_raw_unchecked(env.raw(), buffer) }));
     }
-    locked(&BLOCKS).remove(&start.addr());
+    locked(&MEMORY).remove(&start.addr());
     if status == sys::Status::napi_no_external_buffers_allowed {
         return Ok(None);
     }
@@ -202,8 +227,8 @@ pub fn allocate_aligned<'env>(env: &'env Env, size: u32, alignment: u32) -> napi
 /// Called when the `Buffer` over the block at `data` is collected.
 unsafe extern "C" fn let_go(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
     // The memory is freed after the lock is.
-    let block = locked(&BLOCKS).remove(&data.addr());
-    drop(block);
+    let memory = locked(&MEMORY).remove(&data.addr());
+    drop(memory);
 }
 
 /// Returns the address of a buffer's first byte. Exact: addresses are below 2^53.
