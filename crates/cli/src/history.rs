@@ -5,6 +5,7 @@
 
 mod arguments;
 mod compare;
+mod digest;
 mod exchange;
 mod figures;
 mod listing;

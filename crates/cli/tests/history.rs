@@ -616,6 +616,39 @@ fn a_trend_finds_a_change_of_level_and_ignores_noise() {
     }
 }
 
+/// Goal: a trend reads a record once; later ones read what the first one stored next to it, and no more runs than were asked for.
+/// Method: 24 runs; after the first trend each record's text is replaced by one that cannot be read, and the next trend must be the same.
+/// A run that is imported later is followed, too; `--limit` counts the others.
+#[test]
+fn a_trend_reads_each_record_once_and_at_most_as_many_as_asked_for() {
+    let sandbox = Sandbox::new();
+    import_runs(&sandbox, 24, |n, record| scaled(record, if n < 12 { 1.0 } else { 0.8 }));
+    let trend = |args: &[&str]| -> serde_json::Value {
+        let ran = sandbox.run(&[&["history", "trend", "--json", "--metric", "iops,p99,cpu"], args].concat());
+        ran.assert_code(0);
+        serde_json::from_str(&ran.out).expect("JSON")
+    };
+    let first = trend(&[]);
+    assert_eq!(first["series"][0]["points"].as_array().expect("points").len(), 24);
+    assert_eq!(first["series"][0]["changes"].as_array().expect("changes").len(), 1);
+    let history = rusqlite::Connection::open(sandbox.aside("trueio/history.sqlite3")).expect("the history");
+    assert_eq!(history.execute("UPDATE runs SET record = 'unreadable'", []).expect("rows"), 24);
+    assert_eq!(trend(&[]), first);
+    // Of other rules, or damaged: made again, which shows that the records cannot be read.
+    history.execute("UPDATE digests SET version = 0 WHERE run_id LIKE '%0'", []).expect("rows");
+    history.execute("UPDATE digests SET digest = '{' WHERE run_id LIKE '%1'", []).expect("rows");
+    assert_eq!(trend(&[])["left_out"]["unreadable_runs"], 4);
+
+    let few = trend(&["--limit", "9"]);
+    assert_eq!((&few["run_count"], &few["left_out"]["older_runs"]), (&9.into(), &15.into()));
+    let ids: Vec<String> = (0..24).map(|n| format!("{n:032x}")).collect();
+    sandbox
+        .run(&[&["history", "delete"], ids.iter().map(String::as_str).collect::<Vec<_>>().as_slice()].concat())
+        .assert_code(0);
+    let left: i64 = history.query_row("SELECT count(*) FROM digests", [], |row| row.get(0)).expect("a count");
+    assert_eq!(left, 0, "a digest outlives its run");
+}
+
 #[test]
 fn a_trend_of_few_runs_or_of_no_device_shows_no_change() {
     let sandbox = Sandbox::new();

@@ -50,6 +50,9 @@ pub struct TrendDevice {
 /// Runs and figures that are not part of a trend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendLeftOut {
+    /// Runs older than those that were asked for (`--limit`).
+    #[serde(default)]
+    pub older_runs: u64,
     /// Runs that did not end as planned, and results of other programs.
     pub incomplete_runs: u64,
     /// Runs on several devices at once.

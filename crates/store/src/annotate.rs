@@ -58,7 +58,10 @@ impl Store {
     }
 
     /// A change in one transaction.
-    fn change<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let all = |connection: &mut Connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = change(&transaction)?;

@@ -20,6 +20,7 @@
 
 mod annotate;
 mod devices;
+mod digest;
 mod directory;
 mod entry;
 mod error;

@@ -23,8 +23,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns the statement that selects the runs, and its values.
-    fn statement(&self) -> (String, Vec<Value>) {
+    /// Returns the condition that the runs meet, and its values.
+    fn conditions(&self) -> (String, Vec<Value>) {
         let mut conditions = vec!["1".to_owned()];
         let mut values: Vec<Value> = Vec::new();
         let mut hold = |condition: &str, value: Value| {
@@ -49,8 +49,13 @@ impl Filter {
             let run = "(SELECT started_unix_s, rowid FROM runs WHERE id = ?)";
             hold(&format!("(started_unix_s, rowid) < {run}"), Value::Text(id.clone()));
         }
+        (conditions.join(" AND "), values)
+    }
+
+    /// Returns the statement that selects the runs, and its values.
+    fn statement(&self) -> (String, Vec<Value>) {
+        let (conditions, values) = self.conditions();
         let limit = self.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-        let conditions = conditions.join(" AND ");
         let order = "ORDER BY started_unix_s DESC, rowid DESC";
         (format!("SELECT {COLUMNS} FROM runs WHERE {conditions} {order} LIMIT {limit}"), values)
     }
@@ -85,6 +90,17 @@ impl Store {
             statement.query_map(params_from_iter(&values), entry_from)?.collect::<Result<Vec<_>, _>>()
         };
         read().map_err(|source| StoreError::from_sqlite(&self.path, source))
+    }
+
+    /// Returns the number of runs that match `filter`, regardless of its limit.
+    ///
+    /// # Errors
+    /// SQLite's error.
+    pub fn count(&self, filter: &Filter) -> Result<u64, StoreError> {
+        let (conditions, values) = filter.conditions();
+        let statement = format!("SELECT count(*) FROM runs WHERE {conditions}");
+        let count = || self.connection.query_row(&statement, params_from_iter(&values), |row| row.get::<_, i64>(0));
+        count().map(|count| count.max(0) as u64).map_err(|source| StoreError::from_sqlite(&self.path, source))
     }
 
     /// The run whose id is `id` or begins with it.

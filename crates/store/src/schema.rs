@@ -68,6 +68,16 @@ CREATE INDEX run_devices_by_device ON run_devices (device_id);
 ",
         fill: Some(devices::learn_from_records),
     },
+    Step {
+        sql: "
+CREATE TABLE digests (
+    run_id     TEXT    NOT NULL PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    version    INTEGER NOT NULL,                   -- of the rules by which it was made
+    digest     TEXT    NOT NULL                    -- what a trend needs of the record, as JSON; can be made again from it
+) STRICT, WITHOUT ROWID;
+",
+        fill: None,
+    },
 ];
 
 /// The version of a history made today.

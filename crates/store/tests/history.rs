@@ -316,6 +316,26 @@ fn tags_and_notes_stay_with_their_run_and_go_with_it() {
 }
 
 #[test]
+fn a_digest_belongs_to_its_run_and_to_the_rules_that_made_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let [a, b, absent] = [id(1), id(2), id(3)];
+    store.insert(&record(&a, 1_800_000_000)).unwrap();
+    store.insert(&record(&b, 1_800_000_001)).unwrap();
+    let all = || [a.as_str(), b.as_str(), absent.as_str()];
+    assert!(store.digests(1, all()).unwrap().is_empty());
+    let pair = |id: &str, text: &str| (id.to_owned(), text.to_owned());
+    store.add_digests(1, &[pair(&a, "first"), pair(&absent, "of no run")]).unwrap();
+    assert_eq!(store.digests(1, all()).unwrap().into_iter().collect::<Vec<_>>(), [(a.as_str(), "first".to_owned())]);
+    assert!(store.digests(2, all()).unwrap().is_empty(), "other rules");
+    store.add_digests(2, &[pair(&a, "second"), pair(&b, "other")]).unwrap();
+    assert_eq!(store.digests(2, all()).unwrap()[a.as_str()], "second");
+    assert!(store.digests(1, all()).unwrap().is_empty(), "replaced");
+    store.delete(std::slice::from_ref(&a)).unwrap();
+    assert_eq!(store.digests(2, all()).unwrap().into_keys().collect::<Vec<_>>(), [b.as_str()]);
+}
+
+#[test]
 fn a_list_can_be_by_kind_and_since() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();

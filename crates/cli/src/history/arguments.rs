@@ -67,6 +67,14 @@ fn trend() -> Command {
                 .value_parser(["iops", "bandwidth", "p50", "p99", "p99.9", "cpu"])
                 .help("The metrics to show [default: iops,p99]"),
         )
+        .arg(
+            Arg::new("limit")
+                .long("limit")
+                .value_name("COUNT")
+                .help("Maximum number of runs, the newest ones")
+                .default_value("500")
+                .value_parser(value_parser!(u32).range(1..)),
+        )
         .arg(json())
         .arg(
             Arg::new("html")

@@ -11,16 +11,16 @@
 //! Cannot see: slow drifts; changes within the first or last five runs; why a level changed. Other
 //! differences between the runs on both sides of a change are named, and may or may not be the cause.
 
-use super::figures::{Figure, of_record};
-use super::{Document as Stored, document, filter, find_device, get, short, store, unreadable};
+use super::digest::{self, Digest, PROPERTIES, Row};
+use super::{filter, find_device, short, store, unreadable};
 use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_model::{
-    RunRecord, TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint,
-    TrendRun, TrendSeries, Verdict, units,
+    TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun,
+    TrendSeries, Verdict, units,
 };
 use trueio_report::message;
 use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
@@ -81,14 +81,14 @@ impl Metric {
         }
     }
 
-    fn of(self, figure: &Figure) -> Option<f64> {
+    fn of(self, row: &Row) -> Option<f64> {
         match self {
-            Metric::Iops => figure.ios_per_s,
-            Metric::Bandwidth => figure.bytes_per_s,
-            Metric::P50 => figure.latency_ns_p50.map(|ns| ns as f64),
-            Metric::P99 => figure.latency_ns_p99.map(|ns| ns as f64),
-            Metric::P999 => figure.latency_ns_p999.map(|ns| ns as f64),
-            Metric::Cpu => figure.cpu_ns_per_io,
+            Metric::Iops => row.ios_per_s,
+            Metric::Bandwidth => row.bytes_per_s,
+            Metric::P50 => row.latency_ns_p50.map(|ns| ns as f64),
+            Metric::P99 => row.latency_ns_p99.map(|ns| ns as f64),
+            Metric::P999 => row.latency_ns_p999.map(|ns| ns as f64),
+            Metric::Cpu => row.cpu_ns_per_io,
         }
     }
 
@@ -110,7 +110,7 @@ impl Metric {
 /// A run of a series.
 struct Point {
     entry: usize,
-    figure: Figure,
+    row: Row,
 }
 
 /// Runs that are alike.
@@ -124,6 +124,7 @@ struct Series {
 /// The number of excluded figures and runs.
 #[derive(Default)]
 struct LeftOut {
+    older: u64,
     unreadable: u64,
     incomplete: u64,
     several_devices: u64,
@@ -142,27 +143,32 @@ struct Followed {
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let html = matches.get_one::<PathBuf>("html");
     let html = html.map(|path| output::reserve("--html", path)).transpose()?;
-    let store = store()?;
+    let mut store = store()?;
     let device = match matches.get_one::<String>("of") {
         Some(name) => find_device(&store, name)?,
         None => newest_device(&store)?,
     };
     let mut wanted = filter(&store, matches)?;
     wanted.device = Some(device.id);
+    let limit = *matches.get_one::<u32>("limit").expect("it has a default");
+    wanted.limit = Some(limit as usize);
     let mut entries = store.list(&wanted).map_err(|e| unreadable(&e))?;
+    let older_count =
+        store.count(&Filter { limit: None, ..wanted }).map_err(|e| unreadable(&e))? - entries.len() as u64;
     entries.reverse();
     let metrics: Vec<Metric> = match matches.get_many::<String>("metric") {
         Some(names) => Metric::ALL.into_iter().filter(|m| names.clone().any(|name| name == m.name())).collect(),
         None => vec![Metric::Iops, Metric::P99],
     };
-    let (series, contexts, left_out) = gather(&store, &entries)?;
+    let Gathered { series, digests, mut left_out } = gather(&mut store, &entries)?;
+    left_out.older = older_count;
     let followed: Vec<Vec<Followed>> =
         series.iter().map(|s| metrics.iter().map(|&metric| follow(s, metric)).collect()).collect();
 
     let trend = Trend {
         device: &device,
         entries: &entries,
-        contexts: &contexts,
+        digests: &digests,
         series: &series,
         followed: &followed,
         left_out: &left_out,
@@ -203,74 +209,58 @@ fn newest_device(store: &Store) -> Result<Device, Failure> {
     })
 }
 
-/// Properties that may differ between runs of one load and affect the figures.
-type Context = Vec<(&'static str, String)>;
-
-fn context_of(record: &RunRecord) -> Context {
-    let filesystem = record.targets.iter().filter_map(|t| t.filesystem.as_ref());
-    let filesystems: Vec<String> = filesystem.map(|f| format!("{} ({})", f.kind, f.options)).collect();
-    let disks = record.targets.iter().flat_map(|t| &t.disks);
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-    let of_disks =
-        |of: &dyn Fn(&trueio_model::DiskFacts) -> String| disks.clone().map(of).collect::<Vec<_>>().join(", ");
-    vec![
-        ("system", record.environment.system.clone()),
-        ("trueio", format!("{} ({} build)", record.tool.version, record.tool.build)),
-        ("filesystem", filesystems.join(", ")),
-        ("transport", of_disks(&|disk| known(&disk.transport.value.as_ref().map(ToString::to_string)))),
-        ("scheduler", of_disks(&|disk| known(&disk.scheduler.value))),
-        ("firmware", of_disks(&|disk| known(&disk.firmware.value))),
-        ("write cache", of_disks(&|disk| known(&disk.write_cache.value.as_ref().map(ToString::to_string)))),
-        ("processor", known(&record.environment.cpu.model.value)),
-    ]
+/// The series of a device's runs.
+struct Gathered {
+    /// Each oldest first.
+    series: Vec<Series>,
+    /// Of each run; `None` for one that is in no series.
+    digests: Vec<Option<Digest>>,
+    left_out: LeftOut,
 }
 
-/// Returns the series of a device's runs, oldest first, and the properties of each run.
-fn gather(store: &Store, entries: &[Entry]) -> Result<(Vec<Series>, Vec<Context>, LeftOut), Failure> {
-    let mut series: Vec<Series> = Vec::new();
-    let mut contexts = Vec::new();
+fn gather(store: &mut Store, entries: &[Entry]) -> Result<Gathered, Failure> {
     let mut left_out = LeftOut::default();
+    let mut wanted = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        contexts.push(Context::new());
         if entry.devices.len() != 1 {
             left_out.several_devices += 1;
-            continue;
-        }
-        if entry.outcome != "complete" || entry.source != Source::Trueio {
+        } else if entry.outcome != "complete" || entry.source != Source::Trueio {
             left_out.incomplete += 1;
-            continue;
+        } else {
+            wanted.push(index);
         }
-        let Ok(Stored::Record(record)) = document(&get(store, &entry.id)?) else {
-            left_out.unreadable += 1;
-            continue;
-        };
-        contexts[index] = context_of(&record);
-        for figure in of_record(&record) {
-            if figure.verdict == Some(Verdict::Contradicted) {
+    }
+    let followed: Vec<&Entry> = wanted.iter().map(|&index| &entries[index]).collect();
+    let mut digests = vec![None; entries.len()];
+    for (index, digest) in wanted.into_iter().zip(digest::digests(store, &followed)?) {
+        left_out.unreadable += u64::from(digest.is_none());
+        digests[index] = digest;
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for (entry, digest) in digests.iter().enumerate() {
+        for row in digest.iter().flat_map(|digest| &digest.rows) {
+            if row.verdict == Some(Verdict::Contradicted) {
                 left_out.contradicted += 1;
                 continue;
             }
-            let point = Point { entry: index, figure };
-            let is_it = |s: &&mut Series| {
-                (s.job.as_str(), s.op.as_str(), s.load.as_str())
-                    == (point.figure.job.as_str(), point.figure.op.as_str(), point.figure.load.as_str())
-            };
+            let is_it = |s: &&mut Series| (&s.job, &s.op, &s.load) == (&row.job, &row.op, &row.load);
+            let point = Point { entry, row: row.clone() };
             match series.iter_mut().find(is_it) {
                 Some(found) => found.points.push(point),
                 None => series.push(Series {
-                    job: point.figure.job.clone(),
-                    op: point.figure.op.clone(),
-                    load: point.figure.load.clone(),
+                    job: row.job.clone(),
+                    op: row.op.clone(),
+                    load: row.load.clone(),
                     points: vec![point],
                 }),
             }
         }
     }
-    Ok((series, contexts, left_out))
+    Ok(Gathered { series, digests, left_out })
 }
 
 fn follow(series: &Series, metric: Metric) -> Followed {
-    let of = |(index, point): (usize, &Point)| Some((index, metric.of(&point.figure)?));
+    let of = |(index, point): (usize, &Point)| Some((index, metric.of(&point.row)?));
     let values: Vec<(usize, f64)> = series.points.iter().enumerate().filter_map(of).collect();
     let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     Followed { metric, changes: change_points(&plain, P_MAX, RATIO_MIN), values }
@@ -280,7 +270,7 @@ fn follow(series: &Series, metric: Metric) -> Followed {
 struct Trend<'a> {
     device: &'a Device,
     entries: &'a [Entry],
-    contexts: &'a [Context],
+    digests: &'a [Option<Digest>],
     series: &'a [Series],
     followed: &'a [Vec<Followed>],
     left_out: &'a LeftOut,
@@ -308,7 +298,7 @@ impl Trend<'_> {
         } else {
             vec![format!("{name}: {} in the newest of {runs}, {} to {} in all", show(last), show(low), show(high))]
         };
-        let is_suspect = |(index, _): &&(usize, f64)| series.points[*index].figure.verdict == Some(Verdict::Suspect);
+        let is_suspect = |(index, _): &&(usize, f64)| series.points[*index].row.verdict == Some(Verdict::Suspect);
         let suspect = followed.values.iter().filter(is_suspect).count();
         if suspect > 0 {
             sentences.push(format!(
@@ -350,9 +340,13 @@ impl Trend<'_> {
 
     /// Returns the other differences between the runs on both sides of a change.
     fn differences(&self, series: &Series, followed: &Followed, index: usize) -> Vec<String> {
-        let context = |index: usize| &self.contexts[series.points[followed.values[index].0].entry];
-        let pairs = context(index - 1).iter().zip(context(index));
-        pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| format!("{} ({} → {})", a.0, a.1, b.1)).collect()
+        let properties = |index: usize| {
+            let digest = self.digests[series.points[followed.values[index].0].entry].as_ref();
+            digest.map(|digest| digest.properties.as_slice()).unwrap_or_default()
+        };
+        let pairs = properties(index - 1).iter().zip(properties(index));
+        let named = PROPERTIES.iter().zip(pairs).filter(|(_, (before, after))| before != after);
+        named.map(|(name, (before, after))| format!("{name} ({before} → {after})")).collect()
     }
 
     /// Returns sentences about all series.
@@ -366,6 +360,7 @@ impl Trend<'_> {
         )];
         let left_out = self.left_out;
         for (n, noun, why) in [
+            (left_out.older, "run", "older than those that `--limit` allows"),
             (left_out.incomplete, "run", "not complete"),
             (left_out.several_devices, "run", "on several devices at once"),
             (left_out.unreadable, "run", "its record cannot be read"),
@@ -407,6 +402,7 @@ impl Trend<'_> {
             device: TrendDevice { id: self.device.id, label: self.device.label.clone() },
             run_count: self.entries.len() as u64,
             left_out: TrendLeftOut {
+                older_runs: left_out.older,
                 incomplete_runs: left_out.incomplete,
                 runs_on_several_devices: left_out.several_devices,
                 unreadable_runs: left_out.unreadable,
@@ -428,7 +424,7 @@ impl Trend<'_> {
         let points = one.values.iter().enumerate().map(|(index, (point, value))| TrendPoint {
             run: run(index),
             value: *value,
-            verdict: series.points[*point].figure.verdict,
+            verdict: series.points[*point].row.verdict,
         });
         let changes = one.changes.iter().map(|change| TrendChange {
             from: run(change.index - 1),
