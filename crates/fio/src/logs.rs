@@ -6,6 +6,7 @@
 mod completions;
 mod io_lines;
 mod iologs;
+mod lines;
 mod packed;
 mod thread;
 

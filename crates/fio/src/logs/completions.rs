@@ -19,6 +19,7 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
+use super::lines::Lines;
 use super::packed::{Packer, Priority, Sample};
 use super::thread::join;
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,7 +130,7 @@ struct LogFile {
 }
 
 enum Out {
-    Text(BufWriter<File>),
+    Text(BufWriter<File>, Box<Lines>),
     Packed(Packer),
 }
 
@@ -174,7 +175,7 @@ impl LogFiles {
         };
         let out = match logs.is_packed(kind) {
             true => Out::Packed(Packer::new(file)),
-            false => Out::Text(BufWriter::new(file)),
+            false => Out::Text(BufWriter::new(file), Box::default()),
         };
         self.all.push(LogFile { path: path.to_owned(), out });
         Ok(place)
@@ -195,7 +196,7 @@ impl Opened<'_> {
     fn sample(&mut self, kind: LogKind, sample: &Sample) -> Result<(), LogError> {
         let Some(file) = self.file(kind) else { return Ok(()) };
         let result = match &mut file.out {
-            Out::Text(out) => sample.line(out),
+            Out::Text(out, lines) => lines.write(sample, out),
             Out::Packed(packer) => packer.push(sample),
         };
         result.map_err(|source| LogError::new(file.path.clone(), source))
@@ -203,7 +204,7 @@ impl Opened<'_> {
 
     fn histogram(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
         let Some(file) = self.file(LogKind::Histogram) else { return Ok(()) };
-        let Out::Text(out) = &mut file.out else { return Ok(()) };
+        let Out::Text(out, _) = &mut file.out else { return Ok(()) };
         writeln!(out, "{line}").map_err(|source| LogError::new(file.path.clone(), source))
     }
 
@@ -216,7 +217,7 @@ impl Opened<'_> {
         for place in self.places.into_iter().flatten() {
             let Some(file) = self.all.get_mut(place) else { continue };
             let result = match &mut file.out {
-                Out::Text(out) => out.flush(),
+                Out::Text(out, _) => out.flush(),
                 Out::Packed(packer) if is_end => packer.end_stream(),
                 Out::Packed(_) => Ok(()),
             };

@@ -22,6 +22,7 @@
 //! Source: files of fio 3.33, byte by byte; the second layout: `iolog.h` of later versions, not checked against a
 //! file.
 
+use super::lines::Lines;
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -63,62 +64,6 @@ pub(super) enum Priority {
     IsRealTime(bool),
     /// The kernel's number.
     Whole(u16),
-}
-
-/// Longest line in bytes: six numbers of 20 digits, a direction of 10, a priority of 6, and what separates them.
-const LINE_BYTES: usize = 160;
-
-/// A line in the making. The formatter of the standard library takes ten times as many instructions for it.
-struct Line {
-    bytes: [u8; LINE_BYTES],
-    length: usize,
-}
-
-impl Line {
-    fn push(&mut self, text: &[u8]) {
-        self.bytes[self.length..][..text.len()].copy_from_slice(text);
-        self.length += text.len();
-    }
-
-    fn first(number: u64) -> Self {
-        let mut line = Self { bytes: [0; LINE_BYTES], length: 0 };
-        line.push(itoa::Buffer::new().format(number).as_bytes());
-        line
-    }
-
-    fn number(&mut self, number: u64) {
-        self.push(b", ");
-        self.push(itoa::Buffer::new().format(number).as_bytes());
-    }
-
-    fn end(&mut self) -> &[u8] {
-        self.push(b"\n");
-        &self.bytes[..self.length]
-    }
-}
-
-impl Sample {
-    /// Writes the sample as a line of text.
-    pub(super) fn line(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut line = Line::first(self.ms);
-        line.number(self.value);
-        if let Some(second) = self.second {
-            line.number(second);
-        }
-        line.number(u64::from(self.direction));
-        line.number(self.bytes);
-        if let Some(offset) = self.offset {
-            line.number(offset);
-        }
-        match self.priority {
-            Priority::IsRealTime(is) => line.number(u64::from(is)),
-            Priority::Whole(value) => line.push(format!(", 0x{value:04x}").as_bytes()),
-        }
-        if let Some(ns) = self.issue_ns {
-            line.number(ns);
-        }
-        out.write_all(line.end())
-    }
 }
 
 /// Writes a compressed log.
@@ -261,7 +206,7 @@ pub fn inflate_log(input: impl Read, out: &mut impl Write) -> Result<(), Inflate
     let mut input = BufReader::with_capacity(64 << 10, input);
     let damaged = |error: io::Error| InflateError::NotALog(error.to_string());
     let mut layout = None;
-    let mut samples = Vec::new();
+    let (mut samples, mut lines) = (Vec::new(), Lines::default());
     while !input.fill_buf().map_err(damaged)?.is_empty() {
         let mut stream = ZlibDecoder::new(&mut input);
         loop {
@@ -280,7 +225,7 @@ pub fn inflate_log(input: impl Read, out: &mut impl Write) -> Result<(), Inflate
                 return Err(InflateError::NotALog("it ends within a sample".to_owned()));
             }
             for sample in samples.chunks_exact(found.bytes()) {
-                found.sample(sample).line(out).map_err(InflateError::Write)?;
+                lines.write(&found.sample(sample), out).map_err(InflateError::Write)?;
             }
             samples.clear();
         }
@@ -313,7 +258,8 @@ mod tests {
         let (mut there, mut expected) = (Vec::new(), Vec::new());
         inflate_log(File::open(&path).expect("it is there"), &mut there).expect("readable");
         std::fs::remove_file(&path).expect("it is there");
-        samples.iter().for_each(|sample| sample.line(&mut expected).expect("memory"));
+        let mut lines = Lines::default();
+        samples.iter().for_each(|sample| lines.write(sample, &mut expected).expect("memory"));
         (String::from_utf8(there).expect("text"), String::from_utf8(expected).expect("text"))
     }
 
@@ -341,26 +287,6 @@ mod tests {
                 assert_eq!(there, expected);
             }
         }
-    }
-
-    #[test]
-    fn the_longest_line_fits() {
-        let longest = Sample {
-            ms: u64::MAX,
-            value: u64::MAX,
-            second: Some(u64::MAX),
-            direction: u32::MAX,
-            bytes: u64::MAX,
-            offset: Some(u64::MAX),
-            priority: Priority::Whole(u16::MAX),
-            issue_ns: Some(u64::MAX),
-        };
-        let mut line = Vec::new();
-        longest.line(&mut line).expect("memory");
-        let (most, narrow) = (u64::MAX, u32::MAX);
-        let expected = format!("{most}, {most}, {most}, {narrow}, {most}, {most}, 0xffff, {most}\n");
-        assert_eq!(String::from_utf8_lossy(&line), expected);
-        assert!(line.len() <= LINE_BYTES);
     }
 
     /// fio 3.33 writes empty streams.
