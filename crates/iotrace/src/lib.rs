@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod delta;
 mod format;
 mod reader;
 mod replay;

@@ -4,13 +4,17 @@
 //! encodes and writes as one row group. A worker does not wait for it: if the channel is full, the worker drops its chunk and
 //! counts the rows.
 
+use crate::delta;
 use crate::format::{COLUMNS, Dropped, HEADER_KEY, TraceError, TraceHeader, TracedJob, VERSION, number_of};
-use parquet::basic::{Compression, Encoding, Repetition, Type as Physical};
-use parquet::data_type::{Int32Type, Int64Type};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, EncodingMask, Repetition, Type as Physical};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, Type};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -103,14 +107,8 @@ impl Groups {
         };
         let fields = COLUMNS.iter().map(field).collect::<Result<_, _>>()?;
         let schema = Arc::new(Type::group_type_builder("trueio_trace").with_fields(fields).build()?);
-        let properties = WriterProperties::builder()
-            .set_dictionary_enabled(false)
-            .set_encoding(Encoding::DELTA_BINARY_PACKED)
-            .set_compression(Compression::UNCOMPRESSED)
-            .set_statistics_enabled(EnabledStatistics::None)
-            .set_offset_index_disabled(true)
-            .set_write_batch_size(GROUP_ROWS)
-            .build();
+        // Pages are encoded here, so that no property of encoding matters.
+        let properties = WriterProperties::builder().set_offset_index_disabled(true).build();
         let file = SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))?;
         Ok(Self {
             file,
@@ -150,18 +148,22 @@ impl Groups {
             return Ok(());
         }
         self.rows += self.wide[0].len() as u64;
+        let columns = self.file.schema_descr().columns().to_vec();
         let mut group = self.file.next_row_group()?;
         let (mut wide, mut narrow) = (self.wide.iter_mut(), self.narrow.iter_mut());
-        for (_, is_wide) in COLUMNS {
-            let Some(mut column) = group.next_column()? else { break };
-            if let Some(values) = is_wide.then(|| wide.next()).flatten() {
-                column.typed::<Int64Type>().write_batch(values, None, None)?;
+        for ((_, is_wide), column) in COLUMNS.iter().zip(columns) {
+            let (chunk, close) = if let Some(values) = is_wide.then(|| wide.next()).flatten() {
+                let encoded = chunk_of(values, column);
                 values.clear();
+                encoded?
             } else if let Some(values) = narrow.next() {
-                column.typed::<Int32Type>().write_batch(values, None, None)?;
+                let encoded = chunk_of(values, column);
                 values.clear();
-            }
-            column.close()?;
+                encoded?
+            } else {
+                break;
+            };
+            group.append_column(&chunk, close)?;
         }
         group.close()?;
         Ok(())
@@ -175,6 +177,42 @@ impl Groups {
         self.file.close()?;
         Ok(self.rows)
     }
+}
+
+/// Encodes a column of a group: one page, and its description.
+fn chunk_of<V: delta::Value>(values: &[V], column: ColumnDescPtr) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+    // Most columns need fewer bits than their type has; twice a typical row's 16 bytes by ten columns.
+    let mut encoded = Vec::with_capacity(4 * values.len() + 64);
+    delta::encode(values, &mut encoded);
+    let length = encoded.len();
+    let page = Page::DataPage {
+        buf: encoded.into(),
+        num_values: values.len() as u32,
+        encoding: Encoding::DELTA_BINARY_PACKED,
+        def_level_encoding: Encoding::RLE,
+        rep_level_encoding: Encoding::RLE,
+        statistics: None,
+    };
+    let mut sink = TrackedWrite::new(Vec::with_capacity(length + 64));
+    SerializedPageWriter::new(&mut sink).write_page(CompressedPage::new(page, length))?;
+    let chunk = sink.into_inner()?;
+    let metadata = ColumnChunkMetaData::builder(column)
+        .set_compression_codec(Compression::UNCOMPRESSED.into())
+        .set_encodings_mask(EncodingMask::new_from_encodings([Encoding::DELTA_BINARY_PACKED, Encoding::RLE].iter()))
+        .set_total_compressed_size(chunk.len() as i64)
+        .set_total_uncompressed_size(chunk.len() as i64)
+        .set_num_values(values.len() as i64)
+        .set_data_page_offset(0)
+        .build()?;
+    let close = ColumnCloseResult {
+        bytes_written: chunk.len() as u64,
+        rows_written: values.len() as u64,
+        metadata,
+        bloom_filter: None,
+        column_index: None,
+        offset_index: None,
+    };
+    Ok((chunk.into(), close))
 }
 
 #[cfg(test)]
@@ -240,6 +278,48 @@ mod tests {
         };
         reader.for_each(check).expect("all groups are read");
         assert_eq!(number, rows);
+    }
+
+    /// Goal: any number in any column is read back, also where differences wrap around.
+    #[test]
+    fn extreme_numbers_are_read_back() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let (writer, channel) = TraceWriter::start(file.reopen().expect("the file"), jobs()).expect("it starts");
+        let of_worker = channel.of_worker(1).channel;
+        drop(channel);
+        let extremes = [0, u64::MAX, 1 << 63, (1 << 63) - 1, 1, u64::MAX - 1];
+        let io = |number: usize| {
+            let value = |shift: usize| extremes[(number / (1 + shift) + shift) % extremes.len()];
+            TracedIo {
+                op: OpKind::Read,
+                file: value(0) as u16,
+                length: value(1) as u32,
+                error: value(2) as i32,
+                offset: value(3),
+                end_ns: value(4),
+                slat_ns: value(0),
+                clat_ns: value(1),
+                intended_ns: value(2),
+            }
+        };
+        of_worker.send((0..1_000).map(io).collect());
+        drop(of_worker);
+        writer.finish().expect("it is written");
+        let mut number = 0;
+        let reader = TraceReader::open(file.reopen().expect("the file")).expect("a trace");
+        let check = |row: TraceRow| {
+            let sent = io(number);
+            let read = (row.offset, row.time_ns, row.slat_ns, row.clat_ns, row.intended_ns);
+            assert_eq!(read, (sent.offset, sent.end_ns, sent.slat_ns, sent.clat_ns, sent.intended_ns), "row {number}");
+            assert_eq!(
+                (row.length, row.error, row.file),
+                (sent.length, sent.error as u32, sent.file.into()),
+                "row {number}"
+            );
+            number += 1;
+        };
+        reader.for_each(check).expect("all groups are read");
+        assert_eq!(number, 1_000);
     }
 
     #[test]
