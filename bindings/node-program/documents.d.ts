@@ -524,7 +524,7 @@ export interface EarlyResets {
 }
 
 /** The I/O engines. */
-export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "filecreate" | "filestat" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "uas" | "null" | "simulated" | "command";
+export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "filecreate" | "filestat" | "fileread" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "uas" | "null" | "simulated" | "command";
 
 /** The machine and its software. */
 export interface Environment {
@@ -778,6 +778,19 @@ export interface Flush {
   range?: RangeSync | null;
 }
 
+/** How a job's number of I/Os follows from that of an earlier job. */
+export interface Follow {
+  /** The earlier job. */
+  job: string;
+  /** What follows. */
+  kind: FollowKind;
+  /** The rank whose number counts. */
+  rank: number;
+}
+
+/** What follows from an earlier job. */
+export type FollowKind = "repeat" | "complete";
+
 /** The result of a condition of `--fail-if` for one side. */
 export interface GateResult {
   /** The condition as it was written. */
@@ -950,6 +963,8 @@ export interface JobPlan {
   files_at_a_time?: number;
   /** Sync calls between and after the writes. */
   flush: Flush;
+  /** The earlier job from which its number of I/Os follows; `Limits::io_count` is set when its phase begins. */
+  follows?: Follow | null;
   /** The limits whose violation fails the job. */
   guard?: Guard;
   /** How files and memory are handled. */
@@ -964,6 +979,8 @@ export interface JobPlan {
   memory_policy?: MemoryPolicy | null;
   /** The job's name. */
   name: string;
+  /** The names of a metadata engine that other jobs use, too; `None`: each worker has names of its own. */
+  names?: NameSet | null;
   /** Nice value, −20 to 19; `None`: left as it is. */
   nice?: number | null;
   /** Alignment that direct I/O requires of offsets and lengths on every file, in bytes; 1: none. */
@@ -990,6 +1007,8 @@ export interface JobPlan {
   seed: number;
   /** The model of `engine = simulated`; `None` for every other engine. */
   simulated?: SimulatedDevice | null;
+  /** I/Os of the pattern that come before its first one; set when its phase begins. */
+  skipped_ios?: number;
   /** The source of the bytes to write, if they are fetched instead of generated; `content` is then unused. */
   source?: SourcePlan | null;
   /** Rounds before the measured part, until it is steady; `None`: measured at once. Equal for all jobs of a phase. */
@@ -1230,6 +1249,30 @@ export interface NameCounts {
   ios: number;
   /** This number of operations, one pass, … */
   names: number;
+}
+
+/** Names that several jobs of a run share, below one directory. */
+export interface NameSet {
+  /** Directories in each directory above the lowest level. */
+  branch: number;
+  /** Levels of directories below the top. */
+  depth: number;
+  /** Bytes that are written to each file, or read from it. */
+  file_bytes: number;
+  /** Items are in directories of the lowest level only. */
+  in_leaves: boolean;
+  /** This process creates the directory, and removes it and the names at the end of the run. */
+  is_made_here: boolean;
+  /** A job of the run creates names, so the directory is new. */
+  is_new: boolean;
+  /** Each owner has its own tree. */
+  is_private: boolean;
+  /** The names are the directories of the tree, not the items in them. */
+  is_tree: boolean;
+  /** The owner of the names that the first worker uses; the next worker has the next one. */
+  owner: number;
+  /** What the run created stays. */
+  stays: boolean;
 }
 
 /** A property that only one kind of layer has, as text. */

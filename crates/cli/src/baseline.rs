@@ -132,7 +132,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let Some(member) = ranks::join()? else {
         let (spec, planned, _) = planned_phases(matches, None)?;
         let outputs = Outputs::reserve(matches, std::iter::empty())?;
-        return execute("baseline", spec, planned, events, outputs, matches);
+        return execute("baseline", spec, planned, events, outputs, matches, None);
     };
     // The sizes of files follow from each rank's disk, so the ranks have only the command in common.
     let plan = |member: &trueio_cluster::Member, _: Vec<JobSpec>, (): ()| {
@@ -142,7 +142,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Ok(ranks::Planned { spec, planned, outputs, has_evidence })
     };
     let nothing = refuse_of_one_rank(matches).map(|()| (Vec::new(), ()));
-    ranks::run(member, "baseline", nothing, plan, matches)
+    ranks::run(member, "baseline", nothing, plan, matches, None)
 }
 
 /// Returns the phases as jobs, their plan, and whether evidence is collected. `rank` is that of a run of several.

@@ -152,11 +152,29 @@ pub(crate) fn deliver(
     matches: &ArgMatches,
     keep: bool,
 ) -> Result<ExitCode, Failure> {
+    deliver_as(record, outputs, matches, keep, None)
+}
+
+/// The text of a record in the format of another program.
+pub(crate) type Printer<'a> = &'a dyn Fn(&RunRecord) -> String;
+
+/// The same, with another text for stdout.
+///
+/// # Errors
+/// As [`deliver`].
+pub(crate) fn deliver_as(
+    record: &RunRecord,
+    outputs: Outputs,
+    matches: &ArgMatches,
+    keep: bool,
+    printer: Option<Printer<'_>>,
+) -> Result<ExitCode, Failure> {
     let mut results = Vec::new();
     if is_json_to_stdout(matches) {
         results.push(print_all(&format!("{}\n", trueio_report::json(record))));
     } else {
-        results.push(print_all(&text_of(record, matches, keep)));
+        let text = printer.map_or_else(|| text_of(record, matches, keep), |print| print(record));
+        results.push(print_all(&text));
     }
     // A record is large, so it is copied only for outputs that there are.
     if !outputs.files.is_empty() {

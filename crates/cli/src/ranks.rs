@@ -1,7 +1,7 @@
 //! Commands that a launcher started as several ranks: all plan and measure, and rank 0 prints and stores the one record.
 
 use crate::failure::Failure;
-use crate::output::{self, Outputs};
+use crate::output::{self, Outputs, Printer};
 use crate::progress::{Line, Lines};
 use crate::request::{Claimed, request};
 use clap::ArgMatches;
@@ -47,8 +47,8 @@ pub(crate) fn refuse_several(command: &str) -> Result<(), Failure> {
         EXIT_UNREACHABLE,
         format!(
             "`trueio {command}` does not run on several ranks, and a launcher started several processes ({signs}): each would \
-             measure alone\n\nhint: `trueio run` and `trueio baseline` run on several ranks; `TRUEIO_LAUNCHER=alone` lets \
-             each process measure by itself"
+             measure alone\n\nhint: `trueio run`, `baseline`, `ior` and `mdtest` run on several ranks; `TRUEIO_LAUNCHER=alone` \
+             lets each process measure by itself"
         ),
     ))
 }
@@ -83,6 +83,7 @@ pub(crate) fn run<J>(
     jobs: Result<(Vec<JobSpec>, J), Failure>,
     plan: impl FnOnce(&Member, Vec<JobSpec>, J) -> Result<Planned, Failure>,
     matches: &ArgMatches,
+    printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
     let agreed = match &jobs {
         Ok((specs, _)) => member.agree(kind, Ok(specs)),
@@ -96,7 +97,7 @@ pub(crate) fn run<J>(
         Ok(shared) => shared,
         Err(refused) => return stop(member, refused),
     };
-    let found = if member.is_first() { Ok(()) } else { shared.find().map_err(Failure::refused) };
+    let found = shared.find().map_err(Failure::refused);
     let planned = found.and_then(|()| plan(&member, specs, rest));
     let phase_count = |plan: &Plan| plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
     let told = match &planned {
@@ -110,7 +111,7 @@ pub(crate) fn run<J>(
     let record = measure(&mut member, kind, spec, planned, has_evidence, output::is_json_to_stdout(matches));
     drop(shared);
     let Some(record) = record else { return Ok(ExitCode::from(member.end(1))) };
-    let delivered = output::deliver(&record, outputs, matches, true);
+    let delivered = output::deliver_as(&record, outputs, matches, true, printer);
     let code = match &delivered {
         Ok(code) if *code == ExitCode::SUCCESS => 0,
         _ => 1,
@@ -119,15 +120,14 @@ pub(crate) fn run<J>(
     delivered
 }
 
-/// Makes the files that all ranks share; every rank returns when rank 0 has created them.
+/// Makes the files that ranks share; every rank returns when all have created theirs.
 fn shared_files(member: &mut Member, specs: &mut [JobSpec]) -> Result<Result<SharedFiles, Refused>, Failure> {
-    let mut shared = SharedFiles::of(specs, member.rank(), member.size());
+    let mut shared = SharedFiles::of(specs, &member.place());
     if shared.as_ref().is_ok_and(SharedFiles::is_empty) {
         return Ok(Ok(SharedFiles::default()));
     }
     let made = match &mut shared {
-        Ok(shared) if member.is_first() => shared.create(),
-        Ok(_) => Ok(()),
+        Ok(shared) => shared.create(),
         Err(text) => Err(text.clone()),
     };
     if let Err(refused) = member.planned(made.map(|()| 0)) {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::live::Live;
-use crate::output::Outputs;
+use crate::output::{Outputs, Printer};
 use crate::progress::{Events, Lines};
 use crate::request::{Claimed, accepting, request};
 use crate::{flags, live, output, ranks, traced};
@@ -56,16 +56,16 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
     let Some(member) = member else {
         let (mut spec, read) = read?;
-        trueio_cluster::for_rank(&mut spec, 0, &trueio_cluster::host_name());
+        trueio_cluster::for_rank(&mut spec, &trueio_cluster::Place::alone(trueio_cluster::host_name()));
         output::check(matches, read.iter().map(Path::new))?;
         let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
         let planned = planned_and_claimed(&spec, &machine, may_run)?;
         let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
-        return execute("run", spec, planned, events, outputs, matches);
+        return execute("run", spec, planned, events, outputs, matches, None);
     };
     let read = read.and_then(|read| refuse_of_one_rank(matches).map(|()| read));
     let plan = |member: &trueio_cluster::Member, mut spec: Vec<JobSpec>, read: Vec<String>| {
-        trueio_cluster::for_rank(&mut spec, member.rank(), member.host());
+        trueio_cluster::for_rank(&mut spec, &member.place());
         let rank = Some(member.rank());
         let command_files = ranks::command_files(rank, matches, &read);
         let machine = Machine { command_files, rank, ..machine(idle_ns) };
@@ -73,7 +73,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let outputs = ranks::outputs(member, matches, read.iter().map(Path::new))?;
         Ok(ranks::Planned { spec, planned, outputs, has_evidence })
     };
-    ranks::run(member, "run", read, plan, matches)
+    ranks::run(member, "run", read, plan, matches, None)
 }
 
 /// Refuses options that several ranks do not have.
@@ -117,6 +117,7 @@ pub(crate) fn execute(
     events: Option<Events>,
     mut outputs: Outputs,
     matches: &ArgMatches,
+    printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
     let has_evidence = !matches.get_flag("no-evidence");
     let planned = accepting(planned, matches);
@@ -137,7 +138,7 @@ pub(crate) fn execute(
     };
     lines.clear();
     let traced = trace.map_or(Ok(()), traced::Trace::finish);
-    let code = output::deliver(&record, outputs, matches, true)?;
+    let code = output::deliver_as(&record, outputs, matches, true, printer)?;
     traced.map(|()| code)
 }
 

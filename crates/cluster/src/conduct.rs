@@ -4,6 +4,7 @@ use crate::Limit;
 use crate::member::{After, Member, Role};
 use crate::merge;
 use crate::message::{Done, OwnSpan};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trueio_model::{JobPlan, Outcome, RunRecord};
@@ -91,6 +92,9 @@ pub fn run(
         if member.finish_phase(index, done, measuring, is_last) == After::End {
             break;
         }
+        for (job, by_rank) in std::mem::take(&mut member.shared.reached) {
+            session.set_reached(&job, by_rank);
+        }
         // What this phase wrote does not burden the next one of another rank.
     }
     match &mut member.role {
@@ -101,8 +105,9 @@ pub fn run(
 
 /// Runs one phase, or waits through it if this rank has no job in it.
 fn run_phase(session: &mut Session<'_>, index: usize, member: &mut Member, observer: &mut dyn Observer) -> Done {
-    let has_jobs = session.record().plan.jobs.iter().any(|job| job.phase as usize == index);
-    let mut done = Done { phase: None, span: None, targets: Vec::new(), outcome: Outcome::Complete };
+    let has_jobs = session.has_work(index);
+    let mut done =
+        Done { phase: None, span: None, targets: Vec::new(), outcome: Outcome::Complete, reached: BTreeMap::new() };
     if let Some(reason) = &member.shared.stopping {
         done.outcome = Outcome::Interrupted { signal: reason.clone() };
     } else if !has_jobs {
@@ -123,5 +128,6 @@ fn run_phase(session: &mut Session<'_>, index: usize, member: &mut Member, obser
         }
     }
     done.targets.clone_from(&session.record().targets);
+    done.reached = session.reached();
     done
 }

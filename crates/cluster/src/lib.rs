@@ -30,5 +30,5 @@ pub use conduct::run;
 pub use launcher::{Launched, Unreachable, connect};
 pub use limit::Limit;
 pub use member::{EXIT_UNREACHABLE, Member, Refused, host_name};
-pub use names::for_rank;
+pub use names::{Place, for_rank};
 pub use shared::SharedFiles;

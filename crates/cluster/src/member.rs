@@ -10,11 +10,12 @@ mod other;
 pub(crate) use first::{CollectedPhase, First};
 pub(crate) use other::Other;
 
-use crate::Limit;
 use crate::clock::Clock;
 use crate::launcher::{KeySpace, Launched};
 use crate::message::{Done, Hello, JobText, OwnSpan};
 use crate::star::{self, Star, StarError};
+use crate::{Limit, Place};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::JobSpec;
@@ -53,6 +54,10 @@ pub(crate) struct Shared {
     pub(crate) phase_count: usize,
     /// Ranks on this kernel.
     pub(crate) neighbours: u32,
+    /// Ranks to the nearest one of another host.
+    pub(crate) host_stride: u32,
+    /// How many I/Os each rank has reached in jobs that others follow.
+    pub(crate) reached: BTreeMap<String, Vec<u64>>,
 }
 
 impl Shared {
@@ -134,6 +139,8 @@ impl Member {
             stopping: None,
             phase_count: 0,
             neighbours: 1,
+            host_stride: 1,
+            reached: BTreeMap::new(),
         };
         let role = match star {
             Star::Hub(hub) => Role::First(First::new(hub)),
@@ -152,9 +159,10 @@ impl Member {
         self.shared.size
     }
 
-    /// Returns the host's name.
-    pub fn host(&self) -> &str {
-        &self.shared.host
+    /// Returns this rank's place among the others; known after [`Member::agree`].
+    pub fn place(&self) -> Place {
+        let Shared { rank, size, host, host_stride, .. } = &self.shared;
+        Place { rank: *rank, size: *size, host: host.clone(), host_stride: *host_stride }
     }
 
     /// Returns true for rank 0, which prints and stores the results.

@@ -50,6 +50,9 @@ pub(crate) struct Done {
     /// All targets so far.
     pub(crate) targets: Vec<TargetFacts>,
     pub(crate) outcome: Outcome,
+    /// How many I/Os this rank has reached in jobs that others follow.
+    #[serde(default)]
+    pub(crate) reached: BTreeMap<String, u64>,
 }
 
 /// A message to rank 0.
@@ -85,6 +88,8 @@ pub(crate) enum ToRank {
         phase_count: usize,
         /// Ranks on this rank's kernel, itself included.
         neighbours: u32,
+        /// Ranks to the nearest one of another host.
+        host_stride: u32,
     },
     /// The number of pings to send.
     Ping { count: u32 },
@@ -95,7 +100,10 @@ pub(crate) enum ToRank {
     /// Rank 0 has measured; send results.
     Collect,
     /// The next phase.
-    Next,
+    Next {
+        /// How many I/Os each rank has reached in jobs that others follow.
+        reached: BTreeMap<String, Vec<u64>>,
+    },
     /// The run is over as planned.
     Over,
     /// End the run now, and send what there is.

@@ -37,5 +37,11 @@ pub(crate) fn head(plan: Plan) -> RunRecord {
 
 /// Results without figures.
 pub(crate) fn done() -> Done {
-    Done { phase: None, span: Some(OwnSpan::default()), targets: Vec::new(), outcome: Outcome::Complete }
+    Done {
+        phase: None,
+        span: Some(OwnSpan::default()),
+        targets: Vec::new(),
+        outcome: Outcome::Complete,
+        reached: Default::default(),
+    }
 }

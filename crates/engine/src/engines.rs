@@ -44,7 +44,7 @@ pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsyn
 pub use io_uring::IoUringEngine;
 pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
-pub use names::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat, NameCall, NamesEngine};
+pub use names::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Fileread, Filestat, NameCall, NamesEngine};
 pub use null::NullEngine;
 pub(crate) use page_fault::PageFaultEngine;
 pub use posixaio::PosixaioEngine;
@@ -215,7 +215,7 @@ pub fn availability() -> Vec<Availability> {
                 EngineKind::Libaio => libaio::probe(),
                 EngineKind::IoUring => io_uring::probe(),
                 EngineKind::Mmap => (true, "mmap is always there".to_owned()),
-                EngineKind::Filecreate | EngineKind::Filestat | EngineKind::Filedelete => {
+                EngineKind::Filecreate | EngineKind::Filestat | EngineKind::Fileread | EngineKind::Filedelete => {
                     (true, "files can be made wherever the user may".to_owned())
                 }
                 EngineKind::Dircreate | EngineKind::Dirstat | EngineKind::Dirdelete => {

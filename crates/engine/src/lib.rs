@@ -45,7 +45,7 @@ pub use content::RandomFill;
 pub use context::{Host, OpenLog, Passed, WorkerContext};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
-    Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
+    Falloc, Filecreate, Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
     NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine,
     Vsync, advise, availability,
 };

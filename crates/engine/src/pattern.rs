@@ -193,7 +193,7 @@ impl Generator {
             left_bytes: plan.limits.io_bytes,
             left_loops: plan.limits.loops,
             rounding_bytes,
-            left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
+            left_ios: plan.limits.io_count.map_or(u64::MAX, |count| count.saturating_add(plan.skipped_ios)),
             is_endless: plan.limits.is_time_based,
             passes,
             tail: tail_of(plan),

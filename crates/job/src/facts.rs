@@ -46,7 +46,7 @@ impl PathUse {
 /// sufficient.
 pub trait FactsSource {
     /// Returns the target of `path`. Called once for each path of a plan, or for the directory of a missing
-    /// one. A dangling symbolic link is `Unreadable`: creating a file through it is never intended.
+    /// one, and again for a `name_directory`. A dangling symbolic link is `Unreadable`: creating a file through it is never intended.
     fn look(&self, path: &str) -> Target;
 
     /// Returns the identity of the file or device at `path`, which the run compares. Called once for each path of a plan,

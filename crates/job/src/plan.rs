@@ -23,10 +23,12 @@ pub use crate::paths::{directory_of, join_path};
 
 use crate::facts::{ENOSPC, FactsSource, Machine};
 use crate::input::Ledger;
+use crate::options::limits::follow::check_follows;
 use crate::options::limits::rows::STONEWALL;
 use crate::options::pace::control::resolve_waits;
 use crate::options::pattern::zones::check_shared;
 use crate::options::process::user::check_users;
+use crate::options::target::names::agree_on_names;
 use crate::options::target::rows::RANKS;
 use crate::outputs::{check_outputs, files_of, record_replaced};
 use crate::refusal::{Refusal, Rule};
@@ -90,6 +92,8 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     check_outputs(&files, machine.command_files.may_replace, facts).map_err(all)?;
     record_replaced(&mut jobs, machine.command_files.sends_logs, facts);
     agree_on_shared_files(&run.ledger, &mut jobs);
+    agree_on_names(&mut jobs, specs, machine.rank, facts)?;
+    check_follows(&jobs, specs)?;
     check_free_space(&run.ledger, &jobs)?;
     across::check_verify(&mut run, &mut jobs)?;
     check_shared(facts, &jobs)?;

@@ -87,10 +87,10 @@ pub use output::{
 };
 pub use plan::{
     Advice, Arrivals, BlockIdentity, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DelayStart, DirectPolicy,
-    Distribution, EngineKind, ExecPlan, FileAccess, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError,
-    JobPlan, Limits, Locking, Memory, OpMix, Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync,
-    Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity, Think, Tolerance, UringOptions, WriteFlags,
-    WriteSteps, Zones,
+    Distribution, EngineKind, ExecPlan, FileAccess, FilePlan, FileSelection, Flush, Follow, FollowKind, Guard,
+    Handling, IgnoredError, JobPlan, Limits, Locking, Memory, NameSet, OpMix, Order, Pace, Pattern, Plan, PlanValue,
+    Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity, Think,
+    Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

@@ -16,6 +16,7 @@ mod engine;
 mod files;
 mod handling;
 mod invariants;
+mod names;
 mod pace;
 mod pattern;
 mod programs;
@@ -26,6 +27,7 @@ pub use durability::{DirectPolicy, Flush, RangeSync, SyncMode, WriteFlags};
 pub use engine::{EngineKind, SimulatedDevice, UringOptions};
 pub use files::{BlockIdentity, FilePlan, FileSelection, Prepare, TargetIdentity};
 pub use handling::{Advice, CpuLoad, FileAccess, Guard, Handling, Locking, Memory, StatCall};
+pub use names::{Follow, FollowKind, NameSet};
 pub use pace::{Arrivals, Pace, Think};
 pub use pattern::{BlockSizes, Distribution, OpMix, Order, Pattern, Steps, WriteSteps, Zones};
 pub use programs::{CommandPlan, ExecPlan};
@@ -89,6 +91,15 @@ pub struct JobPlan {
     pub queue: Queue,
     /// When it ends.
     pub limits: Limits,
+    /// The earlier job from which its number of I/Os follows; [`Limits::io_count`] is set when its phase begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<Follow>,
+    /// I/Os of the pattern that come before its first one; set when its phase begins.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_ios: u64,
+    /// The names of a metadata engine that other jobs use, too; `None`: each worker has names of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NameSet>,
     /// Rounds before the measured part, until it is steady; `None`: measured at once. Equal for all jobs of
     /// a phase.
     #[serde(default)]
@@ -229,6 +240,9 @@ impl JobPlan {
                 start_delay_ns: 0,
                 delays_from: DelayStart::Phase,
             },
+            follows: None,
+            skipped_ios: 0,
+            names: None,
             steady_state: None,
             direct: DirectPolicy::Off,
             sync: SyncMode::None,

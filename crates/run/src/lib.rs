@@ -29,11 +29,13 @@ mod logs;
 pub mod machine;
 mod measure;
 mod merge;
+mod name_roots;
 mod neighbours;
 mod observer;
 mod output_file;
 mod phase;
 pub mod planning;
+mod reached;
 mod replayed;
 mod reserved;
 mod setting;
@@ -64,7 +66,10 @@ pub use targets::Targets;
 pub use worker::{HOST, run_worker};
 
 use files::Prepared;
+use name_roots::NameRoots;
+use reached::Reached;
 use sharing::Sharing;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -149,6 +154,8 @@ pub struct Session<'a> {
     clock: AnyClock,
     system: System,
     prepared: Prepared,
+    names: NameRoots,
+    reached: Reached,
     began: Instant,
     stop: &'a AtomicBool,
 }
@@ -193,6 +200,8 @@ impl<'a> Session<'a> {
             clock,
             system,
             prepared: Prepared::of(request.targets),
+            names: NameRoots::default(),
+            reached: Reached::default(),
             began,
             stop,
         }
@@ -236,8 +245,30 @@ impl<'a> Session<'a> {
                 }
             }
             self.prepared.learn_zones(job, jobs).map_err(|error| failed(&error))?;
+            match self.names.begin(job, self.stop, observer) {
+                Ok(()) => {}
+                Err(FileError::Stopped) => return Err(stopped()),
+                Err(error) => return Err(failed(&error)),
+            }
         }
         Ok(())
+    }
+
+    /// Returns true if a job of phase `index` has I/Os to do here: one that follows an earlier job (`repeat_ios_of`,
+    /// `complete_ios_of`) may have none.
+    pub fn has_work(&mut self, index: usize) -> bool {
+        let jobs = self.record.plan.jobs.iter().filter(|job| job.phase as usize == index);
+        self.reached.jobs(jobs).next().is_some()
+    }
+
+    /// Returns how many I/Os the jobs that others follow have reached here, by name.
+    pub fn reached(&self) -> BTreeMap<String, u64> {
+        self.reached.own()
+    }
+
+    /// Sets how many I/Os the ranks of a run have reached in a job, by rank.
+    pub fn set_reached(&mut self, job: &str, by_rank: Vec<u64>) {
+        self.reached.set(job, by_rank);
     }
 
     /// Runs phase `index` once, as `change` alters its jobs (their seeds, their length), and judges it. Its files
@@ -280,8 +311,8 @@ impl<'a> Session<'a> {
     ) -> Result<PhaseRecord, Outcome> {
         self.prepare(index, observer)?;
         self.wait_until_idle(observer)?;
-        let mut jobs: Vec<JobPlan> =
-            self.record.plan.jobs.iter().filter(|job| job.phase as usize == index).cloned().collect();
+        let planned = self.record.plan.jobs.iter().filter(|job| job.phase as usize == index);
+        let mut jobs: Vec<JobPlan> = self.reached.jobs(planned).collect();
         jobs.iter_mut().for_each(change);
         let setting = setting::Setting {
             system: &self.system,
@@ -330,6 +361,7 @@ impl<'a> Session<'a> {
 
     /// Adds a phase to the record.
     pub fn keep(&mut self, phase: PhaseRecord) {
+        self.reached.add(&phase, &self.record.plan.jobs);
         self.record.phases.push(phase);
     }
 
@@ -349,6 +381,9 @@ impl<'a> Session<'a> {
             }
             if failure.is_some() && !jobs.all(|job| job.scheduling.starts_after_failure) {
                 break;
+            }
+            if !self.has_work(index) {
+                continue;
             }
             let phase = self.run_phase(index, |_| {}, observer)?;
             let outcome = phase.outcome.clone();

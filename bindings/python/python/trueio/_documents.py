@@ -395,7 +395,7 @@ class EarlyResets(TypedDict):
     threshold: "float"
 
 
-EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['filecreate'] | Literal['filestat'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['uas'] | Literal['null'] | Literal['simulated'] | Literal['command']"
+EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['filecreate'] | Literal['filestat'] | Literal['fileread'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['uas'] | Literal['null'] | Literal['simulated'] | Literal['command']"
 
 
 class Environment(TypedDict):
@@ -581,6 +581,15 @@ class Flush(TypedDict):
 
 
 
+class Follow(TypedDict):
+    job: "str"
+    kind: "FollowKind"
+    rank: "int"
+
+
+FollowKind: TypeAlias = "Literal['repeat'] | Literal['complete']"
+
+
 class GateResult(TypedDict):
     condition: "str"
     part: "str"
@@ -692,6 +701,7 @@ class JobPlan(TypedDict):
     files: "list[FilePlan]"
     files_at_a_time: "NotRequired[int]"
     flush: "Flush"
+    follows: "NotRequired[Follow | None]"
     guard: "NotRequired[Guard]"
     handling: "NotRequired[Handling]"
     invalidate: "bool"
@@ -699,6 +709,7 @@ class JobPlan(TypedDict):
     limits: "Limits"
     memory_policy: "NotRequired[MemoryPolicy | None]"
     name: "str"
+    names: "NotRequired[NameSet | None]"
     nice: "NotRequired[int | None]"
     offset_alignment_bytes: "NotRequired[int]"
     output: "NotRequired[OutputPlan]"
@@ -712,6 +723,7 @@ class JobPlan(TypedDict):
     scheduling: "NotRequired[Scheduling]"
     seed: "int"
     simulated: "NotRequired[SimulatedDevice | None]"
+    skipped_ios: "NotRequired[int]"
     source: "NotRequired[SourcePlan | None]"
     steady_state: "NotRequired[SteadyPlan | None]"
     strace: "NotRequired[bool]"
@@ -875,6 +887,20 @@ class NameCounts(TypedDict):
     block_bytes: "int"
     ios: "int"
     names: "int"
+
+
+
+class NameSet(TypedDict):
+    branch: "int"
+    depth: "int"
+    file_bytes: "int"
+    in_leaves: "bool"
+    is_made_here: "bool"
+    is_new: "bool"
+    is_private: "bool"
+    is_tree: "bool"
+    owner: "int"
+    stays: "bool"
 
 
 

@@ -4,6 +4,7 @@ use super::{After, Refused, Shared};
 use crate::Limit;
 use crate::clock::{answer_pings, ping_count};
 use crate::message::{Done, Hello, ToHub, ToRank};
+use crate::names::host_stride;
 use crate::star::hub::Hub;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -156,9 +157,11 @@ impl First {
             self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.boot_id.clone())).collect();
         let of = |rank: u32| kernels.values().filter(|id| Some(*id) == kernels.get(&rank)).count() as u32;
         shared.neighbours = of(0);
-        let phase_count = shared.phase_count;
+        let by_rank: Vec<&str> = kernels.values().map(String::as_str).collect();
+        shared.host_stride = host_stride(&by_rank);
+        let (phase_count, host_stride) = (shared.phase_count, shared.host_stride);
         for rank in self.hub.living() {
-            let message = ToRank::Go { phase_count, neighbours: of(rank) };
+            let message = ToRank::Go { phase_count, neighbours: of(rank), host_stride };
             if let Some(Err(error)) = self.hub.link(rank).map(|link| link.send(&message)) {
                 self.hub.lose(rank, trueio_model::error_line(&error));
             }
@@ -357,8 +360,27 @@ impl First {
         if shared.stopping.is_some() {
             return After::End;
         }
-        self.hub.broadcast(if is_last { &ToRank::Over } else { &ToRank::Next });
-        if is_last { After::End } else { After::Next }
+        if is_last {
+            self.hub.broadcast(&ToRank::Over);
+            return After::End;
+        }
+        let reached = self.reached(shared.size);
+        self.hub.broadcast(&ToRank::Next { reached: reached.clone() });
+        shared.reached = reached;
+        After::Next
+    }
+
+    /// Returns how many I/Os each rank has reached in jobs that others follow: in the last phase, and what it had reached
+    /// before.
+    fn reached(&self, size: u32) -> BTreeMap<String, Vec<u64>> {
+        let mut reached: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for (rank, done) in self.collected.phases.last().iter().flat_map(|phase| &phase.done) {
+            for (job, ios) in &done.reached {
+                let by_rank = reached.entry(job.clone()).or_insert_with(|| vec![0; size as usize]);
+                by_rank[*rank as usize] = *ios;
+            }
+        }
+        reached
     }
 
     pub(crate) fn end(&mut self, code: u8) -> u8 {

@@ -97,8 +97,8 @@ impl Other {
         // Another rank may need long to plan, so the limit is rank 0's: it loses that rank, and answers.
         let limit = Limit::new(shared.limit.length() * 2);
         match self.wait(shared, limit) {
-            Some(ToRank::Go { phase_count, neighbours }) => {
-                (shared.phase_count, shared.neighbours) = (phase_count, neighbours);
+            Some(ToRank::Go { phase_count, neighbours, host_stride }) => {
+                (shared.phase_count, shared.neighbours, shared.host_stride) = (phase_count, neighbours, host_stride);
                 Ok(())
             }
             Some(ToRank::Refused) => {
@@ -170,7 +170,10 @@ impl Other {
             return After::End;
         }
         match self.wait(shared, measuring) {
-            Some(ToRank::Next) => After::Next,
+            Some(ToRank::Next { reached }) => {
+                shared.reached = reached;
+                After::Next
+            }
             _ => After::End,
         }
     }

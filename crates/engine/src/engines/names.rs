@@ -5,28 +5,35 @@
 //! |--------------|---------------------------------------|--------------------------|
 //! | `filecreate` | `openat` with `O_CREAT|O_EXCL`, `close` | –                      |
 //! | `filestat`   | `statx`, `stat` or `lstat`            | the files are made       |
+//! | `fileread`   | `openat`, `read`, `close`             | the files are made       |
 //! | `filedelete` | `unlinkat`                            | the files are made       |
 //! | `dircreate`  | `mkdirat`                             | –                        |
 //! | `dirstat`    | `statx`, `stat` or `lstat`            | the directories are made |
 //! | `dirdelete`  | `unlinkat` with `AT_REMOVEDIR`        | the directories are made |
 //!
 //! Each worker has a directory of its own, which must not exist before; it and all names in it are removed when the
-//! engine is dropped. An I/O at offset `i` is about name number `i`; it moves no data, and counts as one byte.
+//! engine is dropped. An I/O at offset `i` is about name number `i`; it counts as one byte.
+//!
+//! With a [`NameSet`] the directory is that of several jobs: earlier ones made the names, `filecreate` writes to each
+//! file, `fileread` reads it, and crate `run` makes and removes the directory.
 //!
 //! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every Nth operation.
 //!
 //! Source: openat(2), statx(2), stat(2), unlinkat(2), mkdirat(2); fio(1).
 
+mod path;
+
 use super::{Completion, Engine, EngineError, negative_errno, sync_descriptor};
 use crate::request::Request;
+use path::NamePath;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use trueio_model::{EngineKind, JobPlan, StatCall};
+use std::path::{Path, PathBuf};
+use trueio_model::{EngineKind, JobPlan, NameSet, StatCall, mix64};
 
 /// What an engine does with a name.
 pub trait NameCall: std::fmt::Debug {
@@ -36,26 +43,50 @@ pub trait NameCall: std::fmt::Debug {
     const IS_DIRECTORY: bool;
     /// The names are there before the measured part.
     const NEEDS_NAMES: bool;
+    /// The names are removed.
+    const REMOVES: bool;
 
     /// The call.
     ///
     /// # Errors
     /// The kernel's.
-    fn call(directory: &File, name: &str, stat: StatCall) -> io::Result<()>;
+    fn call(directory: &File, name: &str, how: &mut How) -> io::Result<()>;
 }
 
-fn create_file(directory: &File, name: &str, _: StatCall) -> io::Result<()> {
+/// What calls need next to the name.
+#[derive(Debug, Default)]
+pub struct How {
+    stat: StatCall,
+    /// What is written to a new file, or the place for what is read.
+    bytes: Vec<u8>,
+}
+
+fn create_file(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))?;
-    Ok(())
+    let file = rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))?;
+    if how.bytes.is_empty() {
+        return Ok(());
+    }
+    File::from(file).write_all(&how.bytes)
 }
 
-fn create_directory(directory: &File, name: &str, _: StatCall) -> io::Result<()> {
+fn read_file(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
+    let file = rustix::fs::openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    if how.bytes.is_empty() {
+        return Ok(());
+    }
+    // A file that is shorter has no errno.
+    let shorter =
+        |error: io::Error| error.raw_os_error().map_or(io::Error::from_raw_os_error(libc::ENODATA), |_| error);
+    File::from(file).read_exact(&mut how.bytes).map_err(shorter)
+}
+
+fn create_directory(directory: &File, name: &str, _: &mut How) -> io::Result<()> {
     Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o700))?)
 }
 
-fn ask(directory: &File, name: &str, stat: StatCall) -> io::Result<()> {
-    match stat {
+fn ask(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
+    match how.stat {
         StatCall::Statx => {
             rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
         }
@@ -74,9 +105,10 @@ fn remove(directory: &File, name: &str, is_directory: bool) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(directory, name, flags)?)
 }
 
-/// One engine: its kind, whether its names are directories, whether they are there before, and the call.
+/// One engine: its kind, whether its names are directories, whether they are there before and whether it removes them, and
+/// the call.
 macro_rules! name_call {
-    ($name:ident, $text:literal, $is_directory:literal, $needs_names:literal, $call:expr) => {
+    ($name:ident, $text:literal, $is_directory:literal, $needs_names:literal, $removes:literal, $call:expr) => {
         #[doc = $text]
         #[derive(Debug)]
         pub struct $name;
@@ -85,21 +117,27 @@ macro_rules! name_call {
             const KIND: EngineKind = EngineKind::$name;
             const IS_DIRECTORY: bool = $is_directory;
             const NEEDS_NAMES: bool = $needs_names;
+            const REMOVES: bool = $removes;
 
             #[inline(always)]
-            fn call(directory: &File, name: &str, stat: StatCall) -> io::Result<()> {
-                $call(directory, name, stat)
+            fn call(directory: &File, name: &str, how: &mut How) -> io::Result<()> {
+                $call(directory, name, how)
             }
         }
     };
 }
 
-name_call!(Filecreate, "Makes files.", false, false, create_file);
-name_call!(Filestat, "Asks about files.", false, true, ask);
-name_call!(Filedelete, "Removes files.", false, true, |directory, name, _| remove(directory, name, false));
-name_call!(Dircreate, "Makes directories.", true, false, create_directory);
-name_call!(Dirstat, "Asks about directories.", true, true, ask);
-name_call!(Dirdelete, "Removes directories.", true, true, |directory, name, _| remove(directory, name, true));
+name_call!(Filecreate, "Makes files.", false, false, false, create_file);
+name_call!(Filestat, "Asks about files.", false, true, false, ask);
+name_call!(Fileread, "Reads files.", false, true, false, read_file);
+name_call!(Filedelete, "Removes files.", false, true, true, |directory, name, _: &mut How| remove(
+    directory, name, false
+));
+name_call!(Dircreate, "Makes directories.", true, false, false, create_directory);
+name_call!(Dirstat, "Asks about directories.", true, true, false, ask);
+name_call!(Dirdelete, "Removes directories.", true, true, true, |directory, name, _: &mut How| remove(
+    directory, name, true
+));
 
 /// A directory that goes with all that was made in it.
 #[derive(Debug)]
@@ -152,55 +190,90 @@ impl Name {
     }
 }
 
+/// The names of a worker.
+#[derive(Debug)]
+enum Place {
+    /// In a directory of its own.
+    Own(Names),
+    /// In the directory of several jobs.
+    Shared { directory: File, path: Box<NamePath> },
+}
+
+impl Place {
+    fn directory(&self) -> &File {
+        match self {
+            Place::Own(names) => &names.directory,
+            Place::Shared { directory, .. } => directory,
+        }
+    }
+}
+
 /// Names in a directory.
 #[derive(Debug)]
 pub struct NamesEngine<N> {
-    names: Names,
+    place: Place,
     offset: u64,
     request: Request,
     result: Option<i64>,
-    stat: StatCall,
+    how: How,
     call: PhantomData<N>,
 }
 
 impl<N: NameCall> NamesEngine<N> {
-    /// Makes the worker's directory, and the names in it that must be there before.
+    /// Makes the worker's directory, and the names in it that must be there before; of a set of several jobs, opens the
+    /// directory.
     ///
     /// # Errors
     /// If something has the directory's name, or the kernel refuses.
     pub fn new(plan: &JobPlan, worker: u32) -> Result<Self, EngineError> {
         let file = plan.files.first().expect("the plan gives one directory");
-        let path = PathBuf::from(if worker == 0 { file.path.clone() } else { format!("{}-{worker}", file.path) });
-        let failed = |attempted: &str, source: io::Error| EngineError {
-            engine: N::KIND,
-            attempted: format!("{attempted} `{}`", path.display()),
-            source,
+        let mut how = How { stat: plan.handling.stat, bytes: Vec::new() };
+        let place = match &plan.names {
+            Some(set) => {
+                how.bytes = content(set.file_bytes, plan.seed);
+                Self::shared(&file.path, set, worker, file.size_bytes)?
+            }
+            None => Self::own(&file.path, worker, file.size_bytes)?,
         };
-        std::fs::create_dir(&path).map_err(|e| failed("making the directory", e))?;
+        Ok(Self { place, offset: file.offset_bytes, request: Request::NONE, result: None, how, call: PhantomData })
+    }
+
+    fn failed(attempted: &str, path: &Path, source: io::Error) -> EngineError {
+        EngineError { engine: N::KIND, attempted: format!("{attempted} `{}`", path.display()), source }
+    }
+
+    fn shared(path: &str, set: &NameSet, worker: u32, count: u64) -> Result<Place, EngineError> {
+        let path = Path::new(path);
+        let directory = File::open(path).map_err(|error| Self::failed("opening the directory", path, error))?;
+        Ok(Place::Shared { directory, path: Box::new(NamePath::new(set, worker, count, N::IS_DIRECTORY)) })
+    }
+
+    fn own(path: &str, worker: u32, count: u64) -> Result<Place, EngineError> {
+        let path = PathBuf::from(if worker == 0 { path.to_owned() } else { format!("{path}-{worker}") });
+        std::fs::create_dir(&path).map_err(|e| Self::failed("making the directory", &path, e))?;
         let directory = match File::open(&path) {
             Ok(directory) => directory,
             Err(error) => {
                 let _ = std::fs::remove_dir(&path);
-                return Err(failed("opening the directory", error));
+                return Err(Self::failed("opening the directory", &path, error));
             }
         };
-        let names = Names { path: path.clone(), directory, count: file.size_bytes, is_directory: N::IS_DIRECTORY };
+        let names = Names { path: path.clone(), directory, count, is_directory: N::IS_DIRECTORY };
         if N::NEEDS_NAMES {
             let make = if N::IS_DIRECTORY { create_directory } else { create_file };
             for index in 0..names.count {
-                make(&names.directory, Name::of(index).text(), StatCall::default())
-                    .map_err(|e| failed("making names in", e))?;
+                make(&names.directory, Name::of(index).text(), &mut How::default())
+                    .map_err(|e| Self::failed("making names in", &path, e))?;
             }
         }
-        Ok(Self {
-            names,
-            offset: file.offset_bytes,
-            request: Request::NONE,
-            result: None,
-            stat: plan.handling.stat,
-            call: PhantomData,
-        })
+        Ok(Place::Own(names))
     }
+}
+
+/// Returns bytes that no layer can leave out.
+fn content(count: u32, seed: u64) -> Vec<u8> {
+    let words = (0..u64::from(count).div_ceil(8)).flat_map(|index| mix64(seed ^ mix64(index)).to_le_bytes());
+    words.take(count as usize).collect()
 }
 
 impl<N: NameCall> Engine for NamesEngine<N> {
@@ -212,8 +285,12 @@ impl<N: NameCall> Engine for NamesEngine<N> {
     }
 
     fn submit(&mut self) -> Result<(), EngineError> {
-        let name = Name::of(self.request.offset - self.offset);
-        self.result = Some(match N::call(&self.names.directory, name.text(), self.stat) {
+        let index = self.request.offset - self.offset;
+        let result = match &mut self.place {
+            Place::Own(names) => N::call(&names.directory, Name::of(index).text(), &mut self.how),
+            Place::Shared { directory, path } => N::call(directory, path.of(index, N::REMOVES), &mut self.how),
+        };
+        self.result = Some(match result {
             Ok(()) => i64::from(self.request.length),
             Err(error) => error.raw_os_error().map_or_else(negative_errno, |errno| -i64::from(errno)),
         });
@@ -235,6 +312,6 @@ impl<N: NameCall> Engine for NamesEngine<N> {
     }
 
     fn sync_file(&mut self, _file: u16, data_only: bool) -> i64 {
-        sync_descriptor(self.names.directory.as_raw_fd(), data_only)
+        sync_descriptor(self.place.directory().as_raw_fd(), data_only)
     }
 }

@@ -6,7 +6,7 @@ use crate::clock::{AnyClock, Clock, VirtualClock};
 use crate::context::WorkerContext;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
-    Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PageFaultEngine,
+    Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PageFaultEngine,
     PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine, Vsync,
 };
 use crate::recorder::WorkerReport;
@@ -64,6 +64,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Ftruncate => on_real_clock(context, pool, || BlockingEngine::<Ftruncate>::new(&setup)),
         EngineKind::Filecreate => on_real_clock(context, pool, || NamesEngine::<Filecreate>::new(plan, context.worker)),
         EngineKind::Filestat => on_real_clock(context, pool, || NamesEngine::<Filestat>::new(plan, context.worker)),
+        EngineKind::Fileread => on_real_clock(context, pool, || NamesEngine::<Fileread>::new(plan, context.worker)),
         EngineKind::Filedelete => on_real_clock(context, pool, || NamesEngine::<Filedelete>::new(plan, context.worker)),
         EngineKind::Dircreate => on_real_clock(context, pool, || NamesEngine::<Dircreate>::new(plan, context.worker)),
         EngineKind::Dirstat => on_real_clock(context, pool, || NamesEngine::<Dirstat>::new(plan, context.worker)),

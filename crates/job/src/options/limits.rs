@@ -1,6 +1,7 @@
 //! When a job begins and ends.
 
 pub(crate) mod ends;
+pub(crate) mod follow;
 pub mod rows;
 
 use crate::input::{Decisions, JobInput};
@@ -13,11 +14,12 @@ use crate::refusal::Refusal;
 use crate::value::write_bytes;
 use ends::{PassLimits, Passing, plan_limits, plan_times, unit_of};
 use rows::IO_SIZE;
-use trueio_model::{FileSelection, Limits};
+use trueio_model::{FileSelection, Follow, Limits};
 
 /// When a job ends, and the order in which it uses its files.
 pub(crate) struct Ends {
     pub(crate) limits: Limits,
+    pub(crate) follows: Option<Follow>,
     /// Bytes that one pass over the files transfers.
     pub(crate) pass_bytes: u64,
     pub(crate) selection: FileSelection,
@@ -57,5 +59,6 @@ pub(crate) fn plan(
         counted.limit(&mut limits);
         decisions.derive(IO_SIZE, limits.io_bytes.to_string(), "names, one byte each");
     }
-    Ok((Ends { limits, pass_bytes, selection, ios_per_file, files_at_a_time }, decisions))
+    let follows = follow::plan_follow(job)?;
+    Ok((Ends { limits, follows, pass_bytes, selection, ios_per_file, files_at_a_time }, decisions))
 }

@@ -12,12 +12,15 @@ use crate::options::content::rows::VERIFY_ONLY;
 use crate::options::durability::rows::{INVALIDATE, Invalidate};
 use crate::options::engine::Engine;
 use crate::options::engine::choice::check_without_data;
+use crate::options::limits::rows::REPEAT_IOS_OF;
 use crate::options::pattern::replay::Replayed;
 use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use files::{JobFile, Use};
 use handling::{Remaking, has_further_cached_passes};
-use rows::{FALLOCATE, Fallocate, RANK_SHIFT, SHARED_FILE, SHARED_REGION};
+use rows::{
+    FALLOCATE, Fallocate, NAME_DIRECTORY, RANK_SHIFT, RANK_SHIFT_BY, SHARED_FILE, SHARED_REGION, SHARED_SEGMENTS,
+};
 use trueio_model::{DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
 
 /// Plans the files of a job. `fills`: they are written until no space is left.
@@ -32,15 +35,23 @@ pub(crate) fn plan(
     let (ops, kind) = (shape.ops, engine.kind);
     usb::check_usb(job, kind)?;
     if !job.get(SHARED_FILE) {
-        let rows: [&'static OptionRow; 2] = [SHARED_REGION.row(), RANK_SHIFT.row()];
+        let rows: [&'static OptionRow; 2] = [SHARED_REGION.row(), SHARED_SEGMENTS.row()];
         decisions.note_unused(job, &rows, "`shared_file` is not set");
+        if !job.is_set(NAME_DIRECTORY) {
+            let rows: [&'static OptionRow; 2] = [RANK_SHIFT.row(), RANK_SHIFT_BY.row()];
+            decisions.note_unused(job, &rows, "neither `shared_file` nor `name_directory` is set");
+        }
     }
     let is_offline = job.get(VERIFY_ONLY);
     let usage = Use {
         fills,
         writes: (ops.has(OpKind::Write) && !is_offline) || kind == EngineKind::Falloc,
         trims: ops.trims,
-        needs_content: ops.has(OpKind::Read) || is_offline || ops.has(OpKind::Trim) || shape.steps.trims_first,
+        // An earlier job has written what the job reads.
+        needs_content: (ops.has(OpKind::Read) && !job.is_set(REPEAT_IOS_OF))
+            || is_offline
+            || ops.has(OpKind::Trim)
+            || shape.steps.trims_first,
         opens_files: kind.opens_files(),
         moves_no_data: kind.moves_no_data(),
         block_bytes_max: shape.block_bytes_max(),

@@ -12,6 +12,7 @@ use crate::options::process::tolerance::plan_fill;
 use crate::options::shape::Shape;
 use crate::options::target::Handled;
 use crate::options::target::files::JobFile;
+use crate::options::target::names::set_of;
 use crate::options::{content, durability, engine, limits, output, pace, pattern, process, target};
 use crate::refusal::Refusal;
 use crate::values::Values;
@@ -182,6 +183,9 @@ fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: 
         zones: granted.zones,
         queue: engine.queue,
         limits: ends.limits,
+        follows: ends.follows,
+        skipped_ios: 0,
+        names: if engine.kind.works_on_names() { set_of(&values) } else { None },
         steady_state: speed.steady_state,
         direct: granted.direct,
         sync: request.sync,

@@ -113,6 +113,8 @@ fn every_option_that_names_a_file_is_marked_as_a_path() {
         "overwrite_signature",
         "replay_skip",
         "wait_for",
+        "repeat_ios_of",
+        "complete_ios_of",
         // A program, and its arguments: permitted by name alone.
         "command",
         "program",

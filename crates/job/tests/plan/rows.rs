@@ -17,6 +17,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ("zone_reset_threshold", "0.5"),
         ("zone_reset_frequency", "0.5"),
     ];
+    const NAMES: &[(&str, &str)] = &[("ioengine", "filecreate"), ("name_directory", "/mnt/names"), ("nrfiles", "12")];
+    const NAMES_BELOW: &[(&str, &str)] =
+        &[("ioengine", "filecreate"), ("name_directory", "/mnt/names"), ("nrfiles", "12"), ("name_depth", "1")];
     let cases: &[Case] = &[
         ("rw", &[], "randwrite"),
         ("rwmixread", &[("rw", "rw")], "70"),
@@ -257,6 +260,16 @@ fn every_row_of_the_table_changes_the_plan() {
         ("replay_skip", &[("read_iolog", "read.log")], "sync"),
         ("write_iolog", &[], "l"),
         ("name_accounting", &[("ioengine", "filestat"), ("directory", "/mnt")], "blocks"),
+        ("name_directory", &[("ioengine", "filecreate"), ("directory", "/mnt")], "names"),
+        ("name_depth", NAMES, "1"),
+        ("name_branch", NAMES_BELOW, "3"),
+        ("name_leaves", NAMES_BELOW, "true"),
+        ("name_private", NAMES, "true"),
+        ("name_tree", &[("ioengine", "dircreate"), ("name_directory", "/mnt/names")], "true"),
+        ("name_bytes", NAMES, "100"),
+        ("rank_place", NAMES, "2"),
+        ("repeat_ios_of", &[("stonewall", "true")], "first"),
+        ("complete_ios_of", &[("stonewall", "true")], "first"),
         ("log_avg_msec", &[("write_bw_log", "l")], "500"),
         ("log_hist_msec", &[("write_hist_log", "l")], "500"),
         ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
@@ -270,8 +283,8 @@ fn every_row_of_the_table_changes_the_plan() {
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
     let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing", "create_directories"];
-    // `crates/cluster` applies the last three before it plans a rank; a test below covers the first.
-    let of_ranks = ["ranks", "shared_file", "shared_region", "rank_shift"];
+    // `crates/cluster` applies all but the first before it plans a rank; a test below covers that.
+    let of_ranks = ["ranks", "shared_file", "shared_region", "shared_segments", "rank_shift", "rank_shift_by"];
     for row in TABLE.iter().filter(|row| !permissions.contains(&row.name) && !of_ranks.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }

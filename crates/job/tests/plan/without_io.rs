@@ -61,6 +61,86 @@ fn metadata_engines_have_a_separate_directory_and_one_io_per_name() {
     assert!(plan_one(&[("ioengine", "cpuio"), ("cpuload", "50"), ("exit_on_io_done", "1")]).is_ok());
 }
 
+/// Goal: jobs of one `name_directory` agree about it, and no run removes or expects names that no job created.
+#[test]
+fn jobs_that_share_names_agree_about_them_and_the_directory_is_new() {
+    let jobs = |list: &[&[(&'static str, &'static str)]]| {
+        let common = [("directory", "/mnt"), ("name_directory", "set"), ("nrfiles", "12")];
+        let of = |(index, own): (usize, &&[(&'static str, &'static str)])| {
+            let taken = |name: &str| own.iter().any(|(other, _)| *other == name);
+            let options: Vec<_> =
+                common.into_iter().filter(|(name, _)| !taken(name)).chain(own.iter().copied()).collect();
+            spec(["a", "b", "c"][index], &options)
+        };
+        let specs: Vec<_> = list.iter().enumerate().map(of).collect();
+        plan(&specs, &Described, &machine()).map(|plan| plan.jobs).map_err(|refusal| explain_refusal(&refusal))
+    };
+    const CREATE: &[(&str, &str)] = &[("ioengine", "filecreate")];
+    const STAT: &[(&str, &str)] = &[("ioengine", "filestat"), ("stonewall", "true"), ("rank_place", "3")];
+    let planned = jobs(&[CREATE, STAT]).expect("it is planned");
+    assert_eq!((planned[0].files[0].path.as_str(), planned[1].files[0].size_bytes), ("/mnt/set", 12));
+    let sets: Vec<_> = planned.iter().map(|job| job.names.clone().expect("they share names")).collect();
+    assert_eq!((sets[0].owner, sets[1].owner), (0, 3));
+    assert!(sets.iter().all(|set| set.is_new && set.is_made_here && !set.stays));
+    let tree = [("ioengine", "dircreate"), ("name_tree", "true"), ("name_depth", "2"), ("name_branch", "3")];
+    assert_eq!(jobs(&[&tree]).expect("it is planned")[0].files[0].size_bytes, 13);
+    for (list, reason) in [
+        (&[&[("ioengine", "filestat")][..]][..], "does not exist, and no job creates names"),
+        (
+            &[&[("ioengine", "filecreate"), ("name_directory", "/mnt/dir")]],
+            "exists, and the run would create names in it",
+        ),
+        (&[&[("ioengine", "filedelete"), ("name_directory", "/mnt/dir")]], "names that this run did not create"),
+        (&[CREATE, &[("ioengine", "filestat"), ("nrfiles", "11")]], "job `a` uses the same names, and needs the same"),
+        (
+            &[&[("ioengine", "filecreate"), ("name_depth", "2"), ("name_branch", "3")]],
+            "12 names cannot be spread evenly over 13",
+        ),
+        (&[&[("ioengine", "filecreate"), ("name_tree", "true")]], "filecreate is an engine of files"),
+        (
+            &[&[("ioengine", "dircreate"), ("name_tree", "true"), ("name_depth", "30"), ("name_branch", "9")]],
+            "are more than",
+        ),
+        (&[&[("ioengine", "filecreate"), ("name_bytes", "1g")]], "at most 64 MiB"),
+    ] {
+        let refusal = jobs(list).expect_err(reason);
+        assert!(refusal.contains(reason), "{reason}: {refusal}");
+    }
+}
+
+/// Goal: a job repeats or completes only I/Os that it would do itself.
+#[test]
+fn a_job_follows_one_of_an_earlier_phase_with_the_same_ios() {
+    let jobs = |write: &[(&'static str, &'static str)], read: &[(&'static str, &'static str)]| {
+        let common = [("size", "1m"), ("filename", "/mnt/new")];
+        let specs =
+            [spec("a", &[&common[..], &[("rw", "write")], write].concat()), spec("b", &[&common[..], read].concat())];
+        plan(&specs, &Described, &machine()).map(|plan| plan.jobs).map_err(|refusal| explain_refusal(&refusal))
+    };
+    const READ: [(&str, &str); 3] = [("rw", "read"), ("repeat_ios_of", "a"), ("stonewall", "true")];
+    let planned = jobs(&[], &READ).expect("it is planned");
+    assert_eq!(planned[0].files[0].prepare, Prepare::CreateAllocated, "what is written needs no content before");
+    assert_eq!(planned[1].follows.as_ref().map(|follow| follow.job.as_str()), Some("a"));
+    let random = [("rw", "randread"), ("repeat_ios_of", "a"), ("stonewall", "true")];
+    for (write, read, reason) in [
+        (&[][..], &READ[..2], "is not in an earlier phase"),
+        (&[("bs", "8k")], &READ, "does other I/Os"),
+        (&[("numjobs", "2")], &READ, "does other I/Os"),
+        (&[("rw", "randwrite")], &random, "does other I/Os"),
+        (&[], &[READ[0], ("repeat_ios_of", "c"), READ[2]], "there is no job `c`"),
+        (&[], &[READ[0], ("repeat_ios_of", "a,c"), READ[2]], "the name of one job"),
+        (&[], &[READ[0], READ[1], READ[2], ("number_ios", "3")], "leave one of them out"),
+        (&[], &[READ[0], READ[1], READ[2], ("complete_ios_of", "a")], "both set the number of I/Os"),
+    ] {
+        let refusal = jobs(write, read).expect_err(reason);
+        assert!(refusal.contains(reason), "{reason}: {refusal}");
+    }
+    let seeded = [random[0], random[1], random[2], ("randseed", "7")];
+    assert!(jobs(&[("randseed", "7")], &READ).is_ok());
+    let both = jobs(&[("randseed", "7")], &seeded).expect_err("one is sequential");
+    assert!(both.contains("does other I/Os"), "{both}");
+}
+
 /// Goal: with `name_accounting = blocks`, the plan holds the I/Os and bytes that fio counts for names, and the limits that
 /// follow, in names; an I/O of the plan stays one name.
 #[test]

@@ -35,6 +35,8 @@ pub enum EngineKind {
     Filecreate,
     /// Reads the status of files.
     Filestat,
+    /// Opens, reads and closes files.
+    Fileread,
     /// Removes files.
     Filedelete,
     /// Creates directories.
@@ -61,7 +63,7 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All values of `ioengine`, in the order of the documentation.
-    pub const ALL: [EngineKind; 24] = [
+    pub const ALL: [EngineKind; 25] = [
         EngineKind::Psync,
         EngineKind::Sync,
         EngineKind::Vsync,
@@ -76,6 +78,7 @@ impl EngineKind {
         EngineKind::Ftruncate,
         EngineKind::Filecreate,
         EngineKind::Filestat,
+        EngineKind::Fileread,
         EngineKind::Filedelete,
         EngineKind::Dircreate,
         EngineKind::Dirstat,
@@ -105,6 +108,7 @@ impl EngineKind {
             EngineKind::Ftruncate => "ftruncate",
             EngineKind::Filecreate => "filecreate",
             EngineKind::Filestat => "filestat",
+            EngineKind::Fileread => "fileread",
             EngineKind::Filedelete => "filedelete",
             EngineKind::Dircreate => "dircreate",
             EngineKind::Dirstat => "dirstat",
@@ -158,13 +162,18 @@ impl EngineKind {
 
     /// Returns true if the engine does metadata operations in a directory of its own.
     pub fn works_on_names(self) -> bool {
-        use EngineKind::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
-        matches!(self, Filecreate | Filestat | Filedelete | Dircreate | Dirstat | Dirdelete)
+        use EngineKind::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Fileread, Filestat};
+        matches!(self, Filecreate | Filestat | Fileread | Filedelete | Dircreate | Dirstat | Dirdelete)
     }
 
     /// Returns true if each name can be used only once: it is created or removed.
     pub fn uses_names_up(self) -> bool {
-        self.works_on_names() && !matches!(self, EngineKind::Filestat | EngineKind::Dirstat)
+        self.works_on_names() && !matches!(self, EngineKind::Filestat | EngineKind::Fileread | EngineKind::Dirstat)
+    }
+
+    /// Returns true if the engine creates names.
+    pub fn creates_names(self) -> bool {
+        matches!(self, EngineKind::Filecreate | EngineKind::Dircreate)
     }
 
     /// True if the engine changes files without moving data.

@@ -58,7 +58,7 @@ impl JobPlan {
     }
 
     /// Returns the sizes of the operations that the pattern has.
-    fn used_sizes(&self) -> impl Iterator<Item = &BlockSizes> {
+    pub fn used_sizes(&self) -> impl Iterator<Item = &BlockSizes> {
         let pattern = &self.pattern;
         let (one, other) = match pattern.mix {
             OpMix::Only(OpKind::Read) => (Some(&pattern.read_sizes), None),

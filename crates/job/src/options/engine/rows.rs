@@ -22,6 +22,7 @@ crate::option::words_of! {
         Self::Ftruncate => Self::Ftruncate.name(), [], "ftruncate to the offset of each write; data beyond its region is never truncated";
         Self::Filecreate => Self::Filecreate.name(), [], "creates `nrfiles` files in a separate directory; no data";
         Self::Filestat => Self::Filestat.name(), [], "calls stat on `nrfiles` files that were created before; no data";
+        Self::Fileread => Self::Fileread.name(), [], "opens, reads and closes `nrfiles` files that were created before (`name_bytes`)";
         Self::Filedelete => Self::Filedelete.name(), [], "removes `nrfiles` files that were created before; no data";
         Self::Dircreate => Self::Dircreate.name(), [], "creates `nrfiles` directories; no data";
         Self::Dirstat => Self::Dirstat.name(), [], "calls stat on `nrfiles` directories; no data";

@@ -112,6 +112,23 @@ crate::option::rows! {
         .scope(&[Scope::Measured, Scope::ByLog])
         .summary("I/Os after which a worker ends, for each of its `loops`; 0: no limit");
 
+    pub const REPEAT_IOS_OF: Opt<Option<Vec<String>>> = names("repeat_ios_of")
+        .unset("the number of I/Os does not depend on another job")
+        .unit("name")
+        .not_in_fio()
+        .summary("The job does as many I/Os as this job of an earlier phase did, and uses its file as that left it")
+        .detail("So a job that ended at its `runtime` is read back as far as it wrote. Both need one worker, the same block \
+                 size and the same order (for random jobs the same `randseed`). In a run on several hosts the number is that \
+                 of the rank whose region the job uses (`rank_shift`).");
+
+    pub const COMPLETE_IOS_OF: Opt<Option<Vec<String>>> = names("complete_ios_of")
+        .unset("the number of I/Os does not depend on another job")
+        .unit("name")
+        .not_in_fio()
+        .summary("The job goes on where this job of an earlier phase ended, until it did as many I/Os as the rank with the most")
+        .detail("After a `runtime`, all ranks then have done the same work (IOR's `stoneWallingWearOut`). The options must be \
+                 those of the other job.");
+
     pub const STARTDELAY: Opt<TimeNs> = time("startdelay")
         .default("0s")
         .unit("time")

@@ -28,6 +28,9 @@ const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 /// Size of a file that is written until the filesystem is full: more than any filesystem holds.
 const ENDLESS_BYTES: u64 = 1 << 62;
 
+/// Most files of a job.
+const FILES_MAX: u64 = 65_536;
+
 /// The use of the files.
 pub(crate) struct Use {
     pub(crate) writes: bool,
@@ -201,6 +204,10 @@ fn target_paths(values: &JobInput<'_>) -> Result<Vec<String>, Refusal> {
                 }
             }
             Ok(paths)
+        }
+        None if count > FILES_MAX => {
+            let reason = format!("a job has at most {FILES_MAX} files");
+            Err(values.refuse(NRFILES, Rule::BadValue { option: NRFILES.name, reason }))
         }
         None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.name_part()))).collect()),
     }

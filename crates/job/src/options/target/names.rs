@@ -1,21 +1,27 @@
 //! Jobs of the metadata engines: the directory and the number of the files that they create, stat or delete.
 
+use crate::facts::FactsSource;
 use crate::facts::Target;
 use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
+use crate::options::engine::rows::IOENGINE;
 use crate::options::engine::rows::NUMJOBS;
 use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE, TIME_BASED};
 use crate::options::pace::rows::{RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINKTIME};
 use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
 use crate::options::target::files::{JobFile, directory_facts};
 use crate::options::target::rows::{
-    DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NRFILES, NameAccounting, OFFSET, SIZE,
+    DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NAME_BRANCH, NAME_BYTES, NAME_DEPTH,
+    NAME_DIRECTORY, NAME_LEAVES, NAME_PRIVATE, NAME_TREE, NRFILES, NameAccounting, OFFSET, RANK_PLACE, RANK_SHIFT,
+    RANK_SHIFT_BY, SIZE, UNLINK,
 };
+use crate::paths::join_path;
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
 use crate::values::Values;
 use trueio_model::{
-    BlockSizes, CriterionVariable, EngineKind, FilePlan, FileSelection, Guard, Limits, NameCounts, Pace, Prepare,
+    BlockSizes, CriterionVariable, EngineKind, FilePlan, FileSelection, Guard, JobPlan, JobSpec, Limits, NameCounts,
+    NameSet, Pace, Prepare, TargetKind,
 };
 
 /// The directory of the names. Each worker has one of its own, under this name and a number.
@@ -49,6 +55,20 @@ pub(crate) fn plan_names(
         false => &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()],
     };
     decisions.note_unused(values, unused, "the engine counts names (`nrfiles`)");
+    if let Some(set) = set_of(values) {
+        return plan_set(values, decisions, engine, &set);
+    }
+    let of_sets: [&'static OptionRow; 8] = [
+        NAME_DEPTH.row(),
+        NAME_BRANCH.row(),
+        NAME_LEAVES.row(),
+        NAME_PRIVATE.row(),
+        NAME_TREE.row(),
+        NAME_BYTES.row(),
+        RANK_SHIFT.row(),
+        RANK_SHIFT_BY.row(),
+    ];
+    decisions.note_unused(values, &of_sets, "`name_directory` is not set");
     let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
         "." => format!("trueio-{}-names", values.name_part()),
@@ -73,6 +93,160 @@ pub(crate) fn plan_names(
         extends_from: None,
     };
     Ok(JobFile { plan, facts: None })
+}
+
+/// Most directories of a tree: the number of each is part of a path.
+const TREE_MAX: u64 = 1 << 24;
+/// Most bytes of a file of a metadata engine: they are written by one call.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Returns the names that a job shares with others, as far as its own options set them.
+pub(crate) fn set_of(values: &Values) -> Option<NameSet> {
+    values.get(NAME_DIRECTORY)?;
+    Some(NameSet {
+        owner: values.get(RANK_PLACE).saturating_mul(values.get(NUMJOBS)),
+        depth: values.get(NAME_DEPTH),
+        branch: values.get(NAME_BRANCH),
+        in_leaves: values.get(NAME_LEAVES),
+        is_private: values.get(NAME_PRIVATE),
+        is_tree: values.get(NAME_TREE),
+        file_bytes: values.get(NAME_BYTES).min(FILE_BYTES_MAX) as u32,
+        is_new: false,
+        is_made_here: false,
+        stays: !values.get(UNLINK),
+    })
+}
+
+/// Returns the path of a directory of names.
+fn set_path(directory: Option<&str>, name: &str) -> String {
+    let path = if name.starts_with('/') { name.to_owned() } else { join_path(directory, name) };
+    path.trim_end_matches('/').to_owned()
+}
+
+/// Plans the names of a job that shares them with others.
+fn plan_set(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    engine: EngineKind,
+    set: &NameSet,
+) -> Result<JobFile, Refusal> {
+    let refuse = |option: &'static OptionRow, reason: String| {
+        Err(values.refuse(option, Rule::BadValue { option: option.name, reason }))
+    };
+    let path = set_path(values.get(DIRECTORY), values.get(NAME_DIRECTORY).unwrap_or_default());
+    let tree = set.tree_count().filter(|count| *count <= TREE_MAX);
+    let (Some(tree), Some((holders, _))) = (tree, set.holders()) else {
+        let (depth, branch) = (set.depth, set.branch);
+        let reason = format!("{depth} levels of {branch} directories are more than {TREE_MAX} directories");
+        return refuse(NAME_DEPTH.row(), reason);
+    };
+    let of_directories = matches!(engine, EngineKind::Dircreate | EngineKind::Dirstat | EngineKind::Dirdelete);
+    if set.is_tree && !of_directories {
+        return refuse(NAME_TREE.row(), format!("{} is an engine of files", engine.name()));
+    }
+    if set.is_tree {
+        decisions.note_unused(values, &[NRFILES.row(), NAME_LEAVES.row()], "the names are the directories of the tree");
+    }
+    if !matches!(engine, EngineKind::Filecreate | EngineKind::Fileread) {
+        decisions.note_unused(values, &[NAME_BYTES.row()], "the engine moves no data");
+    }
+    if values.get(NAME_BYTES) > FILE_BYTES_MAX {
+        return refuse(NAME_BYTES.row(), "it is at most 64 MiB".to_owned());
+    }
+    let count = if set.is_tree { tree } else { values.get(NRFILES) };
+    if !set.is_tree && !count.is_multiple_of(holders) {
+        let down = (count - count % holders).max(holders);
+        let reason = format!(
+            "{count} names cannot be spread evenly over {holders} directories (`name_depth`, `name_branch`): {down} can"
+        );
+        return refuse(NRFILES.row(), reason);
+    }
+    directory_facts(values, decisions, &path)?;
+    match values.look(&path) {
+        Target::Unreadable(reason) => {
+            return Err(values.refuse(NAME_DIRECTORY, Rule::TargetUnreadable { path, reason }));
+        }
+        Target::Present(facts) if facts.kind != TargetKind::Directory => {
+            return refuse(NAME_DIRECTORY.row(), format!("`{path}` exists and is no directory"));
+        }
+        Target::Present(_) | Target::Missing => {}
+    }
+    decisions.derive(FILENAME, path.clone(), "`name_directory`");
+    decisions.derive(SIZE, count.to_string(), "one for each name");
+    let plan = FilePlan {
+        path,
+        prepare: Prepare::Nothing,
+        remove_after: set.is_new && !set.stays,
+        offset_bytes: 0,
+        size_bytes: count,
+        extends_from: None,
+    };
+    Ok(JobFile { plan, facts: None })
+}
+
+/// Completes the names that jobs share: which directory is new, and whether this process makes it.
+///
+/// # Errors
+/// The jobs do not fit together, the directory exists although it must be new, or is missing.
+pub(crate) fn agree_on_names(
+    jobs: &mut [JobPlan],
+    specs: &[JobSpec],
+    rank: Option<u32>,
+    facts: &dyn FactsSource,
+) -> Result<(), Refusal> {
+    let refuse = |job: &JobPlan, option: &'static str, reason: String| {
+        Err(Refusal { job: Some(job.name.clone()), origin: None, rule: Box::new(Rule::BadValue { option, reason }) })
+    };
+    let named = |spec: &JobSpec| {
+        let text = |option: &OptionRow| spec.options.get(option.name).map(|value| value.text.as_str());
+        Some(set_path(text(DIRECTORY.row()), text(NAME_DIRECTORY.row())?))
+    };
+    for index in 0..jobs.len() {
+        let job = &jobs[index];
+        let Some(set) = &job.names else { continue };
+        let path = job.files[0].path.clone();
+        if let Some((other, theirs)) = jobs[..index]
+            .iter()
+            .filter(|other| other.files.first().is_some_and(|file| file.path == path))
+            .find_map(|other| Some((other, other.names.as_ref()?)))
+        {
+            let shape = |set: &NameSet| (set.depth, set.branch, set.is_private);
+            let items = |job: &JobPlan, set: &NameSet| (!set.is_tree).then(|| (job.files[0].size_bytes, set.in_leaves));
+            let differs = shape(set) != shape(theirs)
+                || job.workers != other.workers
+                || matches!((items(job, set), items(other, theirs)), (Some(ours), Some(theirs)) if ours != theirs);
+            if differs {
+                let reason = format!(
+                    "job `{}` uses the same names, and needs the same `nrfiles`, `numjobs`, `name_depth`, `name_branch`, \
+                     `name_leaves` and `name_private`",
+                    other.name
+                );
+                return refuse(job, NAME_DIRECTORY.name, reason);
+            }
+        }
+        // A job of another rank may create them.
+        let creates = |spec: &&JobSpec| IOENGINE.value_in(spec).is_some_and(EngineKind::creates_names);
+        let is_new = specs.iter().filter(|spec| named(spec).as_deref() == Some(&path)).any(|spec| creates(&spec));
+        let stays = specs.iter().any(|spec| named(spec).as_deref() == Some(&path) && !UNLINK.value_in(spec));
+        let is_there = facts.look(&path) != Target::Missing;
+        if is_new && is_there {
+            let reason = format!("`{path}` exists, and the run would create names in it: it must be new");
+            return refuse(job, NAME_DIRECTORY.name, reason);
+        }
+        if !is_new && !is_there {
+            let reason = format!("`{path}` does not exist, and no job creates names in it (`filecreate`, `dircreate`)");
+            return refuse(job, NAME_DIRECTORY.name, reason);
+        }
+        if !is_new && job.engine.uses_names_up() {
+            let reason = "the job would remove names that this run did not create".to_owned();
+            return refuse(job, NAME_DIRECTORY.name, reason);
+        }
+        let job = &mut jobs[index];
+        job.files[0].remove_after = is_new && !stays;
+        let set = job.names.as_mut().expect("seen above");
+        (set.is_new, set.stays, set.is_made_here) = (is_new, stays, is_new && rank.unwrap_or(0) == 0);
+    }
+    Ok(())
 }
 
 /// Returns true if a name is counted as the blocks of its file (`name_accounting = blocks`).

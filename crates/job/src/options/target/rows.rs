@@ -48,6 +48,14 @@ crate::option::words_of! {
     }
 }
 
+crate::option::words_of! {
+    /// What `rank_shift` counts.
+    pub enum ShiftBy {
+        Rank => "rank", [], "ranks";
+        Host => "host", [], "hosts: the nearest distance at which each rank comes to another host, if there is one";
+    }
+}
+
 crate::option::rows! {
     Section::Target;
 
@@ -86,7 +94,8 @@ crate::option::rows! {
         .not_in_fio()
         .summary("The ranks of a run on several hosts use one file, which rank 0 creates")
         .detail("It needs one name in `filename`, and `size`: that of each rank's region. Without it, each rank has files \
-                 of its own. The file is removed at the end unless `unlink` is false.");
+                 of its own. With `$rank` or `${rank8}` (eight digits) in the name each rank creates its file, and the \
+                 others can use it (`rank_shift`). The files are removed at the end unless `unlink` is false.");
 
     pub const SHARED_REGION: Opt<SharedRegion> = word("shared_region")
         .default("own")
@@ -94,13 +103,34 @@ crate::option::rows! {
         .summary("The part of a `shared_file` that each rank uses")
         .detail("With `all`, ranks that write overwrite each other's blocks.");
 
+    pub const SHARED_SEGMENTS: Opt<u64> = count("shared_segments", 1, 1 << 40)
+        .default("1")
+        .unit("parts")
+        .not_in_fio()
+        .summary("The region of each rank in a `shared_file` has this number of parts, which alternate with those of the others")
+        .detail("Each part is `size` divided by this number (IOR's `-s`). For sequential jobs.");
+
     pub const RANK_SHIFT: Opt<u32> = count("rank_shift", 0, 1 << 20)
         .default("0")
         .unit("ranks")
         .not_in_fio()
-        .summary("Each rank uses the region of another rank in a `shared_file`: the one this number after it")
+        .summary("Each rank uses the region of another rank in a `shared_file`, or its names: the one this number after it")
         .detail("After a phase that writes, `rank_shift = 1` reads what another host wrote, which no cache of this host \
-                 holds (IOR's `-C`).");
+                 holds (IOR's `-C`). The names are those of `name_directory`.");
+
+    pub const RANK_SHIFT_BY: Opt<ShiftBy> = word("rank_shift_by")
+        .default("rank")
+        .not_in_fio()
+        .summary("What `rank_shift` counts")
+        .detail("If several ranks run on each host, the next rank may share its page cache; the next host does not.");
+
+    pub const RANK_PLACE: Opt<u32> = count("rank_place", 0, 1 << 24)
+        .default("0")
+        .unit("rank")
+        .not_in_fio()
+        .summary("The rank whose region, names and number of I/Os the job uses")
+        .detail("A run on several hosts sets it for each rank, from its number and `rank_shift`. It has an effect on jobs \
+                 with `name_directory`, `repeat_ios_of` or `complete_ios_of`.");
 
     pub const EXTEND_EXISTING: Opt<Option<Vec<String>>> = paths("extend_existing")
         .unset("no existing file is extended")
@@ -155,14 +185,15 @@ crate::option::rows! {
                  unless `io_size` or `loops` set more. `4k-1m` draws each file's size by the job's seed, in \
                  whole blocks.");
 
-    pub const NRFILES: Opt<u64> = count("nrfiles", 1, 65_536)
+    pub const NRFILES: Opt<u64> = count("nrfiles", 1, 1 << 32)
         .default("1")
         .unit("files")
         .fio_names(&["nr_files"])
         .scope(&[Scope::ByLog])
         .fio_rule("number of generated files; no effect next to `filename`, as in fio")
         .summary("Number of generated files")
-        .detail("Only without `filename`. All workers share them (fio generates files for each clone).");
+        .detail("Only without `filename`. All workers share them (fio generates files for each clone). At most 65536, \
+                 except for the metadata engines: there it is the number of each worker's names.");
 
     pub const FILE_SERVICE_TYPE: Opt<FileSelection> = file_selection("file_service_type")
         .default("roundrobin")
@@ -274,4 +305,48 @@ crate::option::rows! {
         .fio_default("blocks")
         .summary("The unit in which the metadata engines (`filecreate`, `filestat`, `dirdelete`, …) count")
         .detail("Jobs in fio's language count blocks.");
+
+    pub const NAME_DIRECTORY: Opt<Option<String>> = path("name_directory")
+        .unset("each worker has a directory of its own, and its names exist during the job")
+        .unit("path")
+        .not_in_fio()
+        .summary("The directory in which several jobs of the metadata engines, on all ranks, use the same names")
+        .detail("It must not exist if a job creates names (`filecreate`, `dircreate`): rank 0 creates it before the first of \
+                 these jobs, and removes it with all names that are left at the end, unless `unlink` is false. Without \
+                 such a job it must exist, and nothing in it is removed. Each worker of each rank owns `nrfiles` names; \
+                 `rank_shift` selects those of another rank. All jobs need the same `nrfiles` and `numjobs`.");
+
+    pub const NAME_DEPTH: Opt<u32> = count("name_depth", 0, 60)
+        .default("0")
+        .unit("levels")
+        .not_in_fio()
+        .summary("Levels of directories below the top one of the tree in `name_directory`")
+        .detail("The names are spread evenly over all directories. A job of `dircreate` with `name_tree` creates the tree.");
+
+    pub const NAME_BRANCH: Opt<u32> = count("name_branch", 1, 1 << 20)
+        .default("1")
+        .unit("directories")
+        .not_in_fio()
+        .summary("Directories in each directory above the lowest level of the tree in `name_directory`");
+
+    pub const NAME_LEAVES: Opt<bool> = switch("name_leaves")
+        .not_in_fio()
+        .summary("Names are only in directories of the lowest level of the tree");
+
+    pub const NAME_PRIVATE: Opt<bool> = switch("name_private")
+        .not_in_fio()
+        .summary("Each worker of each rank has its own tree in `name_directory`")
+        .detail("Otherwise all share one.");
+
+    pub const NAME_TREE: Opt<bool> = switch("name_tree")
+        .not_in_fio()
+        .summary("The names of `dircreate`, `dirstat` and `dirdelete` are the directories of the tree itself")
+        .detail("If all ranks share the tree, one of them creates it: `ranks = \"0\"`.");
+
+    pub const NAME_BYTES: Opt<u64> = bytes("name_bytes")
+        .default("0")
+        .unit("bytes")
+        .not_in_fio()
+        .summary("Bytes that `filecreate` writes to each file, and that `fileread` reads from it")
+        .detail("For names in a `name_directory`. At most 64 MiB.");
 }
