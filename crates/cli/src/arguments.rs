@@ -1,6 +1,6 @@
 //! The command line: each command's file describes its own arguments.
 
-use crate::{baseline, compare, completions, doctor, fio, flags, history, man, run, schema, selftest, study, usb};
+use crate::{baseline, compare, completions, doctor, fio, flags, history, hpc, man, run, schema, selftest, study, usb};
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
 use trueio_job::table::suggestion;
@@ -74,6 +74,8 @@ fn command() -> Command {
         .subcommand(later("run", run::ABOUT, run::arguments))
         .subcommand(later("explain", run::ABOUT_EXPLAIN, run::explain_arguments))
         .subcommand(Command::new("fio").about(fio::ABOUT))
+        .subcommand(later("ior", hpc::ABOUT_IOR, |command| hpc::arguments(hpc::Program::Ior, command)))
+        .subcommand(later("mdtest", hpc::ABOUT_MDTEST, |command| hpc::arguments(hpc::Program::Mdtest, command)))
         .subcommand(later("compare", compare::ABOUT, compare::arguments))
         .subcommand(later("study", study::ABOUT, study::arguments))
         .subcommand(later("device", doctor::ABOUT_DEVICE, doctor::device_arguments))

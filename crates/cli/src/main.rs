@@ -15,6 +15,7 @@ mod failure;
 mod fio;
 mod flags;
 mod history;
+mod hpc;
 mod kept;
 mod live;
 mod man;
@@ -70,6 +71,8 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("run", arguments)) => run::command(arguments),
+        Some(("ior", arguments)) => hpc::command(hpc::Program::Ior, arguments),
+        Some(("mdtest", arguments)) => hpc::command(hpc::Program::Mdtest, arguments),
         Some(("compare", arguments)) => ranks::refuse_several("compare").and_then(|()| compare::command(arguments)),
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),

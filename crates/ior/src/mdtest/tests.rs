@@ -1,0 +1,106 @@
+//! Command lines of mdtest as jobs, and those that are refused.
+
+use super::*;
+use crate::job_file;
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn lowered(line: &str) -> Lowered {
+    let mut notes = Vec::new();
+    let mdtest = Mdtest::read(&words(line), &mut notes).unwrap_or_else(|error| panic!("{line}: {error}"));
+    mdtest.lower(notes)
+}
+
+fn names(line: &str) -> Vec<String> {
+    lowered(line).jobs.into_iter().map(|job| job.name).collect()
+}
+
+#[test]
+fn files_of_tasks_in_one_tree_become_a_job_for_each_phase() {
+    let text = job_file(&lowered("-n 90 -F -C -T -r -z 2 -b 2 -L -N 1 -d /mnt/out -w 8").jobs);
+    let common = "[defaults]\ncreate_directories = true\nname_directory = \"/mnt/out/trueio-mdtest\"\n";
+    assert!(text.contains("nrfiles = 88\n") && text.contains("name_leaves = true\n"), "{text}");
+    for part in [
+        "[job.tree-create]\nranks = \"0\"\nname_tree = true\nioengine = \"dircreate\"\n",
+        "[job.file-create]\nname_bytes = 8\nstonewall = true\nioengine = \"filecreate\"\n",
+        "[job.file-stat]\nrank_shift = 1\nrank_shift_by = \"host\"\nstonewall = true\nioengine = \"filestat\"\n",
+        "[job.file-remove]\nrank_shift = 3\nrank_shift_by = \"host\"\nstonewall = true\nioengine = \"filedelete\"\n",
+        "[job.tree-remove]\nranks = \"0\"\nname_tree = true\nstonewall = true\nioengine = \"dirdelete\"\n",
+    ] {
+        assert!(text.contains(part), "{part}\nin\n{text}");
+    }
+    assert!(common.lines().all(|line| text.contains(line)), "{text}");
+}
+
+#[test]
+fn the_phases_are_those_that_are_chosen_or_all() {
+    assert_eq!(names("-n 10 -F -C"), ["tree-create", "file-create"]);
+    assert_eq!(names("-n 10 -D -T"), ["directory-stat"]);
+    assert_eq!(
+        names("-n 10"),
+        [
+            "tree-create",
+            "directory-create",
+            "directory-stat",
+            "directory-remove",
+            "file-create",
+            "file-stat",
+            "file-read",
+            "file-remove",
+            "tree-remove"
+        ]
+    );
+    assert_eq!(names("-n 10 -F -C -r -i 2").last().map(String::as_str), Some("tree-remove-2"));
+    let jobs = lowered("-n 10 -F -C -r -i 2").jobs;
+    let directories: Vec<&str> = jobs.iter().map(|job| job.options["name_directory"].text.as_str()).collect();
+    assert_eq!((directories[0], directories[7]), ("./out/trueio-mdtest-1", "./out/trueio-mdtest-2"));
+}
+
+#[test]
+fn items_are_those_of_each_task_or_of_each_directory() {
+    let items = |line: &str| lowered(line).jobs[0].options["nrfiles"].text.clone();
+    assert_eq!(items("-n 100 -z 1 -b 2"), "99");
+    assert_eq!(items("-I 10 -z 2 -b 3"), "130");
+    assert_eq!(items("-I 10 -z 2 -b 3 -L"), "90");
+    assert_eq!(
+        lowered("-n 100 -z 1 -b 2 -C").notes,
+        ["`-n 100`: 99 items, which 3 directories share evenly, as in mdtest"]
+    );
+}
+
+#[test]
+fn without_removal_the_names_stay_and_a_private_tree_is_made_by_each_task() {
+    let jobs = lowered("-n 10 -F -C -u").jobs;
+    assert!(jobs.iter().all(|job| job.options["unlink"].text == "false" && job.options["name_private"].text == "true"));
+    assert!(!jobs[0].options.contains_key("ranks"));
+    assert_eq!(lowered("-n 10 -F -T -R --random-seed=7").jobs[0].options["randseed"].text, "7");
+}
+
+#[test]
+fn what_is_not_done_is_refused_by_name_with_an_alternative() {
+    for (line, parts) in [
+        ("-n 1 -a MPIIO", ["`-a MPIIO`", "use `-a POSIX`"]),
+        ("-n 1 -U", ["`-U`", "`-C -T -r`"]),
+        ("-n 1 -r", ["`-r`", "rm -r"]),
+        ("-n 1 -W 10", ["`-W 10`", "fewer items"]),
+        ("-n 1 -S", ["`-S`", "trueio ior"]),
+        ("-n 4 -I 2", ["`-n` with `-I 2`", "only one"]),
+        ("-F", ["number of items", "`-n 1000`"]),
+        ("-n 2 -z 2 -b 2", ["`-n 2`", "7 directories"]),
+        ("-n 1 -C -E -e 8 -w 4", ["`-e 8`", "`-w 4`"]),
+        ("-n 1 -T -i 2", ["`-i`", "leave `-i` out"]),
+    ] {
+        let error = Mdtest::read(&words(line), &mut Vec::new()).expect_err(line);
+        assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
+    }
+}
+
+#[test]
+fn every_option_of_mdtest_is_known() {
+    // `mdtest --help` of 4.0.
+    for letter in "abdBCTErUDefFGiIklLnNpPRsSctuvVwWxXyYzZ".chars() {
+        assert!(KNOWN.iter().any(|known| known.letter == letter), "-{letter}");
+    }
+}
