@@ -434,6 +434,32 @@ test('dropped buffers are given back to the system', () => {
   assert.ok(mebibytes > 0 && mebibytes < 1500, `${mebibytes} MiB at most, of 4800 MiB that were allocated in turn`);
 });
 
+test('small buffers share memory but no byte, and the last of them gives it back', () => {
+  const kinds = [[4096, 4096], [1, 8], [513, 512], [16384, 64], [16385, 4096], [7, 8192]];
+  const buffers = [];
+  for (let number = 0; number < 3000; number += 1) {
+    const [size, alignment] = kinds[number % kinds.length];
+    const buffer = require(PACKAGE).getAlignedBuffer(size, alignment);
+    assert.ok(buffer.equals(Buffer.alloc(size)), `buffer ${number} of ${size} bytes is not zeroed, or another's`);
+    buffers.push(buffer.fill(1 + number % 251));
+  }
+  for (const [number, buffer] of buffers.entries()) {
+    assert.ok(buffer.equals(Buffer.alloc(buffer.length, 1 + number % 251)), `buffer ${number} was changed by another`);
+  }
+  const script = `
+    const { getAlignedBuffer } = require(${JSON.stringify(PACKAGE)});
+    (async () => {
+      for (let turn = 0; turn < 200; turn += 1) {
+        for (let count = 0; count < 1000; count += 1) getAlignedBuffer(4096, 4096).fill(1);
+        globalThis.gc();
+        await new Promise(setImmediate);
+      }
+      console.log(process.resourceUsage().maxRSS >> 10);
+    })();`;
+  const mebibytes = Number(runNode(['--expose-gc', '-e', script]).stdout);
+  assert.ok(mebibytes > 0 && mebibytes < 300, `${mebibytes} MiB at most, of 781 MiB that were allocated in turn`);
+});
+
 const BAD_PATHS = [
   [undefined, 'ERR_INVALID_ARG_TYPE'], [null, 'ERR_INVALID_ARG_TYPE'], [7, 'ERR_INVALID_ARG_TYPE'], [{}, 'ERR_INVALID_ARG_TYPE'],
   ['', 'ERR_INVALID_ARG_VALUE'], ['a\0b', 'ERR_INVALID_ARG_VALUE'], [new URL('http://example.org/'), 'ERR_INVALID_URL_SCHEME'],

@@ -174,7 +174,7 @@ fn cases(program: &Path, folder: &Path, is_whole: bool) -> Result<Vec<Case>> {
             false => Case::new(
                 "I/Os (null, depth 32, batches)",
                 size,
-                &format!("{run} --size 1g {batches} --time_based --number_ios {count}"),
+                &format!("{run} --size 1g {batches} --time_based --runtime 1h --number_ios {count}"),
             ),
         });
     }
@@ -193,16 +193,16 @@ fn cases(program: &Path, folder: &Path, is_whole: bool) -> Result<Vec<Case>> {
         cases.push(Case::new("files (null, two workers)", (2 * files).to_string(), &flags));
     }
     for size in ["1m", "1g", "1t", "16t"] {
-        let flags = format!("{run} --size {size} --time_based --number_ios 1000000");
+        let flags = format!("{run} --size {size} --time_based --runtime 1h --number_ios 1000000");
         cases.push(Case::new("file size, a million I/Os", size, &flags));
     }
     for depth in [1, 32, 1_024, 4_096] {
-        let flags = format!("{run} --size 1g --iodepth {depth} --time_based --number_ios 1000000");
+        let flags = format!("{run} --size 1g --iodepth {depth} --time_based --runtime 1h --number_ios 1000000");
         cases.push(Case::new("depth, a million I/Os", depth.to_string(), &flags));
     }
     for threads in [1, 8, 64] {
         let each = 6_400_000 / threads;
-        let flags = format!("{run} --size 1g --time_based --number_ios {each} --numjobs {threads}");
+        let flags = format!("{run} --size 1g --time_based --runtime 1h --number_ios {each} --numjobs {threads}");
         cases.push(Case::new("threads, 6.4 million I/Os together", threads.to_string(), &flags));
     }
     cases.extend(logs(folder, run, is_whole));
@@ -229,14 +229,18 @@ fn logs(folder: &Path, run: &str, is_whole: bool) -> Vec<Case> {
             ));
             continue;
         }
-        let flags =
-            format!("{run} --size 1g --time_based --number_ios {count} --write_lat_log {}/log", folder.display());
+        let flags = format!(
+            "{run} --size 1g --time_based --runtime 1h --number_ios {count} --write_lat_log {}/log",
+            folder.display()
+        );
         cases.push(Case::new("I/Os in `write_lat_log`", size, &flags).writing(folder.join("log_lat.1.log")));
     }
     for (size, count) in [("10⁴", 10_000_u64), ("10⁶", 1_000_000)] {
         let path = folder.join("trace.parquet");
-        let flags =
-            format!("{run} --size 1g --time_based --number_ios {count} --rate_iops 100000 --trace {}", path.display());
+        let flags = format!(
+            "{run} --size 1g --time_based --runtime 1h --number_ios {count} --rate_iops 100000 --trace {}",
+            path.display()
+        );
         cases.push(Case::new("I/Os in a trace (100,000 a second)", size, &flags).writing(path));
     }
     cases
