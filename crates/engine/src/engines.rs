@@ -154,7 +154,8 @@ pub trait Engine: Sized {
     fn submit(&mut self) -> Result<(), EngineError>;
 
     /// Collects completions, waiting until there are `min` of them or `timeout_ns` has passed
-    /// (`None`: no limit) or a signal came. Returns how many were written to `out`.
+    /// (`None`: no limit) or a signal came. Returns how many were written to `out`. With a `min` of 0 and a limit of 0 it also
+    /// collects those that only the kernel knows of yet; without a limit it may only look at memory.
     ///
     /// # Errors
     /// Only for failures of the engine.

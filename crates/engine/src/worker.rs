@@ -228,7 +228,7 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
             Admission::Until(due) if in_flight > 0 => {
                 let left = due.min(self.state.time.deadline).saturating_sub(self.clock.now());
                 let (left_ns, poll_ns) = (self.clock.to_ns(left), self.clock.poll_ns());
-                return Some(if left_ns > poll_ns { (1, Some(left_ns - poll_ns)) } else { (0, None) });
+                return Some(if left_ns > poll_ns { (1, Some(left_ns - poll_ns)) } else { (0, Some(0)) });
             }
             Admission::Until(due) => view!(self).sleep_until(due),
             Admission::Outside => {

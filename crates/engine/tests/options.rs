@@ -173,6 +173,56 @@ fn a_drained_io_waits_for_those_before_it() {
     }
 }
 
+/// Goal: a worker that polls for its next due I/O sees completions meanwhile, and not only with the next submission, which would
+/// add the gap between two I/Os to their latency.
+/// Method: a read of a pipe completes when something is written there, after its submission. With deferred task work a look
+/// at the ring does not show that, however often; a wait of no length does.
+#[test]
+fn a_wait_of_no_length_brings_completions_to_the_ring() {
+    if !availability().iter().any(|a| a.engine == EngineKind::IoUring && a.works) {
+        skip("io_uring", "it does not work here");
+        return;
+    }
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let pipe = TargetFile {
+        file: Arc::new(OwnedFd::from(reader).into()),
+        path: "pipe".to_owned(),
+        trim_call: TrimCall::PunchHole,
+        end_bytes: 0,
+        lock: None,
+        disk: None,
+    };
+    let pool = BufferPool::new(1, 4096, 4096).unwrap();
+    let setup = EngineSetup {
+        files: &[pipe],
+        depth: 1,
+        buffers: pool.region(),
+        flags: WriteFlags::default(),
+        uring: UringOptions::default(),
+        writes: false,
+        priorities: &[],
+        seed: 0,
+        advice: Advice::None,
+    };
+    let mut engine = IoUringEngine::new(&setup).unwrap();
+    let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096 };
+    // SAFETY: a buffer of the pool, which lives until the completion was reaped.
+    unsafe { engine.queue(0, &request, pool.buffer_ptr(0)) };
+    engine.submit().unwrap();
+    writer.write_all(&[7; 4096]).unwrap();
+    let mut out = [Completion::NONE; 1];
+    let is_deferred = engine.notes().is_empty();
+    if is_deferred {
+        let seen = (0..1000).map(|_| engine.reap(0, None, &mut out).unwrap()).sum::<usize>();
+        assert_eq!(seen, 0, "a look at the ring suffices, and this test shows nothing");
+    }
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while engine.reap(0, Some(0), &mut out).unwrap() == 0 {
+        assert!(std::time::Instant::now() < until, "the completion never came to the ring");
+    }
+    assert_eq!(out, [Completion { slot: 0, result: 4096 }]);
+}
+
 /// The kernel's threads of a kind (`iou-wrk`, `iou-sqp`) that serve the calling thread or process.
 fn kernel_threads(prefix: &str, of: i32) -> Vec<std::path::PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();

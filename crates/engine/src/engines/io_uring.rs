@@ -360,8 +360,9 @@ impl Engine for IoUringEngine {
     #[inline(always)]
     fn reap(&mut self, min: usize, timeout_ns: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
         let mut count = self.collect(out);
-        if count < min {
-            let missing = (min - count) as u32;
+        // A wait of no length: with deferred task work, completions reach the ring only within an enter.
+        if count < min || timeout_ns == Some(0) {
+            let missing = min.saturating_sub(count) as u32;
             let n = self.enter(self.noted, missing, ENTER_GETEVENTS, timeout_ns)?;
             self.noted -= n.min(self.noted);
             count += self.collect(&mut out[count..]);
