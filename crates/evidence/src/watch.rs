@@ -204,6 +204,23 @@ impl Watch {
         Timeline::begin(&self.system, self.disks.iter().map(|disk| disk.name.clone()).collect(), plans, threads)
     }
 
+    /// Returns the changes of the disks' counters since [`Watch::before`], in the middle of the measured part. Disks whose
+    /// counters cannot be read are left out.
+    pub fn devices_so_far(&self) -> Vec<DeviceDelta> {
+        let Some(begin) = &self.begin else { return Vec::new() };
+        let of_disk = |disk: &DiskWatch| {
+            let (before, now) = (disk.before?, self.read(&disk.name)?);
+            Some(DeviceDelta {
+                disk: disk.name.clone(),
+                baseline: disk.baseline,
+                baseline_ns: disk.baseline_ns,
+                measured: difference(&before, &now),
+                measured_ns: begin.at.elapsed().as_nanos() as u64,
+            })
+        };
+        self.disks.iter().filter_map(of_disk).collect()
+    }
+
     /// Reads the counters again and returns the observation. Call it just after the last measured I/O
     /// completed.
     ///

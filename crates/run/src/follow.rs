@@ -8,7 +8,7 @@ use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
-use trueio_evidence::{Stop, Timeline};
+use trueio_evidence::{Stop, Timeline, Watch};
 use trueio_model::{CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
 
 /// Interval of progress events.
@@ -152,6 +152,8 @@ pub(crate) struct Status<'a> {
     pub(crate) name: &'a str,
     pub(crate) begin_ns: u64,
     pub(crate) snapshots: &'a [Snapshot],
+    /// The disks' counters, if they are read.
+    pub(crate) watch: Option<&'a Watch>,
 }
 
 impl Status<'_> {
@@ -184,7 +186,7 @@ impl Status<'_> {
             worker_cpu: CpuTime::default(),
             steady_state: None,
             jobs: Vec::new(),
-            devices: Vec::new(),
+            devices: self.watch.map_or_else(Vec::new, Watch::devices_so_far),
             residency: Vec::new(),
             trace: None,
             syscalls: None,

@@ -346,6 +346,7 @@ impl Setting<'_> {
                     name,
                     begin_ns,
                     snapshots: &snapshots,
+                    watch: watching.watch.as_deref(),
                 }),
                 meter: self
                     .reporting
