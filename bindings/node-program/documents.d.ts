@@ -501,7 +501,7 @@ export interface DiskLimits {
 export type DiskLink = { bus: "pcie"; gt_per_s: number; gt_per_s_max?: number | null; lanes: number; lanes_max?: number | null; source: string } | { bus: "sata"; gbit_per_s: number; source: string };
 
 /** How random offsets are distributed over the blocks of the region. */
-export type Distribution = "uniform" | { zipf: { center?: number | null; theta: number } } | { pareto: { center?: number | null; h: number } } | { normal: { center?: number | null; deviation_percent: number } } | { zoned: { zones: Array<[number, number]> } } | { zoned_bytes: { zones: Array<[number, number]> } } | { sequence: { blocks: Array<number>; is_advancing: boolean } };
+export type Distribution = "uniform" | { zipf: { center?: number | null; theta: number } } | { pareto: { center?: number | null; h: number } } | { normal: { center?: number | null; deviation_percent: number } } | { zoned: { zones: Array<[number, number]> } } | { zoned_bytes: { zones: Array<[number, number]> } } | { sequence: { blocks: Array<number>; is_advancing: boolean } } | { precondition: { cache_bytes: number; over_provisioning: number; region_count: number } };
 
 /** A part of a phase's measured time in which the disk or this program was disturbed. Adjoining samples of one cause are one span, so a phase without a disturbance has none. */
 export interface DisturbedSpan {

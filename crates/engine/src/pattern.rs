@@ -12,6 +12,7 @@ mod cursor;
 mod distribution;
 mod free_map;
 mod permutation;
+mod precondition;
 mod rounds;
 mod sizes;
 mod steps;

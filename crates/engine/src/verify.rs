@@ -53,6 +53,11 @@ fn digest_of(block: &[u8], kind: Checksum) -> u64 {
     digest::digest(kind, [&block[..40], &block[BLOCK_HEADER_BYTES..]])
 }
 
+/// Returns a checksum of bytes: of a longer one the first eight bytes; 0 of kinds without one.
+pub fn checksum(kind: Checksum, bytes: &[u8]) -> u64 {
+    digest::digest(kind, [bytes, &[]])
+}
+
 /// The checksum's number in the header.
 fn kind_number(checksum: Checksum) -> u32 {
     // An index in the list is never reused.

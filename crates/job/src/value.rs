@@ -15,8 +15,8 @@ mod simulated;
 
 use blocks::{read_block_range, read_block_split, read_triple, write_triple};
 use distribution::{read_distribution, read_file_selection, write_distribution};
-pub use lists::write_paths;
 use lists::{read_cpus, read_names, read_numbers, read_path, read_paths, read_words};
+pub use lists::{split_paths, write_paths};
 pub use pattern::with_files as pattern_with_files;
 use simulated::{read_simulated, write_simulated};
 use trueio_model::units::{parse_bytes, parse_duration_ns};
@@ -295,8 +295,8 @@ impl ValueKind {
             ValueKind::RateIops => "I/Os per second, such as `1000`, or those of reads and writes: `300,100`".into(),
             ValueKind::RateBytes => "bytes per second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
             ValueKind::Distribution => {
-                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…`, `zoned_abs:IO/BYTES:…` or \
-                 `sequence:BLOCK,…`"
+                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…`, `zoned_abs:IO/BYTES:…`, \
+                 `sequence:BLOCK,…` or `precondition:OVER_PROVISIONING:…`"
                     .into()
             }
             ValueKind::FileSelection => {

@@ -379,7 +379,12 @@ class DistributionSequence(TypedDict):
     sequence: "dict[str, Any]"
 
 
-Distribution: TypeAlias = "Distribution0 | DistributionZipf | DistributionPareto | DistributionNormal | DistributionZoned | DistributionZonedBytes | DistributionSequence"
+
+class DistributionPrecondition(TypedDict):
+    precondition: "dict[str, Any]"
+
+
+Distribution: TypeAlias = "Distribution0 | DistributionZipf | DistributionPareto | DistributionNormal | DistributionZoned | DistributionZonedBytes | DistributionSequence | DistributionPrecondition"
 
 
 class DisturbedSpan(TypedDict):

@@ -9,6 +9,7 @@
 //! Databases" (1994): block = count · u^(ln h / ln (1 − h)).
 
 use super::permutation::Permutation;
+use super::precondition::Precondition;
 use rand::RngExt;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -23,6 +24,7 @@ pub(crate) enum BlockSampler {
     Normal(Normal),
     Zoned { zones: Vec<ZoneShare> },
     Sequence(Box<BlockSequence>),
+    Precondition(Box<Precondition>),
 }
 
 /// Blocks in a given order.
@@ -160,7 +162,8 @@ impl FileSampler {
             Distribution::Uniform
             | Distribution::Zoned { .. }
             | Distribution::ZonedBytes { .. }
-            | Distribution::Sequence { .. } => {
+            | Distribution::Sequence { .. }
+            | Distribution::Precondition { .. } => {
                 unreachable!("the plan draws files by zipf, pareto or normal")
             }
         }
@@ -257,6 +260,11 @@ impl BlockSampler {
             Distribution::Sequence { blocks, is_advancing } => {
                 BlockSampler::Sequence(Box::new(BlockSequence::new(blocks, *is_advancing, count)))
             }
+            Distribution::Precondition { over_provisioning, region_count, cache_bytes } => {
+                let is_deferred = *cache_bytes > 0;
+                let sampler = Precondition::new(count, *over_provisioning, *region_count, is_deferred, seed);
+                BlockSampler::Precondition(Box::new(sampler))
+            }
         }
     }
 
@@ -264,6 +272,7 @@ impl BlockSampler {
     pub(super) fn bytes(&self) -> usize {
         match self {
             BlockSampler::Sequence(sequence) => size_of::<BlockSequence>() + sequence.blocks.len() * size_of::<u64>(),
+            BlockSampler::Precondition(sampler) => sampler.bytes(),
             BlockSampler::Zoned { zones } => zones.len() * size_of::<ZoneShare>(),
             BlockSampler::Uniform { .. } | BlockSampler::Ranked { .. } | BlockSampler::Normal(_) => 0,
         }
@@ -282,6 +291,7 @@ impl BlockSampler {
                 zone.block_first + below(rng, zone.block_count)
             }
             BlockSampler::Sequence(sequence) => sequence.next(),
+            BlockSampler::Precondition(sampler) => sampler.next(rng),
         }
     }
 }

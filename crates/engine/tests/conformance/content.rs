@@ -5,7 +5,7 @@ use crate::ways::{Way, by_calls, headers, on_files};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use trueio_engine::Start;
-use trueio_model::{BlockSizes, Checksum, ContentKind, OpKind};
+use trueio_model::{BlockSizes, Checksum, ContentKind, Distribution, EngineKind, OpKind, Order, Steps, Zones};
 
 #[test]
 fn the_same_seed_puts_the_same_write_at_the_same_offset_on_every_engine() {
@@ -147,6 +147,43 @@ fn passes_of_mixed_sizes_verify_although_they_overlap() {
             assert_eq!(op(&report, OpKind::Write).byte_count, 5 * 256 * KIB);
             // The last pass is whole: at least as many blocks as the largest size makes.
             assert!(report.verified_block_count >= 256 / 12, "{}", report.verified_block_count);
+        }
+    }
+}
+
+/// Goal: blocks whose offsets follow from others are verified with their last write, all of them, if each is overwritten whole.
+/// Method: several passes, up to 16 I/Os in flight, and as many compared blocks as have a header in the file.
+#[test]
+fn offsets_that_follow_from_others_verify_if_blocks_stay_whole() {
+    let folder = folder();
+    let zones = Zones { zone_bytes: 16 * KIB, range_bytes: 32 * KIB, skip_bytes: 8 * KIB };
+    let all = [
+        ("percentage_random", Steps { sequential_percent: 50, ..Steps::default() }),
+        ("randwrite:4", Steps { random_every: 4, ..Steps::default() }),
+        ("identical", Steps { random_every: 3, repeats: true, ..Steps::default() }),
+        ("blockalign", Steps { align_bytes: 4 * KIB, ..Steps::default() }),
+        ("strided", Steps { zones: Some(zones), ..Steps::default() }),
+        ("trimwrite", Steps { trims_first: true, ..Steps::default() }),
+    ];
+    for way in on_files() {
+        // A mapping is not trimmed.
+        for (name, steps) in all.into_iter().filter(|(_, steps)| way.kind != EngineKind::Mmap || !steps.trims_first) {
+            let path = folder.path().join("steps");
+            std::fs::File::create(&path).unwrap().set_len(256 * KIB).unwrap();
+            let depth = if way.kind.holds_a_queue() { 16 } else { 1 };
+            let mut job = way.job().on(&[&path], 256 * KIB, Open::ReadWrite).op(OpKind::Write).depth(depth);
+            job = job.verify(Checksum::Crc32c).with(|p| {
+                p.limits.loops = 5;
+                p.pattern.steps = steps;
+                let each_block_once = steps.leaves_offsets_alone();
+                p.pattern.order = Order::Random { distribution: Distribution::Uniform, each_block_once };
+            });
+            let report = job.run();
+            assert_clean(&report, &format!("{}, {name}", way.name));
+            assert_eq!(op(&report, OpKind::Write).io_count, 5 * 64, "{}, {name}", way.name);
+            let written = headers(&path).iter().flatten().count() as u64;
+            assert!(written > 16, "{}, {name}: {written}", way.name);
+            assert_eq!(report.verified_block_count, written, "{}, {name}", way.name);
         }
     }
 }

@@ -18,7 +18,7 @@ use rows::{
     DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, ZERO_BUFFERS,
 };
 use source::Body;
-use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Steps, Verify};
+use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Verify};
 use verify::Verified;
 
 /// Resolves the length of a body that is fetched, which is the job's size.
@@ -64,7 +64,7 @@ pub(crate) fn plan(
         order: &shape.order,
         files,
         limits: &ends.limits,
-        has_steps: !Steps { skip_bytes: 0, ..shape.steps }.is_none(),
+        steps: &shape.steps,
         skip_bytes: shape.steps.skip_bytes,
         is_zoned: granted.zones.is_some(),
         is_replayed,

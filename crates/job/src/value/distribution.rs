@@ -67,8 +67,28 @@ pub(super) fn read_distribution(text: &str) -> Result<Distribution, String> {
             let blocks = read_sequence(parameter.unwrap_or(""))?;
             Ok(Distribution::Sequence { blocks, is_advancing: name == "advancing_sequence" })
         }
+        "precondition" => read_precondition(parameter.unwrap_or("")),
         _ => Err(format!("`{text}` is not {}", ValueKind::Distribution.takes())),
     }
+}
+
+/// Parses the over-provisioning, the number of parts, and the size of the disk's cache.
+fn read_precondition(text: &str) -> Result<Distribution, String> {
+    let parts: Vec<&str> = text.split(':').map(str::trim).collect();
+    let (over_provisioning, regions, cache) = match parts[..] {
+        [over_provisioning] => (over_provisioning, "100", "0"),
+        [over_provisioning, regions] => (over_provisioning, regions, "0"),
+        [over_provisioning, regions, cache] => (over_provisioning, regions, cache),
+        _ => return Err("`precondition` takes OVER_PROVISIONING[:PARTS[:CACHE]]".to_owned()),
+    };
+    let part = over_provisioning.parse::<f64>().ok().filter(|part| (0.001..1.0).contains(part));
+    Ok(Distribution::Precondition {
+        over_provisioning: part
+            .ok_or_else(|| format!("the over-provisioning is from 0.001 to 1, a part, not `{over_provisioning}`"))?,
+        region_count: (regions.parse().ok().filter(|count| (1..=1_000_000).contains(count)))
+            .ok_or_else(|| format!("the number of parts is from 1 to 1,000,000, not `{regions}`"))?,
+        cache_bytes: read_bytes(cache)?,
+    })
 }
 
 /// Most blocks of a sequence, as in fio.
@@ -173,6 +193,9 @@ pub(super) fn write_distribution(distribution: &Distribution) -> String {
             let blocks: Vec<String> = blocks.iter().map(u64::to_string).collect();
             format!("{}sequence:{}", if *is_advancing { "advancing_" } else { "" }, blocks.join(","))
         }
+        Distribution::Precondition { over_provisioning, region_count, cache_bytes } => {
+            format!("precondition:{over_provisioning}:{region_count}:{}", write_bytes(*cache_bytes))
+        }
     }
 }
 
@@ -200,6 +223,16 @@ mod tests {
         }
         for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn preconditioning_has_an_over_provisioning_and_parts() {
+        let read = |text: &str| canonical(ValueKind::Distribution, text);
+        assert_eq!(read("precondition:0.15"), Ok("precondition:0.15:100:0".into()));
+        assert_eq!(read("precondition:0.28:50:32k"), Ok("precondition:0.28:50:32k".into()));
+        for text in ["precondition", "precondition:0", "precondition:1", "precondition:0.1:0", "precondition:0.1:9:x"] {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 

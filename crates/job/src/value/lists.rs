@@ -30,6 +30,19 @@ pub(super) fn read_path(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
+    let paths = split_paths(text);
+    let mut seen = HashSet::with_capacity(paths.len());
+    for path in &paths {
+        read_path(path)?;
+        if !seen.insert(path) {
+            return Err(format!("`{path}` is named twice"));
+        }
+    }
+    Ok(paths)
+}
+
+/// Splits paths at colons, without a look at the paths.
+pub fn split_paths(text: &str) -> Vec<String> {
     let mut paths = vec![String::new()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -43,15 +56,7 @@ pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
             c => paths[last].push(c),
         }
     }
-    let paths = with_usb_names(paths);
-    let mut seen = HashSet::with_capacity(paths.len());
-    for path in &paths {
-        read_path(path)?;
-        if !seen.insert(path) {
-            return Err(format!("`{path}` is named twice"));
-        }
-    }
-    Ok(paths)
+    with_usb_names(paths)
 }
 
 /// Joins `usb` and the port after it, which a colon separated: `usb:2-1` is one name.

@@ -165,6 +165,15 @@ pub enum Distribution {
         /// Each round begins as many blocks later as the sequence has, until the region ends; then it begins again.
         is_advancing: bool,
     },
+    /// Writes that bring a flash disk into its steady state: its physical capacity once.
+    Precondition {
+        /// The capacity that the disk does not report, as a part of what it reports.
+        over_provisioning: f64,
+        /// The physical capacity is written in this many parts.
+        region_count: u32,
+        /// The disk's cache, in bytes. If there is one, blocks are written again a part later; 0: none.
+        cache_bytes: u64,
+    },
 }
 
 /// Sizes of an operation, in bytes.

@@ -268,9 +268,9 @@ fn comes_once(plan: &JobPlan, taken: u64) -> bool {
     let held: u64 = plan.files.iter().map(|file| file.size_bytes / most_bytes).sum();
     let is_drawn = matches!(pattern.order, Order::Random { each_block_once: false, .. })
         || matches!(plan.file_selection, FileSelection::Drawn { .. });
-    // With skips, a job may come to the end of a file and begin again before it wrote every block.
-    let skips = pattern.steps.skip_bytes != 0;
-    (!is_drawn && !skips && taken <= held) || plan.replay.is_some()
+    // With skips or zones, a job may come to the end of a file and begin again before it wrote every block.
+    let is_in_order = pattern.steps.leaves_offsets_alone();
+    (!is_drawn && is_in_order && taken <= held) || plan.replay.is_some()
 }
 
 /// Returns the generator's next block of steps, `most` of them at most.

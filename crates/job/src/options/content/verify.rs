@@ -16,7 +16,7 @@ use crate::options::target::files::JobFile;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
-use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, SyncMode, TrimVerify, Verify};
+use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, Steps, SyncMode, TrimVerify, Verify};
 
 /// The smallest block that can be verified: it must contain the engine's header (`BLOCK_HEADER_BYTES`).
 const HEADER_BYTES: u64 = 48;
@@ -31,8 +31,8 @@ pub(crate) struct Verified<'a> {
     pub(crate) order: &'a Order,
     pub(crate) files: &'a [JobFile],
     pub(crate) limits: &'a Limits,
-    /// True if offsets are neither sequential nor each used once.
-    pub(crate) has_steps: bool,
+    /// Exceptions to the order of offsets.
+    pub(crate) steps: &'a Steps,
     /// Bytes that a sequential job skips after each I/O.
     pub(crate) skip_bytes: i64,
     /// True if zones are written by their rules: each has one write in flight, the worker keeps its content, and an I/O waits
@@ -49,7 +49,7 @@ pub(crate) fn plan_verify(
     decisions: &mut Decisions,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
-    let Verified { engine, ops, used, order, files, limits, has_steps, skip_bytes, is_zoned, is_replayed, draws_files } =
+    let Verified { engine, ops, used, order, files, limits, steps, skip_bytes, is_zoned, is_replayed, draws_files } =
         *job;
     let VerifyMethod::Checksum(checksum) = values.get(VERIFY) else {
         if values.get(VERIFY_ONLY) {
@@ -104,12 +104,9 @@ pub(crate) fn plan_verify(
     let are_whole = |bytes: u64| bytes.is_multiple_of(unit_bytes);
     let is_whole_from_end = skip_bytes >= 0 || files.iter().all(|file| are_whole(file.plan.size_bytes));
     let skips_whole = is_fixed && are_whole(skip_bytes.unsigned_abs()) && is_whole_from_end;
-    if has_steps || (skip_bytes != 0 && !skips_whole) {
-        let reason = "a block may begin within another one, whose content is then unknown".into();
-        return refuse(
-            reason,
-            "leave out zones, skips of parts of blocks, `blockalign` and similar options, or `verify`",
-        );
+    if !keeps_blocks(steps, unit_bytes, is_fixed) || (skip_bytes != 0 && !skips_whole) {
+        let hint = "use one `bs`, and zones, skips and `blockalign` that are whole blocks, or leave out `verify`";
+        return refuse("a block may begin within another one, whose content is then unknown".into(), hint);
     }
     if values.get(NUMJOBS) > 1 {
         return refuse("several workers write to the same blocks".into(), "use `numjobs = 1`, or a job for each file");
@@ -122,7 +119,7 @@ pub(crate) fn plan_verify(
     let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(unit_bytes);
     let issued = issued.min(limits.io_count.unwrap_or(u64::MAX));
     let is_drawn = matches!(order, Order::Random { each_block_once: false, .. }) && !is_zoned;
-    let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files || skip_bytes != 0;
+    let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files || !steps.leaves_offsets_alone();
     if !is_fixed && !compares_pieces && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
         let hint = "use one `bs`, set `verify_interval`, or write each block once: the random map and one pass";
@@ -143,6 +140,23 @@ pub(crate) fn plan_verify(
         check_synced(values, &verify, files.len(), comes_again)?;
     }
     Ok(Some(verify))
+}
+
+/// Returns true if each block begins where another one begins, or ends: then it is overwritten whole, or not at all. Skips are left
+/// out.
+fn keeps_blocks(steps: &Steps, block_bytes: u64, is_fixed: bool) -> bool {
+    let is_block = |bytes: u64| [0, block_bytes].contains(&bytes);
+    let zones_keep = steps.zones.is_none_or(|zones| {
+        let distance = zones.range_bytes.saturating_add(zones.skip_bytes);
+        zones.range_bytes >= block_bytes && distance.is_multiple_of(block_bytes)
+    });
+    let others = Steps { skip_bytes: 0, trims_first: false, ..*steps };
+    others.is_none()
+        || (is_fixed
+            && zones_keep
+            && !steps.is_unaligned
+            && is_block(steps.align_bytes)
+            && steps.of_writes.is_none_or(|writes| is_block(writes.align_bytes)))
 }
 
 /// Refuses jobs of which it is unknown what the last sync call made durable: of each block, the last write before it.

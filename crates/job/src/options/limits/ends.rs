@@ -12,7 +12,9 @@ use crate::options::target::rows::{FILESIZE, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use crate::values::Values;
-use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify};
+use trueio_model::{
+    BlockSizes, Distribution, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify,
+};
 
 /// What the length of a pass over a job's files depends on.
 pub(crate) struct Passing<'a> {
@@ -99,6 +101,12 @@ pub(crate) fn plan_limits(
         None if ends_otherwise || times.loops > 1 => region_bytes,
         None => whole(region_bytes),
     };
+    let physical_bytes = match passing.order {
+        Order::Random { distribution: Distribution::Precondition { over_provisioning, .. }, .. } => {
+            Some((region_bytes as f64 * (1.0 + over_provisioning)) as u64 / unit * unit)
+        }
+        _ => None,
+    };
     let (io_bytes, reason) = match (values.get(IO_SIZE), values.get(SIZE)) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
@@ -106,7 +114,10 @@ pub(crate) fn plan_limits(
         (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < pass_bytes => {
             (bytes, Some("`size`, which is less than the files hold (`filesize`)"))
         }
-        (None, _) => (pass_bytes, Some("the files' regions once")),
+        (None, _) => match physical_bytes {
+            Some(bytes) => (bytes, Some("the regions and their over-provisioning")),
+            None => (pass_bytes, Some("the files' regions once")),
+        },
     };
     if let Some(reason) = reason {
         decisions.derive(IO_SIZE, write_bytes(io_bytes), reason);

@@ -142,7 +142,10 @@ crate::option::rows! {
                  the region, zone by zone, both summing to 100. `zoned_abs:60/10g:40/90g`: percent of the I/O \
                  / bytes, from the start of the region; the range after the last zone is not used. \
                  `sequence:2,0,1`: these blocks of the region, again and again; with `advancing_sequence:2,0,1` \
-                 each round begins as many blocks later as the sequence has.");
+                 each round begins as many blocks later as the sequence has. \
+                 `precondition:0.15:100:32k`: writes that bring a flash disk with this over-provisioning (0.15: the \
+                 disk has 15 % more than it reports) into its steady state, in 100 parts; `io_size` is then the \
+                 physical capacity. With a size for the disk's cache, no block is written again within it.");
 
     pub const RANDOM_EVERY: Opt<u64> = count("random_every", 1, u64::MAX)
         .default("1")

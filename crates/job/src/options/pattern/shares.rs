@@ -6,6 +6,7 @@ use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILE_SERVICE_IOS, FILE_SERVICE_TYPE, OPENFILES};
 use crate::refusal::{Refusal, Rule};
+use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{Distribution, FileSelection, Order, Steps};
 
@@ -40,6 +41,9 @@ pub(crate) fn check_distribution(
         Distribution::Sequence { blocks, .. } => {
             return check_sequence(values, blocks.iter().copied().max().unwrap_or(0), unit_bytes, files);
         }
+        Distribution::Precondition { over_provisioning, region_count, cache_bytes } => {
+            return check_parts(values, *over_provisioning, *region_count, *cache_bytes, unit_bytes, files);
+        }
         _ => return Ok(()),
     };
     if values.get(ZONEMODE) != ZoneMode::None {
@@ -58,6 +62,29 @@ pub(crate) fn check_distribution(
             Err(values.refuse(RANDOM_DISTRIBUTION, Rule::SharesBeyondSize { path, zones_bytes, region_bytes }))
         }
     }
+}
+
+/// Refuses parts of a disk's physical capacity that are smaller than a block, or than the disk's cache.
+fn check_parts(
+    values: &Values,
+    over_provisioning: f64,
+    region_count: u32,
+    cache_bytes: u64,
+    unit_bytes: u64,
+    files: &[JobFile],
+) -> Result<(), Refusal> {
+    let part =
+        |file: &JobFile| (file.plan.size_bytes as f64 * (1.0 + over_provisioning)) as u64 / u64::from(region_count);
+    let least = cache_bytes.max(unit_bytes);
+    let Some(file) = files.iter().find(|file| part(file) < least) else { return Ok(()) };
+    let what = if least == unit_bytes { "a block" } else { "the disk's cache" };
+    let reason = format!(
+        "{region_count} parts of `{}` have {} each, which is less than {what} ({})",
+        file.plan.path,
+        write_bytes(part(file)),
+        write_bytes(least)
+    );
+    Err(values.refuse(RANDOM_DISTRIBUTION, Rule::BadValue { option: RANDOM_DISTRIBUTION.name, reason }))
 }
 
 /// Refuses a sequence with a block that a file does not have. fio ends the job at that block.
