@@ -401,3 +401,63 @@ fn jobs_after_a_failed_one_run_and_each_has_its_own_error_as_in_fio() {
         Err(_) => println!("skipped: fio is not installed"),
     }
 }
+
+/// Goal: a trigger ends the run as a success, with results, and its command runs when the verify states are saved.
+/// Method: the command marks that it found the state. A file that is there already ends the run at once.
+#[test]
+fn a_trigger_ends_the_run_and_runs_its_command_when_states_are_saved() {
+    let sandbox = Sandbox::new();
+    let endless = "--time_based --runtime=300";
+    let job = json(&sandbox, &format!("--trigger-timeout=1 --name=a --ioengine=null --size=1g {endless}"));
+    let runtime = job["jobs"][0]["read"]["runtime"].as_u64().expect("a number");
+    assert!(runtime < 290_000, "{runtime}");
+    sandbox.write("go", "");
+    let there = fio(&sandbox, &format!("--trigger-file=go --name=a --ioengine=null --size=1g {endless}"));
+    assert!(!sandbox.path("go").exists(), "the file is removed: {there:?}");
+    let write = "--name=a --filename=f --rw=write --size=1m --verify=crc32c --do_verify=0 --rate=64k";
+    let words: Vec<&str> = std::iter::once("fio").chain(write.split_whitespace()).collect();
+    let command = "--trigger=test -s local-a-0-verify.state && touch found";
+    let ran =
+        sandbox.run(&[&words[..], &endless.split(' ').collect::<Vec<_>>(), &["--trigger-timeout=1", command]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(sandbox.path("found").exists(), "the state was there before the command");
+    let ran = sandbox.run(&[
+        "fio",
+        "--trigger-timeout=1",
+        "--trigger=exit 3",
+        "--name=a",
+        "--ioengine=null",
+        "--size=1g",
+        "--time_based",
+        "--runtime=300",
+    ]);
+    assert!(ran.code == Some(1) && ran.err.contains("`--trigger` failed"), "{ran:?}");
+}
+
+/// Goal: what only options decide is found without a look at the machine, and what the machine decides is left to the run.
+#[test]
+fn parse_only_refuses_what_no_machine_runs() {
+    let sandbox = Sandbox::new();
+    let parsed = |line: &str| {
+        let words: Vec<&str> = ["fio", "--parse-only"].into_iter().chain(line.split_whitespace()).collect();
+        sandbox.run(&words)
+    };
+    for line in [
+        "--name=a --size=1m --rw=write --fsync=3 --fdatasync=8",
+        "--name=a --size=2k --bs=4k --rw=write",
+        "--readonly --name=a --size=1m --rw=write",
+    ] {
+        let ran = parsed(line);
+        assert!(ran.code == Some(1) && !ran.err.is_empty(), "{line}: {ran:?}");
+    }
+    for line in [
+        "--name=a --rw=randread",
+        "--name=a --filename=/dev/nosuch --rw=randwrite --direct=1 --bs=512",
+        "--name=a --filename=/dev/nosuch --rw=randread --size=50% --offset=10%",
+        "--name=a --size=1m --allow_file_create=0 --rw=randread",
+        "--name=a --read_iolog=nosuch",
+    ] {
+        let ran = parsed(line);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}: {ran:?}");
+    }
+}

@@ -237,3 +237,75 @@ fn debug_parse_prints_the_options_that_were_read() {
     let quiet = ours(&sandbox, "--parse-only j.fio");
     assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (Some(0), "", ""));
 }
+
+/// Goal: scripts that look for fio's lines about a steady state find them, also where there is no job.
+#[test]
+fn debug_parse_prints_the_limit_of_a_steady_state() {
+    let sandbox = Sandbox::new();
+    let cases = [
+        ("iops:10", "set steady state IOPS threshold to 10.000000"),
+        ("iops_slope:.1%", "set steady state threshold to 0.100000%"),
+        ("bw:12", "set steady state BW threshold to 12"),
+    ];
+    for (limit, sentence) in cases {
+        for job in ["", "--name=a --size=1m --runtime=60"] {
+            let line = format!("--parse-only --debug=parse --ss_dur=10s --ss={limit} --ss_ramp=5 {job}");
+            let ran = ours(&sandbox, &line);
+            assert!(ran.code == Some(0) && ran.out.contains(sentence), "{line}: {ran:?}");
+            if let Some(theirs) = theirs(&sandbox, &line) {
+                assert!(theirs.out.contains(sentence), "fio {line}: {theirs:?}");
+            }
+        }
+    }
+    let ran = ours(&sandbox, "--parse-only --bs=x");
+    assert_eq!(ran.code, Some(1), "options without a job are read, too: {ran:?}");
+}
+
+/// Goal: a script that reads the names of checksums, and whether the clocks agree, finds fio's lines.
+#[test]
+fn the_speed_of_checksums_and_the_clocks_of_processors_are_printed() {
+    let sandbox = Sandbox::new();
+    let ran = ours(&sandbox, "--crctest=crc32c,crc7");
+    let speeds: Vec<(&str, bool)> = ran
+        .out
+        .lines()
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(':')?;
+            let speed = rest.trim().strip_suffix(" MiB/sec")?.parse::<f64>().ok()?;
+            Some((name, speed > 0.0))
+        })
+        .collect();
+    assert_eq!((ran.code, &speeds[..]), (Some(0), &[("crc32c", true), ("crc7", true)][..]), "{ran:?}");
+    let ran = ours(&sandbox, "--crctest=list");
+    assert!(ran.code == Some(1) && ran.out.contains("sha256\n"), "fio's status: {ran:?}");
+    let ran = ours(&sandbox, "--cpuclock-test");
+    assert!(
+        ran.code == Some(0) && ran.out.starts_with("cs: reliable_tsc: ") && ran.out.ends_with("cs: Pass!\n"),
+        "{ran:?}"
+    );
+}
+
+/// Goal: results so far have the disks' counters, as fio's have.
+/// Method: a file on the disk of the tests' folder, whose counters are in the documents while the job runs and do not decrease.
+#[test]
+fn results_so_far_have_the_counters_of_the_disks() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --filename=f --rw=write --size=4m --bs=64k --fdatasync=1 --time_based --runtime=1500ms \
+                --status-interval=400ms --output-format=json";
+    let ran = ours(&sandbox, line);
+    let documents: Vec<serde_json::Value> =
+        serde_json::Deserializer::from_str(&ran.out).into_iter().collect::<Result<_, _>>().expect("documents");
+    assert!(documents.len() >= 2, "{ran:?}");
+    let written = |document: &serde_json::Value| -> Option<u64> {
+        document["disk_util"].as_array()?.iter().map(|disk| disk["write_ios"].as_u64()).sum()
+    };
+    let counts: Vec<Option<u64>> = documents.iter().map(written).collect();
+    if counts.last() == Some(&Some(0))
+        || documents.last().is_some_and(|last| last["disk_util"].as_array().is_none_or(Vec::is_empty))
+    {
+        println!("skipped: the folder of tests is on no disk");
+        return;
+    }
+    assert!(counts.windows(2).all(|pair| pair[0].is_some() && pair[0] <= pair[1]), "{counts:?}");
+    assert!(counts[0] > Some(0), "{counts:?}");
+}

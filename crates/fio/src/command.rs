@@ -7,14 +7,18 @@
 //! Standard output and `--output` hold only the results; standard error is empty unless something went
 //! wrong. The lines of `--debug` about I/Os come before the results, as in fio.
 
+mod anywhere;
 mod around;
 mod bandwidth;
 mod exec;
 mod idle;
+mod instruments;
 mod parsed;
+mod pinned;
 mod program;
 mod remote;
 mod status;
+mod trigger;
 
 pub use program::{Program, ProgressLine};
 
@@ -23,7 +27,7 @@ use bandwidth::BandwidthLog;
 use program::Hidden;
 use trueio_report::message;
 
-use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Trigger};
 use crate::logs::{FioLogs, InflateError, inflate_log};
 use crate::outputs::Format;
 use std::path::Path;
@@ -73,16 +77,27 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         },
         Action::DebugHelp => Some(crate::language::debug_help()),
         Action::CalibrateIdleness => Some(idle::calibrated()),
+        Action::ChecksumTest(names) => return printed(instruments::checksums(names.as_deref()), program),
+        Action::ClockTest => return printed(instruments::clock(), program),
         Action::ShowCommand => Some(crate::language::show_command(&request.jobs)),
-        Action::ParseOnly => Some(what_was_read(&request)),
+        Action::ParseOnly => match anywhere::refusal(&request) {
+            Some(text) => return refused(&text),
+            None => Some(what_was_read(&request)),
+        },
         Action::Serve(serve) => return remote::serve(serve, &request.settings, program),
         Action::Clients(_) if request.settings.debugs(&SHOWN) => {
             return refused("`--debug` does not work with `--client`\n  instead: run the job without `--client`");
         }
-        Action::Clients(_) if request.settings.has_bandwidth_log => {
+        Action::Clients(_) if request.settings.bandwidth_log.is_some() => {
             return refused(
                 "`--bandwidth-log` does not work with `--client`: servers send the bytes of their jobs only at the end\n  \
                  instead: `write_bw_log`, whose logs are sent to the client",
+            );
+        }
+        Action::Clients(_) if request.settings.trigger != Trigger::default() => {
+            return refused(
+                "a trigger does not work with `--client`: a server runs no command of a client\n  \
+                 instead: end the client with SIGINT, which ends its jobs",
             );
         }
         Action::Clients(clients) => return remote::clients(clients, &request, program),
@@ -116,6 +131,15 @@ pub fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>
     }
     read.extend(reading.into_files());
     Ok(request.jobs)
+}
+
+/// Prints a text; the status is that of fio.
+fn printed((text, is_success): (String, bool), program: &Program) -> ExitCode {
+    match (program.print)(&text) {
+        Ok(()) if is_success => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
+        Err(text) => refused(&text),
+    }
 }
 
 fn refused(text: &str) -> ExitCode {
@@ -171,13 +195,12 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
     files.extend(commands.files());
+    files.extend(settings.trigger.file.iter().map(|path| FileUse::new(path, "--trigger-file", Role::Document)));
     files.extend((program.history)());
     let shows = SHOWN.map(|part| settings.debugs(&[part]));
     let only = settings.debug_job;
-    let logs_bandwidth = settings.has_bandwidth_log;
-    if logs_bandwidth {
-        files.extend(BandwidthLog::files());
-    }
+    let bandwidth_log = settings.bandwidth_log.clone();
+    files.extend(bandwidth_log.iter().flat_map(|prefix| BandwidthLog::files(prefix)));
     let command_files = CommandFiles { files, sends_logs: false, may_replace: true };
     let (mut plan, targets) = match planned(&mut request, command_files, |_| Ok(())) {
         Ok(planned) => planned,
@@ -188,7 +211,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         let output = &mut job.output;
         (output.shows_ios, output.shows_draws, output.shows_verify, output.shows_files) = (ios, draws, verify, files);
     }
-    let bandwidth = match logs_bandwidth.then(BandwidthLog::create).transpose() {
+    let bandwidth = match bandwidth_log.as_deref().map(BandwidthLog::create).transpose() {
         Ok(bandwidth) => bandwidth,
         Err(text) => return refused(&text),
     };
@@ -215,6 +238,10 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         logs: Some(FioLogs::writer_with_io_lines(if shows_any { results.shown_in().map(Arc::new) } else { None })),
         trace: None,
     };
+    let pinned = match pinned::Pinned::of(&request.jobs) {
+        Ok(pinned) => pinned,
+        Err(text) => return refused(&text),
+    };
     let whole = Request {
         kind: "fio".to_owned(),
         command: (program.command_line)(),
@@ -225,16 +252,22 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         reporting,
     };
     let line = if has_line { (program.progress_line)(has_baseline) } else { Box::new(Hidden) };
-    let mut observer = exec::Around::new(line, commands, results, bandwidth);
+    let waiting = trigger::Waiting::new(&request.settings.trigger, stop);
+    let mut observer = exec::Around::new(line, commands, results, bandwidth, waiting);
     let record = trueio_run::run(whole, stop, &mut observer);
-    let (failed_command, results) = observer.finish();
-    deliver(results, &record, failed_command)
+    drop(pinned);
+    let (failed_command, results, fired) = observer.finish();
+    let code = deliver(results, &record, failed_command, fired);
+    match request.settings.trigger.command.filter(|_| fired).map(|command| trigger::run_command(&command)) {
+        Some(Err(reason)) => refused(&reason),
+        _ => code,
+    }
 }
 
 /// Returns the lines of `--debug=parse`; empty without that option.
 fn what_was_read(request: &FioRequest) -> String {
     match request.settings.debugs(&["parse"]) {
-        true => parsed::lines(&request.jobs, request.settings.debug_job, std::process::id()),
+        true => parsed::lines(request, std::process::id()),
         false => String::new(),
     }
 }
@@ -279,7 +312,8 @@ fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
     if jobs.iter().filter_map(runtime_s).max().unwrap_or(0) >= 5 { machine::IDLE_BASELINE_NS } else { 0 }
 }
 
-fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<FioError>) -> ExitCode {
+/// `fired`: a trigger ended the run.
+fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<FioError>, fired: bool) -> ExitCode {
     if let Err(text) = results.end(record) {
         return refused(&text);
     }
@@ -287,6 +321,7 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
         return refused(&error.render());
     }
     match ended(record) {
+        (INTERRUPTED, None) if fired => ExitCode::SUCCESS,
         (code, None) => ExitCode::from(code),
         (code, Some(reason)) => {
             refused(reason);

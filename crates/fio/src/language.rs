@@ -53,7 +53,7 @@ use options::FioOption;
 use problem::Problems;
 use program::{DEBUGGED, Program};
 use std::rc::Rc;
-use trueio_model::{JobSpec, Origin};
+use trueio_model::{FioWord, JobSpec, Origin};
 
 /// The version of fio whose behaviour this is; scripts read it from `--version`.
 pub const FIO_VERSION: &str = "fio-3.42";
@@ -110,6 +110,8 @@ pub struct FioRequest {
     pub settings: Settings,
     /// Sentences about options without effect.
     pub notes: Vec<String>,
+    /// The options for all jobs, if there is no job; otherwise each job has them.
+    pub globals: Vec<FioWord>,
 }
 
 /// The action of a command line.
@@ -133,6 +135,10 @@ pub enum Action {
     DebugHelp,
     /// Print the lines of a compressed log.
     InflateLog(String),
+    /// Measure and print the speed of checksums: of these, or of all.
+    ChecksumTest(Option<String>),
+    /// Compare the clock between the processors.
+    ClockTest,
     /// Print the engines, or the options of one.
     EngineHelp(Option<String>),
     /// Run the jobs of clients.
@@ -181,8 +187,8 @@ pub struct Settings {
     pub eta: Eta,
     /// The interval between printed results while running, in nanoseconds.
     pub status_interval_ns: Option<u64>,
-    /// Whether the bandwidth of all jobs together is logged.
-    pub has_bandwidth_log: bool,
+    /// The beginning of the names of logs with the bandwidth of all jobs together; `None`: none are written.
+    pub bandwidth_log: Option<String>,
     /// The directory of logs.
     pub aux_path: Option<String>,
     /// Whether jobs that would write are refused.
@@ -201,6 +207,19 @@ pub struct Settings {
     pub client: Option<String>,
     /// Whether the idle share of the processors is reported.
     pub idle_prof: Option<IdleProf>,
+    /// What ends the run early.
+    pub trigger: Trigger,
+}
+
+/// What ends a run early, and what happens then (`--trigger-file`, `--trigger-timeout`, `--trigger`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trigger {
+    /// A file that ends the run when it exists; it is removed.
+    pub file: Option<String>,
+    /// The time after which the run ends, in nanoseconds.
+    pub after_ns: Option<u64>,
+    /// The command to run then.
+    pub command: Option<String>,
 }
 
 impl Settings {
@@ -241,6 +260,11 @@ impl Word {
 
     fn origin(&self) -> Origin {
         self.position.origin(self.option.name())
+    }
+
+    /// Returns the word as typed, for the record.
+    fn given(&self, is_global: bool) -> FioWord {
+        FioWord { name: self.option.name().to_owned(), text: self.text().to_owned(), is_global, origin: self.origin() }
     }
 
     /// Returns the position of a part of the value: bytes of its trimmed text.
@@ -319,11 +343,11 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     if let Some(remote) = remote {
         action = remote.action(action, &files, &mut problems);
         problems.into_result()?;
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks });
+        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks, globals: Vec::new() });
     }
     let is_question = !matches!(action, Action::Run | Action::ParseOnly | Action::ShowCommand);
     if is_question && problems.is_empty() {
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new() });
+        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new(), globals: Vec::new() });
     }
     for (index, (path, position)) in files.iter().enumerate() {
         match around.read_file(path) {
@@ -340,7 +364,18 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         }
     }
     if action == Action::ParseOnly && sections.is_empty() && problems.is_empty() {
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks });
+        let section = Section {
+            name: "global".to_owned(),
+            globals: Rc::clone(&globals),
+            words: Vec::new(),
+            is_from_command_line: true,
+            waits: false,
+            position: None,
+        };
+        lower::lower(&[section], &settings, around, &mut problems, &mut Vec::new());
+        problems.into_result()?;
+        let globals = globals.iter().map(|word| word.given(true)).collect();
+        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks, globals });
     }
     if action == Action::ShowCommand {
         // The jobs are printed, and no command of theirs runs.
@@ -352,6 +387,11 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         return Err(FioError::of(message, Some(hint)));
     }
     finish(action, sections, settings, remarks, around, problems)
+}
+
+/// Reads a number of bytes with fio's suffixes; `None`: it is none.
+pub(crate) fn read_bytes(text: &str) -> Option<u64> {
+    value::read_number(text, value::KbBase::Binary).ok()
 }
 
 /// Reads a job file of fio's by itself, as `trueio run` does.
@@ -389,7 +429,7 @@ fn finish(
     }
     problems.into_result()?;
     notes.extend(remarks);
-    Ok(FioRequest { action, jobs, settings, notes })
+    Ok(FioRequest { action, jobs, settings, notes, globals: Vec::new() })
 }
 
 fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {

@@ -14,34 +14,36 @@ use trueio_job::{Content, FileUse, Role};
 use trueio_model::{Unified, error_chain};
 use trueio_run::{BandwidthSpan, Before, JobBytes, create_output};
 
-/// Names of the files, in the order of directions.
-const NAMES: [&str; 3] = ["agg-read_bw.log", "agg-write_bw.log", "agg-trim_bw.log"];
+/// Returns the names of the files, in the order of directions.
+fn names(prefix: &str) -> [String; 3] {
+    ["read", "write", "trim"].map(|direction| format!("{prefix}-{direction}_bw.log"))
+}
 
 /// Interval of lines.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
-/// The three files.
+/// The three files with their names.
 #[derive(Debug)]
-pub(super) struct BandwidthLog(Vec<File>);
+pub(super) struct BandwidthLog(Vec<(File, String)>);
 
 impl BandwidthLog {
-    /// Returns the files that it writes.
-    pub(super) fn files() -> impl Iterator<Item = FileUse> {
-        NAMES.into_iter().map(|name| FileUse::new(name, "`--bandwidth-log`", Role::Output(Content::Log)))
+    /// Returns the files that it writes; their names begin with `prefix`.
+    pub(super) fn files(prefix: &str) -> impl Iterator<Item = FileUse> {
+        names(prefix).into_iter().map(|name| FileUse::new(name, "`--bandwidth-log`", Role::Output(Content::Log)))
     }
 
     /// Creates the files. The plan refuses them if a job measures or reads one.
-    pub(super) fn create() -> Result<Self, String> {
-        let open = |name| {
-            create_output(name, Content::Log, Before::Unknown)
-                .map_err(|e| error_chain(&format!("`{name}` could not be made"), Some(&e)))
+    pub(super) fn create(prefix: &str) -> Result<Self, String> {
+        let open = |name: String| match create_output(&name, Content::Log, Before::Unknown) {
+            Ok(file) => Ok((file, name)),
+            Err(error) => Err(error_chain(&format!("`{name}` could not be made"), Some(&error))),
         };
-        Ok(Self(NAMES.into_iter().map(open).collect::<Result<_, _>>()?))
+        Ok(Self(names(prefix).into_iter().map(open).collect::<Result<_, _>>()?))
     }
 
     /// Writes a line to each file.
     pub(super) fn write(&mut self, span: &BandwidthSpan<'_>) -> Result<(), String> {
-        for (direction, (mut file, name)) in self.0.iter().zip(NAMES).enumerate() {
+        for (direction, (file, name)) in self.0.iter_mut().enumerate() {
             let failed = |error: std::io::Error| format!("`{name}` could not be written: {error}");
             file.write_all(line(span, direction).as_bytes()).map_err(failed)?;
         }

@@ -11,6 +11,7 @@
 use super::bandwidth::BandwidthLog;
 use super::program::ProgressLine;
 use super::status::Results;
+use super::trigger::Waiting;
 use crate::language::{FioError, FioRequest};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -87,6 +88,7 @@ pub(super) struct Around {
     failed: Option<String>,
     results: Results,
     bandwidth: Option<BandwidthLog>,
+    trigger: Waiting,
 }
 
 impl Around {
@@ -95,14 +97,16 @@ impl Around {
         commands: Commands,
         results: Results,
         bandwidth: Option<BandwidthLog>,
+        trigger: Waiting,
     ) -> Self {
-        Self { line, commands, begun: 0, failed: None, results, bandwidth }
+        Self { line, commands, begun: 0, failed: None, results, bandwidth, trigger }
     }
 
-    /// Removes the progress line; returns the first failure of a command or log, and the results.
-    pub(super) fn finish(self) -> (Option<FioError>, Results) {
+    /// Removes the progress line; returns the first failure of a command or log, the results, and whether a trigger ended the
+    /// run.
+    pub(super) fn finish(self) -> (Option<FioError>, Results, bool) {
         self.line.clear();
-        (self.failed.map(|message| FioError::of(message, None)), self.results)
+        (self.failed.map(|message| FioError::of(message, None)), self.results, self.trigger.has_fired())
     }
 }
 
@@ -206,6 +210,7 @@ impl Around {
 
 impl Observer for Around {
     fn notify(&mut self, event: Event<'_>) {
+        self.trigger.look();
         match event {
             Event::BeforePhase { index, failure } => *failure = self.before_phase(index).err(),
             Event::AfterPhase { index } => self.after_phase(index),

@@ -4,10 +4,12 @@ use super::Word;
 use super::lowering::{JobWords, Lowering, preset, writes};
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::Words;
+use trueio_job::options::limits::rows::{IO_SIZE, LOOPS};
 use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
-use trueio_job::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
+use trueio_job::options::target::rows::SIZE;
+use trueio_job::value::{Value, ValueKind, split_paths, write_bytes, write_duration, write_paths, zones};
 use trueio_model::{JobSpec, Origin, mix64};
 
 /// Maximum number of files of all jobs together.
@@ -92,11 +94,20 @@ pub(super) fn files(
         // Each word adds its files, also one of a job to those of `[global]`.
         let mut named = Vec::new();
         for word in job.all_words("filename") {
-            match ValueKind::Paths.read(word.text()) {
-                Ok(Value::Paths(paths)) => named.extend(paths),
-                Ok(_) => {}
-                Err(message) => job.complain(word, &BadValue::whole(message, word.text()), problems),
+            let paths = split_paths(word.text());
+            let distinct: BTreeSet<&String> = paths.iter().collect();
+            if let Err(message) =
+                ValueKind::Paths.read(&write_paths(&distinct.into_iter().cloned().collect::<Vec<_>>()))
+            {
+                job.complain(word, &BadValue::whole(message, word.text()), problems);
             }
+            named.extend(paths);
+        }
+        let count = named.len();
+        let mut seen = BTreeSet::new();
+        named.retain(|name| seen.insert(name.clone()));
+        if named.len() < count {
+            repeat_files(&job.section.name, (count as u64, named.len() as u64), spec, lowering);
         }
         spec.set("filename", write_paths(&named), last.origin());
         if nrfiles > 1 {
@@ -133,6 +144,27 @@ pub(super) fn files(
         }
     }
     true
+}
+
+/// Repeats files that are named several times: of `count` names, `distinct` files. As in fio, each name is a file with its part of
+/// the size, so the files are that much smaller, and as much is transferred.
+fn repeat_files(job: &str, (count, distinct): (u64, u64), spec: &mut JobSpec, lowering: &mut Lowering) {
+    lowering.note(job, format!("`filename` has {count} names of {distinct} files: they are used again, as in fio"));
+    let of = |reason: &str| Origin::Derived { reason: reason.to_owned() };
+    let bytes = |name: &str| read_size(&spec.options.get(name)?.text, KbBase::Binary).ok();
+    match bytes(SIZE.name) {
+        Some(size) if !spec.options.contains_key("filesize") && size >= count => {
+            if !spec.options.contains_key(IO_SIZE.name) {
+                spec.set(IO_SIZE.name, write_bytes(size), of("the `size` of all names of files"));
+            }
+            spec.set(SIZE.name, write_bytes(size / count * distinct), of("the part of files that have several names"));
+        }
+        _ if !spec.options.contains_key(IO_SIZE.name) && count.is_multiple_of(distinct) => {
+            let loops = bytes(LOOPS.name).unwrap_or(1).saturating_mul(count / distinct);
+            spec.set(LOOPS.name, loops.to_string(), of("each name of a file is a pass"));
+        }
+        _ => {}
+    }
 }
 
 /// Divides the size of `count` files that have one name, as in fio: each is that part of one file, and is used in turn.

@@ -49,8 +49,8 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("eta-interval", Takes::Value, "accepted; progress is updated five times a second"),
     (
         "bandwidth-log",
-        Takes::Nothing,
-        "log the bandwidth of all jobs together, in agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
+        Takes::Optional,
+        "log the bandwidth of all jobs together, in NAME-read_bw.log, NAME-write_bw.log and NAME-trim_bw.log; default: agg",
     ),
     (
         "debug",
@@ -90,13 +90,13 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("remote-config", Takes::Value, "a job file on the server named before"),
     ("idle-prof", Takes::Value, "report how idle the processors were: system, percpu (each), or only calibrate"),
     ("inflate-log", Takes::Value, "print the lines of a log that was stored compressed (log_store_compressed)"),
-    ("crctest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
-    ("cpuclock-test", Takes::Nothing, "refused: `trueio doctor` measures the clock"),
+    ("crctest", Takes::Optional, "measure the speed of checksums: of all, or of these, with commas between them; list"),
+    ("cpuclock-test", Takes::Nothing, "compare the clock between the processors"),
     ("memcpytest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
-    ("trigger-file", Takes::Value, "refused: send SIGINT to end a run"),
-    ("trigger-timeout", Takes::Value, "refused: `runtime` ends a job"),
-    ("trigger", Takes::Value, "refused: commands run with `exec_postrun` and `--allow-exec`"),
-    ("trigger-remote", Takes::Value, "refused: commands run with `exec_postrun` and `--allow-exec`"),
+    ("trigger-file", Takes::Value, "end the run when this file exists, and remove the file"),
+    ("trigger-timeout", Takes::Value, "end the run after this time"),
+    ("trigger", Takes::Value, "a command to run when one of them has ended the run, and verify states are saved"),
+    ("trigger-remote", Takes::Value, "accepted; a server runs no command of a client"),
     ("merge-blktrace-only", Takes::Nothing, "refused: traces are not merged"),
 ];
 

@@ -195,12 +195,6 @@ fn set_wait(job: &JobWords, wait: &Wait, clone: u64, spec: &mut JobSpec) {
 
 /// Returns the words as typed, for the record.
 fn given(section: &Section) -> Vec<FioWord> {
-    let word = |word: &Word, is_global: bool| FioWord {
-        name: word.option.name().to_owned(),
-        text: word.text().to_owned(),
-        is_global,
-        origin: word.origin(),
-    };
-    let globals = section.globals.iter().map(|w| word(w, true));
-    globals.chain(section.words.iter().map(|w| word(w, false))).collect()
+    let globals = section.globals.iter().map(|word| word.given(true));
+    globals.chain(section.words.iter().map(|word| word.given(false))).collect()
 }

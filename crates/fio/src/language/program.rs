@@ -65,6 +65,10 @@ impl Program {
             "inflate-log" => self.action = Action::InflateLog(text.to_owned()),
             "parse-only" => self.action = Action::ParseOnly,
             "showcmd" => self.action = Action::ShowCommand,
+            "section" if text == "global" => {
+                let hint = Some("name a job's section; `[global]` applies to it".to_owned());
+                problems.add(position, "`--section=global` is no job", hint);
+            }
             "section" => settings.sections.push(text.to_owned()),
             "readonly" => settings.is_readonly = true,
             "output" => settings.output = Some(text.to_owned()),
@@ -84,15 +88,27 @@ impl Program {
                     problems.add(position, format!("`{text}` is not a version of the terse format: 2, 3, 4 or 5"), None)
                 }
             },
-            "status-interval" => settings.status_interval_ns = time(name, text, &position, problems),
+            "status-interval" => {
+                settings.status_interval_ns = time_from(name, text, 1_000_000, &position, problems);
+            }
             "eta-newline" | "eta-interval" => {
-                if time(name, text, &position, problems).is_some() {
+                // fio's least intervals.
+                let least_ns = if name == "eta-newline" { 1_000_000 } else { 250_000_000 };
+                if time_from(name, text, least_ns, &position, problems).is_some() {
                     let remark = format!("`--{name}` has no effect: progress is one line, five times a second");
                     self.remarks.push(remark);
                 }
             }
             "eta" => self.eta(text),
-            "bandwidth-log" => settings.has_bandwidth_log = true,
+            "bandwidth-log" => settings.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
+            "crctest" => self.action = Action::ChecksumTest(value.map(str::to_owned)),
+            "cpuclock-test" => self.action = Action::ClockTest,
+            "trigger-file" => settings.trigger.file = Some(text.to_owned()),
+            "trigger-timeout" => settings.trigger.after_ns = time(name, text, &position, problems),
+            "trigger" => settings.trigger.command = Some(text.to_owned()),
+            "trigger-remote" => {
+                self.remarks.push("`--trigger-remote` has no effect: a server runs no command of a client".to_owned());
+            }
             "aux-path" => settings.aux_path = Some(text.to_owned()),
             "warnings-fatal" => settings.are_warnings_fatal = true,
             "allow-exec" => settings.allows_exec = true,
@@ -123,7 +139,7 @@ impl Program {
         for format in text.split(',').map(str::trim) {
             formats.push(match format {
                 "normal" => OutputFormat::Normal,
-                "terse" | "minimal" => OutputFormat::Terse,
+                "terse" | "minimal" | "csv" => OutputFormat::Terse,
                 "json" => OutputFormat::Json,
                 "json+" => OutputFormat::JsonPlus,
                 "jsonl" => OutputFormat::JsonLines,
@@ -188,4 +204,17 @@ fn time(name: &str, text: &str, position: &Position, problems: &mut Problems) ->
             None
         }
     }
+}
+
+/// Reads a duration of at least `least_ns`; `None`: a problem was added.
+fn time_from(name: &str, text: &str, least_ns: u64, position: &Position, problems: &mut Problems) -> Option<u64> {
+    match read_time_ns(text, 1_000_000_000) {
+        Ok(ns) if ns >= least_ns => return Some(ns),
+        Ok(_) => {
+            let least = least_ns / 1_000_000;
+            problems.add(position.clone(), format!("`--{name}={text}` is too short: {least} ms is the least"), None);
+        }
+        Err(bad) => problems.add(position.clone(), format!("`--{name}`: {}", bad.message), None),
+    }
+    None
 }

@@ -7,16 +7,16 @@ use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_BACKLOG,
-    VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_STATE_LOAD,
-    VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY,
+    VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
+    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
-    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW, RW_SEQUENCER, ZONEMODE,
-    ZoneMode,
+    BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW,
+    RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
@@ -26,6 +26,7 @@ use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Orig
 /// Applies the rules of this file, except [`flushes`].
 pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
     limits(job, lowering);
+    sizes_by_order(job, problems);
     cache(job, lowering);
     rates(job, problems);
     priorities(job, lowering, problems);
@@ -35,6 +36,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     create_on_open(job, lowering);
     generator(job, lowering);
     sequence(job, lowering);
+    preconditioning(job, lowering, problems);
     sequencer(job, lowering);
     issue_times(job, problems);
     compressible(job, lowering);
@@ -77,6 +79,25 @@ fn limits(job: &mut JobWords, lowering: &mut Lowering) {
         }
     } else {
         lowering.note(&job.section.name, "`time_based` has no effect without `runtime`, as in fio".to_owned());
+    }
+}
+
+/// Applies `bs_is_seq_rand`: the first size is that of sequential I/Os, the second that of random ones.
+fn sizes_by_order(job: &mut JobWords, problems: &mut Problems) {
+    if !job.is_on("bs_is_seq_rand") {
+        return;
+    }
+    if job.spec.options.contains_key(PERCENTAGE_RANDOM.name) {
+        let message = "`bs_is_seq_rand` and `percentage_random` would give a job blocks of two sizes".to_owned();
+        return job.complain_about("bs_is_seq_rand", message, Some("leave one of them out".to_owned()), problems);
+    }
+    let index = usize::from(RW.value_in(&job.spec).is_random);
+    for name in [BS.name, BSRANGE.name, BSSPLIT.name] {
+        if let Some(sizes) = job.spec.options.get_mut(name) {
+            let parts: Vec<&str> = sizes.text.split(',').collect();
+            let part = parts.get(index).or(parts.last()).filter(|part| !part.is_empty());
+            sizes.text = part.map_or("4k", |part| part).to_owned();
+        }
     }
 }
 
@@ -310,6 +331,40 @@ fn sequence(job: &mut JobWords, lowering: &mut Lowering) {
     }
 }
 
+/// Applies `sprandom`, with fio's conditions.
+fn preconditioning(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
+    let names = ["spr_op", "spr_num_regions", "spr_cs"];
+    let Some(word) = job.word("sprandom").filter(|_| job.is_on("sprandom")) else {
+        if let Some(name) = names.into_iter().find(|name| job.word(name).is_some()) {
+            lowering.remark(format!("`{name}` has no effect without `sprandom`, as in fio"));
+        }
+        return;
+    };
+    let rw = RW.value_in(&job.spec);
+    let other_generator = job.word("random_generator").filter(|word| word.text() != "lfsr");
+    let map = job.all_words("norandommap");
+    let has_map = map.last().filter(|word| word.text() == "0");
+    let why = match (other_generator, has_map) {
+        _ if rw.direction != Direction::Write || !rw.is_random => Some("writes at random (`rw=randwrite`)"),
+        (Some(_), _) => Some("takes each block once (`random_generator=lfsr`)"),
+        (_, Some(_)) => Some("writes blocks again (`norandommap=1`)"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let message = format!("`sprandom` {why}, and the job does not");
+        return job.complain_about("sprandom", message, Some("leave the other option out".to_owned()), problems);
+    }
+    let origin = word.origin();
+    let regions = job.number("spr_num_regions", problems).map_or(100, |(count, _)| count);
+    let cache = job.number("spr_cs", problems).map_or(0, |(bytes, _)| bytes);
+    let over_provisioning = job.word("spr_op").map_or("0.15", Word::text);
+    let text = format!("precondition:{over_provisioning}:{regions}:{}", write_bytes(cache));
+    match RANDOM_DISTRIBUTION.row().canonical(&text) {
+        Ok(text) => job.spec.set(RANDOM_DISTRIBUTION.name, text, origin),
+        Err(message) => job.complain_about("sprandom", format!("`sprandom`: {message}"), None, problems),
+    }
+}
+
 /// Applies `buffer_compress_percentage` next to fixed content: below 100 it replaces `zero_buffers`, and of 100 the fixed content
 /// is all.
 fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
@@ -352,6 +407,11 @@ fn without_writing(job: &mut JobWords, lowering: &mut Lowering) {
         }
         return;
     }
+    if rw.direction == Direction::Trim {
+        job.spec.options.remove(VERIFY.name);
+        job.spec.options.remove(VERIFY_ONLY.name);
+        return lowering.remark("`verify` has no effect: a job that only trims writes nothing, as in fio".to_owned());
+    }
     if rw.direction != Direction::Read {
         return;
     }
@@ -370,9 +430,19 @@ fn without_writing(job: &mut JobWords, lowering: &mut Lowering) {
 /// Applies fio's rules for `verify`: blocks of several sizes have a header for each piece of the smallest, an interval that
 /// does not fit into the blocks is shortened, a block that differs ends the job unless `continue_on_error` covers it, and
 /// a job that writes saves how far it came.
-fn verification(job: &mut JobWords, lowering: &Lowering) {
+fn verification(job: &mut JobWords, lowering: &mut Lowering) {
     if VERIFY.value_in(&job.spec) == VerifyMethod::None {
         return;
+    }
+    let repeats = job.spec.options.get(DEDUPE_PERCENTAGE.name).is_some_and(|set| set.text != "0");
+    let has_headers = !matches!(VERIFY.value_in(&job.spec), VerifyMethod::Checksum(kind) if !kind.has_header());
+    if repeats && has_headers {
+        job.spec.options.remove(DEDUPE_PERCENTAGE.name);
+        job.spec.options.remove(DEDUPE_WORKING_SET_PERCENTAGE.name);
+        lowering.remark(
+            "`dedupe_percentage` has no effect next to `verify`: each block has a header of its own, as in fio"
+                .to_owned(),
+        );
     }
     let [reads, writes, _] = block_sizes(&job.spec).map(|sizes| (sizes.min_bytes(), sizes.max_bytes()));
     let given = VERIFY_INTERVAL.value_in(&job.spec).filter(|given| *given > 0);

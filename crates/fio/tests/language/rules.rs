@@ -274,3 +274,44 @@ fn a_size_of_0_is_no_size_and_percentages_may_have_a_fraction_of_zeros() {
     assert_eq!(text(&line("--size=0 --name=j --size=4k").jobs[0], "size"), "4k");
     assert!(wrong("--name=j --size=1m --rwmixread=70.5").render().contains("70.5"));
 }
+
+#[test]
+fn sprandom_is_a_distribution_of_random_writes_with_fios_conditions() {
+    let job =
+        &line("--name=a --size=32m --rw=randwrite --sprandom=1 --spr_op=0.1 --spr_num_regions=50 --spr_cs=32k").jobs[0];
+    assert_eq!(text(job, "random_distribution"), "precondition:0.1:50:32k");
+    let job = &line("--name=a --size=32m --rw=randwrite --sprandom=1 --norandommap --random_generator=lfsr").jobs[0];
+    assert_eq!(text(job, "random_distribution"), "precondition:0.15:100:0");
+    for words in [
+        "--rw=randread",
+        "--rw=write",
+        "--rw=randwrite --norandommap=0",
+        "--rw=randwrite --random_generator=tausworthe",
+        "--rw=randwrite --spr_op=1.5",
+    ] {
+        assert!(wrong(&format!("--name=a --size=32m --sprandom=1 {words}")).render().contains("sprandom"), "{words}");
+    }
+}
+
+/// Goal: a file that is named several times is used as often, as in fio, which has a file of its own for each name.
+#[test]
+fn a_file_with_several_names_is_used_as_often() {
+    let job = &line("--filename=a --name=j --filename=a --size=1m").jobs[0];
+    let texts = ["filename", "size", "io_size"].map(|option| text(job, option));
+    assert_eq!(texts, ["a", "512k", "1m"]);
+    let job = &line("--name=j --filename=a:b:a:b --loops=3").jobs[0];
+    assert_eq!(["filename", "loops"].map(|option| text(job, option)), ["a:b", "6"]);
+}
+
+#[test]
+fn sizes_of_sequential_and_random_ios_are_chosen_by_the_order() {
+    for (rw, size) in [("read", "4k"), ("randwrite", "16k"), ("randrw", "16k")] {
+        let job = &line(&format!("--name=a --size=1m --rw={rw} --bs=4k,16k --bs_is_seq_rand=1")).jobs[0];
+        assert_eq!(text(job, "bs"), size, "{rw}");
+    }
+    assert!(
+        wrong("--name=a --size=1m --rw=randread --bs_is_seq_rand=1 --percentage_random=50")
+            .render()
+            .contains("seq_rand")
+    );
+}

@@ -11,8 +11,9 @@ use super::token::Token;
 use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program};
+use crate::command::trigger::Waiting;
 use crate::command::{exec, planned, refused, status};
-use crate::language::{Action, FioRequest, Settings, Surroundings, read};
+use crate::language::{Action, FioRequest, Settings, Surroundings, Trigger, read};
 use crate::logs::FioLogs;
 use crate::wire::frame::{SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
 use crate::wire::{
@@ -164,12 +165,12 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program)
         Ok(results) => results,
         Err(text) => return turn_away(&mut stream, text),
     };
-    let around = exec::Around::new(Box::new(Hidden), commands, results, None);
+    let around = exec::Around::new(Box::new(Hidden), commands, results, None, Waiting::new(&Trigger::default(), stop));
     let originals = logs.as_ref().map(|logs| logs.originals.clone()).unwrap_or_default();
     let mut observer = Remote { around, tx, phase: String::new(), originals };
     let mut record = trueio_run::run(whole, stop, &mut observer);
     let Remote { around, tx, originals, .. } = observer;
-    let (failed_command, _) = around.finish();
+    let (failed_command, ..) = around.finish();
     put_back(&mut record, &originals);
     if let (Some(logs), Some((is_written, tail))) = (logs, tail) {
         is_written.store(true, Relaxed);

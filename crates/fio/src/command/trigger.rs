@@ -1,0 +1,69 @@
+//! `--trigger-file`, `--trigger-timeout`, `--trigger`: what ends a run early, and the command that runs then.
+//!
+//! The jobs end as by a signal: their results are printed, and verify states are saved. Then the command runs (fio runs it
+//! while the jobs are ending), so that a command that cuts the power finds the states on the disk. The run is a success.
+//!
+//! Limits: a trigger is looked for with each progress event, five times a second; while files are laid out, less often.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use trueio_report::message;
+
+use crate::language::Trigger;
+
+/// A trigger that is waited for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    file: Option<PathBuf>,
+    until: Option<Instant>,
+    stop: &'static AtomicBool,
+    has_fired: bool,
+}
+
+impl Waiting {
+    /// Time counts from now. `stop` ends the run.
+    pub(super) fn new(trigger: &Trigger, stop: &'static AtomicBool) -> Self {
+        let until = trigger.after_ns.and_then(|ns| Instant::now().checked_add(Duration::from_nanos(ns)));
+        Self { file: trigger.file.as_ref().map(PathBuf::from), until, stop, has_fired: false }
+    }
+
+    /// Ends the run if the file exists, which is removed, or if the time is over.
+    pub(super) fn look(&mut self) {
+        if self.has_fired || (self.file.is_none() && self.until.is_none()) {
+            return;
+        }
+        let found = self.file.as_ref().filter(|file| file.symlink_metadata().is_ok());
+        if let Some(file) = found {
+            // A directory or what cannot be removed stays, and has triggered nevertheless.
+            if let Err(error) = std::fs::remove_file(file) {
+                message!("note: the trigger file `{}` stays: {error}", file.display());
+            }
+        } else if self.until.is_none_or(|until| Instant::now() < until) {
+            return;
+        }
+        self.has_fired = true;
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Returns true if the trigger ended the run.
+    pub(super) fn has_fired(&self) -> bool {
+        self.has_fired
+    }
+}
+
+/// Runs the command of a trigger in a shell, with its output on standard error.
+///
+/// # Errors
+/// Why it did not succeed.
+pub(super) fn run_command(command: &str) -> Result<(), String> {
+    let failed = |reason: String| format!("the command of `--trigger` failed: {reason}\n  command: {command}");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr());
+    match shell.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(failed(status.to_string())),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
