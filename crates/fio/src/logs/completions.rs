@@ -19,8 +19,8 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
-use super::lines::Lines;
-use super::packed::{Packer, Priority, Sample};
+use super::lines::{Lines, Priority, Sample};
+use super::packed::Packer;
 use super::thread::join;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -4,8 +4,32 @@
 //! one before. The text before and behind the value is kept and copied; formatting every number again took four times as long, and the
 //! formatter of the standard library ten times as long as that.
 
-use super::packed::{Priority, Sample};
 use std::io::{self, Write};
+
+/// One line of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sample {
+    pub(super) ms: u64,
+    pub(super) value: u64,
+    /// The maximum, next to the mean.
+    pub(super) second: Option<u64>,
+    /// 0 read, 1 write, 2 trim.
+    pub(super) direction: u32,
+    pub(super) bytes: u64,
+    pub(super) offset: Option<u64>,
+    pub(super) priority: Priority,
+    /// Time of submission; 0: unknown.
+    pub(super) issue_ns: Option<u64>,
+}
+
+/// The column of the priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Priority {
+    /// Whether its class is real time.
+    IsRealTime(bool),
+    /// The kernel's number.
+    Whole(u16),
+}
 
 /// Longest line in bytes: six numbers of 20 digits, a direction of 10, a priority of 6, and what separates them.
 const LINE_BYTES: usize = 160;

@@ -22,7 +22,7 @@
 //! Source: files of fio 3.33, byte by byte; the second layout: `iolog.h` of later versions, not checked against a
 //! file.
 
-use super::lines::Lines;
+use super::lines::{Lines, Priority, Sample};
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -40,31 +40,6 @@ const STREAM_BYTES: usize = 64 << 10;
 
 /// Number of bytes unpacked at once: a multiple of all lengths of samples (32, 40, 48, 56).
 const PIECE_BYTES: u64 = 3360 * 100;
-
-/// One line of a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sample {
-    pub(super) ms: u64,
-    pub(super) value: u64,
-    /// The maximum, next to the mean.
-    pub(super) second: Option<u64>,
-    /// 0 read, 1 write, 2 trim.
-    pub(super) direction: u32,
-    pub(super) bytes: u64,
-    pub(super) offset: Option<u64>,
-    pub(super) priority: Priority,
-    /// Time of submission; 0: unknown.
-    pub(super) issue_ns: Option<u64>,
-}
-
-/// The column of the priority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Priority {
-    /// Whether its class is real time.
-    IsRealTime(bool),
-    /// The kernel's number.
-    Whole(u16),
-}
 
 /// Writes a compressed log.
 #[derive(Debug)]
