@@ -62,6 +62,11 @@ pub trait Transport {
     /// The transport cannot be used any more.
     fn reap(&mut self, wait_ns: u64) -> Result<Option<Ended>, TransferError>;
 
+    /// Returns for how long the machine was suspended so far, in nanoseconds. A disk may lose power meanwhile.
+    fn suspended_ns(&self) -> u64 {
+        0
+    }
+
     /// Returns what it has moved so far; zeros if it does not count.
     fn moved(&self) -> Moved {
         Moved::default()
@@ -77,6 +82,7 @@ pub struct Host<T> {
     statuses: Box<[[u8; STATUS_BYTES]]>,
     data: Box<[*mut u8]>,
     own: Box<[u8]>,
+    suspended_ns: u64,
 }
 
 // SAFETY: the pointers in `data` are addresses handed to the kernel; they are not read here, and their owner keeps them valid
@@ -99,7 +105,9 @@ impl<T: Transport> Host<T> {
     /// A host with `depth` slots.
     pub fn new(transport: T, depth: u16, has_streams: bool, limits: Limits) -> Self {
         let slots = usize::from(depth) + 1;
+        let suspended_ns = transport.suspended_ns();
         Self {
+            suspended_ns,
             transport,
             session: Session::new(depth, has_streams, limits),
             commands: vec![[0; COMMAND_BYTES]; slots].into_boxed_slice(),
@@ -200,12 +208,24 @@ impl<T: Transport> Host<T> {
 
     fn ended(&mut self, ended: Ended, now_ns: u64) {
         let Ended { pipe, slot, result } = ended;
+        // A suspend breaks transfers, or its first answer reports the power-on. Before either is handled.
+        if result != Err(TransferError::Cancelled) && !matches!(pipe, Pipe::DataIn | Pipe::DataOut | Pipe::Command) {
+            self.note_suspend();
+        }
         let received = match (pipe, result) {
             (Pipe::Status, Ok(bytes)) => bytes as usize,
             _ => 0,
         };
         let unit = &self.statuses[usize::from(slot)][..received.min(STATUS_BYTES)];
         self.session.ended_transfer(pipe, slot, result, unit, now_ns);
+    }
+
+    /// Notes a suspend of the machine since the last call.
+    fn note_suspend(&mut self) {
+        let suspended_ns = self.transport.suspended_ns();
+        if suspended_ns > std::mem::replace(&mut self.suspended_ns, suspended_ns) {
+            self.session.suspended();
+        }
     }
 
     /// Does what the session needs.

@@ -8,6 +8,7 @@
 //! | [`session`] | the protocol as a state machine: tags, timeouts, task management, retries. No I/O and no clock |
 //! | [`request`] | a command as the session takes it, and how it ends |
 //! | [`host`] | runs a session on a [`host::Transport`]: one command, or many in flight |
+//! | [`ata`] | ATA commands through a bridge: identity and SMART data |
 //! | [`disk`] | the facts of a disk |
 //! | `queue` | a queue of I/Os that several threads share, for I/O engines |
 //! | `nbd` | the kernel's NBD client of Linux |
@@ -20,6 +21,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+pub mod ata;
 pub mod disk;
 pub mod host;
 pub mod iu;

@@ -10,6 +10,7 @@
 //!
 //! Limits: transfers and trims of whole blocks; 2^32 clients with 2^32 slots each.
 
+use crate::ata::Ata;
 use crate::host::{Failure, Host, Moved, Transport};
 use crate::request::{Data, Kind, Outcome, Request};
 use crate::scsi::{self, UNMAP_BYTES};
@@ -254,6 +255,15 @@ impl<T: Transport + Send> Queue<T> {
             (at, rest) = (at + piece as u64, later);
         }
         Ok(())
+    }
+
+    /// Reads the identity and the SMART data of the disk behind a bridge; `None`: it does not pass ATA commands on. No I/O may be
+    /// in flight.
+    ///
+    /// # Errors
+    /// The disk's failure.
+    pub fn ata(&self) -> Result<Option<Ata>, Failure> {
+        crate::ata::read(&mut self.lock().host, self.served.lun)
     }
 
     /// Flushes the disk's cache, if commands that write were permitted. No I/O may be in flight.

@@ -10,7 +10,7 @@
 //! that answers nothing after two resets is given up.
 //!
 //! A flush fails if the device reported that an acknowledged write was lost: by a deferred error, or by a power-on that this
-//! session did not cause.
+//! session did not cause, or by a suspend of the machine, in which a disk may lose power.
 //!
 //! Limits: without streams the device decides whose data is next, so the data pipes are used by one command at a time.
 //!
@@ -199,6 +199,14 @@ impl Session {
     /// Ends the session because the transport cannot be used any more.
     pub fn fail(&mut self, failure: Failure) {
         self.die(failure);
+    }
+
+    /// Reports that the machine was suspended: the disk may have lost power, and with it what its cache held. Its report of
+    /// that may look like the one of a reset by this session.
+    pub fn suspended(&mut self) {
+        if self.acknowledged > self.flushed {
+            self.doubt = Some(Failure::CacheLost);
+        }
     }
 
     /// Takes a command and returns its slot. `user` is returned with its outcome.

@@ -429,6 +429,20 @@ impl Transport for Usbfs {
         if count > 0 { self.reap_now() } else { Ok(None) }
     }
 
+    /// The boot clock counts a suspend, and the monotonic one does not.
+    fn suspended_ns(&self) -> u64 {
+        let read = |clock| {
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the kernel fills the structure; both clocks are in every kernel that has streams.
+            unsafe { libc::clock_gettime(clock, &raw mut time) };
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        let monotonic_ns = read(libc::CLOCK_MONOTONIC);
+        let boot_ns = read(libc::CLOCK_BOOTTIME);
+        // Rounded down to a second: the two are not read at the same time.
+        boot_ns.saturating_sub(monotonic_ns) / 1_000_000_000 * 1_000_000_000
+    }
+
     fn moved(&self) -> Moved {
         self.moved
     }

@@ -3,6 +3,7 @@
 mod device;
 
 use device::{BLOCK, Device, Fault};
+use trueio_uas::ata;
 use trueio_uas::disk::{identify, logical_units};
 use trueio_uas::host::{Failure, Host, Pipe};
 use trueio_uas::iu::ResponseCode;
@@ -348,4 +349,114 @@ fn a_reset_by_the_session_itself_puts_no_write_in_doubt() {
         flush(&mut host).expect("the cache is whole");
         assert_eq!(host.counts().attentions, 1);
     });
+}
+
+#[test]
+fn smart_data_come_through_a_bridge_that_passes_ata_commands_on() {
+    both(|device| {
+        let mut host = host(device);
+        let found = ata::read(&mut host, 0).expect("no failure").expect("a disk of ATA");
+        assert_eq!((found.serial.as_str(), found.rotation_rate), ("ATA-ID1", 1));
+        assert_eq!((found.attributes[0].id, found.attributes[0].raw), (194, 33));
+        // A bridge that hides them, one that fails, and one that does not answer: sent once.
+        let hidden = |has_streams| self::host(Device::new(has_streams).with(0x85, sense(5, 0x20, 0)));
+        assert_eq!(ata::read(&mut hidden(host.transport().has_streams), 0), Ok(None));
+        let silent = Device::new(host.transport().has_streams).with(0x85, Fault::Hang);
+        let mut silent = self::host(silent);
+        assert_eq!(ata::read(&mut silent, 0), Err(Failure::Interrupted));
+        assert_eq!(silent.transport().log, [0x85, QUERY]);
+    });
+}
+
+/// A machine that was suspended: transfers fail on the bus, and the streams are gone until the interface is set up again.
+#[test]
+fn transfers_that_fail_on_the_bus_lead_to_a_reset_and_a_repetition() {
+    for pipe in [Pipe::Command, Pipe::Status, Pipe::DataIn] {
+        both(|device| {
+            if !device.has_streams && pipe == Pipe::DataIn {
+                // Without streams no data transfer is pending before READ READY.
+                return;
+            }
+            let mut host = host(device.with(0x28, Fault::Broken(pipe)));
+            assert_eq!(read(&mut host, 4), Ok(vec![4; BLOCK]), "{pipe:?}");
+            assert_eq!((host.transport().resets, host.counts().port_resets), (1, 1), "{pipe:?}");
+        });
+    }
+}
+
+/// A disk may lose power while the machine is suspended, and the power-on looks like the reset that follows.
+#[test]
+fn a_suspend_fails_the_flush_of_what_was_acknowledged_before_it() {
+    both(|device| {
+        let mut host = host(device.with(0x28, Fault::Broken(Pipe::Status)).with(0x28, sense(6, 0x29, 0)));
+        write(&mut host, 1, 1).expect("acknowledged");
+        host.transport_mut().suspended_ns = 5 * SECOND;
+        assert_eq!(read(&mut host, 2), Ok(vec![2; BLOCK]), "after the reset");
+        assert_eq!(flush(&mut host), Err(Failure::CacheLost));
+        flush(&mut host).expect("reported once");
+        // What was flushed before the suspend is not in doubt.
+        write(&mut host, 1, 1).expect("acknowledged");
+        flush(&mut host).expect("flushed");
+        host.transport_mut().suspended_ns = 9 * SECOND;
+        read(&mut host, 2).expect("read");
+        flush(&mut host).expect("nothing was lost");
+    });
+}
+
+#[test]
+fn a_logical_unit_reset_repeats_the_commands_of_that_unit_alone() {
+    both(|mut device| {
+        // Neither QUERY TASK nor ABORT TASK is supported.
+        (device.response, device.unit_reset_response) = (Some(4), Some(0));
+        let mut host = host(device.with(0x28, Fault::Hang).with(0x28, Fault::Slow(20 * SECOND)));
+        let mut buffers = [[0u8; BLOCK]; 2];
+        let [first, second] = &mut buffers;
+        // SAFETY: the buffers outlive the loop below, which awaits both outcomes.
+        unsafe { host.start(Request::read(0, 3, 1, BLOCK as u32), 0, first.as_mut_ptr()) }.expect("a free slot");
+        assert_eq!(host.poll(Some(15 * SECOND)), None, "the first hangs");
+        // SAFETY: as above.
+        unsafe { host.start(Request::read(1, 4, 1, BLOCK as u32), 1, second.as_mut_ptr()) }.expect("a free slot");
+        let mut ended = 0;
+        while ended < 2 {
+            if let Some(outcome) = host.poll(None) {
+                assert_eq!(outcome.result, Ok(BLOCK as u32));
+                ended += 1;
+            }
+        }
+        assert_eq!(buffers, [[3; BLOCK], [4; BLOCK]]);
+        assert_eq!(host.transport().log, [READ, READ, QUERY, ABORT, UNIT_RESET, READ], "the other unit's ran on");
+    });
+}
+
+#[test]
+fn a_command_that_must_not_be_repeated_is_interrupted_by_a_reset_for_another() {
+    both(|device| {
+        let mut host = host(device.with(0x85, Fault::Hang).with(0x28, Fault::WrongTag));
+        let mut cdb = [0; 16];
+        cdb[0] = 0x85;
+        let mut buffer = [0u8; BLOCK];
+        // SAFETY: the buffer outlives the loop below, which awaits both outcomes.
+        unsafe {
+            let once = Request { lun: 0, cdb, data: Data::None, kind: Kind::Once };
+            host.start(once, 0, std::ptr::null_mut()).expect("a free slot");
+            host.start(Request::read(0, 7, 1, BLOCK as u32), 1, buffer.as_mut_ptr()).expect("a free slot");
+        }
+        let mut results = [None, None];
+        while results.iter().any(Option::is_none) {
+            if let Some(outcome) = host.poll(None) {
+                results[outcome.user as usize] = Some(outcome.result);
+            }
+        }
+        assert_eq!(results, [Some(Err(Failure::Interrupted)), Some(Ok(BLOCK as u32))]);
+        assert_eq!(host.transport().log, [0x85, READ, READ], "only the read was sent again");
+    });
+}
+
+#[test]
+fn a_device_that_comes_back_with_fewer_streams_is_given_up() {
+    let mut device = Device::new(true);
+    device.streams_after_reset = 4;
+    let mut host = host(device.with(0x28, Fault::WrongTag));
+    assert_eq!(read(&mut host, 1), Err(Failure::NoAnswer));
+    assert_eq!(read(&mut host, 1), Err(Failure::NoAnswer), "and later ones, too");
 }

@@ -24,6 +24,8 @@ pub(crate) enum Fault {
     WrongTag,
     /// The device halts a pipe.
     Stall(Pipe),
+    /// A transfer on a pipe fails on the bus, as those of a device do that came back from a suspend without its streams.
+    Broken(Pipe),
     /// A unit of these bytes instead of the status.
     Bytes(Vec<u8>),
     /// It reports GOOD after half of the data.
@@ -37,6 +39,7 @@ pub(crate) enum Fault {
 #[derive(Debug, Clone)]
 struct Task {
     tag: u16,
+    lun: u8,
     cdb: [u8; 16],
     /// Its end; `None`: never.
     ready_ns: Option<u64>,
@@ -58,6 +61,12 @@ pub(crate) struct Device {
     pub(crate) faults: VecDeque<(Option<u8>, Fault)>,
     /// The response to task management functions; `None`: no answer.
     pub(crate) response: Option<u8>,
+    /// The response to LOGICAL UNIT RESET, if it is another.
+    pub(crate) unit_reset_response: Option<u8>,
+    /// Streams after a reset; 0: as many as before.
+    pub(crate) streams_after_reset: u16,
+    /// Time for which the machine was suspended.
+    pub(crate) suspended_ns: u64,
     /// Whether the device is repaired by a reset of the port.
     pub(crate) reset_helps: bool,
     pub(crate) is_unplugged: bool,
@@ -84,6 +93,9 @@ impl Device {
             medium: (0..64 * BLOCK).map(|at| (at / BLOCK) as u8).collect(),
             faults: VecDeque::new(),
             response: Some(0),
+            unit_reset_response: None,
+            streams_after_reset: 0,
+            suspended_ns: 0,
             reset_helps: true,
             is_unplugged: false,
             log: Vec::new(),
@@ -132,19 +144,29 @@ impl Device {
         let tag = u16::from_be_bytes([unit[2], unit[3]]);
         if unit[0] == 5 {
             self.log.push(0x100 + u16::from(unit[4]));
-            let Some(code) = self.response else { return };
+            let is_unit_reset = unit[4] == 8;
+            let code = self.unit_reset_response.filter(|_| is_unit_reset).or(self.response);
+            let Some(code) = code else { return };
             let task = u16::from_be_bytes([unit[6], unit[7]]);
             // A query that finds the command, and a refused function, leave it.
             if code == 0 {
-                self.tasks.retain(|known| known.tag != task && unit[4] != 8);
+                let stays = |known: &Task| if is_unit_reset { known.lun != unit[9] } else { known.tag != task };
+                self.tasks.retain(stays);
             }
             self.units.push_back((self.stream_of(tag), vec![4, 0, unit[2], unit[3], 0, 0, 0, code]));
             return;
         }
         let cdb: [u8; 16] = unit[16..32].try_into().expect("16 bytes");
         self.log.push(cdb[0].into());
-        let mut task =
-            Task { tag, cdb, ready_ns: Some(self.now_ns), answer: None, is_announced: false, is_short: false };
+        let mut task = Task {
+            tag,
+            lun: unit[9],
+            cdb,
+            ready_ns: Some(self.now_ns),
+            answer: None,
+            is_announced: false,
+            is_short: false,
+        };
         let wanted = |(operation, _): &(Option<u8>, Fault)| operation.is_none_or(|operation| operation == cdb[0]);
         let fault = self.faults.iter().position(wanted).and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault);
         match fault {
@@ -169,10 +191,11 @@ impl Device {
                 self.units.push_back((self.stream_of(tag), vec![4, 0, unit[2], unit[3], 0, 0, 0, code]));
                 return;
             }
-            Some(Fault::Stall(pipe)) => {
+            Some(fault @ (Fault::Stall(pipe) | Fault::Broken(pipe))) => {
+                let error = if fault == Fault::Stall(pipe) { TransferError::Stall } else { TransferError::Bus(71) };
                 let stream = if pipe == Pipe::Command { 0 } else { self.stream_of(tag) };
                 if let Some(at) = self.find(pipe, stream) {
-                    self.end(at, Err(TransferError::Stall));
+                    self.end(at, Err(error));
                 }
                 return;
             }
@@ -214,9 +237,19 @@ impl Device {
             (0x12, _, 0xb0) => page(0xb0, &[0, 0, 0, 0, 0, 0, 8, 0]),
             (0x9e, ..) => [&[0, 0, 0, 0, 0, 0, 0, 63, 0, 0, 2, 0, 0, 3], &[0; 18][..]].concat(),
             (0x1a, ..) => vec![23, 0, 0x10, 0, 8, 18, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            (0x85, ..) if cdb[14] == 0xec => self.identity(),
+            (0x85, ..) if cdb[14] == 0xb0 => smart(),
             (0xa0, ..) => [&[0, 0, 0, 16, 0, 0, 0, 0], &[0; 9][..], &[1, 0, 0, 0, 0, 0, 0]].concat(),
             _ => Vec::new(),
         }
+    }
+
+    fn identity(&self) -> Vec<u8> {
+        let mut data = vec![0; 512];
+        data[0] = 0x40;
+        data[20..28].copy_from_slice(b"TA-ADI 1");
+        data[434] = 1;
+        data
     }
 
     /// Goes on with the tasks that can.
@@ -313,7 +346,8 @@ impl Transport for Device {
         if transfer.pipe == Pipe::Command {
             // SAFETY: the host's buffer is valid while the transfer is held.
             let unit = unsafe { std::slice::from_raw_parts(buffer, transfer.bytes as usize) }.to_vec();
-            let is_stalled = matches!(self.faults.front(), Some((_, Fault::Stall(Pipe::Command))));
+            let is_stalled =
+                matches!(self.faults.front(), Some((_, Fault::Stall(Pipe::Command) | Fault::Broken(Pipe::Command))));
             if !is_stalled {
                 let at = self.held.len() - 1;
                 self.end(at, Ok(transfer.bytes));
@@ -339,7 +373,8 @@ impl Transport for Device {
         if self.reset_helps {
             self.response = self.response.or(Some(0));
         }
-        (!self.is_unplugged).then_some(if self.has_streams { 16 } else { 0 })
+        let streams = if self.streams_after_reset > 0 { self.streams_after_reset } else { 16 };
+        (!self.is_unplugged).then_some(if self.has_streams { streams } else { 0 })
     }
 
     fn reap(&mut self, wait_ns: u64) -> Result<Option<Ended>, TransferError> {
@@ -365,7 +400,19 @@ impl Transport for Device {
         Ok(self.ended.pop_front())
     }
 
+    fn suspended_ns(&self) -> u64 {
+        self.suspended_ns
+    }
+
     fn moved(&self) -> Moved {
         self.moved
     }
+}
+
+/// 33 °C, and a checksum.
+fn smart() -> Vec<u8> {
+    let mut data = vec![0; 512];
+    (data[2], data[5], data[6], data[7]) = (194, 67, 50, 33);
+    data[511] = data.iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte));
+    data
 }
