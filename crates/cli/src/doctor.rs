@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_device::System;
 use trueio_engine::{availability, choose_clock, measure_ruler};
+use trueio_model::{TargetFacts, UsbTargetName};
 
 /// A feature that the program uses if it is available.
 struct Means {
@@ -35,7 +36,7 @@ pub(crate) fn device_arguments(command: Command) -> Command {
         .arg(
             Arg::new("path")
                 .value_name("PATH")
-                .help("The directory, file or block device")
+                .help("The directory, file or block device, or usb:PORT: a USB disk, claimed and read with UAS in user space")
                 .default_value(".")
                 .value_hint(ValueHint::AnyPath)
                 .value_parser(value_parser!(PathBuf)),
@@ -98,7 +99,11 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let path = matches.get_one::<PathBuf>("path").expect("it has a default");
     let system = System::live();
-    let facts = trueio_device::target_facts(&system, path).map_err(|e| Failure::refused_by(&e, None))?;
+    let name = path.to_string_lossy();
+    let facts = match UsbTargetName::parse(&name) {
+        Some(_) => usb_disk(&name)?,
+        None => trueio_device::target_facts(&system, path).map_err(|e| Failure::refused_by(&e, None))?,
+    };
     let text = if matches.get_flag("json") {
         format!("{:#}\n", serde_json::json!(facts))
     } else {
@@ -108,6 +113,17 @@ pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the facts of a USB disk, read with its own commands: it is claimed meanwhile.
+fn usb_disk(name: &str) -> Result<TargetFacts, Failure> {
+    let claim = trueio_run::claim_usb_disk(name)
+        .map_err(|reason| Failure::refused(format!("`{name}` cannot be claimed\n  because: {reason}")))?;
+    let mut facts = claim.facts();
+    if let Some(layer) = facts.stack.first_mut() {
+        layer.facts.extend(claim.ata_facts());
+    }
+    Ok(facts)
 }
 
 fn word(works: bool) -> &'static str {

@@ -10,6 +10,7 @@ mod other;
 mod serve;
 mod studied;
 mod switch;
+mod user_space;
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};

@@ -1,7 +1,7 @@
 //! The engine `uas`: a USB disk is measured through UAS in user space where the kernel has no driver for it.
 
 use std::time::Duration;
-use trueio_lab::sim::Offers;
+use trueio_lab::sim::{Behaviour, Offers};
 use trueio_lab::{Disk, Machine, Spec, Tool, on};
 use trueio_model::{EvidenceLevel, OpKind, Outcome, RunRecord, Verdict};
 
@@ -86,6 +86,11 @@ fn a_disk_that_is_not_named_or_is_in_use_is_left_alone() {
         run(machine, &format!("--filename {bulk} --rw read --size 1m")).assert_refused(&["does not offer UAS"]);
         run(machine, "--filename usb:9-9 --rw read").assert_refused(&["no USB disk is at port 9-9", &stick]);
         machine.trueio(&format!("run --filename {stick} --rw read")).assert_refused(&["ioengine = \"uas\""]);
+        // Its facts, and those of the disk behind the bridge.
+        let facts = machine.trueio(&format!("device {stick}")).assert_code(0).out;
+        for words in ["streams", "SMART 194 temperature", "33 °C", "memory of usbfs"] {
+            assert!(facts.contains(words), "{words}: {facts}");
+        }
         assert_eq!(machine.simulated("stick").fingerprint(), before);
         // On BOT, as on a kernel without UAS: mounted, it is refused; with a filesystem, it is not written.
         let both = name(machine, "BOTH");
@@ -107,5 +112,45 @@ fn a_disk_that_is_not_named_or_is_in_use_is_left_alone() {
             "mount -t ext4 {again} /mnt && umount /mnt; echo > /sys/module/usb_storage/parameters/quirks"
         ));
         assert!(device.starts_with("/dev/sd"));
+    });
+}
+
+/// Goal: `study usb-transport` compares BOT with UAS on a kernel without `uas`, and gives the disk back.
+/// Method: a disk that does four commands of 4 ms at once; with a full queue UAS does four times the reads of BOT.
+#[test]
+fn a_study_measures_uas_in_user_space_where_the_kernel_has_no_driver() {
+    let physics = Behaviour { latency: Duration::from_millis(4), channels: 4, ..Behaviour::default() };
+    let spec = Spec::new()
+        .kernel("6.1")
+        .without_module("uas")
+        .disk(Disk::usb("both").ids(0x152d, 0x0578).behaving(physics))
+        .disk(Disk::usb("bulk").offering(Offers::Bot));
+    on(&spec, |machine| {
+        let disk = name(machine, "BOTH");
+        let interface = format!("{}:1.0", disk.trim_start_matches("usb:"));
+        machine.ok(&format!(
+            "echo 152d:0578:u > /sys/module/usb_storage/parameters/quirks; echo {interface} > /sys/bus/usb/drivers_probe"
+        ));
+        let device = machine.device("both");
+        let before = machine.simulated("both").fingerprint();
+        let command = format!(
+            "TRUEIO_ACCEPT={EMULATED} trueio study usb-transport {device} --mode faithful --only job=read_iops --set size=16m \
+             --set runtime=1s --set ramp_time=0 --no-journal --json /tmp/study.json"
+        );
+        let ran = machine.sh_within(Duration::from_secs(120), &command);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let text = String::from_utf8(machine.get("/tmp/study.json")).expect("UTF-8");
+        let study = trueio_report::parse_study(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let [bot, uas] = &study.modes[0].rows[..] else { panic!("{:?}", study.modes[0].rows) };
+        let found = &uas.samples[0].conditions[0].1;
+        assert!(found.contains(&format!("{disk} in user space")), "{found}");
+        assert!(bot.samples[0].conditions[0].1.contains("driver usb-storage"), "{:?}", bot.samples[0].conditions);
+        let (slow, fast) = (bot.samples[0].io_count, uas.samples[0].io_count);
+        println!("reads in a second: BOT {slow}, UAS {fast}");
+        assert!(fast >= 2 * slow, "UAS {fast}, BOT {slow}");
+        assert_eq!(machine.simulated("both").fingerprint(), before, "it was only read");
+        // Given back: the kernel's driver has it.
+        let again = machine.device("both");
+        machine.ok(&format!("head -c 512 {again} > /dev/null; echo > /sys/module/usb_storage/parameters/quirks"));
     });
 }

@@ -63,6 +63,7 @@ pub use reserved::ReservedOutput;
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;
 pub use targets::Targets;
+pub use usb_disks::{UsbClaim, claim_usb_disk};
 pub use worker::{HOST, run_worker};
 
 use files::Prepared;

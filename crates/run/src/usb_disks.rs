@@ -19,6 +19,7 @@ use trueio_model::{
     DirectFacts, DirectSupport, Fact, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, UsbTargetName,
     UsbTransport, error_line, units,
 };
+use trueio_uas::ata::Ata;
 use trueio_uas::disk::Facts;
 use trueio_uas::queue::{Disk, Queue, Seen};
 use trueio_uas::serve::{Discard, Served};
@@ -52,6 +53,52 @@ pub(crate) fn open(name: &str) -> Result<Arc<UsbDisk>, String> {
     let disk = Arc::new(UsbDisk::claim(name)?);
     claimed.insert(name.to_owned(), Arc::downgrade(&disk));
     Ok(disk)
+}
+
+/// A claim of a USB disk: while it is held, jobs of this process on the disk find it claimed. When the last one is dropped,
+/// the kernel's driver gets the disk back.
+#[derive(Debug)]
+pub struct UsbClaim(Arc<UsbDisk>);
+
+impl UsbClaim {
+    /// The facts of the disk as a target.
+    pub fn facts(&self) -> TargetFacts {
+        self.0.facts()
+    }
+
+    /// Reads what the disk behind the bridge reports about itself: identity and SMART data, as facts.
+    pub fn ata_facts(&self) -> Vec<NamedFact> {
+        const SOURCE: &str = "ATA PASS-THROUGH";
+        let named = |name: String, fact| NamedFact { name, fact };
+        let Ata { model, serial, firmware, rotation_rate, attributes } = match self.0.queue.ata() {
+            Ok(Some(ata)) => ata,
+            Ok(None) => {
+                let why = "the bridge passes no ATA commands on, or the disk is none of ATA";
+                return vec![named("SMART".to_owned(), Fact::unknown(why))];
+            }
+            Err(failure) => return vec![named("SMART".to_owned(), Fact::unknown(format!("{SOURCE}: {failure}")))],
+        };
+        let rotation = match rotation_rate {
+            0 => "not reported".to_owned(),
+            1 => "does not rotate".to_owned(),
+            rate => format!("{rate} rotations per minute"),
+        };
+        let identity = [("model", model), ("serial", serial), ("firmware", firmware), ("rotation", rotation)];
+        let identity = identity.map(|(name, text)| named(format!("ATA {name}"), Fact::known(text, "IDENTIFY DEVICE")));
+        let smart = attributes.iter().map(|attribute| {
+            let text = format!("{} (value {}, worst {})", attribute.raw_in_words(), attribute.value, attribute.worst);
+            named(format!("SMART {} {}", attribute.id, attribute.name()), Fact::known(text, "SMART READ DATA"))
+        });
+        identity.into_iter().chain(smart).collect()
+    }
+}
+
+/// Claims a USB disk by its name (`usb:2-1`).
+///
+/// # Errors
+/// A sentence: why it cannot be claimed.
+pub fn claim_usb_disk(name: &str) -> Result<UsbClaim, String> {
+    open(name).map(UsbClaim)
 }
 
 impl UsbDisk {

@@ -369,7 +369,8 @@ impl<'a> Run<'a> {
         // kernel.
         if prepared.switches != self.switches || prepared.target != self.target {
             self.leave(session);
-            let mut specs = prepared.specs.clone();
+            // From the rows: the previous target may have set other options.
+            let mut specs: Vec<JobSpec> = prepared.rows.iter().map(|row| row.job.clone()).collect();
             let programs = &self.study.definition.programs;
             prepared.plan = plan(&mut specs, &self.target, programs, self.surroundings).map_err(|refused| refused.0)?;
             prepared.specs = specs;

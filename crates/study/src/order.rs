@@ -2,7 +2,7 @@
 
 use crate::rows::Variables;
 use std::collections::BTreeMap;
-use trueio_model::{JobSpec, Plan};
+use trueio_model::{EngineKind, JobSpec, Plan, UsbTargetName};
 use trueio_run::Observer;
 
 /// The order: what to run, and on which target.
@@ -62,6 +62,9 @@ impl Target {
             Target::NewFile { path } => vec![("filename", escaped(path))],
             Target::Existing { path, overwrite, signatures } => {
                 let mut options = vec![("filename", escaped(path))];
+                if UsbTargetName::parse(path).is_some() {
+                    options.push(("ioengine", EngineKind::Uas.name().to_owned()));
+                }
                 if *overwrite {
                     options.push(("overwrite_existing", escaped(path)));
                 }

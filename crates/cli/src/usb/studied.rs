@@ -1,5 +1,5 @@
 //! The transports of a study's disks: one disk that is switched as the rows need it, or two disks, one on
-//! each transport.
+//! each transport. On a kernel without `uas`, one disk is driven in user space for the rows on UAS ([`UserSpace`]).
 //!
 //! The disk is switched in the same way as by `trueio usb switch`, with its plan, refusals, state files in
 //! `/run`, and undo. A disk's transport is read from sysfs, before every sample and after every switch. A
@@ -10,9 +10,11 @@
 
 use super::explain::find;
 use super::switch;
+use super::user_space::UserSpace;
 use crate::failure::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_device::usb::{usb_disk, usb_report};
 use trueio_model::{UsbBlock, UsbDisk, UsbTransport};
@@ -30,6 +32,8 @@ pub(crate) struct Transports {
     in_vain: Vec<(UsbTransport, String)>,
     /// The lock against other switches. `None`: nothing is switched.
     alone: Option<File>,
+    /// Rows on UAS drive the disk in user space, because the kernel has no driver.
+    user_space: Option<UserSpace>,
 }
 
 /// A disk as it was when the study began.
@@ -61,7 +65,7 @@ impl Transports {
             disks.push(studied(&system, target)?);
         }
         let wanted: Vec<UsbTransport> = needs.iter().filter(|(need, _)| need == NEED).map(|(_, t)| named(t)).collect();
-        let mut made = Self { system, disks, in_vain: Vec::new(), alone: None };
+        let mut made = Self { system, disks, in_vain: Vec::new(), alone: None, user_space: None };
         match &made.disks[..] {
             [_] => made.prepare_switch(&wanted)?,
             all => {
@@ -102,6 +106,12 @@ impl Transports {
         let one = &self.disks[0];
         let Some(to) = wanted.iter().find(|to| **to != one.began_on) else { return Ok(()) };
         let look = switch::look(&self.system, &one.interface, *to)?;
+        if *to == UsbTransport::Uas && look.kernel_lacks_uas() {
+            self.user_space = Some(UserSpace::new(&self.system, &look.disk, &one.unit, one.path())?);
+            // The lock is taken while the disk is claimed.
+            self.alone = None;
+            return Ok(());
+        }
         look.plan.map_err(|refusal| switch::refused(one.path(), "switched", &refusal))?;
         Ok(())
     }
@@ -109,6 +119,11 @@ impl Transports {
     /// Returns true if `target` is the disk that a row needs, on the transport that it needs.
     pub(crate) fn holds(&self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
         let Some(to) = needs.get(NEED).map(|name| named(name)) else { return Ok(None) };
+        match &self.user_space {
+            Some(user_space) if to == UsbTransport::Uas => return Ok(user_space.holds(target)),
+            Some(user_space) if user_space.is_claimed() => return Ok(None),
+            _ => {}
+        }
         let Some(disk) = self.disks.iter().find(|disk| self.is_at(disk, target)) else { return Ok(None) };
         let (usb, block) = self.seen(disk)?;
         Ok((usb.usb.transport == to).then(|| self.brought(None, &usb, &block)))
@@ -117,6 +132,16 @@ impl Transports {
     /// Moves the disk to the transport that a row needs, or finds the disk that is on it, and verifies it.
     pub(crate) fn bring(&mut self, needs: &BTreeMap<String, String>) -> Result<Brought, String> {
         let to = needs.get(NEED).map(|name| named(name)).ok_or("no transport is needed")?;
+        if let (Some(user_space), [one]) = (&mut self.user_space, &self.disks[..]) {
+            if to == UsbTransport::Uas {
+                let usb = usb_disk(&self.system, &one.interface);
+                one.is_this(&usb.ok_or_else(|| format!("`{}` is gone from {}", one.path(), one.interface))?)?;
+                return user_space.claim(&one.target);
+            }
+            user_space.give_back();
+            let (usb, block) = self.returned(one)?;
+            return Ok(self.brought(Some(renamed(&one.target, &block.name)), &usb, &block));
+        }
         if let [one] = &self.disks[..] {
             if let Some((_, why)) = self.in_vain.iter().find(|(tried, _)| *tried == to) {
                 return Err(format!("{to} was tried before: {why}"));
@@ -168,6 +193,14 @@ impl Transports {
     /// The present transport, and the reason why it could not be returned.
     pub(crate) fn restore(&mut self) -> Result<(), String> {
         let [one] = &self.disks[..] else { return Ok(()) };
+        if let Some(user_space) = self.user_space.as_mut().filter(|user_space| user_space.is_claimed()) {
+            user_space.give_back();
+            let (_, block) = self.returned(one)?;
+            if !self.is_at(one, &one.target) {
+                switch::say(&format!("`{}` is /dev/{} now", one.path(), block.name));
+            }
+            return Ok(());
+        }
         if self.alone.is_none() || one.began_on == UsbTransport::None {
             return Ok(());
         }
@@ -193,6 +226,23 @@ impl Transports {
         let block = usb.blocks.iter().find(|block| unit(block) == disk.unit).cloned();
         let block = block.ok_or_else(|| format!("`{}` has no block device, on {}", disk.path(), usb.usb.transport))?;
         Ok((usb, block))
+    }
+
+    /// Waits until the kernel's driver has the disk again on the transport on which it was when the study began, and its
+    /// block device is there.
+    fn returned(&self, disk: &Studied) -> Result<(UsbDisk, UsbBlock), String> {
+        const LOOK: Duration = Duration::from_millis(100);
+        let end = Instant::now() + WAIT;
+        loop {
+            match self.seen(disk) {
+                Ok((usb, block)) if usb.usb.transport == disk.began_on => return Ok((usb, block)),
+                Ok((usb, _)) if Instant::now() > end => {
+                    return Err(format!("`{}` is on {}, not {}", disk.path(), usb.usb.transport, disk.began_on));
+                }
+                Err(why) if Instant::now() > end => return Err(why),
+                _ => std::thread::sleep(LOOK),
+            }
+        }
     }
 
     /// Returns true if a target's path leads to the disk under its present name.

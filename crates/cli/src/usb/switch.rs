@@ -151,6 +151,14 @@ pub(super) struct Look {
     pub(super) plan: Result<Plan, Refusal>,
 }
 
+impl Look {
+    /// True if the kernel cannot drive any disk with UAS: no driver is loaded, built in or installed.
+    pub(super) fn kernel_lacks_uas(&self) -> bool {
+        let uas = &self.decision.uas;
+        !uas.is_loaded && !uas.is_built_in && uas.file.is_none()
+    }
+}
+
 pub(super) fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look, Failure> {
     let report: UsbReport = usb_report(system);
     let disk = find(system, &report, name)?.clone();
