@@ -1,9 +1,10 @@
 //! `trueio usb`: the transport of each USB disk, its reason, and how to change it.
 //!
 //! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if permitted.
-//! `switch` changes the transport, and prints its plan first. `serve` drives a disk itself. `trueio_device::usb` interprets the facts; this
+//! `switch` changes the transport, and prints its plan first. `serve` drives a disk itself, `build-driver` builds the kernel's driver. `trueio_device::usb` interprets the facts; this
 //! folder prints them.
 
+mod build_driver;
 mod explain;
 mod list;
 mod other;
@@ -42,6 +43,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         )
         .subcommand(switch::arguments())
         .subcommand(serve::arguments())
+        .subcommand(build_driver::arguments())
         .subcommand(serve::give_back_arguments())
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("explain", arguments)) => explain::command(arguments),
         Some(("switch", arguments)) => switch::command(arguments),
         Some(("serve", arguments)) => serve::command(arguments),
+        Some(("build-driver", arguments)) => build_driver::command(arguments),
         Some(("give-back", arguments)) => serve::give_back(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     }

@@ -12,6 +12,7 @@ mod descriptors;
 mod disks;
 mod explain;
 mod kernel_log;
+mod module_build;
 mod modules;
 mod others;
 pub mod quirks;
@@ -21,6 +22,7 @@ pub use descriptors::{Configuration, DescriptorError, Descriptors, Setting, pars
 pub use disks::{UasInterface, uas_interface, unauthorized_disks, usb_disk, usb_facts_of_block, usb_report};
 pub use explain::{PERSIST_FILE, explain};
 pub use kernel_log::{LogLine, kernel_log, parse_log, troubles};
+pub use module_build::{ModuleBuild, compare_builds, parse_module_build};
 pub use modules::{Driver, MatchedDevice, TableEntry, TableError, built_in_flags, parse_table};
 pub use others::{
     FREEBSD_COMMAND, ForeignDisk, MACOS_COMMAND, WINDOWS_COMMAND, parse_freebsd, parse_macos, parse_windows,

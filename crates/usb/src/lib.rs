@@ -16,6 +16,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod build;
 mod claim;
 mod drive;
 mod execute;
@@ -25,6 +26,7 @@ mod persist;
 mod plan;
 mod state;
 
+pub use build::{BuildError, BuildPlan, FILES, build, plan_build, usual_headers, verify, why_not_loadable};
 pub use claim::{Claim, ClaimFailure, Claimed, claim, plan_claim};
 pub use drive::{DriveError, Driven, Keeper, drive, plan_of};
 pub use execute::{Outcome, execute, resume};

@@ -264,6 +264,9 @@ fn possible_ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<Us
         UsbTransport::Uas => ways.extend(to_bot(disk, decision)),
         UsbTransport::Bot | UsbTransport::None => {
             ways.extend(to_uas(disk, decision));
+            if decision.decided_by == Some(Rule::KernelWithoutUas) && usb.offers_uas() == Some(true) {
+                ways.push(to_own_driver(disk));
+            }
             if matches!(decision.decided_by, Some(Rule::KernelWithoutUas | Rule::Synology)) {
                 ways.extend(to_user_space(disk));
             }
@@ -318,17 +321,55 @@ fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
     })
 }
 
-/// The way where the kernel has no driver.
-fn to_user_space(disk: &UsbDisk) -> Option<UsbWay> {
-    (disk.usb.offers_uas() == Some(true)).then(|| UsbWay {
-        what: "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
-               (experimental: keep a backup)"
-            .to_owned(),
-        commands: vec!["modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
+/// The ways where the kernel has no driver: measure what UAS would bring, then serve the disk.
+fn to_user_space(disk: &UsbDisk) -> Vec<UsbWay> {
+    if disk.usb.offers_uas() != Some(true) {
+        return Vec::new();
+    }
+    let way = |what: &str, commands: Vec<String>, undo: &str| UsbWay {
+        what: what.to_owned(),
+        commands,
         quirk: None,
         persist: Vec::new(),
-        undo: vec!["unmount the block device, and end the command with Ctrl-C".to_owned()],
-    })
+        undo: vec![undo.to_owned()],
+    };
+    let device = &disk.usb.device;
+    let measured = if disk.usb.transport == UsbTransport::Bot {
+        format!("trueio study usb-transport /dev/{}", target(disk))
+    } else {
+        format!("trueio baseline usb:{device}")
+    };
+    vec![
+        way(
+            "Measure first what UAS brings on this disk: trueio drives it while it measures, and only reads",
+            vec![
+                measured,
+                format!(
+                    "trueio run --ioengine uas --filename usb:{device} --rw randread --bs 4k --iodepth 30 --runtime 10"
+                ),
+            ],
+            "nothing: the disk is given back when the command ends",
+        ),
+        way(
+            "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
+             (experimental: keep a backup)",
+            vec!["modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
+            "unmount the block device, and end the command with Ctrl-C",
+        ),
+    ]
+}
+
+/// The way to the kernel's own driver, for a kernel that was built without it.
+fn to_own_driver(disk: &UsbDisk) -> UsbWay {
+    let target = target(disk);
+    UsbWay {
+        what: "Build the kernel's own driver from the manufacturer's source of exactly this kernel, and load it"
+            .to_owned(),
+        commands: vec![format!("trueio usb build-driver --kernel-tree DIR --load {target}")],
+        quirk: None,
+        persist: Vec::new(),
+        undo: vec![format!("trueio usb build-driver --undo {target}")],
+    }
 }
 
 fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {

@@ -105,7 +105,7 @@ pub fn parse_table(file: &[u8]) -> Result<Vec<TableEntry>, TableError> {
 }
 
 /// Decompresses a file; the magic number at its start gives the format.
-fn decompressed(file: &[u8]) -> Result<Vec<u8>, TableError> {
+pub(super) fn decompressed(file: &[u8]) -> Result<Vec<u8>, TableError> {
     let mut bytes = Vec::new();
     let result = match file {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
