@@ -3,6 +3,8 @@
 //! Each check is a pure function of the figures across ranks. None contradicts: each rank's own figures stay true, and what
 //! is doubtful is that they describe one load.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
     Cause, Check, CheckOutcome, ClusterPhase, DirectPolicy, JobPlan, OpKind, OpMix, PhaseRecord, RankRecord, RankSpan,
 };
@@ -120,18 +122,27 @@ fn amount(span: &RankSpan) -> f64 {
 /// No rank may be much slower than the others that do the same.
 fn straggler(phase: &ClusterPhase, names: &Names<'_>) -> Check {
     let name = NAMES[1];
-    let jobs_of = |rank: u32| -> Vec<&str> {
-        let record = names.0.iter().find(|known| known.rank == rank).map(|known| &known.record);
-        let found = record.and_then(|record| record.phases.iter().find(|own| own.name == phase.name));
-        found.map(|own| own.jobs.iter().map(|job| job.name.as_str()).collect()).unwrap_or_default()
-    };
+    let jobs: BTreeMap<u32, Vec<&str>> = names
+        .0
+        .iter()
+        .map(|known| {
+            let own = known.record.phases.iter().find(|own| own.name == phase.name);
+            (known.rank, own.into_iter().flat_map(|own| &own.jobs).map(|job| job.name.as_str()).collect())
+        })
+        .collect();
+    let none = Vec::new();
+    let jobs_of = |span: &RankSpan| jobs.get(&span.rank).unwrap_or(&none);
+    // Sorted once for all ranks of the same jobs: a rank's others are these without itself.
+    let mut rates_of: BTreeMap<&Vec<&str>, Vec<f64>> = BTreeMap::new();
+    phase.ranks.iter().for_each(|span| rates_of.entry(jobs_of(span)).or_default().push(amount(span)));
+    rates_of.values_mut().for_each(|rates| rates.sort_by(f64::total_cmp));
     let mut slowest: Option<(f64, u32)> = None;
     for span in &phase.ranks {
-        let jobs = jobs_of(span.rank);
-        let others = phase.ranks.iter().filter(|other| other.rank != span.rank && jobs_of(other.rank) == jobs);
-        let mut rates: Vec<f64> = others.map(amount).collect();
-        rates.sort_by(f64::total_cmp);
-        let Some(median) = rates.get(rates.len() / 2).filter(|median| **median > 0.0) else { continue };
+        let rates = &rates_of[jobs_of(span)];
+        let own = rates.partition_point(|rate| *rate < amount(span));
+        let middle = (rates.len() - 1) / 2;
+        let median = rates.get(if middle < own { middle } else { middle + 1 });
+        let Some(median) = median.filter(|median| **median > 0.0) else { continue };
         let ratio = amount(span) / median;
         if slowest.is_none_or(|(least, _)| ratio < least) {
             slowest = Some((ratio, span.rank));
@@ -218,19 +229,28 @@ fn same_host(ranks: &[RankRecord], index: usize) -> Check {
         let jobs = rank.record.plan.jobs.iter().filter(|job| job.phase as usize == index && reads_cached(job));
         jobs.flat_map(|job| job.files.iter().map(|file| file.path.clone())).collect()
     };
+    // The first rank of each kernel, and the first that reads a file there.
+    let mut first_of: BTreeMap<&str, &RankRecord> = BTreeMap::new();
+    let mut reader_of: BTreeMap<(&str, String), &RankRecord> = BTreeMap::new();
     let mut shared = None;
-    for (at, rank) in ranks.iter().enumerate() {
-        for other in ranks[at + 1..].iter().filter(|other| other.boot_id == rank.boot_id) {
-            shared.get_or_insert((rank, other));
-            let theirs = cached_files(other);
-            if let Some(path) = cached_files(rank).into_iter().find(|path| theirs.contains(path)) {
+    for rank in ranks {
+        match first_of.entry(rank.boot_id.as_str()) {
+            Entry::Vacant(entry) => drop(entry.insert(rank)),
+            Entry::Occupied(first) => drop(shared.get_or_insert((*first.get(), rank))),
+        }
+        let read: BTreeSet<String> = cached_files(rank).into_iter().collect();
+        for path in read {
+            let key = (rank.boot_id.as_str(), path);
+            if let Some(reader) = reader_of.get(&key) {
+                let path = key.1;
                 let sentence = format!(
                     "ranks {} and {} run on one kernel ({}) and read `{path}` through its page cache: one may be served what \
                      the other has read; use `direct = true`, or one rank for each host",
-                    rank.rank, other.rank, rank.host
+                    reader.rank, rank.rank, reader.host
                 );
-                return of(CheckOutcome::Suspect, format!("ranks {} and {}", rank.rank, other.rank), sentence);
+                return of(CheckOutcome::Suspect, format!("ranks {} and {}", reader.rank, rank.rank), sentence);
             }
+            reader_of.insert(key, rank);
         }
     }
     match shared {

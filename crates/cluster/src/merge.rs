@@ -8,6 +8,7 @@ use trueio_model::{
     CheckOutcome, ClusterPhase, ClusterRecord, CommonWindow, CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, JobRecord,
     LostRank, OpKind, Outcome, PhaseRecord, RankRecord, RankSpan, RunRecord, SeriesRow, Verdict,
 };
+use trueio_run::SeriesSum;
 
 /// Makes the record of a run from what rank 0 collected.
 pub(crate) fn merge(shared: &Shared, first: &mut First) -> RunRecord {
@@ -135,33 +136,36 @@ fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> Option<(PhaseRec
 
 /// The jobs of a phase: each as the sum of the ranks that ran it.
 fn jobs_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhase, union_ns: u64) -> Vec<JobRecord> {
-    let mut jobs: Vec<JobRecord> = Vec::new();
-    let first_begin = across.ranks.iter().map(|span| span.begin_ns).min().unwrap_or(0);
+    let begin_of: BTreeMap<u32, i64> = across.ranks.iter().map(|span| (span.rank, span.begin_ns)).collect();
+    let first_begin = begin_of.values().copied().min().unwrap_or(0);
+    let mut sums: Vec<(JobRecord, SeriesSum)> = Vec::new();
     for (rank, (_, phase)) in measured {
-        let begin = across.ranks.iter().find(|span| span.rank == *rank).map_or(first_begin, |span| span.begin_ns);
+        // Rows count from the first rank's start.
+        let begin = begin_of.get(rank).copied().unwrap_or(first_begin);
+        let shift_ns = (begin - first_begin).max(0) as u64;
         for job in &phase.jobs {
-            // Rows count from the first rank's start.
-            let shift_ns = (begin - first_begin).max(0) as u64;
-            match jobs.iter_mut().find(|known| known.name == job.name) {
-                Some(sum) => trueio_run::add_record(sum, job, shift_ns),
-                None => {
-                    let mut sum = job.clone();
-                    sum.series.iter_mut().for_each(|row| row.end_ns += shift_ns);
-                    jobs.push(sum);
-                }
+            let at = sums.iter().position(|(known, _)| known.name == job.name).unwrap_or(sums.len());
+            match sums.get_mut(at) {
+                Some((sum, _)) => trueio_run::add_record(sum, job),
+                None => sums.push((job.clone(), SeriesSum::default())),
             }
+            sums[at].1.add(job, shift_ns);
         }
     }
     let is_several = measured.len() > 1;
-    for job in jobs.iter_mut().filter(|_| is_several) {
-        trueio_run::conclude_sum(job, union_ns);
-    }
-    jobs
+    let conclude = |(mut job, series)| {
+        if is_several {
+            trueio_run::conclude_sum(&mut job, series, union_ns);
+        }
+        job
+    };
+    sums.into_iter().map(conclude).collect()
 }
 
 /// The times at which a rank was disturbed, counted from the first rank's start.
 fn disturbances_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhase) -> Vec<DisturbedSpan> {
-    let begin_of = |rank: u32| across.ranks.iter().find(|span| span.rank == rank).map(|span| span.begin_ns);
+    let begins: BTreeMap<u32, i64> = across.ranks.iter().map(|span| (span.rank, span.begin_ns)).collect();
+    let begin_of = |rank: u32| begins.get(&rank).copied();
     let first_begin = across.ranks.iter().map(|span| span.begin_ns).min().unwrap_or(0);
     let mut spans = Vec::new();
     for (rank, (_, phase)) in measured {

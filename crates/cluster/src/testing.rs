@@ -1,7 +1,7 @@
 //! What unit tests of several files share.
 
 use crate::message::{Done, OwnSpan};
-use trueio_model::{EngineKind, JobPlan, Outcome, Plan, RunRecord};
+use trueio_model::{EngineKind, FilePlan, JobPlan, Outcome, PhaseRecord, Plan, Prepare, RunRecord};
 use trueio_run::{Reporting, Request, Session, Targets};
 
 /// A plan with one job of the `null` engine.
@@ -44,4 +44,22 @@ pub(crate) fn done() -> Done {
         outcome: Outcome::Complete,
         reached: Default::default(),
     }
+}
+
+/// The results of a phase that was run once, with its histograms.
+pub(crate) fn measured() -> PhaseRecord {
+    struct Silent;
+    impl trueio_run::Observer for Silent {}
+    static STOP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    let mut plan = null_plan();
+    plan.jobs[0].files.push(FilePlan {
+        path: "f".to_owned(),
+        prepare: Prepare::Nothing,
+        remove_after: false,
+        offset_bytes: 0,
+        size_bytes: 1 << 20,
+        extends_from: None,
+    });
+    let mut session = Session::new(request(plan), &STOP);
+    session.run_phase(0, |_| {}, &mut Silent).expect("it runs")
 }

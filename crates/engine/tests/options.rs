@@ -360,6 +360,7 @@ fn engines_on_names_make_ask_for_and_remove_them_and_leave_nothing() {
     for (engine, left) in [
         (EngineKind::Filecreate, 100),
         (EngineKind::Filestat, 100),
+        (EngineKind::Fileread, 100),
         (EngineKind::Filedelete, 0),
         (EngineKind::Dircreate, 100),
         (EngineKind::Dirstat, 100),

@@ -283,17 +283,25 @@ fn add_failure(failures: &mut Vec<IoFailure>, failure: IoFailure) {
     }
 }
 
-/// Adds the record of a job on another rank to the sum of the earlier ones. Its time series begins `shift_ns` later.
-pub fn add_record(sum: &mut JobRecord, job: &JobRecord, shift_ns: u64) {
-    let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
-    std::mem::take(&mut sum.series).into_iter().for_each(|row| add_row(&mut rows, row));
-    // Rows of one interval are added, so a shift is a whole number of intervals.
-    let span_ns = job.series.first().map_or(1, |row| row.span_ns.max(1));
-    let shift_ns = (shift_ns + span_ns / 2) / span_ns * span_ns;
-    for row in &job.series {
-        add_row(&mut rows, SeriesRow { end_ns: row.end_ns + shift_ns, ..*row });
+/// The time series of a job on several ranks. Kept apart while ranks are added: rebuilding it for each would take time that
+/// grows with the square of their number.
+#[derive(Debug, Default)]
+pub struct SeriesSum(BTreeMap<u64, SeriesRow>);
+
+impl SeriesSum {
+    /// Adds the series of a job that begins `shift_ns` later than the sum.
+    pub fn add(&mut self, job: &JobRecord, shift_ns: u64) {
+        // Rows of one interval are added, so a shift is a whole number of intervals.
+        let span_ns = job.series.first().map_or(1, |row| row.span_ns.max(1));
+        let shift_ns = (shift_ns + span_ns / 2) / span_ns * span_ns;
+        for row in &job.series {
+            add_row(&mut self.0, SeriesRow { end_ns: row.end_ns + shift_ns, ..*row });
+        }
     }
-    sum.series = rows.into_values().collect();
+}
+
+/// Adds the record of a job on another rank to the sum of the earlier ones, without its time series.
+pub fn add_record(sum: &mut JobRecord, job: &JobRecord) {
     sum.elapsed_ns = sum.elapsed_ns.max(job.elapsed_ns);
     sum.achieved_depth = sum.achieved_depth.zip(job.achieved_depth).map(|(a, b)| a + b);
     sum.pacing_lateness.merge(&job.pacing_lateness);
@@ -325,9 +333,10 @@ pub fn add_record(sum: &mut JobRecord, job: &JobRecord, shift_ns: u64) {
     sum.workers.clear();
 }
 
-/// Concludes a sum of [`add_record`]: its time, and percentiles of the added histograms.
-pub fn conclude_sum(sum: &mut JobRecord, elapsed_ns: u64) {
+/// Concludes a sum of [`add_record`]: its time, its series, and percentiles of the added histograms.
+pub fn conclude_sum(sum: &mut JobRecord, series: SeriesSum, elapsed_ns: u64) {
     sum.elapsed_ns = elapsed_ns;
+    sum.series = series.0.into_values().collect();
     for op in &mut sum.ops {
         // With a pace, the dependence is that of the latencies from the intended time.
         let is_paced = !op.latency.from_intended.is_empty();

@@ -1,6 +1,6 @@
 //! Rank 0's side of the connections.
 
-use super::link::{Link, LinkError};
+use super::link::{Link, LinkError, Traffic};
 use super::{ACCEPTED, BEYOND, MAGIC, StarError, TAKEN, rank_list};
 use crate::Limit;
 use crate::frame;
@@ -155,6 +155,11 @@ impl Hub {
     /// Returns the connection of a rank; `None`: it is lost.
     pub fn link(&mut self, rank: u32) -> Option<&mut Link> {
         self.links.get_mut(rank as usize - 1)?.as_mut()
+    }
+
+    /// Returns what went over each connection in messages, by rank.
+    pub fn traffic(&self) -> Vec<Traffic> {
+        self.links.iter().flatten().map(Link::traffic).collect()
     }
 
     /// Gives up a rank: it is listed as lost, and its connection is closed.

@@ -45,12 +45,26 @@ impl LinkError {
 pub struct Link {
     stream: TcpStream,
     limit: Limit,
+    /// Bytes of messages, without clock pings.
+    traffic: Traffic,
+}
+
+/// What went over a connection in messages, without clock pings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages in both directions.
+    pub message_count: u64,
+    /// Bytes that were sent.
+    pub sent_bytes: u64,
+    /// Bytes that were received.
+    pub received_bytes: u64,
 }
 
 /// Reads and writes with a limit in total.
 struct Waiting<'a> {
     stream: &'a TcpStream,
     until: crate::limit::Until,
+    byte_count: u64,
 }
 
 impl Waiting<'_> {
@@ -72,7 +86,7 @@ impl Read for Waiting<'_> {
         loop {
             match (&mut &*self.stream).read(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN)?,
-                result => return result,
+                result => return result.inspect(|count| self.byte_count += *count as u64),
             }
         }
     }
@@ -83,7 +97,7 @@ impl Write for Waiting<'_> {
         loop {
             match (&mut &*self.stream).write(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT)?,
-                result => return result,
+                result => return result.inspect(|count| self.byte_count += *count as u64),
             }
         }
     }
@@ -107,7 +121,7 @@ impl Link {
         rustix::net::sockopt::set_tcp_keepidle(&stream, idle)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, every)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, 3)?;
-        Ok(Self { stream, limit })
+        Ok(Self { stream, limit, traffic: Traffic::default() })
     }
 
     /// Sends a message.
@@ -115,8 +129,8 @@ impl Link {
     /// # Errors
     /// The connection is over, or takes nothing for as long as the limit.
     pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
-        let mut to = Waiting { stream: &self.stream, until: self.limit.begin() };
-        frame::send(&mut to, message, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, self.limit))
+        let frame = frame::encode(message, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, self.limit))?;
+        self.send_encoded(&frame)
     }
 
     /// Sends a message that was encoded before.
@@ -124,8 +138,10 @@ impl Link {
     /// # Errors
     /// As [`Link::send`].
     pub fn send_encoded(&mut self, frame: &[u8]) -> Result<(), LinkError> {
-        let mut to = Waiting { stream: &self.stream, until: self.limit.begin() };
-        to.write_all(frame).map_err(|error| LinkError::of(error.into(), self.limit))
+        self.write_raw(frame)?;
+        self.traffic.message_count += 1;
+        self.traffic.sent_bytes += frame.len() as u64;
+        Ok(())
     }
 
     /// Receives a message; waits at most for `limit`.
@@ -133,8 +149,16 @@ impl Link {
     /// # Errors
     /// The connection is over, nothing arrived in time, or the message is not understood.
     pub fn receive<T: DeserializeOwned>(&mut self, limit: Limit) -> Result<T, LinkError> {
-        let mut from = Waiting { stream: &self.stream, until: limit.begin() };
-        frame::receive(&mut from, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, limit))
+        let mut from = Waiting { stream: &self.stream, until: limit.begin(), byte_count: 0 };
+        let received = frame::receive(&mut from, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, limit));
+        self.traffic.message_count += 1;
+        self.traffic.received_bytes += from.byte_count;
+        received
+    }
+
+    /// Returns what went over the connection in messages.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
     }
 
     /// Returns true if a message, or the end of the connection, can be read now.
@@ -173,7 +197,8 @@ impl Link {
 
     /// Writes these bytes at once.
     pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        self.send_encoded(bytes)
+        let mut to = Waiting { stream: &self.stream, until: self.limit.begin(), byte_count: 0 };
+        to.write_all(bytes).map_err(|error| LinkError::of(error.into(), self.limit))
     }
 
     /// Returns the limit of each operation.
