@@ -8,8 +8,8 @@ use crate::bench::age;
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
 use crate::{
-    arm, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, nightly, node, packages, pages,
-    publish, python, setup, site,
+    arm, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, manifests, nightly, node, packages,
+    pages, publish, python, setup, site,
 };
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -235,6 +235,7 @@ fn whole(report: &mut Report, required: &[&str]) {
     if std::env::var_os("TRUEIO_DIST").is_some() {
         report.step("documentation as a site", || with_program(&program, site::in_ci));
     }
+    report.step("manifests of deploy", manifests::run);
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
         None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),

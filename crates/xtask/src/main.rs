@@ -17,6 +17,7 @@ mod fuzz;
 mod gate;
 mod lab;
 mod layers;
+mod manifests;
 mod nightly;
 mod node;
 mod packages;
@@ -53,6 +54,7 @@ cargo xtask dist-bindings           packages of both bindings, with binaries for
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suites, from its source tree, with fio
                                     and with `trueio fio` (half an hour); only those whose names contain SUITE
+cargo xtask manifests               the manifests in deploy/ and the schemas of Kubernetes
 cargo xtask pages [--write] [--self PROGRAM]  each kind of page in headless Chromium: sideways scrolling, cut or overlapping
                                     text, console, network; screenshots in target/pages/
                                     (--write captures terminals into docs/images/)
@@ -132,6 +134,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["deny"] => Ok(ci::print_alone((deny::run(), None))),
         ["duckdb"] => Ok(ci::print_alone((duckdb::run(&workspace::build_release()?), None))),
         ["duckdb", "--self", program] => Ok(ci::print_alone((duckdb::run(&std::fs::canonicalize(program)?), None))),
+        ["manifests"] => Ok(ci::print_alone((manifests::run(), None))),
         ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
         ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
         ["fio-suite", tree, "--self", program, only @ ..] => {
