@@ -2,7 +2,7 @@
 
 use crate::checks;
 use crate::facts::PhaseFacts;
-use trueio_model::{Check, CheckOutcome, EvidenceLevel, Verdict};
+use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
 
 /// A check: a pure function of a phase.
 type CheckFn = fn(&PhaseFacts<'_>) -> Check;
@@ -46,10 +46,27 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 /// state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
+    attribute_to_holes(&mut findings);
     for check in &mut findings {
         check.is_accepted = check.objects() && facts.accepted_checks.contains(&check.name);
     }
     (Verdict::of(&findings), level(facts, &findings), findings)
+}
+
+/// Sets the cause of counters that miss the bytes of a file with holes: the set-up, and not a cache.
+fn attribute_to_holes(findings: &mut [Check]) {
+    const COUNTERS: [&str; 4] = [
+        checks::block_layer_bytes::NAME,
+        checks::process_read_bytes::NAME,
+        checks::traced_requests::NAME,
+        checks::latency_floor::NAME,
+    ];
+    let has_holes = |check: &Check| check.name == checks::holes::NAME && check.outcome == CheckOutcome::Contradicted;
+    if !findings.iter().any(has_holes) {
+        return;
+    }
+    let is_counter = |check: &&mut Check| check.cause == Cause::Cache && COUNTERS.contains(&check.name.as_str());
+    findings.iter_mut().filter(|check| check.objects()).filter(is_counter).for_each(|check| check.cause = Cause::Setup);
 }
 
 /// Returns the level. For disks that are driven in user space it is E1 if the kernel counted their transfers. Otherwise E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the

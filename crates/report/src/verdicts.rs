@@ -114,10 +114,15 @@ pub fn worst(checks: &[Check]) -> Option<&Check> {
         let is_whole = matches!(check.cause, Cause::Calls | Cause::Cache | Cause::Setup | Cause::Device);
         // Of the others, how much the unknown part explains is unknown: all of it, perhaps.
         let explained = check.explained_percent.unwrap_or(100);
-        (contradicts, is_whole, explained, std::cmp::Reverse(check.cause))
+        (contradicts, is_whole, explained, is_reason(&check.name), std::cmp::Reverse(check.cause))
     };
     // `max_by_key` returns the last of equal ones.
     checks.iter().filter(|check| check.objects()).rev().max_by_key(key)
+}
+
+/// True for a check whose finding is the reason of what counters find, such as missing bytes.
+fn is_reason(check: &str) -> bool {
+    check == "holes"
 }
 
 /// Returns what a row of a table says of its load: `disturbed: dd wrote 335 MiB`.
@@ -226,8 +231,9 @@ pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec
         let mut findings: Vec<(Finding, Mark)> =
             all.iter().filter(|one| one.0 == cause).map(|one| (one.1.clone(), one.2)).collect();
         // Stable: findings of equal weight stay in the order of the record.
-        findings
-            .sort_by_key(|(finding, mark)| std::cmp::Reverse((finding.contradicts, *mark, finding.explained_percent)));
+        findings.sort_by_key(|(finding, mark)| {
+            std::cmp::Reverse((finding.contradicts, *mark, finding.explained_percent, is_reason(&finding.check)))
+        });
         let mark = findings.iter().map(|(_, mark)| *mark).max()?;
         let findings: Vec<Finding> = findings.into_iter().map(|(finding, _)| finding).collect();
         let mut loads: Vec<String> = Vec::new();
@@ -411,7 +417,7 @@ pub fn raise(record: &RunRecord) -> Option<String> {
         EvidenceLevel::E0 => not_seen("block_layer_bytes")
             .map(|check| format!("{} Make `/sys` visible, or name a target on a local disk", check.sentence)),
         EvidenceLevel::E1 | EvidenceLevel::E2 if !record.environment.is_root => {
-            Some("run as root to trace single requests (level E3)".to_owned())
+            Some("run as root, or with CAP_DAC_OVERRIDE, to trace single requests (level E3)".to_owned())
         }
         EvidenceLevel::E1 | EvidenceLevel::E2 => {
             not_seen("traced_requests").map(|check| check.sentence.trim_end_matches('.').to_owned())
