@@ -157,7 +157,10 @@ impl Generator {
         let replay = plan.replay.as_deref().map(|replay| Box::new(Replay::open(plan, replay, open_log)));
         let mut files = Vec::with_capacity(if replay.is_none() { plan.files.len() } else { 0 });
         if replay.is_none() {
-            let cursor = |(i, file)| FileCursor::new(plan, file, mix64(seed ^ (i as u64 + 1)), unit, fixed.is_some());
+            let cursor = |(i, file)| {
+                let region = plan.region_of(file, worker);
+                FileCursor::new(plan, region, mix64(seed ^ (i as u64 + 1)), unit, fixed.is_some())
+            };
             files.extend(plan.files.iter().enumerate().map(cursor));
         }
         let flush = FlushEvery::new(plan);

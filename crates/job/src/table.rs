@@ -151,7 +151,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("job", "each job is a table: `[job.NAME]`"),
     ("mode", "the operations are called `rw`, as in fio"),
     ("name", "a job's name is part of its table's name: `[job.NAME]`"),
-    ("offset_increment", "not supported: the workers of a job share its files and offsets"),
     ("path", "the target is `filename`, as in fio"),
     ("queue_depth", "the queue depth is `iodepth`, as in fio"),
     ("ramp", "the time before measuring is `ramp_time`, as in fio"),

@@ -70,6 +70,10 @@ pub struct JobPlan {
     pub workers: u32,
     /// The files, shared by all workers.
     pub files: Vec<FilePlan>,
+    /// Distance between the starts of the workers' regions in each file, in bytes; the region of the file holds all of them. 0:
+    /// all workers use the whole region.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offset_increment_bytes: u64,
     /// Missing directories in the paths of its new files. They are created before the files, with mode 0700, by the
     /// user that creates the files, and are not removed. Sorted, so that each follows its parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -198,6 +202,13 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
+    /// Returns the region of a worker in a file: its first byte and its length.
+    pub fn region_of(&self, file: &FilePlan, worker: u32) -> (u64, u64) {
+        let spread_bytes = self.offset_increment_bytes * u64::from(self.workers.saturating_sub(1));
+        let shift_bytes = self.offset_increment_bytes * u64::from(worker);
+        (file.offset_bytes + shift_bytes, file.size_bytes - spread_bytes)
+    }
+
     /// Returns a job with default settings: one worker that reads random blocks of 4 KiB, each once, at depth 1, for
     /// `io_bytes`, without files. For jobs that are created without options: those of the ruler and of tests.
     pub fn plain(engine: EngineKind, io_bytes: u64) -> Self {
@@ -208,6 +219,7 @@ impl JobPlan {
             engine,
             workers: 1,
             files: Vec::new(),
+            offset_increment_bytes: 0,
             directories: Vec::new(),
             file_selection: FileSelection::RoundRobin,
             ios_per_file: 0,

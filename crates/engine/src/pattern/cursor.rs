@@ -7,7 +7,7 @@ use super::sizes::{Sizes, op_index};
 use super::steps::{Region, Stepper};
 use crate::request::REQUEST_BLOCK;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::{Distribution, FilePlan, JobPlan, OpKind, OpMix, Order, Steps, mix64};
+use trueio_model::{Distribution, JobPlan, OpKind, OpMix, Order, Steps, mix64};
 
 /// Where the next I/O of a file goes.
 #[derive(Debug, Clone)]
@@ -50,10 +50,11 @@ fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> OffsetOrder {
 }
 
 impl FileCursor {
-    /// `is_fixed`: all I/Os have one size.
-    pub(super) fn new(plan: &JobPlan, file: &FilePlan, seed: u64, unit: u64, is_fixed: bool) -> Self {
+    /// `region`: its first byte and its length. `is_fixed`: all I/Os have one size.
+    pub(super) fn new(plan: &JobPlan, region: (u64, u64), seed: u64, unit: u64, is_fixed: bool) -> Self {
         let pattern = &plan.pattern;
-        let unit_count = file.size_bytes / unit;
+        let (offset_bytes, size_bytes) = region;
+        let unit_count = size_bytes / unit;
         assert!(unit_count > 0, "the plan holds at least one block a file");
         let order = match &pattern.order {
             Order::Sequential => OffsetOrder::Sequential { next: [0; 3] },
@@ -66,14 +67,14 @@ impl FileCursor {
             },
         };
         let is_in_order = matches!((&pattern.order, pattern.mix), (Order::Sequential, OpMix::Only(_)));
-        let skipped = pattern.steps.skipping_ios(file.size_bytes, unit).filter(|_| is_in_order && is_fixed);
+        let skipped = pattern.steps.skipping_ios(size_bytes, unit).filter(|_| is_in_order && is_fixed);
         Self {
-            offset: file.offset_bytes,
+            offset: offset_bytes,
             unit_count,
-            region_bytes: file.size_bytes,
+            region_bytes: size_bytes,
             seed,
             pass: 0,
-            pass_bytes: skipped.map_or(file.size_bytes, |ios| ios * unit),
+            pass_bytes: skipped.map_or(size_bytes, |ios| ios * unit),
             order,
             stepper: Stepper::default(),
         }

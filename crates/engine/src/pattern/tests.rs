@@ -89,6 +89,21 @@ fn bytes(requests: &[Taken]) -> u64 {
     requests.iter().map(|r| u64::from(r.length)).sum()
 }
 
+/// Goal: workers with regions of their own stay in them, in order and at random. Method: three workers, 16 units each, 20 units apart.
+#[test]
+fn each_worker_covers_its_own_region_once() {
+    for order in [Order::Sequential, ONCE] {
+        let mut plan = plan(2 * 20 + 16, 4 * UNIT, READ, order, BlockSizes::Fixed(512));
+        (plan.workers, plan.offset_increment_bytes, plan.limits.io_bytes) = (3, 20 * UNIT, 16 * UNIT);
+        for worker in 0..3 {
+            let mut offsets: Vec<u64> = take(&plan, worker, 100).iter().map(|taken| taken.offset).collect();
+            offsets.sort_unstable();
+            let begin = 4 + 20 * u64::from(worker);
+            assert_eq!(offsets, (begin..begin + 16).map(|unit| unit * UNIT).collect::<Vec<_>>(), "worker {worker}");
+        }
+    }
+}
+
 /// How often each unit of the file was touched.
 fn touched(requests: &[Taken], plan: &JobPlan, file: u16) -> Vec<u32> {
     let region = &plan.files[usize::from(file)];

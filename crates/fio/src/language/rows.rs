@@ -171,7 +171,6 @@ pub const ROWS: &[FioRow] = &[
     rule("kb_base", Kind::Text("1024 1000"), "1024", "what `k`, `m`, `g` mean: 1024 (default; `kib` is then 1000) or 1000"),
     rule("lockmem", Kind::Number, "0", "as much memory of the machine is locked (mlock) during the run, for each clone, so that less is left for the page cache"),
     rule("name", Kind::Text(""), "", "the job's name; `numjobs` clones share it"),
-    rule("offset_increment", Kind::Size, "0", "difference between the `offset` of each clone and that of the clone before"),
     rule("opendir", Kind::Text(""), "", "the job reads all regular, non-empty files below the directory, in the order of their names; a job that writes or trims is refused, because only named files are written"),
     rule("random_sequence_stride", Kind::Bool, "0", "each round of `random_distribution=sequence:…` begins as many blocks later as the sequence has"),
     rule("spr_cs", Kind::Number, "0", "with `sprandom`, the size of the disk's cache"),

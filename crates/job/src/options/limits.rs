@@ -10,6 +10,7 @@ use crate::options::pattern::replay::Replayed;
 use crate::options::pattern::shares::{FileOrder, check_distribution, plan_file_order};
 use crate::options::shape::Shape;
 use crate::options::target::files::JobFile;
+use crate::options::target::streams::spread_bytes;
 use crate::refusal::Refusal;
 use crate::value::write_bytes;
 use ends::{PassLimits, Passing, plan_limits, plan_times, unit_of};
@@ -51,7 +52,8 @@ pub(crate) fn plan(
         }
         None => {
             let (order, steps, used) = (&shape.order, &shape.steps, &shape.used());
-            let passing = Passing { engine: engine.kind, ops: shape.ops, order, steps, used, files, ends_otherwise };
+            let (engine, ops, spread_bytes) = (engine.kind, shape.ops, spread_bytes(job));
+            let passing = Passing { engine, ops, order, steps, used, files, spread_bytes, ends_otherwise };
             plan_limits(job, &mut decisions, &passing)?
         }
     };

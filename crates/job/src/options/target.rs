@@ -4,6 +4,7 @@ pub(crate) mod files;
 pub(crate) mod handling;
 pub(crate) mod names;
 pub mod rows;
+pub(crate) mod streams;
 pub(crate) mod usb;
 
 use crate::input::{Decisions, JobInput};
@@ -58,6 +59,7 @@ pub(crate) fn plan(
         block_bytes_min: shape.used().iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed: shape.seed,
     };
+    streams::check(job, &mut decisions, usage.block_bytes_min)?;
     let allocation = job.get(FALLOCATE);
     let extends = matches!(allocation, Fallocate::None | Fallocate::Keep);
     if extends && kind == EngineKind::Mmap && usage.writes {

@@ -13,6 +13,7 @@ use crate::options::shape::Shape;
 use crate::options::target::Handled;
 use crate::options::target::files::JobFile;
 use crate::options::target::names::set_of;
+use crate::options::target::streams::increment_bytes;
 use crate::options::{content, durability, engine, limits, output, pace, pattern, process, target};
 use crate::refusal::Refusal;
 use crate::values::Values;
@@ -167,6 +168,7 @@ fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: 
         phase,
         engine: engine.kind,
         workers: values.get(NUMJOBS),
+        offset_increment_bytes: if values.get(NUMJOBS) > 1 { increment_bytes(&values) } else { 0 },
         files: granted.files.into_iter().map(|file| file.plan).collect(),
         directories: directories.into_iter().collect(),
         file_selection: ends.selection,

@@ -44,6 +44,34 @@ fn the_preparation_of_a_new_file_depends_on_the_load() {
     }
 }
 
+/// Goal: each worker has `size` bytes of its own, the file holds them all, and a pass covers one region.
+#[test]
+fn workers_with_an_offset_increment_have_regions_of_their_own() {
+    const MIB: u64 = 1 << 20;
+    let eight = [("rw", "read"), ("bs", "64k"), ("size", "1m"), ("numjobs", "8"), ("offset_increment", "2m")];
+    let job = plan_one(&eight).unwrap();
+    assert_eq!((job.files[0].size_bytes, job.limits.io_bytes), (15 * MIB, MIB));
+    assert_eq!([0, 1, 7].map(|worker| job.region_of(&job.files[0], worker)), [0, 2, 14].map(|at| (at * MIB, MIB)));
+    // `/mnt/old` holds 1 MiB.
+    let there =
+        plan_one(&[("rw", "read"), ("filename", "/mnt/old"), ("numjobs", "2"), ("offset_increment", "64k")]).unwrap();
+    let whole = plan_one(&[("rw", "read"), ("filename", "/mnt/old"), ("numjobs", "2")]).unwrap();
+    assert_eq!(there.files, whole.files, "without a size, the regions together are the file");
+    assert_eq!(there.region_of(&there.files[0], 1), (64 << 10, whole.files[0].size_bytes - (64 << 10)));
+    let beyond =
+        [("rw", "read"), ("filename", "/mnt/old"), ("size", "64k"), ("numjobs", "2"), ("offset_increment", "1g")];
+    assert_eq!(rule_name(&beyond), "size_beyond_target");
+    let refused = |more: (&'static str, &'static str)| {
+        let options: Vec<_> = eight.iter().copied().filter(|(name, _)| *name != more.0).chain([more]).collect();
+        rule_name(&options)
+    };
+    assert_eq!(refused(("offset_increment", "96k")), "bad_value", "no multiple of the block");
+    assert_eq!(refused(("verify", "md5")), "contradiction");
+    assert_eq!(refused(("random_distribution", "zipf:1.2")), "contradiction");
+    let one = plan_one(&[("rw", "read"), ("size", "1m"), ("offset_increment", "2m")]).unwrap();
+    assert_eq!((one.files[0].size_bytes, one.offset_increment_bytes), (MIB, 0), "one worker has no distance");
+}
+
 #[test]
 fn an_existing_file_is_read_as_it_is_and_never_removed() {
     let job = plan_one(&[("rw", "randread"), ("filename", "/mnt/old"), ("unlink", "1")]).unwrap();

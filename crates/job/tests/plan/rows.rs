@@ -97,6 +97,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("iodepth_batch_complete_max", &[("iodepth", "16")], "4"),
         ("iodepth_low", &[("iodepth", "16")], "4"),
         ("numjobs", &[], "2"),
+        ("offset_increment", &[("numjobs", "2")], "64k"),
         ("fixedbufs", &[], "false"),
         ("registerfiles", &[], "false"),
         ("sqthread_poll", &[], "true"),

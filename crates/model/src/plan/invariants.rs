@@ -43,11 +43,15 @@ impl JobPlan {
         }
         for file in &self.files {
             let (path, offset_bytes) = (&file.path, file.offset_bytes);
+            let increment_bytes = self.offset_increment_bytes;
+            assert!(increment_bytes.is_multiple_of(alignment), "regions at {increment_bytes} of `{path}`");
             assert!(
                 offset_bytes.is_multiple_of(alignment),
                 "offset {offset_bytes} of `{path}` is not aligned to {alignment}"
             );
-            assert!(file.size_bytes >= block_bytes_min, "the region of `{path}` is shorter than a block");
+            let spread_bytes = self.offset_increment_bytes * u64::from(self.workers.saturating_sub(1));
+            let is_long = file.size_bytes.checked_sub(spread_bytes).is_some_and(|bytes| bytes >= block_bytes_min);
+            assert!(is_long, "the region of `{path}` is shorter than a block");
         }
     }
 

@@ -24,13 +24,15 @@ pub(crate) struct Passing<'a> {
     pub(crate) steps: &'a Steps,
     pub(crate) used: &'a [(OpKind, &'a BlockSizes)],
     pub(crate) files: &'a [JobFile],
+    /// What the regions of further workers add to that of one, in each file.
+    pub(crate) spread_bytes: u64,
     /// Something else ends a pass: zones, or a body that is fetched.
     pub(crate) ends_otherwise: bool,
 }
 
 impl Passing<'_> {
     fn region_bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add)
+        self.files.iter().map(|file| file.plan.size_bytes - self.spread_bytes).fold(0, u64::saturating_add)
     }
 
     /// Returns the unit of which every transfer is a multiple, in bytes.
@@ -48,7 +50,7 @@ impl Passing<'_> {
             return None;
         }
         let of_file = |file: &JobFile| {
-            let bytes = file.plan.size_bytes;
+            let bytes = file.plan.size_bytes - self.spread_bytes;
             match self.order {
                 Order::Sequential if !matches!(self.ops.mix, OpMix::Only(_)) => None,
                 Order::Sequential if self.steps.skip_bytes > 0 => {

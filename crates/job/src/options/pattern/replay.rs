@@ -206,7 +206,7 @@ impl Replayed {
         for (path, (_, end_bytes)) in paths.iter().zip(&self.summary.files) {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
-            let size = GivenSize { file_count: paths.len() as u64, own_bytes: Some(end_bytes) };
+            let size = GivenSize { file_count: paths.len() as u64, own_bytes: Some(end_bytes), spread_bytes: 0 };
             decisions.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
             files.push(match usage.opens_files {
                 false => untouched_file(values, path, size)?,

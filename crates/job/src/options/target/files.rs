@@ -15,6 +15,7 @@ use crate::options::target::rows::{
     CREATE_DIRECTORIES, DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE,
     Fallocate, NRFILES, OFFSET, OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
 };
+use crate::options::target::streams::spread_bytes;
 use crate::paths::{directory_of, join_path, plain};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
@@ -65,16 +66,19 @@ pub(crate) struct GivenSize {
     pub(crate) file_count: u64,
     /// The size of this file alone, in bytes: by `filesize`, a log or `fill_device`. `None`: it gets its share of `size`.
     pub(crate) own_bytes: Option<u64>,
+    /// What the regions of further workers add to it, in bytes.
+    pub(crate) spread_bytes: u64,
 }
 
 impl GivenSize {
     /// Returns the size in bytes. `None`: it is a percentage, or not set.
     fn bytes(self, values: &Values) -> Option<u64> {
-        match (self.own_bytes, values.get(SIZE)) {
-            (Some(bytes), _) => Some(bytes),
-            (None, Some(Extent::Bytes(bytes))) => Some(bytes / self.file_count),
-            (None, _) => None,
-        }
+        let bytes = match (self.own_bytes, values.get(SIZE)) {
+            (Some(bytes), _) => bytes,
+            (None, Some(Extent::Bytes(bytes))) => bytes / self.file_count,
+            (None, _) => return None,
+        };
+        Some(bytes.saturating_add(self.spread_bytes))
     }
 }
 
@@ -122,13 +126,14 @@ pub(crate) fn plan_files(
         return Err(values.refuse(FILE_APPEND, rule));
     }
     let is_endless = usage.fills && values.get(SIZE).is_none();
+    let spread_bytes = spread_bytes(values);
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let file_count = paths.len() as u64;
         let own_bytes = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
         let own_bytes = own_bytes.or(is_endless.then_some(ENDLESS_BYTES / file_count));
-        let size = GivenSize { file_count, own_bytes };
+        let size = GivenSize { file_count, own_bytes, spread_bytes };
         let file = if usage.opens_files {
             match values.look(path) {
                 Target::Unreadable(reason) => {
@@ -144,12 +149,9 @@ pub(crate) fn plan_files(
         } else {
             untouched_file(values, path, size)?
         };
-        if file.plan.size_bytes < usage.block_bytes_max {
-            let rule = Rule::BlockBeyondSize {
-                path: path.clone(),
-                block_bytes: usage.block_bytes_max,
-                region_bytes: file.plan.size_bytes,
-            };
+        let region_bytes = file.plan.size_bytes.saturating_sub(spread_bytes);
+        if region_bytes < usage.block_bytes_max {
+            let rule = Rule::BlockBeyondSize { path: path.clone(), block_bytes: usage.block_bytes_max, region_bytes };
             return Err(values.refuse(SIZE, rule));
         }
         files.push(file);
@@ -439,8 +441,8 @@ fn region_of_existing(
     let beyond =
         |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
     let size_bytes = match (size.own_bytes, values.get(SIZE)) {
-        (Some(bytes), _) => bytes,
-        (None, Some(Extent::Bytes(bytes))) => bytes / size.file_count,
+        (Some(bytes), _) => bytes.saturating_add(size.spread_bytes),
+        (None, Some(Extent::Bytes(bytes))) => (bytes / size.file_count).saturating_add(size.spread_bytes),
         // The offset may be rounded up; the region still ends at the end of the target.
         (None, Some(Extent::Percent(percent))) if matches!(values.get(OFFSET), Extent::Percent(_)) => {
             percent_of(target_bytes, percent).min(target_bytes.saturating_sub(offset_bytes))

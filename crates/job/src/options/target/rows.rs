@@ -242,6 +242,15 @@ crate::option::rows! {
         .summary("An `offset` in percent is rounded up to a multiple of this size; 0: the smallest block")
         .detail("fio rounds up to the smallest block by default, and so does `trueio fio`.");
 
+    pub const OFFSET_INCREMENT: Opt<Extent> = extent("offset_increment")
+        .default("0")
+        .unit("bytes")
+        .scope(&[Scope::WithCommand, Scope::ByLog])
+        .fio_rule("difference between the `offset` of each clone and that of the clone before")
+        .summary("The distance between the starts of the workers' regions, each of `size` bytes; 0: all workers use one")
+        .detail("The first begins at `offset`. fio's option of this name moves its clones, which are jobs of their own; `trueio \
+                 fio` does the same.");
+
     pub const OVERWRITE: Opt<bool> = switch("overwrite")
         .scope(&[Scope::WithCommand])
         .summary("A file created for a write job is filled first, so that the job overwrites it")
