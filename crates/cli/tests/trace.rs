@@ -52,3 +52,49 @@ fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_
         }
     }
 }
+
+/// Goal: the capability that docs/evidence.md names gives a user level E3, and without it the level is E2 and the reason is
+/// reported.
+/// Method: user 65534 reads a file of a private disk, in a mount namespace that has tracefs at its usual place.
+#[test]
+fn a_user_with_one_capability_gets_level_e3() {
+    if lacks("root") || lacks("loop") || lacks("tracing") {
+        return;
+    }
+    if let Err(reason) = tool("setpriv", &["--version"]) {
+        return println!("skipped: {reason}");
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk", 64 << 20);
+    device.make_ext4();
+    let mount = Mount::try_new("ext4", "noatime", &device.device, &sandbox.path("mount")).expect("a mount");
+    for path in [sandbox.root(), &mount.path] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("a mode");
+    }
+    let job = "run --rw randread --bs 4k --ioengine psync --direct require --size 8m --time_based --runtime 500ms --no-history \
+               --json - --directory";
+    let mut arguments: Vec<&str> = job.split_whitespace().collect();
+    arguments.push(mount.path.to_str().expect("UTF-8"));
+    let plain = sandbox.command(&arguments);
+    let run = |capabilities: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        let script = "mount -t tracefs none /sys/kernel/tracing && exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).args(capabilities);
+        command.arg(plain.get_program()).args(plain.get_args()).current_dir(sandbox.root());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = Ran::of(command.output().expect("unshare"));
+        if ran.err.contains("Permission denied") && ran.out.is_empty() {
+            println!("skipped: an ordinary user cannot reach the program: {}", ran.err);
+            return None;
+        }
+        Some(trueio_report::parse(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}")))
+    };
+    let Some(record) = run(&["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]) else { return };
+    let phase = &record.phases[0];
+    assert_eq!(phase.level, EvidenceLevel::E3, "{:#?}", phase.trace);
+    assert!(!record.environment.is_root, "it is an ordinary user");
+    let Some(record) = run(&[]) else { return };
+    assert_eq!(record.phases[0].level, EvidenceLevel::E2);
+    let traced = check(&record.phases[0], "traced_requests");
+    assert!(traced.sentence.contains("CAP_DAC_OVERRIDE"), "{traced:?}");
+}

@@ -53,7 +53,8 @@ fn prepare() -> Result<(Tracefs, Formats), String> {
             .to_owned());
     }
     let tracefs = Tracefs::open()?;
-    let formats = Formats::new(tracefs.page_format()?, &tracefs.event_formats(events::EVENTS)?)?;
+    let [enter, exit] = events::EVENTS.map(|event| tracefs.event_format(event));
+    let formats = Formats::new(tracefs.page_format()?, &[enter?, exit?])?;
     Ok((tracefs, formats))
 }
 
@@ -82,7 +83,7 @@ impl SyscallWatch {
     /// Prepares an instance; nothing is recorded yet. Takes tens of milliseconds.
     pub fn new() -> Self {
         let recording = Recording {
-            events: events::EVENTS,
+            events: events::EVENTS.to_vec(),
             filter: String::new(),
             buffers_kib: 64 << 10,
             buffer_kib_min: 1 << 10,

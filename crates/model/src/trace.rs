@@ -61,8 +61,14 @@ pub struct TraceRecord {
     pub others_names: Vec<String>,
     /// Why requests elsewhere cannot be distinguished from ours; `None` if they can.
     pub inseparable: Option<String>,
+    /// How often the driver had no room for a request and returned it; it counts once.
+    pub requeued_count: u64,
     /// Sampled direct transfers.
     pub transfers: TransferMatch,
+    /// Where the time of the sampled direct transfers went, for each operation.
+    pub latency: Vec<LatencyParts>,
+    /// Where on the busiest disk requests were, over time; `None` without a request.
+    pub places: Option<RequestPlaces>,
     /// Sampled writes that were waited for until durable.
     pub syncs: SyncOrder,
 }
@@ -96,6 +102,60 @@ pub struct TransferMatch {
     pub unplaced_count: u64,
     /// A description of the first that was missing.
     pub missing_example: Option<String>,
+}
+
+/// The parts of the latency of sampled direct transfers, by the request of each that completed last. The parts of one I/O add up to
+/// its latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyParts {
+    /// Read or write.
+    pub op: OpKind,
+    /// Number of I/Os.
+    pub io_count: u64,
+    /// From the submission by the worker to the completion that it saw.
+    pub total: PartTimes,
+    /// In the queue of the I/O scheduler: from entry to the last issue to the driver. 0 without a scheduler.
+    pub scheduler: PartTimes,
+    /// In the driver and the device: from the last issue to the completion.
+    pub device: PartTimes,
+    /// The rest: system calls, the filesystem, waits for a free request, this program.
+    pub rest: PartTimes,
+}
+
+/// The requests of all windows on one disk, counted in a grid of time by position: columns of equal time, rows of equal length.
+/// Cells without requests are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RequestPlaces {
+    /// The disk.
+    pub disk: String,
+    /// First byte of the first row.
+    pub begin_bytes: u64,
+    /// The byte after the last row.
+    pub end_bytes: u64,
+    /// From the begin of the first window to the end of the last, in nanoseconds.
+    pub span_ns: u64,
+    /// Number of columns.
+    pub column_count: u32,
+    /// Number of rows.
+    pub row_count: u32,
+    /// Which cell: row · `column_count` + column, in rising order.
+    pub index: Vec<u32>,
+    /// Its requests in our files, of this process or of the filesystem.
+    pub own_count: Vec<u32>,
+    /// Its requests of other programs or of unknown origin.
+    pub other_count: Vec<u32>,
+}
+
+/// Mean and percentiles of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartTimes {
+    /// Mean, in nanoseconds.
+    pub mean_ns: u64,
+    /// Median, in nanoseconds.
+    pub p50_ns: u64,
+    /// 99th percentile, in nanoseconds.
+    pub p99_ns: u64,
 }
 
 /// The match of sampled durable writes with the order of requests on the disk.

@@ -10,7 +10,7 @@ use trueio_model::{Comparison, Metric, RunRecord, StudyRecord, Trend};
 
 /// Formats a record: one line per operation of each job.
 pub(crate) fn record(record: &RunRecord) -> String {
-    const HEADER: [&str; 19] = [
+    const HEADER: [&str; 20] = [
         "run_id",
         "started_at",
         "kind",
@@ -28,6 +28,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
         "latency_ns_max",
         "cpu_ns_per_io",
         "verdict",
+        "word",
         "level",
         "finding",
     ];
@@ -54,6 +55,7 @@ pub(crate) fn record(record: &RunRecord) -> String {
             p999,
             optional(row.latency_ns_max),
             optional(row.cpu_ns_per_io),
+            phase.verdict.to_string(),
             mark(phase).word().to_owned(),
             phase.level.to_string(),
             finding.unwrap_or_default(),

@@ -23,6 +23,7 @@ mod html;
 mod io_trace;
 mod json;
 mod junit;
+mod latency_parts;
 mod layout;
 mod markdown;
 mod page;

@@ -11,6 +11,7 @@ pub(crate) mod axis;
 pub(crate) mod heat;
 pub(crate) mod job;
 pub(crate) mod overview;
+pub(crate) mod places;
 pub(crate) mod runs;
 pub(crate) mod scale;
 

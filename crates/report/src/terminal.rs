@@ -5,6 +5,7 @@
 //! down the column; if the table is too wide, each row becomes two lines. A contradicted phase has no
 //! figures: its rows are crossed out, and the reasons follow the table, grouped by cause.
 
+use crate::latency_parts::{REST, latency_parts};
 use crate::layout::{Page, Paint, Style};
 use crate::priorities::priorities;
 use crate::ranks::ranks;
@@ -25,6 +26,11 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     table(&mut page, record);
     page.tree("Ranks", &ranks(record));
     reasons(&mut page, record);
+    let parts = latency_parts(record);
+    page.list("Where the time of an I/O went", &parts);
+    if !parts.is_empty() {
+        page.aside(Paint::Dim, &[REST.to_owned()]);
+    }
     page.list("By priority", &priorities(record));
     page.list("Steady state", &steady_states(record));
     page.tree("System calls", &syscalls(record));

@@ -27,6 +27,8 @@ pub struct TracedDisk {
     pub device: u32,
     /// True if the disk declares a volatile write cache, so that only flushed data survives a power cut.
     pub has_volatile_cache: bool,
+    /// True if an I/O scheduler may hold its requests back (`queue/scheduler` is not `none`).
+    pub has_scheduler: bool,
 }
 
 /// An extent of a file and its offset on the disk, in bytes.
@@ -102,11 +104,14 @@ impl DiskLocation {
             .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)))
             .ok_or_else(|| format!("`{directory}/dev` is no device number"))?;
         let cache = read(&format!("{directory}/queue/write_cache"));
+        // `none [mq-deadline] kyber`; the brackets mark the one in use.
+        let scheduler = read(&format!("{directory}/queue/scheduler")).unwrap_or_default();
         // The kernel's internal device number has 20 bits for the minor number.
         let disk = TracedDisk {
             name,
             device: major << 20 | minor,
             has_volatile_cache: cache.is_ok_and(|text| WriteCache::from(text) == WriteCache::WriteBack),
+            has_scheduler: !scheduler.is_empty() && scheduler != "none" && !scheduler.contains("[none]"),
         };
         Ok(Self { disk, start_bytes, is_device })
     }

@@ -24,8 +24,12 @@ pub(crate) struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
+    /// Put into the queue of the I/O scheduler.
+    Insert,
     /// Passed to the driver by this thread.
     Issue { pid: i32, comm: [u8; 16] },
+    /// Returned by the driver, which had no room: it is issued again.
+    Requeue,
     /// Completed by the disk, with an errno or 0.
     Complete { error: i32 },
 }
@@ -198,7 +202,7 @@ struct EventFormat {
     sector_count: Field,
     rwbs: Field,
     /// The name of the thread (issue), or the error (complete).
-    last: Field,
+    last: Option<Field>,
 }
 
 /// Returns the number of an event, from its format file.
@@ -208,7 +212,7 @@ pub(crate) fn id_of(text: &str) -> Result<u64, String> {
 }
 
 impl EventFormat {
-    fn parse(text: &str, last: &str) -> Result<Self, String> {
+    fn parse(text: &str, last: Option<&str>) -> Result<Self, String> {
         Ok(Self {
             id: id_of(text)?,
             kind: Field::of(text, "common_type")?,
@@ -217,9 +221,18 @@ impl EventFormat {
             sector: Field::of(text, "sector")?,
             sector_count: Field::of(text, "nr_sector")?,
             rwbs: Field::of(text, "rwbs")?,
-            last: Field::of(text, last)?,
+            last: last.map(|last| Field::of(text, last)).transpose()?,
         })
     }
+}
+
+/// The texts of the format files of a request's events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestEvents<'a> {
+    pub(crate) issue: &'a str,
+    pub(crate) complete: &'a str,
+    pub(crate) insert: &'a str,
+    pub(crate) requeue: &'a str,
 }
 
 /// The formats needed to parse a page.
@@ -228,28 +241,41 @@ pub(crate) struct Formats {
     page: PageFormat,
     issue: EventFormat,
     complete: EventFormat,
+    insert: EventFormat,
+    requeue: EventFormat,
 }
 
 impl Formats {
-    /// Parses the format files of both events.
+    /// Parses the format files of all events.
     ///
     /// # Errors
     /// A sentence that names the missing field.
-    pub(crate) fn new(page: PageFormat, issue: &str, complete: &str) -> Result<Self, String> {
-        Ok(Self { page, issue: EventFormat::parse(issue, "comm")?, complete: EventFormat::parse(complete, "error")? })
+    pub(crate) fn new(page: PageFormat, texts: &RequestEvents<'_>) -> Result<Self, String> {
+        Ok(Self {
+            page,
+            issue: EventFormat::parse(texts.issue, Some("comm"))?,
+            complete: EventFormat::parse(texts.complete, Some("error"))?,
+            insert: EventFormat::parse(texts.insert, None)?,
+            requeue: EventFormat::parse(texts.requeue, None)?,
+        })
     }
 
     fn event(&self, at_ns: u64, data: &[u8]) -> Option<Event> {
         let kind = self.issue.kind.number(data)?;
-        let format = [&self.issue, &self.complete].into_iter().find(|format| format.id == kind)?;
+        let formats = [&self.issue, &self.complete, &self.insert, &self.requeue];
+        let format = formats.into_iter().find(|format| format.id == kind)?;
         let what = if format.id == self.issue.id {
             let mut comm = [0; 16];
-            let name = format.last.bytes(data)?;
+            let name = format.last?.bytes(data)?;
             let length = name.len().min(comm.len());
             comm[..length].copy_from_slice(&name[..length]);
             What::Issue { pid: format.pid.number(data)? as i32, comm }
+        } else if format.id == self.complete.id {
+            What::Complete { error: format.last?.number(data)? as i32 }
+        } else if format.id == self.insert.id {
+            What::Insert
         } else {
-            What::Complete { error: format.last.number(data)? as i32 }
+            What::Requeue
         };
         Some(Event {
             at_ns,
@@ -284,10 +310,16 @@ mod tests {
     /// The kernel's own text of the same events.
     const TEXT: &str = include_str!("../../tests/ring/trace.txt");
 
+    const TEXTS: RequestEvents<'_> = RequestEvents {
+        issue: include_str!("../../tests/ring/block_rq_issue.format"),
+        complete: include_str!("../../tests/ring/block_rq_complete.format"),
+        insert: include_str!("../../tests/ring/block_rq_insert.format"),
+        requeue: include_str!("../../tests/ring/block_rq_requeue.format"),
+    };
+
     fn formats() -> Formats {
         let page = PageFormat::parse(include_str!("../../tests/ring/header_page")).expect("a page's head");
-        let issue = include_str!("../../tests/ring/block_rq_issue.format");
-        Formats::new(page, issue, include_str!("../../tests/ring/block_rq_complete.format")).expect("two events")
+        Formats::new(page, &TEXTS).expect("four events")
     }
 
     /// The values that the kernel's text and a parsed event have in common.
@@ -299,6 +331,8 @@ mod tests {
                 ("issue", String::from_utf8_lossy(&comm[..end]).into_owned())
             }
             What::Complete { error } => ("complete", error.to_string()),
+            What::Insert => ("insert", String::new()),
+            What::Requeue => ("requeue", String::new()),
         };
         let microseconds = (event.at_ns + 500) / 1000;
         let (major, minor) = (event.device >> 20, event.device & 0xf_ffff);
@@ -369,9 +403,9 @@ mod tests {
     #[test]
     fn a_missing_field_is_reported_by_name() {
         let page = PageFormat::parse(include_str!("../../tests/ring/header_page")).expect("a page's head");
-        let issue = include_str!("../../tests/ring/block_rq_issue.format").replace("rwbs", "flags");
-        let complete = include_str!("../../tests/ring/block_rq_complete.format");
-        assert!(Formats::new(page, &issue, complete).expect_err("no rwbs").contains("`rwbs`"));
+        let issue = TEXTS.issue.replace("rwbs", "flags");
+        let texts = RequestEvents { issue: &issue, ..TEXTS };
+        assert!(Formats::new(page, &texts).expect_err("no rwbs").contains("`rwbs`"));
         assert!(PageFormat::parse("").is_err());
     }
 

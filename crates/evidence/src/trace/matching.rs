@@ -18,7 +18,10 @@ use super::phase_trace::PhaseTrace;
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::units::format_bytes;
-use trueio_model::{Cause, DisturbedSpan, EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
+use trueio_model::{
+    Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, PartTimes, RequestPlaces, RequestSum, SampledIo,
+    SyncMode, TraceRecord,
+};
 
 /// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
 /// the worker's is interpolated from a counter that it read together with it before and after the I/O, within
@@ -54,11 +57,102 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
         inseparable: traced.inseparable.clone(),
         ..TraceRecord::default()
     };
+    record.requeued_count = traced.windows.iter().map(|window| window.requeue_count).sum();
     attribute(traced, &mut record);
+    let mut parts = Vec::new();
     for samples in jobs.iter().filter(|samples| samples.job.engine != EngineKind::Mmap) {
-        samples.workers.iter().for_each(|ios| assess_worker(traced, samples, ios, &mut record));
+        samples.workers.iter().for_each(|ios| assess_worker(traced, samples, ios, &mut record, &mut parts));
     }
+    record.places = places(traced);
+    record.latency = [OpKind::Read, OpKind::Write].into_iter().filter_map(|op| parts_of(op, &parts)).collect();
     record
+}
+
+/// The parts of the latency of one I/O, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    op: OpKind,
+    scheduler_ns: u64,
+    device_ns: u64,
+    rest_ns: u64,
+}
+
+impl Parts {
+    /// Splits the latency of an I/O by its request that completed last; `used` are in the order of completion.
+    ///
+    /// A request that this I/O joined may have been queued before: that time is not this I/O's.
+    fn of(io: &SampledIo, used: &[&Request]) -> Option<Self> {
+        let last = used.last()?;
+        let total_ns = io.done_ns.saturating_sub(io.issued_ns);
+        let dispatched_ns = last.dispatched_ns.max(io.issued_ns);
+        let device_ns = last.completed_ns.saturating_sub(dispatched_ns).min(total_ns);
+        let scheduler_ns = dispatched_ns.saturating_sub(last.queued_ns.max(io.issued_ns)).min(total_ns - device_ns);
+        Some(Self { op: io.op, scheduler_ns, device_ns, rest_ns: total_ns - device_ns - scheduler_ns })
+    }
+}
+
+/// Columns and rows of the grid in which requests are counted.
+const PLACE_COLUMNS: u64 = 40;
+const PLACE_ROWS: u64 = 16;
+
+/// Counts the requests of the disk with the most of them by time and position.
+fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
+    let ranges = Ranges::of(traced);
+    let all: Vec<(&Request, Party)> = traced
+        .windows
+        .iter()
+        .flat_map(|window| ranges.requests(window).map(|(request, _, party)| (request, party)))
+        .collect();
+    let count_on = |device: u32| all.iter().filter(|(request, _)| request.device == device).count();
+    let disk = traced.disks.iter().max_by_key(|disk| count_on(disk.device))?;
+    let on_disk = || all.iter().filter(|(request, _)| request.device == disk.device);
+    let begin_bytes = on_disk().map(|(request, _)| request.begin).min()?;
+    let end_bytes = on_disk().map(|(request, _)| request.end).max()?;
+    let begin_ns = traced.windows.first()?.begin_ns;
+    let span_ns = traced.windows.last()?.end_ns.saturating_sub(begin_ns).max(1);
+    let part = |of: u64, whole: u64, count: u64| {
+        (u128::from(of) * u128::from(count) / u128::from(whole.max(1))).min(u128::from(count - 1)) as u32
+    };
+    let mut cells: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for (request, party) in on_disk() {
+        let column = part(request.issued_ns.saturating_sub(begin_ns), span_ns, PLACE_COLUMNS);
+        let row = part(request.begin - begin_bytes, end_bytes - begin_bytes, PLACE_ROWS);
+        let cell = cells.entry(row * PLACE_COLUMNS as u32 + column).or_default();
+        match party {
+            Party::Ours | Party::Filesystem | Party::OwnElsewhere => cell.0 += 1,
+            Party::Kernel | Party::Others => cell.1 += 1,
+        }
+    }
+    Some(RequestPlaces {
+        disk: disk.name.clone(),
+        begin_bytes,
+        end_bytes,
+        span_ns,
+        column_count: PLACE_COLUMNS as u32,
+        row_count: PLACE_ROWS as u32,
+        index: cells.keys().copied().collect(),
+        own_count: cells.values().map(|cell| cell.0).collect(),
+        other_count: cells.values().map(|cell| cell.1).collect(),
+    })
+}
+
+/// Returns the parts of all sampled I/Os of one operation; `None` if there is none.
+fn parts_of(op: OpKind, all: &[Parts]) -> Option<LatencyParts> {
+    let of: Vec<&Parts> = all.iter().filter(|parts| parts.op == op).collect();
+    let times = |value: fn(&Parts) -> u64| {
+        let mut sorted: Vec<u64> = of.iter().map(|parts| value(parts)).collect();
+        sorted.sort_unstable();
+        let at = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).clamp(1, sorted.len()) - 1];
+        PartTimes { mean_ns: sorted.iter().sum::<u64>() / sorted.len() as u64, p50_ns: at(50), p99_ns: at(99) }
+    };
+    (!of.is_empty()).then(|| LatencyParts {
+        op,
+        io_count: of.len() as u64,
+        total: times(|parts| parts.scheduler_ns + parts.device_ns + parts.rest_ns),
+        scheduler: times(|parts| parts.scheduler_ns),
+        device: times(|parts| parts.device_ns),
+        rest: times(|parts| parts.rest_ns),
+    })
 }
 
 /// To whom a request belongs.
@@ -208,7 +302,13 @@ fn is_of_kernel(name: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-fn assess_worker(traced: &PhaseTrace, samples: &JobSamples<'_>, ios: &[SampledIo], record: &mut TraceRecord) {
+fn assess_worker(
+    traced: &PhaseTrace,
+    samples: &JobSamples<'_>,
+    ios: &[SampledIo],
+    record: &mut TraceRecord,
+    all_parts: &mut Vec<Parts>,
+) {
     let job = samples.job;
     let is_durable_at_once = job.sync != SyncMode::None || job.write_flags.dsync;
     // Writes of the present window that no sync call has followed yet, for each file.
@@ -236,7 +336,11 @@ fn assess_worker(traced: &PhaseTrace, samples: &JobSamples<'_>, ios: &[SampledIo
             OpKind::Trim => {}
             OpKind::Read | OpKind::Write => {
                 if samples.is_direct {
-                    count_transfer(seen().map(|seen| seen.transfer(io)), record);
+                    let found = seen().map(|seen| seen.transfer(io));
+                    if let Some(Transfer::Found { parts, .. }) = &found {
+                        all_parts.extend(parts);
+                    }
+                    count_transfer(found, record);
                 }
                 if io.op == OpKind::Write {
                     if is_durable_at_once {
@@ -252,7 +356,7 @@ fn assess_worker(traced: &PhaseTrace, samples: &JobSamples<'_>, ios: &[SampledIo
 }
 
 enum Transfer {
-    Found { is_split: bool, is_merged: bool },
+    Found { is_split: bool, is_merged: bool, parts: Option<Parts> },
     Missing(String),
     Unplaced,
 }
@@ -270,7 +374,7 @@ fn count_transfer(found: Option<Transfer>, record: &mut TraceRecord) {
     let sum = &mut record.transfers;
     sum.sampled_count += 1;
     match found {
-        Some(Transfer::Found { is_split, is_merged }) => {
+        Some(Transfer::Found { is_split, is_merged, .. }) => {
             sum.matched_count += 1;
             sum.split_count += u64::from(is_split);
             sum.merged_count += u64::from(is_merged);
@@ -353,7 +457,8 @@ impl<'a> SampleContext<'a> {
             ));
         };
         let is_within = |r: &Request| ranges.iter().any(|(begin, end)| *begin <= r.begin && r.end <= *end);
-        Transfer::Found { is_split: used.len() > 1, is_merged: used.iter().any(|request| !is_within(request)) }
+        let is_merged = used.iter().any(|request| !is_within(request));
+        Transfer::Found { is_split: used.len() > 1, is_merged, parts: Parts::of(io, &used) }
     }
 
     /// Returns whether a write was durable when its sync call returned.
@@ -443,7 +548,10 @@ mod tests {
             is_own: name == 0,
             process: 12,
             name,
+            queued_ns: begin_ms * 1_000_000 + 1,
             issued_ns: begin_ms * 1_000_000 + 1,
+            dispatched_ns: begin_ms * 1_000_000 + 1,
+            is_requeued: false,
             completed_ns: begin_ms * 1_000_000 + 2,
             has_failed: false,
         };
@@ -460,11 +568,70 @@ mod tests {
     fn traced(windows: Vec<Window>) -> PhaseTrace {
         let extents = vec![MappedExtent { logical: 0, physical: 0, length: 1 << 20 }];
         PhaseTrace {
-            disks: vec![TracedDisk { name: "vda".to_owned(), device: 1, has_volatile_cache: true }],
+            disks: vec![TracedDisk {
+                name: "vda".to_owned(),
+                device: 1,
+                has_volatile_cache: true,
+                has_scheduler: true,
+            }],
             files: vec![FileExtents { path: "file".to_owned(), disk: 0, before: extents.clone(), after: extents }],
             windows,
             ..PhaseTrace::default()
         }
+    }
+
+    /// Goal: the parts of a latency add up to it, and each is where the time was.
+    /// Method: a read of 100 µs: 5 µs before the scheduler, 15 µs in it, 70 µs in the device, 10 µs until the worker saw it. Then
+    /// the same read joined a request that had been queued before it began; and one of two requests, of which the later counts.
+    #[test]
+    fn the_parts_of_a_latency_add_up_and_each_is_where_the_time_was() {
+        let io = SampledIo {
+            window: 1,
+            op: OpKind::Read,
+            file: 0,
+            offset: 0,
+            length: 8192,
+            issued_ns: 1_000,
+            done_ns: 101_000,
+        };
+        let request = |queued_ns, dispatched_ns, completed_ns| Request {
+            queued_ns,
+            issued_ns: dispatched_ns,
+            dispatched_ns,
+            completed_ns,
+            ..window(0, 0).requests[0]
+        };
+        let parts =
+            |scheduler_ns, device_ns, rest_ns| Some(Parts { op: OpKind::Read, scheduler_ns, device_ns, rest_ns });
+        let own = request(6_000, 21_000, 91_000);
+        assert_eq!(Parts::of(&io, &[&own]), parts(15_000, 70_000, 15_000));
+        let joined = request(500, 21_000, 91_000);
+        assert_eq!(Parts::of(&io, &[&joined]), parts(20_000, 70_000, 10_000));
+        let first = request(2_000, 2_000, 30_000);
+        assert_eq!(Parts::of(&io, &[&first, &own]), parts(15_000, 70_000, 15_000));
+        assert_eq!(Parts::of(&io, &[]), None);
+        let all = [parts(0, 60, 40), parts(10, 80, 10), parts(0, 70, 30)].map(|parts| parts.expect("above"));
+        let sum = parts_of(OpKind::Read, &all).expect("three reads");
+        assert_eq!((sum.io_count, sum.total.mean_ns, sum.total.p50_ns, sum.total.p99_ns), (3, 100, 100, 100));
+        assert_eq!((sum.device.mean_ns, sum.device.p50_ns, sum.device.p99_ns), (70, 70, 80));
+        assert_eq!((sum.scheduler.mean_ns, sum.rest.p50_ns), (3, 30));
+        assert_eq!(parts_of(OpKind::Write, &all), None);
+    }
+
+    /// Goal: each request is counted once, in the cell of its time and position, and ours apart from others'.
+    /// Method: two windows; ten reads at the start of the disk in each, and `dd` at 1 GiB in the second.
+    #[test]
+    fn requests_are_counted_by_time_and_position_and_ours_apart_from_others() {
+        let places = places(&traced(vec![window(0, 0), window(1_000, 16)])).expect("requests");
+        assert_eq!((places.disk.as_str(), places.begin_bytes, places.end_bytes), ("vda", 0, (1 << 30) + (16 << 16)));
+        assert_eq!((places.span_ns, places.column_count, places.row_count), (1_010_000_000, 40, 16));
+        // Ours in the first row, first and last column; `dd` in the last row and column.
+        let (first, last, other) = (0, 39, 15 * 40 + 39);
+        assert_eq!(
+            (places.index, places.own_count, places.other_count),
+            (vec![first, last, other], vec![10, 10, 0], vec![0, 0, 16])
+        );
+        assert_eq!(super::places(&traced(vec![])), None);
     }
 
     /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.

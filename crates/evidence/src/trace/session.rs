@@ -15,7 +15,7 @@ use trueio_model::TargetFacts;
 pub fn why_not_traced() -> Option<String> {
     let tried = Tracefs::open().and_then(|tracefs| {
         tracefs.formats()?;
-        Instance::new(tracefs, Recording::of_requests(&[0]))
+        Instance::new(tracefs, Recording::of_requests(&[0], true))
     });
     tried.err()
 }
@@ -71,9 +71,10 @@ impl TraceSession {
         }
         trace.seen.inseparable = why;
         let devices: Vec<u32> = trace.seen.disks.iter().map(|disk| disk.device).collect();
+        let has_scheduler = trace.seen.disks.iter().any(|disk| disk.has_scheduler);
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats()?;
-            Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices, has_scheduler))?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),

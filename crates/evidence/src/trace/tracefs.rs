@@ -9,12 +9,13 @@
 //! An empty directory stays, and the next run removes it. The kernel refuses to remove an instance with an
 //! open file (EBUSY), so an instance in use is never removed.
 //!
-//! Needs CAP_SYS_ADMIN to mount it, or write permission below its mount point.
+//! Needs CAP_SYS_ADMIN to mount it, or write permission below its mount point (CAP_DAC_OVERRIDE, because its files are
+//! writable for root only).
 //!
 //! Source: Linux `Documentation/trace/ftrace.rst` (instances, `free_buffer`, `trace_clock`),
 //! `kernel/trace/trace.c`; fsopen(2), fsmount(2) (Linux 5.2).
 
-use super::format::{Formats, PageFormat};
+use super::format::{Formats, PageFormat, RequestEvents};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,7 +31,7 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     /// Paths of events, below `events`.
-    pub(crate) events: [&'static str; 2],
+    pub(crate) events: Vec<&'static str>,
     /// The kernel's filter; empty: everything is kept.
     pub(crate) filter: String,
     /// Size of all processors' buffers together, in KiB, and minimum and maximum per processor.
@@ -40,11 +41,13 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Records requests of `devices` (the kernel's numbers). Half a megabyte holds about 3,500 of them.
-    pub(crate) fn of_requests(devices: &[u32]) -> Self {
+    /// Records requests of `devices` (the kernel's numbers). Half a megabyte holds about 3,500 of them, with a scheduler
+    /// 2,500. The entry into a scheduler is recorded where there is one: each further event makes a window dearer.
+    pub(crate) fn of_requests(devices: &[u32], has_scheduler: bool) -> Self {
         let filter: Vec<String> = devices.iter().map(|device| format!("dev == {device}")).collect();
+        let inserts = has_scheduler.then_some(INSERT);
         Self {
-            events: ["block/block_rq_issue", "block/block_rq_complete"],
+            events: [ISSUE, COMPLETE, REQUEUE].into_iter().chain(inserts).collect(),
             filter: filter.join(" || "),
             buffers_kib: 16 << 10,
             buffer_kib_min: 64,
@@ -52,6 +55,12 @@ impl Recording {
         }
     }
 }
+
+/// Events of a block request: entry into the I/O scheduler, issue to the driver, return by a driver without room, completion.
+const INSERT: &str = "block/block_rq_insert";
+const ISSUE: &str = "block/block_rq_issue";
+const REQUEUE: &str = "block/block_rq_requeue";
+const COMPLETE: &str = "block/block_rq_complete";
 
 /// A failed operation and its reason, in one sentence.
 fn failed(what: &str, error: impl std::fmt::Display) -> String {
@@ -83,9 +92,11 @@ impl Tracefs {
         }
         match mount_nowhere() {
             Ok(root) => Ok(Self { root }),
-            Err(Errno::PERM | Errno::ACCESS) => Err("the kernel allows tracing only to root \
-                                                     (CAP_SYS_ADMIN)"
-                .to_owned()),
+            Err(Errno::PERM | Errno::ACCESS) => {
+                Err("the kernel allows tracing only to root (CAP_SYS_ADMIN), and where tracefs is \
+                                                     mounted to programs with CAP_DAC_OVERRIDE (docs/evidence.md)"
+                    .to_owned())
+            }
             Err(Errno::NODEV) => Err("this kernel was built without tracefs".to_owned()),
             Err(Errno::NOSYS) => {
                 Err("tracefs is not mounted (`mount -t tracefs none /sys/kernel/tracing`), and this kernel cannot \
@@ -105,16 +116,21 @@ impl Tracefs {
         PageFormat::parse(&self.read("events/header_page")?)
     }
 
-    /// Returns the format files of two events.
-    pub(crate) fn event_formats(&self, events: [&str; 2]) -> Result<[String; 2], String> {
-        let [one, other] = events.map(|event| self.read(&format!("events/{event}/format")));
-        Ok([one?, other?])
+    /// Returns the format file of an event.
+    pub(crate) fn event_format(&self, event: &str) -> Result<String, String> {
+        self.read(&format!("events/{event}/format"))
     }
 
     /// Returns the formats of block requests.
     pub(crate) fn formats(&self) -> Result<Formats, String> {
-        let [issue, complete] = self.event_formats(Recording::of_requests(&[]).events)?;
-        Formats::new(self.page_format()?, &issue, &complete)
+        let text = |event| self.event_format(event);
+        let texts = RequestEvents {
+            issue: &text(ISSUE)?,
+            complete: &text(COMPLETE)?,
+            insert: &text(INSERT)?,
+            requeue: &text(REQUEUE)?,
+        };
+        Formats::new(self.page_format()?, &texts)
     }
 
     /// Removes instances whose process is gone.
@@ -257,19 +273,19 @@ impl Instance {
 
     /// Starts tracing. Takes 0.2 ms, or tens of milliseconds directly after tracing was stopped.
     pub(crate) fn enable(&mut self) -> Result<(), String> {
-        let events = self.recording.events;
-        let directory = &self.opened().directory;
-        write(directory, "tracing_on", "1")?;
-        events.iter().try_for_each(|event| write(directory, &format!("events/{event}/enable"), "1"))
+        let Self { open: Some(open), recording, .. } = self else {
+            unreachable!("an instance is open from `new` to `drop`")
+        };
+        write(&open.directory, "tracing_on", "1")?;
+        recording.events.iter().try_for_each(|event| write(&open.directory, &format!("events/{event}/enable"), "1"))
     }
 
     /// Stops tracing. Recorded events can still be read.
     pub(crate) fn disable(&mut self) {
-        let events = self.recording.events;
-        let directory = &self.opened().directory;
-        let _ = write(directory, "tracing_on", "0");
-        for event in events {
-            let _ = write(directory, &format!("events/{event}/enable"), "0");
+        let Self { open: Some(open), recording, .. } = self else { return };
+        let _ = write(&open.directory, "tracing_on", "0");
+        for event in &recording.events {
+            let _ = write(&open.directory, &format!("events/{event}/enable"), "0");
         }
     }
 

@@ -44,7 +44,14 @@ pub(crate) struct Request {
     pub(crate) process: i32,
     /// Index of its name in [`Window::names`].
     pub(crate) name: u16,
+    /// When it entered the I/O scheduler; when it was first issued, if there is none.
+    pub(crate) queued_ns: u64,
+    /// When it was first passed to the driver.
     pub(crate) issued_ns: u64,
+    /// When it was last passed to the driver: later than the first time if the driver had no room.
+    pub(crate) dispatched_ns: u64,
+    /// True while the driver has returned it.
+    pub(crate) is_requeued: bool,
     /// `u64::MAX` if the window ended before it completed.
     pub(crate) completed_ns: u64,
     pub(crate) has_failed: bool,
@@ -59,7 +66,9 @@ pub(crate) struct Window {
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) lost_count: u64,
-    /// In the order of issue.
+    /// How often a driver without room returned a request.
+    pub(crate) requeue_count: u64,
+    /// In the order of the first issue.
     pub(crate) requests: Vec<Request>,
     pub(crate) names: Vec<String>,
 }
@@ -82,13 +91,37 @@ impl Window {
         let mut window = Self { number, begin_ns: span.0, end_ns: span.1, ..Self::default() };
         events.sort_by_key(|event| event.at_ns);
         let mut open: HashMap<(u32, u64, Kind), Vec<usize>> = HashMap::new();
+        // Requests in the scheduler that were not issued yet.
+        let mut queued: HashMap<(u32, u64, Kind), u64> = HashMap::new();
         let mut names: HashMap<[u8; 16], u16> = HashMap::new();
         for event in events {
             // A flush has no position; its completion has the highest possible sector.
             let begin = if event.flags.kind == Kind::Flush { 0 } else { event.sector.saturating_mul(512) };
             let key = |begin| (event.device, begin, event.flags.kind);
+            let end = begin.saturating_add(u64::from(event.sector_count) * 512);
             match event.what {
+                What::Insert => drop(queued.insert(key(begin), event.at_ns)),
+                What::Requeue => {
+                    let requests = &mut window.requests;
+                    let same = open.get(&key(begin)).into_iter().flatten();
+                    let found = same.copied().find(|&index| requests[index].end == end && !requests[index].is_requeued);
+                    if let Some(index) = found {
+                        requests[index].is_requeued = true;
+                        window.requeue_count += 1;
+                    }
+                }
                 What::Issue { pid, comm } => {
+                    let queued_ns = queued.remove(&key(begin));
+                    let same = open.get(&key(begin)).into_iter().flatten();
+                    let again = same
+                        .copied()
+                        .find(|&index| window.requests[index].end == end && window.requests[index].is_requeued);
+                    // The same request, which the driver had returned.
+                    if let Some(index) = again {
+                        window.requests[index].is_requeued = false;
+                        window.requests[index].dispatched_ns = event.at_ns;
+                        continue;
+                    }
                     if window.requests.len() >= KEPT_MAX {
                         window.end_ns = window.end_ns.min(event.at_ns);
                         continue;
@@ -101,19 +134,22 @@ impl Window {
                     window.requests.push(Request {
                         device: event.device,
                         begin,
-                        end: begin.saturating_add(u64::from(event.sector_count) * 512),
+                        end,
                         flags: event.flags,
                         is_own: own.has(pid, &window.names[usize::from(name)]),
                         process: if own.has_numbers { pid } else { 0 },
                         name,
+                        queued_ns: queued_ns.unwrap_or(event.at_ns),
                         issued_ns: event.at_ns,
+                        dispatched_ns: event.at_ns,
+                        is_requeued: false,
                         completed_ns: u64::MAX,
                         has_failed: false,
                     });
                 }
                 What::Complete { error } => {
                     let Some(same) = open.remove(&key(begin)) else { continue };
-                    let until = begin.saturating_add(u64::from(event.sector_count) * 512);
+                    let until = end;
                     // If several requests of the same range (or several flushes) are in flight, it is unknown
                     // which one completed: the completion counts for all of them.
                     let is_whole = same.iter().any(|&index| window.requests[index].end == until);
@@ -404,6 +440,37 @@ mod tests {
         ];
         assert_eq!(seen, expected);
         assert_eq!(window.names, ["dd"]);
+    }
+
+    /// Goal: a request that the driver returned counts once, and its device time begins with its last issue.
+    /// Method: of two requests of the same range, one is returned and inserted again, as a full virtio ring does.
+    #[test]
+    fn a_requeued_request_is_one_request_and_its_device_time_begins_with_the_last_issue() {
+        let events = vec![
+            event(5, 0, 8, "R", What::Insert),
+            event(10, 0, 8, "R", issue()),
+            event(20, 0, 8, "R", What::Requeue),
+            event(25, 0, 8, "R", What::Insert),
+            event(40, 0, 8, "R", issue()),
+            event(60, 0, 8, "R", DONE),
+            event(70, 0, 8, "R", issue()),
+            event(80, 0, 8, "R", DONE),
+        ];
+        let window = Window::of(1, (0, 100), events, &OwnThreads::default());
+        let seen: Vec<_> = window
+            .requests
+            .iter()
+            .map(|r| (r.queued_ns, r.issued_ns, r.dispatched_ns, r.completed_ns, r.is_requeued))
+            .collect();
+        assert_eq!(seen, [(5, 10, 40, 60, false), (70, 70, 70, 80, false)]);
+        assert_eq!(window.requeue_count, 1);
+    }
+
+    #[test]
+    fn two_requests_of_one_range_in_flight_are_two_requests_if_none_was_returned() {
+        let events = vec![event(10, 0, 8, "R", issue()), event(11, 0, 8, "R", issue()), event(20, 0, 8, "R", DONE)];
+        let window = Window::of(1, (0, 100), events, &OwnThreads::default());
+        assert_eq!((window.requests.len(), window.requeue_count), (2, 0));
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use super::cleaned;
 use super::table::TableRow;
 use crate::badge::Badge;
+use crate::latency_parts::{REST, phase_parts};
 use crate::plot::Shade;
 use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
+use crate::plot::places::places;
 use crate::standing::Standing;
 use crate::summary::{Row, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, clean, figure};
@@ -28,6 +30,8 @@ pub(super) struct Phase {
     rounds: Vec<String>,
     rows: Vec<TableRow>,
     limits: Vec<String>,
+    /// Where the time of an I/O went, and what the rest is; empty without a trace.
+    parts: Vec<String>,
     jobs: Vec<Job>,
     checks: Vec<CheckRow>,
     counters: Vec<Vec<String>>,
@@ -85,6 +89,7 @@ impl Phase {
                 .iter()
                 .flat_map(steady_state)
                 .chain(crate::ranks::heat_map(record, index))
+                .chain(places(phase))
                 .collect(),
             rows: rows
                 .iter()
@@ -92,6 +97,11 @@ impl Phase {
                 .map(|row| TableRow::of(record, phase, row, &shades))
                 .collect(),
             limits: limits.map(|limit| cleaned(&format!("{}: {}", limit.kind.name(), limit.sentence))).collect(),
+            parts: {
+                let parts = phase_parts(phase);
+                let rest = (!parts.is_empty()).then(|| REST.to_owned());
+                parts.into_iter().chain(rest).map(|sentence| cleaned(&sentence)).collect()
+            },
             jobs: phase.jobs.iter().map(|job| Job::of(record, index, job, is_withheld, &shades)).collect(),
             checks: phase.checks.iter().map(CheckRow::of).collect(),
             counters: counters(phase),

@@ -88,9 +88,12 @@ fn axis(metric: StudyMetric, values: impl Iterator<Item = f64>) -> Option<Axis> 
     let (low, high) = crate::plot::bounds(values.filter(|v| v.is_finite() && *v > 0.0))?;
     Some(match metric {
         StudyMetric::Bandwidth => Axis::of_bytes(low, high),
-        StudyMetric::Iops | StudyMetric::Flushes | StudyMetric::Errors | StudyMetric::DiskBusy => {
-            Axis::of_rate(low, high)
-        }
+        StudyMetric::Iops
+        | StudyMetric::Flushes
+        | StudyMetric::Errors
+        | StudyMetric::DiskBusy
+        | StudyMetric::DiskRequests
+        | StudyMetric::DiskMerges => Axis::of_rate(low, high),
         _ => Axis::of_seconds(low, high),
     })
 }
