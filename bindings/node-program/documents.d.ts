@@ -985,6 +985,8 @@ export interface JobPlan {
   nice?: number | null;
   /** Alignment that direct I/O requires of offsets and lengths on every file, in bytes; 1: none. */
   offset_alignment_bytes?: number;
+  /** Distance between the starts of the workers' regions in each file, in bytes; the region of the file holds all of them. 0: all workers use the whole region. */
+  offset_increment_bytes?: number;
   /** How the job is reported. */
   output?: OutputPlan;
   /** An open-loop rate; `None`: closed loop, as fast as the depth allows. */
@@ -1101,6 +1103,22 @@ export interface JobSyscalls {
   name?: string;
   /** Its threads. */
   thread_count?: number;
+}
+
+/** The parts of the latency of sampled direct transfers, by the request of each that completed last. The parts of one I/O add up to its latency. */
+export interface LatencyParts {
+  /** In the driver and the device: from the last issue to the completion. */
+  device: PartTimes;
+  /** Number of I/Os. */
+  io_count: number;
+  /** Read or write. */
+  op: OpKind;
+  /** The rest: system calls, the filesystem, waits for a free request, this program. */
+  rest: PartTimes;
+  /** In the queue of the I/O scheduler: from entry to the last issue to the driver. 0 without a scheduler. */
+  scheduler: PartTimes;
+  /** From the submission by the worker to the completion that it saw. */
+  total: PartTimes;
 }
 
 /** Latencies of one kind of operation. They contain every I/O; none is sampled. */
@@ -1392,6 +1410,16 @@ export interface Part {
   sides: Array<Side>;
 }
 
+/** Mean and percentiles of one part. */
+export interface PartTimes {
+  /** Mean, in nanoseconds. */
+  mean_ns: number;
+  /** Median, in nanoseconds. */
+  p50_ns: number;
+  /** 99th percentile, in nanoseconds. */
+  p99_ns: number;
+}
+
 /** Which operations, where, how large. */
 export interface Pattern {
   /** The operations. */
@@ -1637,6 +1665,28 @@ export interface ReplayPlan {
   skips: Array<OpKind>;
   /** Percentage of the log's pace: 200 is twice as fast. */
   time_scale_percent: number;
+}
+
+/** The requests of all windows on one disk, counted in a grid of time by position: columns of equal time, rows of equal length. Cells without requests are left out. */
+export interface RequestPlaces {
+  /** First byte of the first row. */
+  begin_bytes?: number;
+  /** Number of columns. */
+  column_count?: number;
+  /** The disk. */
+  disk?: string;
+  /** The byte after the last row. */
+  end_bytes?: number;
+  /** Which cell: row · `column_count` + column, in rising order. */
+  index?: Array<number>;
+  /** Its requests of other programs or of unknown origin. */
+  other_count?: Array<number>;
+  /** Its requests in our files, of this process or of the filesystem. */
+  own_count?: Array<number>;
+  /** Number of rows. */
+  row_count?: number;
+  /** From the begin of the first window to the end of the last, in nanoseconds. */
+  span_ns?: number;
 }
 
 /** Requests of one kind, in the windows. */
@@ -2107,6 +2157,8 @@ export interface TraceRecord {
   filesystem?: RequestSum;
   /** Why requests elsewhere cannot be distinguished from ours; `None` if they can. */
   inseparable?: string | null;
+  /** Where the time of the sampled direct transfers went, for each operation. */
+  latency?: Array<LatencyParts>;
   /** Events that were lost because the kernel's buffer was full. The windows end before the first of them. */
   lost_event_count?: number;
   /** Why no request was traced; `None` if some could be. */
@@ -2119,6 +2171,10 @@ export interface TraceRecord {
   ours?: RequestSum;
   /** Requests elsewhere that our own threads made: filesystem tables that a sync call writes, or other I/O of this process. */
   own_elsewhere?: RequestSum;
+  /** Where on the busiest disk requests were, over time; `None` without a request. */
+  places?: RequestPlaces | null;
+  /** How often the driver had no room for a request and returned it; it counts once. */
+  requeued_count?: number;
   /** Sampled writes that were waited for until durable. */
   syncs?: SyncOrder;
   /** CPU time of the tracing thread, which switches tracepoints and reads and sorts events; without the cost that the tracepoints add to each request. */

@@ -226,6 +226,18 @@ pub enum StudyMetric {
     SlatMean,
     /// Mean completion latency, in seconds.
     ClatMean,
+    /// Shortest completion latency, in seconds.
+    ClatMin,
+    /// Longest completion latency, in seconds.
+    ClatMax,
+    /// Standard deviation of the completion latency, in seconds.
+    ClatStdev,
+    /// Median completion latency, in seconds.
+    ClatP50,
+    /// 99th percentile of the completion latency, in seconds.
+    ClatP99,
+    /// Sum of the submission latencies, in seconds: the time that a worker spends in submitting.
+    Submission,
     /// Mean total latency, in seconds.
     LatMean,
     /// Median total latency, in seconds.
@@ -234,6 +246,12 @@ pub enum StudyMetric {
     LatP99,
     /// The share of the time with a request in flight at the disk, from 0 to 1.
     DiskBusy,
+    /// Requests that the disk completed, without empty flushes.
+    DiskRequests,
+    /// Requests that were merged into a queued one.
+    DiskMerges,
+    /// Sum over the disk's requests of their time in flight, in seconds.
+    DiskWait,
     /// Flushes that the disk counted.
     Flushes,
     /// Calls that failed.
@@ -242,7 +260,7 @@ pub enum StudyMetric {
 
 impl StudyMetric {
     /// All of them.
-    pub const ALL: [StudyMetric; 13] = [
+    pub const ALL: [StudyMetric; 22] = [
         StudyMetric::Elapsed,
         StudyMetric::ElapsedUnsynced,
         StudyMetric::SourceWait,
@@ -250,10 +268,19 @@ impl StudyMetric {
         StudyMetric::Iops,
         StudyMetric::SlatMean,
         StudyMetric::ClatMean,
+        StudyMetric::ClatMin,
+        StudyMetric::ClatMax,
+        StudyMetric::ClatStdev,
+        StudyMetric::ClatP50,
+        StudyMetric::ClatP99,
+        StudyMetric::Submission,
         StudyMetric::LatMean,
         StudyMetric::LatP50,
         StudyMetric::LatP99,
         StudyMetric::DiskBusy,
+        StudyMetric::DiskRequests,
+        StudyMetric::DiskMerges,
+        StudyMetric::DiskWait,
         StudyMetric::Flushes,
         StudyMetric::Errors,
     ];
@@ -268,10 +295,19 @@ impl StudyMetric {
             StudyMetric::Iops => "iops",
             StudyMetric::SlatMean => "slat_mean",
             StudyMetric::ClatMean => "clat_mean",
+            StudyMetric::ClatMin => "clat_min",
+            StudyMetric::ClatMax => "clat_max",
+            StudyMetric::ClatStdev => "clat_stdev",
+            StudyMetric::ClatP50 => "clat_p50",
+            StudyMetric::ClatP99 => "clat_p99",
+            StudyMetric::Submission => "submission",
             StudyMetric::LatMean => "lat_mean",
             StudyMetric::LatP50 => "lat_p50",
             StudyMetric::LatP99 => "lat_p99",
             StudyMetric::DiskBusy => "disk_busy",
+            StudyMetric::DiskRequests => "disk_requests",
+            StudyMetric::DiskMerges => "disk_merges",
+            StudyMetric::DiskWait => "disk_wait",
             StudyMetric::Flushes => "flushes",
             StudyMetric::Errors => "errors",
         }
@@ -281,7 +317,11 @@ impl StudyMetric {
     pub fn is_more_better(self) -> Option<bool> {
         match self {
             StudyMetric::Bandwidth | StudyMetric::Iops => Some(true),
-            StudyMetric::DiskBusy | StudyMetric::Flushes => None,
+            StudyMetric::DiskBusy
+            | StudyMetric::DiskRequests
+            | StudyMetric::DiskMerges
+            | StudyMetric::DiskWait
+            | StudyMetric::Flushes => None,
             _ => Some(false),
         }
     }

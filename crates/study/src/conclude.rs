@@ -397,7 +397,9 @@ pub(crate) fn shown(metric: StudyMetric, value: f64) -> String {
         StudyMetric::Bandwidth => units::format_bandwidth(value),
         StudyMetric::Iops => format!("{} IOPS", number(value)),
         StudyMetric::DiskBusy => format!("{} %", number(value * 100.0)),
-        StudyMetric::Flushes | StudyMetric::Errors => number(value),
+        StudyMetric::Flushes | StudyMetric::Errors | StudyMetric::DiskRequests | StudyMetric::DiskMerges => {
+            number(value)
+        }
         _ => units::format_duration_ns((value * 1e9) as u64),
     }
 }

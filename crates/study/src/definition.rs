@@ -157,11 +157,14 @@ pub enum Unit {
     /// Percent.
     #[serde(rename = "%")]
     Percent,
+    /// A number of requests.
+    #[serde(rename = "requests")]
+    Requests,
 }
 
 impl Unit {
     /// All of them.
-    pub const ALL: [Unit; 9] = [
+    pub const ALL: [Unit; 10] = [
         Unit::Second,
         Unit::Millisecond,
         Unit::Microsecond,
@@ -171,12 +174,13 @@ impl Unit {
         Unit::BytesPerSecond,
         Unit::PerSecond,
         Unit::Percent,
+        Unit::Requests,
     ];
 
     /// Its value in base units.
     pub fn in_base(self) -> f64 {
         match self {
-            Unit::Second | Unit::BytesPerSecond | Unit::PerSecond => 1.0,
+            Unit::Second | Unit::BytesPerSecond | Unit::PerSecond | Unit::Requests => 1.0,
             Unit::Millisecond => 1e-3,
             Unit::Microsecond => 1e-6,
             Unit::KibPerSecond => 1024.0,
@@ -198,6 +202,7 @@ impl Unit {
             Unit::BytesPerSecond => "B/s",
             Unit::PerSecond => "1/s",
             Unit::Percent => "%",
+            Unit::Requests => "requests",
         }
     }
 
@@ -209,6 +214,7 @@ impl Unit {
             }
             StudyMetric::Iops => self == Unit::PerSecond,
             StudyMetric::DiskBusy => self == Unit::Percent,
+            StudyMetric::DiskRequests | StudyMetric::DiskMerges => self == Unit::Requests,
             StudyMetric::Flushes | StudyMetric::Errors => false,
             _ => matches!(self, Unit::Second | Unit::Millisecond | Unit::Microsecond),
         }

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 use trueio_model::{
-    Check, CheckOutcome, Durability, DurabilityKind, OpKind, OpRecord, Outcome, PhaseRecord, SampleFigure, Statistic,
-    StudyFigure, StudyMetric, StudyRow, StudySample, SyncMode, Verdict,
+    Check, CheckOutcome, DeviceCounters, Durability, DurabilityKind, OpKind, OpRecord, Outcome, PhaseRecord,
+    SampleFigure, Statistic, StudyFigure, StudyMetric, StudyRow, StudySample, SyncMode, Verdict,
 };
-use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate, mean_ns, quantile};
+use trueio_stats::{hodges_lehmann, hodges_lehmann_estimate, mean_ns, quantile, stddev_ns};
 
 /// A row's plan, as far as its durability goes.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +77,15 @@ pub(crate) fn sample(phase: &PhaseRecord, place: u32, round: u32, begin_ns: u64)
             let seconds_of = |ns: f64| ns / 1e9;
             push(which, StudyMetric::SlatMean, mean_ns(&op.latency.submission).map(seconds_of));
             push(which, StudyMetric::ClatMean, mean_ns(&op.latency.completion).map(seconds_of));
+            let completion = &op.latency.completion;
+            let seconds_at = |ns: u64| seconds_of(ns as f64);
+            push(which, StudyMetric::ClatMin, completion.min_ns().map(seconds_at));
+            push(which, StudyMetric::ClatMax, completion.max_ns().map(seconds_at));
+            push(which, StudyMetric::ClatStdev, stddev_ns(completion).map(seconds_of));
+            push(which, StudyMetric::ClatP50, quantile(completion, 0.5).map(|found| seconds_at(found.value_ns)));
+            push(which, StudyMetric::ClatP99, quantile(completion, 0.99).map(|found| seconds_at(found.value_ns)));
+            let submitting = Some(&op.latency.submission).filter(|all| !all.is_empty());
+            push(which, StudyMetric::Submission, submitting.map(|all| seconds_of(all.sum_ns() as f64)));
             push(which, StudyMetric::LatMean, mean_ns(&op.latency.total).map(seconds_of));
             let at = |q| quantile(&op.latency.total, q).map(|found| found.value_ns as f64 / 1e9);
             push(which, StudyMetric::LatP50, at(0.5));
@@ -85,6 +94,14 @@ pub(crate) fn sample(phase: &PhaseRecord, place: u32, round: u32, begin_ns: u64)
     }
     let busiest = phase.devices.iter().map(|d| d.measured.busy_ms as f64 * 1e6 / d.measured_ns.max(1) as f64);
     push(None, StudyMetric::DiskBusy, busiest.reduce(f64::max).map(|share| share.min(1.0)));
+    let on_disks = |of: fn(&DeviceCounters) -> u64| {
+        let counted = phase.devices.iter().map(|disk| of(&disk.measured));
+        counted.reduce(u64::saturating_add).map(|sum| sum as f64)
+    };
+    let requests = on_disks(|c| (c.read_count + c.write_count).saturating_sub(c.flush_count.unwrap_or(0)));
+    push(None, StudyMetric::DiskRequests, requests);
+    push(None, StudyMetric::DiskMerges, on_disks(|c| c.read_merge_count + c.write_merge_count));
+    push(None, StudyMetric::DiskWait, on_disks(|c| c.read_ms + c.write_ms).map(|ms| ms / 1e3));
     let flush_count = phase.devices.iter().filter_map(|d| d.measured.flush_count).max();
     push(None, StudyMetric::Flushes, flush_count.map(|count| count as f64));
     push(None, StudyMetric::Errors, Some(error_count as f64));

@@ -1,5 +1,6 @@
 //! `access-pattern` against the procedure of the source: three commands of fio 2.2.10, two of them under strace.
 
+use trueio_model::StudyMetric;
 use trueio_study::{Row, Variables, embedded, rows};
 
 fn of(mode: &str, is_quick: bool) -> Vec<Row> {
@@ -30,8 +31,16 @@ fn faithful_repeats_the_three_commands_in_their_order_and_strace_where_it_was() 
     let published = &embedded("access-pattern").unwrap().published;
     for (index, row) in rows.iter().enumerate() {
         let of_row: Vec<_> = published.entries.iter().filter(|entry| entry.is_of(&row.key)).collect();
-        assert_eq!(of_row.len(), if index == 2 { 7 } else { 6 }, "{}: slat was printed for libaio only", row.name);
+        assert_eq!(of_row.len(), if index == 2 { 13 } else { 12 }, "{}: slat was printed for libaio only", row.name);
     }
+    let random = |metric| {
+        let is_it = |entry: &&trueio_study::Entry| entry.is_of(&rows[0].key) && entry.metric == metric;
+        published.entries.iter().find(is_it).map(|entry| entry.value).expect("it was published")
+    };
+    let spread = [StudyMetric::ClatMin, StudyMetric::ClatMax, StudyMetric::ClatStdev].map(random);
+    assert_eq!(spread.map(|seconds| (seconds * 1e8).round()), [4_200.0, 1_862_000.0, 16_479.0]);
+    let disk = [StudyMetric::DiskRequests, StudyMetric::DiskMerges, StudyMetric::DiskWait].map(random);
+    assert_eq!(disk, [262_177.0, 25.0, 7.5]);
     assert!(published.corrections.iter().any(|text| text.contains("KB/s, which is KiB/s")), "{published:?}");
 }
 

@@ -717,6 +717,7 @@ class JobPlan(TypedDict):
     names: "NotRequired[NameSet | None]"
     nice: "NotRequired[int | None]"
     offset_alignment_bytes: "NotRequired[int]"
+    offset_increment_bytes: "NotRequired[int]"
     output: "NotRequired[OutputPlan]"
     pace: "NotRequired[Pace | None]"
     pattern: "Pattern"
@@ -781,6 +782,16 @@ class JobSyscalls(TypedDict):
     calls: "NotRequired[list[SyscallRow]]"
     name: "NotRequired[str]"
     thread_count: "NotRequired[int]"
+
+
+
+class LatencyParts(TypedDict):
+    device: "PartTimes"
+    io_count: "int"
+    op: "OpKind"
+    rest: "PartTimes"
+    scheduler: "PartTimes"
+    total: "PartTimes"
 
 
 
@@ -1056,6 +1067,13 @@ class Part(TypedDict):
 
 
 
+class PartTimes(TypedDict):
+    mean_ns: "int"
+    p50_ns: "int"
+    p99_ns: "int"
+
+
+
 class Pattern(TypedDict):
     mix: "OpMix"
     order: "Order"
@@ -1209,6 +1227,19 @@ class ReplayPlan(TypedDict):
     redirect: "NotRequired[str | None]"
     skips: "list[OpKind]"
     time_scale_percent: "int"
+
+
+
+class RequestPlaces(TypedDict):
+    begin_bytes: "NotRequired[int]"
+    column_count: "NotRequired[int]"
+    disk: "NotRequired[str]"
+    end_bytes: "NotRequired[int]"
+    index: "NotRequired[list[int]]"
+    other_count: "NotRequired[list[int]]"
+    own_count: "NotRequired[list[int]]"
+    row_count: "NotRequired[int]"
+    span_ns: "NotRequired[int]"
 
 
 
@@ -1506,12 +1537,15 @@ class TraceRecord(TypedDict):
     disks: "NotRequired[list[str]]"
     filesystem: "NotRequired[RequestSum]"
     inseparable: "NotRequired[str | None]"
+    latency: "NotRequired[list[LatencyParts]]"
     lost_event_count: "NotRequired[int]"
     missing: "NotRequired[str | None]"
     others: "NotRequired[RequestSum]"
     others_names: "NotRequired[list[str]]"
     ours: "NotRequired[RequestSum]"
     own_elsewhere: "NotRequired[RequestSum]"
+    places: "NotRequired[RequestPlaces | None]"
+    requeued_count: "NotRequired[int]"
     syncs: "NotRequired[SyncOrder]"
     thread_cpu_ns: "NotRequired[int]"
     transfers: "NotRequired[TransferMatch]"
