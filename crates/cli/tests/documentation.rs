@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use trueio_testkit::Sandbox;
+use trueio_testkit::{Sandbox, table_rows};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
@@ -211,4 +211,32 @@ fn every_flag_of_a_command_on_a_page_exists() {
     }
     assert!(count > 5, "{count}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Goal: no table lists a situation that no test stages any more, and no test of a false result is missing in them.
+/// Method: the text of the named test file contains the situation; each test of the file of false results lists one.
+#[test]
+fn every_listed_situation_is_staged_and_every_staged_false_result_is_listed() {
+    let source = |file: &str| {
+        let path = root().join("crates").join(file.trim_matches('`'));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    for (page, table, count_min) in [("docs/evidence.md", "tests", 20), ("docs/reading-results.md", "situations", 9)] {
+        let rows = table_rows(page, table);
+        assert!(rows.len() >= count_min, "{page}: {} rows", rows.len());
+        for row in rows {
+            let by = row.last().expect("cells");
+            // A literal of the source may continue on the next line.
+            let text = source(by).replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(&row[0]), "{page}: `{}` is not staged by {by}", row[0]);
+        }
+    }
+    let lies = source("evidence/tests/lies.rs");
+    let unlisted: Vec<&str> = lies
+        .split("#[test]\n")
+        .skip(1)
+        .filter(|body| !body.contains("assert_listed("))
+        .filter_map(|body| body.lines().next())
+        .collect();
+    assert!(unlisted.is_empty(), "not in the table of docs/evidence.md: {unlisted:?}");
 }

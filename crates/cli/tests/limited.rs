@@ -55,6 +55,7 @@ fn a_throttled_control_group_is_named_and_one_without_limits_is_not() {
     let group = limited.path.file_name().expect("a name").to_str().expect("UTF-8");
     let words = format!("The control group `/{group}` limits reads of {name} to 256 KiB/s; its processes reached ");
     assert!(found.sentence.starts_with(&words), "{found:?}");
+    assert_listed("a control group that limits reads of the disk to 256 KiB/s", Some(found));
     assert_ne!(record.phases[0].verdict, Verdict::Supported);
     let note = format!("the control group `/{group}` limits reads of {name} to 256 KiB/s");
     assert!(record.plan.notes.iter().any(|known| known.ends_with(&note)), "{:?}", record.plan.notes);
@@ -65,4 +66,5 @@ fn a_throttled_control_group_is_named_and_one_without_limits_is_not() {
     assert_eq!(found.outcome, CheckOutcome::Passed, "{found:?}\n{ran:?}");
     assert!(found.sentence.starts_with("No control group limits"), "{found:?}");
     assert!(!ran.out.contains("limits reads of"), "{ran:?}");
+    assert_listed("a control group without limits", None);
 }

@@ -7,12 +7,14 @@ mod common;
 
 use common::*;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use trueio_testkit::{assert_row, first_if_foreign, table_rows};
 
 /// One at a time: each keeps disk and processors busy, and would be the other's neighbour.
 fn alone() -> MutexGuard<'static, ()> {
@@ -68,6 +70,31 @@ fn endings<'a>(document: &'a Value, part: &str) -> Vec<&'a str> {
     named.map(|row| row["ending"].as_str().expect("an ending")).collect()
 }
 
+/// The table of docs/evidence.md has exactly these rows, with the sentences that were printed. A correct run that other programs
+/// disturbed prints what any run prints then, so its row is not compared.
+#[track_caller]
+fn assert_table_is_current(document: &Value) {
+    let rows = document["rows"].as_array().expect("rows");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    for row in rows.iter().filter(|row| row["ending"] != "disturbed") {
+        let said = row["said"].as_array().expect("findings").iter();
+        let shown = |one: &Value| {
+            let (by, sentence) = (text(&one["by"]), text(&one["sentence"]));
+            format!("{} (`{by}`): {}", text(&one["how"]), first_if_foreign(&by, &sentence))
+        };
+        let mut said: Vec<String> = said.map(shown).collect();
+        if row["ending"] == "honest" {
+            said.push("no finding".to_owned());
+        }
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        assert_row("docs/evidence.md", "selftest", &text(&row["name"]), &[&said]);
+    }
+    let staged: BTreeSet<String> = rows.iter().map(|row| text(&row["name"])).collect();
+    let listed: BTreeSet<String> =
+        table_rows("docs/evidence.md", "selftest").into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(listed, staged, "docs/evidence.md lists what is staged");
+}
+
 /// True if this machine has what every lie needs.
 fn has_everything() -> bool {
     let tools = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
@@ -97,6 +124,7 @@ fn as_root_every_false_result_is_staged_and_detected_and_nothing_is_left() {
     assert!(not_staged.is_empty(), "{not_staged:#?}");
     assert_eq!((count(&document, "staged"), count(&document, "caught")), (21, 21));
     assert!(count(&document, "honest") + count(&document, "disturbed") >= 10);
+    assert_table_is_current(&document);
     assert_left(sandbox.root(), &before);
     assert_eq!(sandbox.run(&["history"]).out, "", "staged false results are not stored in the history");
 }

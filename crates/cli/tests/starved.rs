@@ -27,11 +27,12 @@ const READS: &[&str] = &[
 ];
 
 #[track_caller]
-fn assert_starved(ran: &Ran, record: &RunRecord, words: &str) {
+fn assert_starved(ran: &Ran, record: &RunRecord, words: &str, situation: &str) {
     let phase = &record.phases[0];
     let check = phase.checks.iter().find(|check| check.name == "processor_wait").expect("the check ran");
     assert_eq!(check.outcome, CheckOutcome::Contradicted, "{check:?}\n{ran:?}");
     assert!(check.sentence.starts_with("starved: ") && check.sentence.contains(words), "{check:?}");
+    assert_listed(situation, Some(check));
     assert_eq!(phase.verdict, Verdict::Contradicted);
     ran.assert_code(1);
     let waited = phase.disturbances.iter().find(|span| span.cause == Cause::Tool).expect("the time is marked");
@@ -99,7 +100,12 @@ fn a_worker_beside_busy_threads_is_starved() {
             command.env("TRUEIO_ACCEPT", "holes, processor_wait");
         });
         is_over.store(true, Relaxed);
-        assert_starved(&ran, &record, "other programs used the processors");
+        assert_starved(
+            &ran,
+            &record,
+            "other programs used the processors",
+            "eight busy threads on the worker's processor",
+        );
         assert_eq!(suspect.plan.accepted_checks, ["holes", "processor_wait"]);
         assert_eq!(suspect.phases[0].verdict, Verdict::Suspect, "{accepted:?}");
         accepted.assert_code(0);
@@ -122,5 +128,6 @@ fn a_run_within_a_small_quota_is_starved_and_the_machine_shows_the_quota() {
     let (ran, record) = run_reads(&sandbox, &[], |command| group.hold(command));
     let quota = record.environment.cpu.quota.expect("the quota is read");
     assert!((quota - 0.04).abs() < 1e-9, "{quota}");
-    assert_starved(&ran, &record, "used up its CPU quota of 0.04 processors and was throttled for");
+    let words = "used up its CPU quota of 0.04 processors and was throttled for";
+    assert_starved(&ran, &record, words, "a quota of 4 % of a processor");
 }

@@ -75,6 +75,7 @@ fn a_stopped_tool_is_named_and_an_undisturbed_one_is_not() {
     assert_eq!(found.outcome, CheckOutcome::Suspect, "{found:?}\n{ran:?}");
     assert!(found.sentence.starts_with("This tool was stopped for "), "{found:?}");
     assert!(found.sentence.contains("Cause: a signal such as SIGSTOP"), "{found:?}");
+    assert_listed("the tool is stopped with SIGSTOP while it measures", Some(found));
     let steadiness = check(&record, "steadiness");
     assert!(!steadiness.sentence.contains("no I/O"), "{steadiness:?}");
 
@@ -84,4 +85,5 @@ fn a_stopped_tool_is_named_and_an_undisturbed_one_is_not() {
     let found = check(&record, "stops");
     assert_eq!(found.outcome, CheckOutcome::Passed, "{found:?}\n{ran:?}");
     assert_eq!(found.found, "no stop", "{found:?}");
+    assert_listed("the same run without a stop", None);
 }

@@ -1,8 +1,7 @@
 //! False results staged on this machine with real I/O, and correct runs that no check flags.
 //!
 //! Locations: the build directory, `/dev/shm`, and filesystems on loop devices (root). Disks are never opened
-//! for writing.
-//! opened for writing.
+//! for writing. The table of docs/evidence.md lists each situation with the sentence that is printed here.
 
 mod support;
 
@@ -10,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use support::*;
-use trueio_model::{CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, Verdict};
+use trueio_model::{Cause, CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, Verdict};
 
 const SIZE: u64 = 8 * MIB;
 const BLOCKS: u64 = SIZE / 4096;
@@ -64,6 +63,7 @@ fn a_correct_direct_read_and_write_are_not_flagged_on_this_disk() {
         judgement.assert("direct_granted", CheckOutcome::Passed, "");
         judgement.assert("page_cache", CheckOutcome::Passed, "left no pages");
         assert_eq!(judgement.level, best_level(), "{}", judgement.report());
+        judgement.assert_listed("direct reads, and direct writes, of a stored file on this disk", &[]);
     }
 }
 
@@ -80,6 +80,7 @@ fn correct_runs_on_a_private_disk_are_supported() {
         });
         assert_eq!(judgement.verdict, Verdict::Supported, "{kind}:\n{}", judgement.report());
         assert_eq!(judgement.level, best_level(), "{}", judgement.report());
+        judgement.assert_listed("direct reads, and direct writes, on ext4 on a private disk", &[]);
     }
     let mut log = plan(&path, OpKind::Write, DirectPolicy::Off);
     log.flush.fdatasync_every = 1;
@@ -93,6 +94,7 @@ fn correct_runs_on_a_private_disk_are_supported() {
     });
     assert_eq!(judgement.verdict, Verdict::Supported, "{}", judgement.report());
     judgement.assert("flushes", CheckOutcome::Passed, "");
+    judgement.assert_listed("buffered writes there, each followed by `fdatasync`", &[]);
 }
 
 #[test]
@@ -111,6 +113,8 @@ fn a_sparse_file_read_with_direct_io_is_detected_by_four_checks() {
     judgement.assert("call_results", CheckOutcome::Passed, "");
     judgement.assert("holes", CheckOutcome::Contradicted, "100 % of the read region is not stored");
     judgement.assert("process_read_bytes", CheckOutcome::Contradicted, "");
+    assert_eq!(judgement.check("process_read_bytes").cause, Cause::Setup, "no cache served the reads");
+    judgement.assert_listed("a sparse file, read with direct I/O", &["holes", "process_read_bytes"]);
 }
 
 #[test]
@@ -128,6 +132,7 @@ fn preallocated_space_that_was_never_written_counts_as_a_hole() {
     });
     judgement.assert("holes", CheckOutcome::Contradicted, "");
     assert!(judgement.check("holes").found.contains("8 MiB preallocated but never written"), "{}", judgement.report());
+    judgement.assert_listed("preallocated space that was never written, read with direct I/O", &["holes"]);
 }
 
 #[test]
@@ -150,6 +155,8 @@ fn cached_reads_are_attributed_to_the_page_cache() {
     judgement.assert("page_cache", CheckOutcome::Suspect, " % of the files were in the page cache before");
     judgement.assert("working_set", CheckOutcome::Suspect, "");
     judgement.assert("direct_granted", CheckOutcome::NotApplicable, "");
+    let checks = ["process_read_bytes", "page_cache", "working_set"];
+    judgement.assert_listed("a file that is cached, read through the page cache", &checks);
 }
 
 #[test]
@@ -165,6 +172,7 @@ fn buffered_writes_that_were_never_flushed_are_reported_in_memory() {
     judgement.assert("block_layer_bytes", CheckOutcome::Suspect, "stayed in the page cache");
     judgement.assert("page_cache", CheckOutcome::Suspect, "in memory only");
     judgement.assert("flushes", CheckOutcome::NotApplicable, "may not survive a power cut");
+    judgement.assert_listed("buffered writes that were never flushed", &["block_layer_bytes", "page_cache"]);
 }
 
 /// The error that caused the published 0.112 s for 1 GiB: a buffer from `malloc`, every call EINVAL, results
@@ -195,6 +203,7 @@ fn a_misaligned_direct_write_is_explained_with_address_requirement_and_remedy() 
     for words in ["Invalid argument", "address is 160 bytes past a multiple of 512", "align the buffers"] {
         assert!(sentence.contains(words), "`{words}` is missing in: {sentence}");
     }
+    judgement.assert_listed("direct writes from a buffer of `malloc`, each of which fails", &["call_results"]);
 }
 
 #[test]
@@ -211,6 +220,7 @@ fn a_file_on_tmpfs_with_required_direct_io_is_contradicted() {
     judgement.assert("direct_granted", CheckOutcome::Contradicted, "accepts O_DIRECT and ignores it");
     judgement.assert("memory_backed", CheckOutcome::Suspect, "no disk was measured");
     judgement.assert("block_layer_bytes", CheckOutcome::NotSeen, "tmpfs");
+    judgement.assert_listed("required direct I/O on tmpfs", &["direct_granted", "memory_backed"]);
 }
 
 /// btrfs passes direct writes to files with checksums through the page cache, writes them out and drops the
@@ -226,6 +236,7 @@ fn silently_buffered_direct_writes_on_btrfs_are_detected_and_its_direct_reads_pa
     });
     judgement.assert("direct_granted", CheckOutcome::Passed, "These reads were direct");
     assert_eq!(judgement.verdict, Verdict::Supported, "{}", judgement.report());
+    judgement.assert_listed("direct reads on btrfs", &[]);
 
     let judgement = stage(plan(&path, OpKind::Write, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Write, &open(&path, libc::O_DIRECT), &path, 512);
@@ -233,7 +244,7 @@ fn silently_buffered_direct_writes_on_btrfs_are_detected_and_its_direct_reads_pa
     assert_eq!(judgement.verdict, Verdict::Contradicted);
     judgement.assert("direct_granted", CheckOutcome::Contradicted, "accepts O_DIRECT and ignores it");
     judgement.assert("call_results", CheckOutcome::Passed, "");
-    println!("{}", judgement.report());
+    judgement.assert_listed("required direct writes on btrfs, which buffers them", &["direct_granted"]);
 }
 
 #[test]
@@ -249,6 +260,8 @@ fn buffered_direct_writes_on_ext4_with_data_journal_are_detected_by_the_disks_co
     judgement.assert("direct_granted", CheckOutcome::Contradicted, "");
     judgement.assert("block_layer_bytes", CheckOutcome::Contradicted, "did_not_reach_device");
     judgement.assert("page_cache", CheckOutcome::Contradicted, "grew");
+    let checks = ["direct_granted", "block_layer_bytes", "page_cache"];
+    judgement.assert_listed("required direct writes on ext4 with data=journal, which buffers them", &checks);
 }
 
 #[test]
@@ -269,6 +282,7 @@ fn missing_flushes_of_a_filesystem_without_barriers_are_detected() {
     });
     judgement.assert("flushes", CheckOutcome::Contradicted, "mounted without barriers");
     judgement.assert("block_layer_bytes", CheckOutcome::Passed, "");
+    judgement.assert_listed("`fdatasync` that never becomes a flush: ext4 with nobarrier", &["flushes"]);
 }
 
 #[test]
@@ -286,6 +300,7 @@ fn a_loop_device_over_tmpfs_is_reported_as_memory() {
     });
     assert_eq!(judgement.objections(), [("memory_backed", CheckOutcome::Suspect)], "{}", judgement.report());
     judgement.assert("memory_backed", CheckOutcome::Suspect, "tmpfs on /dev/shm");
+    judgement.assert_listed("a filesystem on a loop device over tmpfs", &["memory_backed"]);
 }
 
 /// Goal: other I/O on the same disk makes the phase suspect, although all our own I/O is real. Method: a
@@ -310,6 +325,7 @@ fn other_io_on_the_disk_makes_the_phase_suspect() {
         })
     });
     assert_eq!(judgement.objections(), [("foreign_io", CheckOutcome::Suspect)], "{}", judgement.report());
+    judgement.assert_listed("another thread writes another file of the same disk", &["foreign_io"]);
 }
 
 /// Goal: a device that was never written is suspect although it completes all reads. Method: a loop device
@@ -330,9 +346,13 @@ fn a_blank_device_is_suspect_and_a_written_one_is_not() {
     let judgement = look();
     judgement.assert("zero_blocks", CheckOutcome::Suspect, "100 % of the sampled blocks");
     judgement.assert("block_layer_bytes", CheckOutcome::Passed, "");
+    judgement.assert_listed("a device that was never written, read with direct I/O", &["zero_blocks"]);
     let content: Vec<u8> = (0..8 * MIB).map(|i| (i % 251) as u8 | 1).collect();
     let mut file = std::fs::OpenOptions::new().write(true).open(&path).expect("the loop device");
     std::io::Write::write_all(&mut file, &content).and_then(|()| file.sync_all()).expect("a write");
     drop(file);
-    look().assert("zero_blocks", CheckOutcome::Passed, "contain data");
+    let judgement = look();
+    judgement.assert("zero_blocks", CheckOutcome::Passed, "contain data");
+    assert_eq!(own_objections(&judgement), [], "{}", judgement.report());
+    judgement.assert_listed("the same device after it was written", &[]);
 }

@@ -72,6 +72,11 @@ fn direct_transfers_are_found_at_their_disk_offsets_and_nothing_is_flagged() {
             let found = &trace.transfers;
             assert_eq!(found.matched_count, found.sampled_count, "{kind} {op}:\n{}", judgement.report());
             assert_eq!(trace.others.count, 0, "{kind} {op}:\n{}", judgement.report());
+            judgement.assert_listed("direct transfers on ext4 and XFS, traced request by request", &[]);
+            let [parts] = trace.latency[..] else { panic!("{kind} {op}: {:?}", trace.latency) };
+            assert_eq!((parts.op, parts.io_count), (op, found.matched_count));
+            let sum = parts.scheduler.mean_ns + parts.device.mean_ns + parts.rest.mean_ns;
+            assert!(parts.total.mean_ns - sum <= 3 && parts.device.mean_ns > 0, "{parts:?}");
         }
     }
 }
@@ -97,6 +102,7 @@ fn synced_writes_on_a_filesystem_with_barriers_are_flushed_after_their_data() {
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
     assert!(syncs.flushed_count > 0 && syncs.failed_count() == 0, "{}", judgement.report());
+    judgement.assert_listed("synced writes on ext4 with barriers, traced", &[]);
 }
 
 /// The false result: `fdatasync` returns, but the disk received no flush of its volatile cache.
@@ -109,6 +115,7 @@ fn each_synced_write_without_barriers_is_reported_not_durable() {
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
     assert!(syncs.unflushed_count > 0 && syncs.durable_count() == 0, "{}", judgement.report());
+    judgement.assert_listed("synced writes on ext4 without barriers, traced", &["flush_order"]);
 }
 
 #[test]
@@ -124,6 +131,12 @@ fn direct_writes_with_o_dsync_are_flushed_or_carry_forced_unit_access() {
         let outcome = if is_honest { CheckOutcome::Passed } else { CheckOutcome::Contradicted };
         judgement.assert("flush_order", outcome, "");
         judgement.assert("traced_requests", CheckOutcome::Passed, "");
+        if is_honest {
+            assert_eq!(judgement.objections(), [], "{}", judgement.report());
+            judgement.assert_listed("direct writes with `O_DSYNC`", &[]);
+        } else {
+            judgement.assert_listed("direct writes with `O_DSYNC` on ext4 without barriers", &["flush_order"]);
+        }
     }
 }
 
@@ -144,6 +157,7 @@ fn suppressed_sync_calls_are_reported_to_return_before_the_data_was_written() {
         }
     });
     judgement.assert("flush_order", CheckOutcome::Contradicted, "no request had written it");
+    judgement.assert_listed("sync calls that return without doing anything (libeatmydata)", &["flush_order"]);
 }
 
 /// Goal: bytes of another process on the same disk are attributed to it by name, and I/O on another disk is
@@ -176,12 +190,14 @@ fn other_io_on_the_same_disk_is_named_with_its_bytes_and_io_on_another_disk_is_n
         let trace = judgement.trace.as_ref().expect("a trace");
         if is_beside {
             judgement.assert("foreign_io", CheckOutcome::Suspect, "outside the measured files: dd");
+            judgement.assert_listed("`dd` writes another file of the same disk", &["foreign_io"]);
             assert!(trace.others.count >= 8, "{}", judgement.report());
             // Each request of the other process carries 64 KiB, and none of ours is counted among them.
             assert_eq!(trace.others.bytes, trace.others.count * 65536, "{}", judgement.report());
         } else {
             judgement.assert("foreign_io", CheckOutcome::Passed, "");
             assert_eq!((trace.others.count, trace.disks.len()), (0, 1), "{}", judgement.report());
+            judgement.assert_listed("`dd` writes a file of another disk", &[]);
         }
         assert_eq!(trace.transfers.missing_count, 0, "{}", judgement.report());
     }
@@ -263,6 +279,7 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     });
     judgement.assert("traced_requests", CheckOutcome::Contradicted, "did not reach their offset");
     judgement.assert("holes", CheckOutcome::Contradicted, "");
+    judgement.assert_listed("reads of preallocated space, traced request by request", &["traced_requests"]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod json_schema;
 mod needs;
 #[cfg(unix)]
 mod program;
+mod tables;
 #[cfg(unix)]
 mod terminal;
 mod tools;
@@ -26,6 +27,7 @@ pub use json_schema::{schema_violations, undescribed_fields};
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]
 pub use program::{Ran, Running, Sandbox, joined};
+pub use tables::{assert_row, first_if_foreign, table_rows};
 #[cfg(unix)]
 pub use terminal::{OnTerminal, on_terminal, typing_on_terminal};
 pub use tools::tool;

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use trueio_model::{JobRecord, PhaseRecord, RunRecord};
+use trueio_model::{Check, JobRecord, PhaseRecord, RunRecord};
 pub(crate) use trueio_testkit::{ControlGroup, Loop, Mount, Ran, Running, hash, joined, listing, on_terminal, tool};
 
 /// True, after its reason is printed, if this machine lacks `need`: those of the testkit, and `tracing`. The test then
@@ -54,6 +54,16 @@ impl Sandbox {
 pub(crate) fn read_record(path: &Path) -> RunRecord {
     let text = std::fs::read_to_string(path).expect("a record");
     trueio_report::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Asserts that the table of docs/evidence.md lists a situation with what a check prints for it; `None`: `no finding`.
+#[track_caller]
+pub(crate) fn assert_listed(situation: &str, check: Option<&Check>) {
+    let file = std::panic::Location::caller().file();
+    let by = format!("`{}`", file.rsplit("crates/").next().unwrap_or(file));
+    let said = check.map(|check| format!("{} (`{}`): {}", check.outcome.word(), check.name, check.sentence));
+    let said = said.unwrap_or_else(|| "no finding".to_owned());
+    trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&[&said], &[&by]]);
 }
 
 /// The only job of the only phase.

@@ -383,6 +383,22 @@ impl Judgement {
             self.report()
         );
     }
+
+    /// Asserts that the table of docs/evidence.md lists the situation with what these checks print, or `no finding`
+    /// for no check. The caller asserts that there is none.
+    #[track_caller]
+    pub fn assert_listed(&self, situation: &str, checks: &[&str]) {
+        let file = std::panic::Location::caller().file();
+        let by = file.rsplit("crates/").next().unwrap_or(file);
+        let said = |name: &&str| {
+            let check = self.check(name);
+            format!("{} (`{name}`): {}", check.outcome.word(), trueio_testkit::first_if_foreign(name, &check.sentence))
+        };
+        let said: Vec<String> = checks.iter().map(said).collect();
+        let said: Vec<&str> =
+            if said.is_empty() { vec!["no finding"] } else { said.iter().map(String::as_str).collect() };
+        trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&said, &[&format!("`{by}`")]]);
+    }
 }
 
 // ---------------------------------------------------------------------------------------------
