@@ -180,6 +180,35 @@ fn parallel_runs_are_all_stored() {
     assert_eq!(ids(&sandbox).len(), 6);
 }
 
+/// Goal: what an earlier program wrote is read by this one. Method: a record of each version, as a program of that version wrote it,
+/// is imported, listed, and reported in every output.
+#[test]
+fn a_record_of_each_version_is_imported_listed_and_reported() {
+    let sandbox = Sandbox::new();
+    for version in 1..=trueio_model::RECORD_VERSION {
+        let kept = format!("{}/../store/tests/records/v{version}.json", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(&kept).expect("a kept record");
+        let head = text.split_whitespace().collect::<String>();
+        assert!(head.contains(&format!("\"version\":{version},")), "{kept}");
+        sandbox.run(&["history", "import", &kept]).assert_code(0);
+        let record = read_record(kept.as_ref());
+        assert_eq!(record.version, trueio_model::RECORD_VERSION, "it is converted when it is read");
+        let [html, csv, markdown, prom, json] =
+            ["html", "csv", "markdown", "prom", "json"].map(|name| sandbox.aside(&format!("v{version}.{name}")));
+        let paths = [&html, &csv, &markdown, &prom, &json].map(|path| path.to_str().expect("UTF-8"));
+        let outputs =
+            ["--html", paths[0], "--csv", paths[1], "--markdown", paths[2], "--prom", paths[3], "--json", paths[4]];
+        let ran = sandbox.run(&[&["report", &record.id][..], &outputs].concat());
+        ran.assert_code(0);
+        for name in record.phases.iter().map(|phase| &phase.name) {
+            assert!(ran.out.contains(name.as_str()), "{name}: {ran:?}");
+        }
+        assert_eq!(read_record(&json), record, "version {version}");
+        assert_eq!(fs::read_to_string(&csv).expect("CSV").lines().count(), 1 + trueio_report::summary(&record).len());
+    }
+    assert_eq!(ids(&sandbox).len(), 3);
+}
+
 /// A record of the disk `serial`, made of one that was kept, with another id and time.
 fn crafted(sandbox: &Sandbox, name: &str, change: impl FnOnce(&mut RunRecord)) -> String {
     let text = include_str!("../../store/tests/records/v1.json");

@@ -79,3 +79,19 @@ fn without_a_terminal_the_view_is_refused_before_anything_is_measured() {
     let (text, code) = on_terminal(dumb, 80);
     assert!(code == Some(2) && text.contains("--live needs a terminal") && !text.contains('\x1b'), "{text:?}");
 }
+
+/// Goal: the jobs of a run are drawn together (`all: xx, yy`), and each alone. Method: only characters that change are drawn, so after
+/// both names the first is drawn again only where it stands alone, and then the second.
+#[test]
+fn the_jobs_of_a_run_are_shown_together_and_each_alone() {
+    let sandbox = Sandbox::new();
+    let job =
+        |name: &str| format!("[job.{name}]\nrw = \"randread\"\nsize = \"4m\"\nruntime = \"600s\"\ntime_based = true\n");
+    sandbox.write("two.toml", job("xx") + &job("yy"));
+    let command = sandbox.command(&["run", "--live", "--no-history", "--no-evidence", "two.toml"]);
+    let ran = typing_on_terminal(command, 80, &[("all:", ""), ("yy", "j"), ("xx", "j"), ("yy", "q")]);
+    assert_eq!(ran.code, Some(1), "an interrupted run: {ran:?}");
+    assert_given_back(&ran);
+    let after = ran.text.split_once(LEAVE).expect("it was left").1;
+    assert!(after.contains("xx") && after.contains("yy"), "both have a line of the result: {after:?}");
+}
