@@ -303,6 +303,23 @@ fn hydra_starts_ranks_through_pmi_1_on_a_descriptor_and_on_a_port() {
 }
 
 #[test]
+fn launchers_start_ior_on_all_ranks_and_one_summary_is_printed() {
+    for (program, launcher) in [("mpirun.openmpi", OPEN_MPI), ("mpiexec.hydra", HYDRA)] {
+        if lacks_launcher(program) {
+            continue;
+        }
+        let sandbox = Sandbox::new();
+        let arguments = ["ior", "--no-evidence", "--no-history", "-b", "256k", "-t", "64k", "-s", "2", "-C", "-e"];
+        let ran = launched(&sandbox, &[launcher, &["3"]].concat(), &arguments);
+        ran.assert_code(0);
+        assert_eq!(ran.out.matches("Summary of all tests:").count(), 1, "{ran:?}");
+        assert!(ran.out.contains("tasks               : 3\n"), "{ran:?}");
+        assert!(ran.out.contains("\nMax Write: ") && ran.out.contains("\nMax Read:  "), "{ran:?}");
+        assert!(sandbox.listing().is_empty(), "{:?}", sandbox.listing());
+    }
+}
+
+#[test]
 fn a_launcher_of_one_process_is_no_launcher() {
     for (program, launcher) in [("mpirun.openmpi", OPEN_MPI), ("mpiexec.hydra", HYDRA)] {
         if lacks_launcher(program) {
