@@ -97,15 +97,13 @@ pub fn plan_build(system: &System, tree: &Path, headers: Option<&Path>) -> Resul
         Some(_) => {}
     }
     let in_headers = |file: &str| fs::read_to_string(headers.join(file));
-    match in_headers("include/config/kernel.release") {
-        Err(error) => reasons.push(format!(
-            "`{}` holds no headers of a kernel that was built ({error}); --headers names them",
+    match headers_release(&headers) {
+        None => reasons.push(format!(
+            "`{}` holds no headers of a kernel that was built (include/generated/utsrelease.h); --headers names them",
             headers.display()
         )),
-        Ok(text) if text.trim() != release => {
-            reasons.push(format!("the headers are of {}, and this kernel is {release}", text.trim()));
-        }
-        Ok(_) => {
+        Some(of) if of != release => reasons.push(format!("the headers are of {of}, and this kernel is {release}")),
+        Some(_) => {
             reasons.extend(lacking_config(&in_headers("include/config/auto.conf").unwrap_or_default()));
             reasons.extend(lacking_exports(&in_headers("Module.symvers").unwrap_or_default()));
         }
@@ -115,6 +113,14 @@ pub fn plan_build(system: &System, tree: &Path, headers: Option<&Path>) -> Resul
     }
     let hint = "the manufacturer's GPL source of exactly this kernel, and the headers of its toolchain".to_owned();
     Err(Refusal { reasons, hint: Some(hint) })
+}
+
+/// Returns the release that modules built with these headers are for. Distributions may set another one than that in
+/// `include/config/kernel.release` (Debian does).
+fn headers_release(headers: &Path) -> Option<String> {
+    let text = fs::read_to_string(headers.join("include/generated/utsrelease.h")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("#define UTS_RELEASE"))?;
+    Some(line.trim().trim_matches('"').to_owned())
 }
 
 /// Reads `VERSION.PATCHLEVEL.SUBLEVEL` from a kernel's Makefile.
@@ -248,7 +254,7 @@ mod tests {
             for file in FILES {
                 staged.put(&format!("tree/{DIRECTORY}/{file}"), file);
             }
-            staged.put("headers/include/config/kernel.release", "4.4.302+\n");
+            staged.put("headers/include/generated/utsrelease.h", "#define UTS_RELEASE \"4.4.302+\"\n");
             let config: Vec<String> = CONFIG.iter().map(|name| format!("{name}=y")).collect();
             staged.put("headers/include/config/auto.conf", &config.join("\n"));
             let exports: Vec<String> =
@@ -318,7 +324,7 @@ mod tests {
         fs::remove_file(staged.path("tree/drivers/usb/storage/uas-detect.h")).expect("a file");
         staged.refused("has no uas-detect.h");
         let staged = Staged::new();
-        staged.put("headers/include/config/kernel.release", "4.4.59+\n");
+        staged.put("headers/include/generated/utsrelease.h", "#define UTS_RELEASE \"4.4.59+\"\n");
         staged.refused("the headers are of 4.4.59+, and this kernel is 4.4.302+");
         let staged = Staged::new();
         fs::remove_dir_all(staged.path("headers")).expect("a directory");
