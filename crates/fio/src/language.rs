@@ -350,6 +350,10 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new(), globals: Vec::new() });
     }
     for (index, (path, position)) in files.iter().enumerate() {
+        if index > 0 {
+            // Neither the command line's options for all jobs nor those of a file before apply to a further file.
+            globals = Rc::new(Vec::new());
+        }
         match around.read_file(path) {
             Ok(text) => {
                 let first = sections.len();
@@ -440,7 +444,7 @@ fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {
     words.push(word);
 }
 
-/// Reads the sections of a job file; `globals` are those of the command line and of earlier files.
+/// Reads the sections of a job file; `globals` are those of the command line.
 fn read_sections(
     path: &str,
     text: &str,

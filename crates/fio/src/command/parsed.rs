@@ -23,15 +23,16 @@ pub(super) fn lines(request: &FioRequest, process: u32) -> String {
         }
     };
     request.globals.iter().for_each(&mut print);
-    let mut printed = 0;
+    let mut before: Vec<&FioWord> = Vec::new();
     for (index, job) in request.jobs.iter().enumerate() {
         let Some(fio) = job.fio.as_ref().filter(|fio| only.map_or(fio.clone == 0, |only| only == index)) else {
             continue;
         };
         let (of_all, own): (Vec<&FioWord>, Vec<&FioWord>) = fio.given.iter().partition(|word| word.is_global);
-        // Each job has the global options of the jobs before it, and may have more.
+        // Each job has the global options of the jobs before it in its file, and may have more.
+        let printed = of_all.iter().zip(&before).take_while(|(word, other)| word == other).count();
         of_all.iter().skip(printed).chain(&own).for_each(|word| print(word));
-        printed = printed.max(of_all.len());
+        before = of_all;
     }
     text
 }

@@ -2,7 +2,7 @@
 //!
 //! The conventions are those of `getopt_long_only`: one dash or two, a value after `=` or as the next argument, any unique
 //! prefix of a name, options after job files. Flags take a value only after `=`; so do `--cmdhelp` and `--enghelp`. `--` ends
-//! the options.
+//! the options. fio's options of one letter (`-o FILE`) are accepted.
 //!
 //! Difference from fio: an option whose value would be the next option (`--write_bw_log
 //! --write_lat_log`) is refused, where fio takes the option's name as the value.
@@ -98,6 +98,47 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("trigger", Takes::Value, "a command to run when one of them has ended the run, and verify states are saved"),
     ("trigger-remote", Takes::Value, "accepted; a server runs no command of a client"),
     ("merge-blktrace-only", Takes::Nothing, "refused: traces are not merged"),
+];
+
+/// fio's options of one letter, which its help does not list: a value is the next argument.
+const LETTERS: &[(&str, &str)] = &[
+    ("-a", "alloc-size"),
+    ("-A", "merge-blktrace-only"),
+    ("-b", "bandwidth-log"),
+    ("-B", "trigger-timeout"),
+    ("-c", "cmdhelp"),
+    ("-C", "client"),
+    ("-d", "debug"),
+    ("-D", "daemonize"),
+    ("-e", "eta"),
+    ("-E", "eta-newline"),
+    ("-f", "append-terse"),
+    ("-F", "output-format"),
+    ("-G", "crctest"),
+    ("-h", "help"),
+    ("-H", "trigger"),
+    ("-i", "enghelp"),
+    ("-I", "idle-prof"),
+    ("-j", "max-jobs"),
+    ("-J", "trigger-remote"),
+    ("-K", "aux-path"),
+    ("-L", "status-interval"),
+    ("-m", "minimal"),
+    ("-M", "memcpytest"),
+    ("-o", "output"),
+    ("-O", "eta-interval"),
+    ("-P", "parse-only"),
+    ("-r", "readonly"),
+    ("-R", "remote-config"),
+    ("-s", "showcmd"),
+    ("-S", "server"),
+    ("-T", "cpuclock-test"),
+    ("-v", "version"),
+    ("-V", "terse-version"),
+    ("-w", "warnings-fatal"),
+    ("-W", "trigger-file"),
+    ("-x", "section"),
+    ("-X", "inflate-log"),
 ];
 
 /// A word of the command line, understood.
@@ -207,11 +248,10 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
             None => (&word[dashes..], None),
         };
         let position = Position::of_argument(number, word, 0..dashes + name.len());
-        let found = match (word, resolve(name)) {
-            ("-v", _) => Found::Program("version", Takes::Nothing),
-            ("-h", _) => Found::Program("help", Takes::Nothing),
-            (_, Ok(found)) => found,
-            (_, Err(candidates)) if candidates.is_empty() => {
+        let name = LETTERS.iter().find(|(letter, _)| *letter == word).map_or(name, |(_, name)| name);
+        let found = match resolve(name) {
+            Ok(found) => found,
+            Err(candidates) if candidates.is_empty() => {
                 let (message, hint) = unknown(name, "--");
                 problems.add(position, message, hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned())));
                 // A value in the next argument would be read as a job file.
@@ -220,7 +260,7 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
                 }
                 continue;
             }
-            (_, Err(candidates)) => {
+            Err(candidates) => {
                 let shown: Vec<String> = candidates.iter().take(6).map(|known| format!("`--{known}`")).collect();
                 let more = if candidates.len() > 6 { " …" } else { "" };
                 let message = format!("`--{name}` may mean {}{more}", shown.join(", "));

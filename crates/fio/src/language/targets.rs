@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::option::Words;
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
-use trueio_job::options::engine::rows::IOENGINE;
+use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
 use trueio_job::options::limits::rows::FILL_DEVICE;
 use trueio_job::options::pattern::rows::{Direction, RW};
 use trueio_job::options::target::rows::FILE_APPEND;
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of};
+use trueio_model::{DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of};
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
 ///
@@ -34,9 +34,9 @@ pub fn meet_targets(
     // A job that writes may extend a file before another reads it.
     let written: BTreeSet<String> = jobs.iter().filter(|spec| writes(spec)).flat_map(paths).collect();
     for spec in jobs {
-        let note = without_state(spec, facts);
+        let of_job = [without_state(spec, facts), without_polling(spec, facts)];
         let Some(fio) = &spec.fio else { continue };
-        notes.extend(note.map(|note| format!("job `{}`: {note}", fio.name)));
+        notes.extend(of_job.into_iter().flatten().map(|note| format!("job `{}`: {note}", fio.name)));
         let is_offline = VERIFY_ONLY.value_in(spec);
         let kind = IOENGINE.value_in(spec);
         if settings.is_readonly && writes(spec) && !is_offline && !spec.options.contains_key("read_iolog") {
@@ -154,19 +154,7 @@ pub fn log_files(jobs: &[JobSpec]) -> Vec<String> {
 fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem> {
     let wanted = spec.fio.as_ref()?.word("ioscheduler").filter(|word| !word.text.is_empty())?;
     let wanted = wanted.text.as_str();
-    let mut disks = Vec::new();
-    for path in paths(spec) {
-        // For a missing file, the disks of the nearest directory.
-        let mut nearest = path.as_str();
-        let found = loop {
-            match facts.look(nearest) {
-                Target::Present(found) => break Some(found),
-                Target::Missing if !["/", "."].contains(&nearest) => nearest = directory_of(nearest),
-                _ => break None,
-            }
-        };
-        disks.extend(found.into_iter().flat_map(|found| found.disks));
-    }
+    let disks = disks(spec, facts);
     let refused = |reason: String, hint: String| {
         let message = format!("`ioscheduler={wanted}` is not met: {reason}");
         Some(FioProblem { message, position: None, hint: Some(hint) })
@@ -184,6 +172,35 @@ fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem
         format!("the disk `{name}` {has}, and this program does not change the machine that it measures"),
         format!("run `echo {wanted} > {file}` before it{back}"),
     )
+}
+
+/// Returns the disks of a job's files; of a missing one, those of the nearest directory.
+fn disks(spec: &JobSpec, facts: &dyn FactsSource) -> Vec<DiskFacts> {
+    let mut disks = Vec::new();
+    for path in paths(spec) {
+        let mut nearest = path.as_str();
+        let found = loop {
+            match facts.look(nearest) {
+                Target::Present(found) => break Some(found),
+                Target::Missing if !["/", "."].contains(&nearest) => nearest = directory_of(nearest),
+                _ => break None,
+            }
+        };
+        disks.extend(found.into_iter().flat_map(|found| found.disks));
+    }
+    disks
+}
+
+/// Drops the polling of `pvsync2` where a disk has no queue for it: the kernel ignores the flag there, and fio goes on. Returns a
+/// note. (io_uring's first I/O would fail, in fio, too.)
+fn without_polling(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
+    if IOENGINE.value_in(spec) != Some(EngineKind::Pvsync2) || !HIPRI.value_in(spec) {
+        return None;
+    }
+    let disk = disks(spec, facts).into_iter().find(|disk| disk.limits.can_poll.value == Some(false))?;
+    spec.options.remove(HIPRI.name);
+    spec.options.remove(HIPRI_PERCENTAGE.name);
+    Some(format!("`hipri` has no effect: the disk `{}` has no queue that is polled", disk.name))
 }
 
 /// Ends the region of a clone that `offset_increment` moves at the end of the target, and keeps its number of bytes: fio would

@@ -39,7 +39,7 @@ fn a_flag_never_takes_the_next_word_and_others_always_do() {
 }
 
 #[test]
-fn options_before_the_first_name_apply_to_all_jobs_and_to_job_files() {
+fn options_before_the_first_name_apply_to_all_jobs_and_to_the_first_job_file() {
     let request = line("--bs=8k --size=1m --name=a --name=b --bs=16k --name=global --rw=write --name=c");
     let sizes: Vec<&str> = request.jobs.iter().map(|job| text(job, "bs")).collect();
     assert_eq!(sizes, ["8k", "16k", "8k"]);
@@ -49,7 +49,7 @@ fn options_before_the_first_name_apply_to_all_jobs_and_to_job_files() {
     let world = World::with(&[("a.fio", "[a]\nsize=1m\n[b]\nsize=1m\nbs=64k\n"), ("b.fio", "[c]\nsize=1m\n")]);
     let request = read(&words("a.fio --bs=8k b.fio"), &world).unwrap();
     let sizes: Vec<&str> = request.jobs.iter().map(|job| text(job, "bs")).collect();
-    assert_eq!(sizes, ["8k", "64k", "8k"]);
+    assert_eq!(sizes, ["8k", "64k", ""], "as in fio, not to further job files");
     let waits: Vec<&str> = request.jobs.iter().map(|job| text(job, "stonewall")).collect();
     assert_eq!(waits, ["", "", "true"], "a further job file waits for the one before");
 }
@@ -118,4 +118,14 @@ fn a_shown_command_reads_as_the_same_jobs() {
         request.jobs.iter().map(of).collect()
     };
     assert_eq!(options(&one), options(&other), "{shown}");
+}
+
+#[test]
+fn options_of_one_letter_are_those_of_fio() {
+    let request = line("-o out -F json -m -V 4 -e never -w --name=a --size=1m");
+    let settings = &request.settings;
+    assert_eq!((settings.output.as_deref(), settings.terse_version, settings.eta), (Some("out"), Some(4), Eta::Never));
+    assert!(settings.are_warnings_fatal && settings.formats == [OutputFormat::Terse], "the last format applies");
+    assert_eq!(line("-P --name=a --size=1m").action, Action::ParseOnly);
+    assert!(wrong("-o").render().contains("needs a value"));
 }

@@ -85,3 +85,14 @@ fn a_file_that_includes_itself_is_refused() {
     let error = read(&words("a.fio"), &world).unwrap_err().render();
     assert!(error.contains("does a file include itself?"), "{error}");
 }
+
+/// Goal: a further job file does what it says by itself, as in fio: options of the command line for all jobs, and those of `[global]` in
+/// a file before it, do not make it write.
+#[test]
+fn global_options_do_not_reach_a_further_job_file() {
+    let world = World::with(&[("a.fio", "[global]\nbs=16k\nsize=64k\n[a]\n"), ("b.fio", "[b]\nsize=64k\n")]);
+    let jobs = read(&words("--rw=write a.fio b.fio"), &world).expect("jobs").jobs;
+    let of = |option: &str| [text(&jobs[0], option).to_owned(), text(&jobs[1], option).to_owned()];
+    assert_eq!((of("rw"), of("bs")), (["write", ""].map(str::to_owned), ["16k", ""].map(str::to_owned)));
+    assert_eq!(of("stonewall"), ["", "true"]);
+}
