@@ -298,7 +298,7 @@ impl Setting<'_> {
         let workers: u32 = plans.iter().map(|job| job.workers).sum();
         let progress: Vec<Progress> = (0..workers).map(|_| Progress::default()).collect();
         // Snapshots are needed only for results so far.
-        let Reporting { interim_every, interim_asked, .. } = self.reporting;
+        let Reporting { interim_every, interim_asked, bandwidth_every, .. } = self.reporting;
         let status = so_far.filter(|_| interim_every.is_some() || interim_asked.is_some());
         let snapshot_count = if status.is_some() { workers } else { 0 };
         let snapshots: Vec<Snapshot> = (0..snapshot_count).map(|_| Snapshot::default()).collect();
@@ -348,10 +348,7 @@ impl Setting<'_> {
                     snapshots: &snapshots,
                     watch: watching.watch.as_deref(),
                 }),
-                meter: self
-                    .reporting
-                    .bandwidth_every
-                    .map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
+                meter: bandwidth_every.map(|every| Meter::new(&plans, &progress, every, begin, begin - self.began)),
                 lookout: self.reporting.watches_disks.then(|| Lookout::new(self.system, self.targets)),
                 timeline,
             };
