@@ -182,6 +182,10 @@ fn the_repositorys_jobs_are_planned_and_run() {
     for entry in std::fs::read_dir(jobs).expect("a folder of jobs") {
         let path = entry.expect("a job").path();
         let path = path.to_str().expect("UTF-8");
+        if path.contains("io500") {
+            // Of many files, in directories: `hpc.rs` plans and runs them.
+            continue;
+        }
         let size =
             ["--filename", "device", "--size", "8m", "--direct", "prefer", "--ioengine", "psync", "--iodepth", "1"];
         let ran = sandbox.run(&[&["explain", path][..], &size].concat());

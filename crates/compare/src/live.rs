@@ -187,13 +187,8 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         if done < look_at && !is_late {
             let z = any_time(done, found.round_max);
             let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, per_round_ns);
-            let standing = answers(&found.rounds, settings.sides, &settings.until[..1.min(settings.until.len())], &now);
-            observer(&Standing {
-                round: done,
-                round_max: found.round_max,
-                left_ns: u64::from(found.round_max.saturating_sub(done)) * per_round_ns,
-                answers: standing,
-            });
+            let left_ns = u64::from(found.round_max.saturating_sub(done)) * per_round_ns;
+            observer(&standing(&found, settings, &now, left_ns));
             continue;
         }
         found.looks.0 = next_look;
@@ -204,7 +199,11 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         let now = question(settings, alpha, widening, per_round_ns);
         let deciding = answers(&found.rounds, settings.sides, &settings.until, &now);
         let is_last = look >= found.looks.1;
-        if is_last || deciding.iter().all(|answer| is_settled(answer, settings.margin)) {
+        let is_decided = is_last || deciding.iter().all(|answer| is_settled(answer, settings.margin));
+        // The answers of the last round are those that the comparison ends with.
+        let left = if is_decided { 0 } else { found.round_max.saturating_sub(done) };
+        observer(&standing(&found, settings, &now, u64::from(left) * per_round_ns));
+        if is_decided {
             found.answers = final_answers(&found.rounds, settings.sides, now);
             break;
         }
@@ -218,6 +217,17 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         found.looks.0 += 1;
     }
     found
+}
+
+/// How the comparison stands after a round: the first metric's answers to `now`.
+fn standing(found: &Interleaved, settings: &Settings, now: &Question, left_ns: u64) -> Standing {
+    let first = &settings.until[..1.min(settings.until.len())];
+    Standing {
+        round: found.rounds.len() as u32,
+        round_max: found.round_max,
+        left_ns,
+        answers: answers(&found.rounds, settings.sides, first, now),
+    }
 }
 
 /// The fewest rounds in which each of several sides can have an answer at a single look: the sides share the

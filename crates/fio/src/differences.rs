@@ -23,6 +23,11 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
     difference(&["rw=trimwrite"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
     difference(&["rw=randtrim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
+    difference(
+        &["rw=randrw", "bs=8k,4k"],
+        "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
+        "they go on until `io_size`",
+    ),
 ];
 
 impl Difference {
