@@ -22,7 +22,8 @@ pub(crate) fn places(phase: &PhaseRecord) -> Option<String> {
     let left = ends.iter().map(|text| text_width(text, TEXT)).fold(0.0, f64::max) + 8.0;
     let (width, height) = (left + CELL.0 * f64::from(columns) + 2.0, TOP + CELL.1 * f64::from(rows) + 20.0);
     let title = format!("Requests on {} by time and position; × others", places.disk);
-    let style = format!(" style=\"min-width:min({width:.0}px,100%);width:{width:.0}px\"");
+    // Narrower on a narrow page.
+    let style = format!(" style=\"width:{width:.0}px;max-width:100%\"");
     let mut svg = Svg::with_attributes("heat", width, height, &title, &style);
     svg.text("ti", (1.0, 12.0), Anchor::Start, &title);
     // Position 0 is below, as on the axes of other plots.
