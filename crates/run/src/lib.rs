@@ -70,6 +70,7 @@ use files::Prepared;
 use name_roots::NameRoots;
 use reached::Reached;
 use sharing::Sharing;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -313,7 +314,7 @@ impl<'a> Session<'a> {
         self.prepare(index, observer)?;
         self.wait_until_idle(observer)?;
         let planned = self.record.plan.jobs.iter().filter(|job| job.phase as usize == index);
-        let mut jobs: Vec<JobPlan> = self.reached.jobs(planned).collect();
+        let mut jobs: Vec<JobPlan> = self.reached.jobs(planned).map(Cow::into_owned).collect();
         jobs.iter_mut().for_each(change);
         let setting = setting::Setting {
             system: &self.system,

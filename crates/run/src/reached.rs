@@ -3,6 +3,7 @@
 //! Counted from the beginning of the pattern: a job that completes another one begins where that ended. In a run of several
 //! ranks each number is known by rank.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trueio_model::{Follow, FollowKind, JobPlan, OpKind, PhaseRecord};
 
@@ -17,11 +18,15 @@ pub(crate) struct Reached {
 
 impl Reached {
     /// Returns the jobs of a phase that have I/Os to do, with their first one and their number.
-    pub(crate) fn jobs<'j>(&mut self, planned: impl Iterator<Item = &'j JobPlan>) -> impl Iterator<Item = JobPlan> {
+    pub(crate) fn jobs<'j>(
+        &mut self,
+        planned: impl Iterator<Item = &'j JobPlan>,
+    ) -> impl Iterator<Item = Cow<'j, JobPlan>> {
         let mut jobs = Vec::new();
         for plan in planned {
-            let mut job = plan.clone();
+            let mut job = Cow::Borrowed(plan);
             if let Some(follow) = &plan.follows {
+                let job = job.to_mut();
                 let (first, end) = self.range(follow);
                 // Of a job that has nothing to do, this is where it ends.
                 self.own.insert(job.name.clone(), first);
@@ -98,6 +103,6 @@ mod tests {
         assert_eq!(reached.own()["rest"], 30, "it has reached that nevertheless");
         assert_eq!(range(&mut reached, &job("read", Some(("other", FollowKind::Repeat, 0)))), None);
         let plain = job("plain", None);
-        assert_eq!(reached.jobs(std::iter::once(&plain)).next(), Some(plain.clone()));
+        assert_eq!(reached.jobs(std::iter::once(&plain)).next().as_deref(), Some(&plain));
     }
 }

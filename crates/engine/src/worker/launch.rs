@@ -132,7 +132,11 @@ fn assembled<'a, E: Engine, C: Clock>(
     clock: C,
     pool: Buffers,
 ) -> Assembled<'a, E, C> {
-    let steps = StepQueue::new(context);
+    let mut steps = StepQueue::new(context);
+    // Not in `new`, which would hold the steps twice: 4 KiB of each worker's stack.
+    if context.plan.skipped_ios > 0 {
+        steps.skip(context.plan.skipped_ios);
+    }
     let (stages, fault) = JobStages::new(context, &clock, &steps);
     let state = LoopState::new::<E>(context, &clock, pool, steps, fault);
     match stages.is_empty() {
