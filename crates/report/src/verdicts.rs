@@ -103,8 +103,11 @@ pub fn mark(phase: &PhaseRecord) -> Mark {
 /// Returns the finding that determines the word of a load: the most serious one that objects; `None` if none does.
 ///
 /// A contradiction comes before a doubt. Then findings about the figures as a whole come before those that affect a part of
-/// them; of the latter, the one that can explain most. Of equal ones the first.
+/// them; of the latter, the one that can explain most, before those of its cause that do not tell. Of equal ones the first.
 pub fn worst(checks: &[Check]) -> Option<&Check> {
+    let is_measured = |cause: Cause| {
+        checks.iter().any(|check| check.objects() && check.cause == cause && check.explained_percent.is_some())
+    };
     let key = |check: &&Check| {
         let contradicts = match (check.outcome, check.is_accepted) {
             (CheckOutcome::Contradicted, false) => 2,
@@ -112,8 +115,10 @@ pub fn worst(checks: &[Check]) -> Option<&Check> {
             _ => 0,
         };
         let is_whole = matches!(check.cause, Cause::Calls | Cause::Cache | Cause::Setup | Cause::Device);
-        // Of the others, how much the unknown part explains is unknown: all of it, perhaps.
-        let explained = check.explained_percent.unwrap_or(100);
+        // What a finding explains without saying how much may be all, unless another one of its cause says it: workers that use
+        // all of a quota also wait for a processor, and how long is known.
+        let unknown = if is_measured(check.cause) { 0 } else { 100 };
+        let explained = check.explained_percent.unwrap_or(unknown);
         (contradicts, is_whole, explained, is_reason(&check.name), std::cmp::Reverse(check.cause))
     };
     // `max_by_key` returns the last of equal ones.

@@ -151,6 +151,12 @@ fn a_contradiction_comes_before_a_doubt_and_the_larger_part_before_the_smaller()
     assert_eq!(Mark::of(Verdict::Contradicted, &[small.clone(), cache, starved]), Mark::NotTheDisk);
     assert_eq!(name(&[]), None);
     assert_eq!(Mark::of(Verdict::Suspect, &[small]), Mark::Disturbed);
+    // Under a quota the workers use all of it, and wait: how long is known, and says more.
+    let limit = finding("clock_and_cpu", CheckOutcome::Suspect, "the tool is the limit", None);
+    let waited = finding("processor_wait", CheckOutcome::Suspect, "waited 88 % of the time", Some(88));
+    let neighbour = finding("foreign_io", CheckOutcome::Suspect, "dd wrote 335 MiB", Some(23));
+    assert_eq!(name(&[limit.clone(), waited]), Some("processor_wait".to_owned()));
+    assert_eq!(name(&[neighbour, limit]), Some("clock_and_cpu".to_owned()), "it may explain all");
 }
 
 #[test]
