@@ -128,7 +128,8 @@ fn tree_version(tree: &Path) -> Option<String> {
     let text = fs::read_to_string(tree.join("Makefile")).ok()?;
     let value = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
-        lines.next().map(|value| value.trim().to_owned())
+        let value = lines.next()?.trim();
+        value.parse::<u32>().is_ok().then(|| value.to_owned())
     };
     Some(format!("{}.{}.{}", value("VERSION")?, value("PATCHLEVEL")?, value("SUBLEVEL")?))
 }
@@ -142,7 +143,9 @@ fn is_of(release: &str, version: &str) -> bool {
     };
     let (release, version) = (number(release), number(version));
     let last = |numbers: &[u32]| numbers.get(2).copied().unwrap_or(0);
-    release.len() >= 2 && release[..2] == version[..2] && (last(&release) == 0 || last(&release) == last(&version))
+    release.len() >= 2
+        && release.get(..2) == version.get(..2)
+        && (last(&release) == 0 || last(&release) == last(&version))
 }
 
 fn lacking_config(text: &str) -> Vec<String> {
@@ -296,8 +299,8 @@ mod tests {
         let plan = staged.plan().expect("everything is there");
         let directory = staged.path("build");
         fs::create_dir(&directory).expect("a directory");
-        let mut said = Vec::new();
-        let module = match build(&plan, &directory, &mut |command| said.push(command.to_owned())) {
+        let mut printed = Vec::new();
+        let module = match build(&plan, &directory, &mut |command| printed.push(command.to_owned())) {
             Err(BuildError::Make(error)) => {
                 eprintln!("skipped: make is not installed: {error}");
                 return;
@@ -305,8 +308,8 @@ mod tests {
             built => built.expect("the module"),
         };
         assert_eq!(fs::read_to_string(module).expect("a file"), "obj-m := uas.o\nuas.c");
-        assert_eq!(said.len(), 7);
-        assert!(said[6].starts_with("make -C ") && said[6].ends_with(" modules"), "{said:?}");
+        assert_eq!(printed.len(), 7);
+        assert!(printed[6].starts_with("make -C ") && printed[6].ends_with(" modules"), "{printed:?}");
         staged.put("headers/Makefile", "modules:\n\t@echo 'ERROR: modpost: \"usb_x\" undefined!'; false\n");
         fs::remove_file(directory.join("uas.ko")).expect("a file");
         let error = build(&plan, &directory, &mut |_| {}).expect_err("make fails").to_string();
@@ -320,6 +323,10 @@ mod tests {
         let staged = Staged::new();
         staged.put("tree/Makefile", "VERSION = 4\nPATCHLEVEL = 4\nSUBLEVEL = 180\n");
         staged.refused("the tree is Linux 4.4.180, and this kernel is 4.4.302+");
+        for other in ["VERSION = x\nPATCHLEVEL =\nSUBLEVEL =\n", "VERSION = 4\nPATCHLEVEL = 4\n", "all:\n"] {
+            staged.put("tree/Makefile", other);
+            staged.refused("is not the Makefile of a kernel");
+        }
         let staged = Staged::new();
         fs::remove_file(staged.path("tree/drivers/usb/storage/uas-detect.h")).expect("a file");
         staged.refused("has no uas-detect.h");

@@ -101,7 +101,11 @@ fn built(system: &System, plan: &BuildPlan, output: &Path) -> Result<PathBuf, Fa
         .create_new(true)
         .open(output)
         .map_err(|error| Failure::failed(format!("`{}` cannot be created (--output)", output.display()), &error))?;
-    file.write_all(&bytes).map_err(|error| failed(&error))?;
+    if let Err(error) = file.write_all(&bytes) {
+        // A part of a module is of no use, and would be refused as existing the next time.
+        let _ = fs::remove_file(output);
+        return Err(failed(&error));
+    }
     Ok(output.to_owned())
 }
 
