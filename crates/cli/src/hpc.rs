@@ -97,7 +97,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
     let events = Events::of(matches)?;
     let Some(member) = ranks::join()? else {
         let (line, lowered) = read?;
-        must_exist(&line, 0)?;
+        check_file(&line, 0)?;
         show_notes(&lowered.notes);
         return alone(name, &line, lowered.jobs, events, matches);
     };
@@ -106,7 +106,7 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
             if member.is_first() {
                 show_notes(&lowered.notes);
             }
-            let found = must_exist(&line, member.rank());
+            let found = check_file(&line, member.rank());
             (Some(line), found.map(|()| (lowered.jobs, ())))
         }
         Err(failure) => (None, Err(failure)),
@@ -158,15 +158,23 @@ fn read(program: Program, words: &[String]) -> Result<(Line, Lowered), Failure> 
     }
 }
 
-/// Refuses to read a file that does not exist: a job would create and fill it.
-fn must_exist(line: &Line, rank: u32) -> Result<(), Failure> {
+/// Refuses to read a file that does not exist, which a job would create and fill, and to write one that exists, in IOR's words.
+fn check_file(line: &Line, rank: u32) -> Result<(), Failure> {
     let Line::Ior(ior) = line else { return Ok(()) };
-    match ior.existing_file(rank) {
-        Some(path) if !Path::new(&path).exists() => Err(Failure::refused(format!(
+    let path = ior.file_of_rank(rank);
+    let exists = Path::new(&path).exists();
+    if !ior.writes && !exists {
+        return Err(Failure::refused(format!(
             "`-r` without `-w` reads `{path}`, which does not exist\n\nhint: write it first and keep it: `trueio ior -w -k …`"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    if ior.writes && !ior.uses_existing && exists {
+        return Err(Failure::refused(format!(
+            "`{path}` exists, and `-w` would overwrite it\n\nhint: its content would be lost; if that is intended, add `-E`; otherwise \
+             name another file with `-o`"
+        )));
+    }
+    Ok(())
 }
 
 fn show_notes(notes: &[String]) {

@@ -109,7 +109,8 @@ fn what_ior_keeps_it_reads_later_and_a_missing_file_is_refused() {
     ran.assert_code(0);
     assert!(!ran.out.contains("Max Write"), "{ran:?}");
     // It is not written again without its name.
-    sandbox.run(&[&common[..], &["-w"]].concat()).assert_code(2);
+    let refused = &["`kept.00000000` exists, and `-w` would overwrite it", "add `-E`"];
+    sandbox.run(&[&common[..], &["-w"]].concat()).assert_refused(refused);
     sandbox.run(&[&common[..], &["-w", "-E"]].concat()).assert_code(0);
 }
 

@@ -291,10 +291,10 @@ impl Ior {
         if self.file_per_task { format!("{base}.${{rank8}}") } else { base }
     }
 
-    /// Returns the file that a rank only reads, and which must exist.
-    pub fn existing_file(&self, rank: u32) -> Option<String> {
+    /// Returns the file of a rank, in the last repetition.
+    pub fn file_of_rank(&self, rank: u32) -> String {
         let suffix = if self.file_per_task { format!(".{rank:08}") } else { String::new() };
-        (!self.writes).then(|| format!("{}{suffix}", self.file))
+        format!("{}{suffix}", self.file)
     }
 
     /// Returns the jobs.
