@@ -12,18 +12,6 @@ fn outcome_of(record: &RunRecord, name: &str) -> (CheckOutcome, String) {
     (check.outcome, check.sentence.clone())
 }
 
-/// True, with the reason printed, if the build directory has no direct I/O or no disk is visible below it.
-fn has_no_disk(sandbox: &Sandbox) -> bool {
-    let probe = sandbox.run(&["device", ".", "--json"]);
-    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
-    let has_disk = facts["disks"].as_array().is_some_and(|disks| !disks.is_empty());
-    let is_missing = !has_disk || facts["direct"]["support"] != "direct";
-    if is_missing {
-        println!("skipped: the build directory has no direct I/O, or no disk is visible below it");
-    }
-    is_missing
-}
-
 /// Evicts a file and reads it through the page cache, again and again, while `running` runs.
 fn read_beside(path: &std::path::Path, running: Running) -> Ran {
     let is_over = AtomicBool::new(false);

@@ -77,17 +77,17 @@ fn assert_table_is_current(document: &Value) {
     let rows = document["rows"].as_array().expect("rows");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     for row in rows.iter().filter(|row| row["ending"] != "disturbed") {
-        let said = row["said"].as_array().expect("findings").iter();
+        let found = row["said"].as_array().expect("findings").iter();
         let shown = |one: &Value| {
             let (by, sentence) = (text(&one["by"]), text(&one["sentence"]));
             format!("{} (`{by}`): {}", text(&one["how"]), first_if_foreign(&by, &sentence))
         };
-        let mut said: Vec<String> = said.map(shown).collect();
+        let mut found: Vec<String> = found.map(shown).collect();
         if row["ending"] == "honest" {
-            said.push("no finding".to_owned());
+            found.push("no finding".to_owned());
         }
-        let said: Vec<&str> = said.iter().map(String::as_str).collect();
-        assert_row("docs/evidence.md", "selftest", &text(&row["name"]), &[&said]);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        assert_row("docs/evidence.md", "selftest", &text(&row["name"]), &[&found]);
     }
     let staged: BTreeSet<String> = rows.iter().map(|row| text(&row["name"])).collect();
     let listed: BTreeSet<String> =

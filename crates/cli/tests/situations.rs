@@ -45,18 +45,6 @@ fn assert_situation(situation: &str, shown: &str, expected: &str) {
     assert_row(PAGE, "situations", situation, &[&[&format!("`{shown}`")], &["`cli/tests/situations.rs`"]]);
 }
 
-/// True, with the reason printed, if the build directory has no direct I/O or no disk is visible below it.
-fn has_no_disk(sandbox: &Sandbox) -> bool {
-    let probe = sandbox.run(&["device", ".", "--json"]);
-    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
-    let has_disk = facts["disks"].as_array().is_some_and(|disks| !disks.is_empty());
-    let is_missing = !has_disk || facts["direct"]["support"] != "direct";
-    if is_missing {
-        println!("skipped: the build directory has no direct I/O, or no disk is visible below it");
-    }
-    is_missing
-}
-
 /// ext4 on a loop device that only the test uses; `None` with the reason printed.
 fn private_disk() -> Option<Mount> {
     if lacks("root") || lacks("loop") {

@@ -16,6 +16,18 @@ use trueio_engine::{
 };
 use trueio_model::{Advice, BlockSizes, Checksum, ContentKind, EngineKind, OpKind, UringOptions, WriteFlags};
 
+/// The reading end of a pipe as a job's file: a read completes when the test writes.
+fn pipe_target(reader: std::io::PipeReader) -> TargetFile {
+    TargetFile {
+        file: Arc::new(OwnedFd::from(reader).into()),
+        path: "pipe".to_owned(),
+        trim_call: TrimCall::PunchHole,
+        end_bytes: 0,
+        lock: None,
+        disk: None,
+    }
+}
+
 /// The engines on files that work here.
 fn engines() -> Vec<EngineKind> {
     availability().into_iter().filter(|a| a.works && a.engine.touches_files()).map(|a| a.engine).collect()
@@ -122,17 +134,9 @@ fn a_drained_io_waits_for_those_before_it() {
     }
     for drain in [false, true] {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        let pipe = TargetFile {
-            file: Arc::new(OwnedFd::from(reader).into()),
-            path: "pipe".to_owned(),
-            trim_call: TrimCall::PunchHole,
-            end_bytes: 0,
-            lock: None,
-            disk: None,
-        };
         let pool = BufferPool::new(2, 4096, 4096).unwrap();
         let setup = EngineSetup {
-            files: &[pipe, target(&path, MIB, Open::ReadOnly)],
+            files: &[pipe_target(reader), target(&path, MIB, Open::ReadOnly)],
             depth: 2,
             buffers: pool.region(),
             flags: WriteFlags::default(),
@@ -184,17 +188,9 @@ fn a_wait_of_no_length_brings_completions_to_the_ring() {
         return;
     }
     let (reader, mut writer) = std::io::pipe().unwrap();
-    let pipe = TargetFile {
-        file: Arc::new(OwnedFd::from(reader).into()),
-        path: "pipe".to_owned(),
-        trim_call: TrimCall::PunchHole,
-        end_bytes: 0,
-        lock: None,
-        disk: None,
-    };
     let pool = BufferPool::new(1, 4096, 4096).unwrap();
     let setup = EngineSetup {
-        files: &[pipe],
+        files: &[pipe_target(reader)],
         depth: 1,
         buffers: pool.region(),
         flags: WriteFlags::default(),

@@ -17,7 +17,7 @@ pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub enum Interval {
     /// From, to, in nanoseconds.
     Given(u64, u64),
-    /// The run is too short for one: about so many more nanoseconds are needed.
+    /// The run is too short for one: about how many more nanoseconds are needed.
     Needs(u64),
     /// There is no percentile, or the record does not show how its I/Os depend on each other.
     Unknown,

@@ -73,7 +73,7 @@ impl UsbClaim {
         let Ata { model, serial, firmware, rotation_rate, attributes } = match self.0.queue.ata() {
             Ok(Some(ata)) => ata,
             Ok(None) => {
-                let why = "the bridge passes no ATA commands on, or the disk is none of ATA";
+                let why = "the bridge does not pass ATA commands on, or the disk is not an ATA disk";
                 return vec![named("SMART".to_owned(), Fact::unknown(why))];
             }
             Err(failure) => return vec![named("SMART".to_owned(), Fact::unknown(format!("{SOURCE}: {failure}")))],

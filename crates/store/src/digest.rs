@@ -1,8 +1,8 @@
 //! Digests: what a view of many runs needs of each record, made once and stored next to it.
 //!
 //! A record has a hundred kilobytes and takes milliseconds to parse; its digest has a few hundred bytes. A digest can always be made again
-//! from its record: none is made when a run is stored, and whoever needs one that is absent, or of other rules, makes and adds it.
-//! What is in it is the caller's business.
+//! from its record. None is made when a run is stored: the caller makes and adds those that are missing or of another version.
+//! The caller also decides what a digest contains.
 
 use crate::{Store, StoreError};
 use rusqlite::{OptionalExtension, params};

@@ -146,7 +146,7 @@ fn ask<T: Transport>(host: &mut Host<T>, lun: u8, cdb: Cdb) -> Result<Option<Vec
 }
 
 /// Reads the identity and the attributes of the disk behind a bridge; `None`: the bridge does not pass ATA commands on, or
-/// the disk is none of ATA.
+/// the disk is not an ATA disk.
 ///
 /// # Errors
 /// A command failed otherwise.

@@ -99,8 +99,8 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Submits I/Os. Does not wait.
     ///
     /// # Safety
-    /// Until the I/O was reaped, `bytes` at `buffer` are valid, to be written by a read and read by a write, and nobody
-    /// else uses them.
+    /// Until the I/O is reaped, the `bytes` bytes at `buffer` are valid: a read writes to them, a write reads them. Nothing
+    /// else uses them meanwhile.
     unsafe fn submit(&self, client: usize, ios: &[Io]);
 
     /// Collects I/Os of a client that have ended; waits until there are `min` of them, `timeout_ns` has passed (`None`: no

@@ -2,22 +2,15 @@
 
 mod device;
 
-use device::{BLOCK, Device, Fault};
+use device::{BLOCK, Device, Fault, identified};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use trueio_uas::disk::identify;
-use trueio_uas::host::{Failure, Host};
+use trueio_uas::host::Failure;
 use trueio_uas::queue::{Disk, Done, Io, Operation, Queue};
 use trueio_uas::serve::{Discard, Served};
-use trueio_uas::session::Limits;
 
 fn queue(device: Device, change: impl FnOnce(&mut Served)) -> Queue<Device> {
-    let has_streams = device.has_streams;
-    let mut host = Host::new(device, 15, has_streams, Limits::default());
-    let facts = identify(&mut host, 0).expect("a disk");
-    let mut served = Served::of(&facts, 15, Some(16 << 20), false).expect("enough memory");
-    change(&mut served);
-    host.transport_mut().log.clear();
+    let (host, served) = identified(device, change);
     Queue::new(host, served, Box::new(()))
 }
 

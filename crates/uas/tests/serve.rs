@@ -2,14 +2,11 @@
 
 mod device;
 
-use device::{BLOCK, Device, Fault};
+use device::{BLOCK, Device, Fault, identified};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
-use trueio_uas::disk::identify;
-use trueio_uas::host::Host;
 use trueio_uas::serve::{Discard, End, Served, Server};
-use trueio_uas::session::Limits;
 
 const FUA: u32 = 1 << 16;
 
@@ -20,12 +17,7 @@ struct Kernel {
 }
 
 fn serve(device: Device, change: impl FnOnce(&mut Served)) -> Kernel {
-    let has_streams = device.has_streams;
-    let mut host = Host::new(device, 15, has_streams, Limits::default());
-    let facts = identify(&mut host, 0).expect("a disk");
-    let mut served = Served::of(&facts, 15, Some(16 << 20), false).expect("enough memory");
-    change(&mut served);
-    host.transport_mut().log.clear();
+    let (host, served) = identified(device, change);
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     let server = std::thread::spawn(move || {
         let mut server = Server::new(host, served, theirs);

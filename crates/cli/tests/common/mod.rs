@@ -21,6 +21,18 @@ pub(crate) fn lacks(need: &str) -> bool {
         || trueio_evidence::why_no_syscall_trace().inspect(|reason| trueio_testkit::skip(need, reason)).is_some()
 }
 
+/// True, with the reason printed, if the build directory has no direct I/O or no disk is visible below it.
+pub(crate) fn has_no_disk(sandbox: &Sandbox) -> bool {
+    let probe = sandbox.run(&["device", ".", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
+    let has_disk = facts["disks"].as_array().is_some_and(|disks| !disks.is_empty());
+    let is_missing = !has_disk || facts["direct"]["support"] != "direct";
+    if is_missing {
+        println!("skipped: the build directory has no direct I/O, or no disk is visible below it");
+    }
+    is_missing
+}
+
 /// A sandbox of the testkit whose runs can return their record.
 #[derive(Debug, Default)]
 pub(crate) struct Sandbox(trueio_testkit::Sandbox);
@@ -61,9 +73,9 @@ pub(crate) fn read_record(path: &Path) -> RunRecord {
 pub(crate) fn assert_listed(situation: &str, check: Option<&Check>) {
     let file = std::panic::Location::caller().file();
     let by = format!("`{}`", file.rsplit("crates/").next().unwrap_or(file));
-    let said = check.map(|check| format!("{} (`{}`): {}", check.outcome.word(), check.name, check.sentence));
-    let said = said.unwrap_or_else(|| "no finding".to_owned());
-    trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&[&said], &[&by]]);
+    let printed = check.map(|check| format!("{} (`{}`): {}", check.outcome.word(), check.name, check.sentence));
+    let printed = printed.unwrap_or_else(|| "no finding".to_owned());
+    trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&[&printed], &[&by]]);
 }
 
 /// The only job of the only phase.

@@ -390,14 +390,14 @@ impl Judgement {
     pub fn assert_listed(&self, situation: &str, checks: &[&str]) {
         let file = std::panic::Location::caller().file();
         let by = file.rsplit("crates/").next().unwrap_or(file);
-        let said = |name: &&str| {
+        let printed = |name: &&str| {
             let check = self.check(name);
             format!("{} (`{name}`): {}", check.outcome.word(), trueio_testkit::first_if_foreign(name, &check.sentence))
         };
-        let said: Vec<String> = checks.iter().map(said).collect();
-        let said: Vec<&str> =
-            if said.is_empty() { vec!["no finding"] } else { said.iter().map(String::as_str).collect() };
-        trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&said, &[&format!("`{by}`")]]);
+        let printed: Vec<String> = checks.iter().map(printed).collect();
+        let printed: Vec<&str> =
+            if printed.is_empty() { vec!["no finding"] } else { printed.iter().map(String::as_str).collect() };
+        trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&printed, &[&format!("`{by}`")]]);
     }
 }
 

@@ -4,10 +4,25 @@
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
-use trueio_uas::host::{Ended, Moved, Pipe, TransferError, Transport};
+use trueio_uas::disk::identify;
+use trueio_uas::host::{Ended, Host, Moved, Pipe, TransferError, Transport};
 use trueio_uas::request::Transfer;
+use trueio_uas::serve::Served;
+use trueio_uas::session::Limits;
 
 pub(crate) const BLOCK: usize = 512;
+
+/// A host with 15 commands in flight that has identified the device, and what it serves, changed by `change`. The device's log
+/// is empty.
+pub(crate) fn identified(device: Device, change: impl FnOnce(&mut Served)) -> (Host<Device>, Served) {
+    let has_streams = device.has_streams;
+    let mut host = Host::new(device, 15, has_streams, Limits::default());
+    let facts = identify(&mut host, 0).expect("a disk");
+    let mut served = Served::of(&facts, 15, Some(16 << 20), false).expect("enough memory");
+    change(&mut served);
+    host.transport_mut().log.clear();
+    (host, served)
+}
 
 /// What happens to a command instead of its execution.
 #[derive(Debug, Clone, PartialEq)]
