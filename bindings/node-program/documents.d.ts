@@ -145,6 +145,16 @@ export interface CommandPlan {
   arguments: Array<string>;
 }
 
+/** Contents that the workers of several jobs repeat: each of `parts` workers writes a part of them first, and draws its repeats from all of them. */
+export interface CommonContents {
+  /** The part of the job's first worker, from 0; that of the next worker follows. */
+  first_part: number;
+  /** Number of workers of all these jobs. */
+  parts: number;
+  /** The seed of the contents. */
+  seed: number;
+}
+
 /** The time in which all ranks measured. */
 export interface CommonWindow {
   /** Its start: the latest of the ranks, in nanoseconds of rank 0's clock after the agreed start. */
@@ -196,6 +206,8 @@ export type Conclusion = "better" | "better_size_unclear" | "worse" | "worse_siz
 
 /** What is written. */
 export interface Content {
+  /** The contents that repeat, if jobs have them in common; `None`: each worker has its own. */
+  common?: CommonContents | null;
   /** Length of such a piece, in bytes; 0: the whole block. */
   compressible_bytes?: number;
   /** Percentage of each piece of content that compresses away, 0 to 100. */
@@ -225,6 +237,16 @@ export interface Control {
   latency_target?: LatencyTarget | null;
   /** Jobs of the same phase whose workers must all have ended before this one begins. */
   waits_for?: Array<string>;
+}
+
+/** A control group of the hierarchy that controls block I/O. */
+export interface ControlGroupPlan {
+  /** Whether a group that the run creates remains after it. */
+  is_kept?: boolean;
+  /** Its path below the mount point of the hierarchy. */
+  name: string;
+  /** The weight that it is given; `None`: left as it is. */
+  weight?: number | null;
 }
 
 /** Processors. */
@@ -524,7 +546,7 @@ export interface EarlyResets {
 }
 
 /** The I/O engines. */
-export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "filecreate" | "filestat" | "fileread" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "uas" | "null" | "simulated" | "command";
+export type EngineKind = "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "libaio" | "io_uring" | "mmap" | "splice" | "posixaio" | "falloc" | "ftruncate" | "e4defrag" | "filecreate" | "filestat" | "fileread" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" | "page_fault" | "cpuio" | "exec" | "uas" | "null" | "simulated" | "command";
 
 /** The machine and its software. */
 export interface Environment {
@@ -831,6 +853,8 @@ export interface Guard {
 export interface Handling {
   /** The advice to the kernel on the use of the files (posix_fadvise(2), madvise(2) of a mapping). */
   advice?: Advice;
+  /** `e4defrag` allocates the blocks that an I/O moves in just before it, and frees those that it moved out after it; otherwise all of them are allocated before the first I/O. */
+  allocates_each_donor?: boolean;
   /** Files are prepared, and no I/O is done. */
   creates_only?: boolean;
   /** Size of a huge page, in bytes, if the buffers are in huge pages. */
@@ -943,6 +967,8 @@ export interface JobPlan {
   continue_on_error: boolean;
   /** How it is controlled while it runs. */
   control?: Control;
+  /** The control group that the workers join; `None`: that of the program. */
+  control_group?: ControlGroupPlan | null;
   /** The load of `cpuio`; `None` for every other engine. */
   cpu_load?: CpuLoad | null;
   /** Processors the workers are pinned to, round robin; empty: not pinned. */

@@ -201,13 +201,15 @@ fn a_signal_ends_the_run_with_its_results_and_exit_code_128() {
 }
 
 #[test]
-fn logs_have_the_job_name_or_the_given_name_and_the_given_directory() {
+fn logs_have_the_job_name_or_the_given_name_in_the_current_directory() {
     let sandbox = Sandbox::new();
     sandbox.write("job.fio", "[global]\nioengine=null\nsize=64k\n[a]\nnumjobs=2\nwrite_bw_log\n[b]\nwrite_lat_log=l\n");
-    fs::create_dir(sandbox.path("logs")).expect("a directory");
-    succeeds(&sandbox, "job.fio --aux-path=logs");
-    let logs = fs::read_dir(sandbox.path("logs")).expect("the directory");
-    let mut logs: Vec<_> = logs.map(|log| log.expect("a log").file_name()).collect();
+    fs::create_dir(sandbox.path("aux")).expect("a directory");
+    succeeds(&sandbox, "job.fio --aux-path=aux");
+    // As in fio, the directory of `--aux-path` is that of verify states.
+    let logs = fs::read_dir(sandbox.root()).expect("the directory");
+    let mut logs: Vec<_> = logs.map(|log| log.expect("a log").file_name().into_string().expect("UTF-8")).collect();
+    logs.retain(|name| name.ends_with(".log"));
     logs.sort();
     assert_eq!(logs, ["a_bw.1.log", "a_bw.2.log", "l_clat.3.log", "l_lat.3.log", "l_slat.3.log"]);
 }

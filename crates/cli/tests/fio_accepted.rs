@@ -589,3 +589,107 @@ fn memory_is_faulted_in_by_the_engine_page_fault() {
     assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [256, 1 << 20, 0, 0])]), "{ran:?}");
     assert!(!sandbox.path("j.0.0").exists(), "it needs no file");
 }
+
+/// Goal: the workers of a job are in its control group while it runs, the group is removed after it unless it is kept, and one
+/// that was there stays.
+#[test]
+fn a_job_runs_in_the_control_group_that_it_names() {
+    if lacks("root") {
+        return;
+    }
+    let existing = match ControlGroup::create("blkio", &[]) {
+        Ok(group) => group,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let name = existing.path.file_name().unwrap().to_str().unwrap().to_owned();
+    let root = existing.path.parent().unwrap().to_owned();
+    let sandbox = sandbox("");
+    let job = "--filename=a --rw=read --time_based --runtime=30 --rate_iops=100";
+    for (group, is_kept, remains) in
+        [(name.clone(), false, true), (format!("{name}-new"), false, false), (format!("{name}-kept"), true, true)]
+    {
+        let path = root.join(&group);
+        let line =
+            format!("fio --name=j {job} --cgroup={group} --cgroup_nodelete={} --name=k {job}", u8::from(is_kept));
+        let running = Running::start(&mut sandbox.command(&line.split_whitespace().collect::<Vec<_>>()));
+        let tasks = || fs::read_to_string(path.join("tasks")).unwrap_or_default().lines().count();
+        running.wait_until("a worker is in the group", || tasks() > 0);
+        running.wait_for_worker("k");
+        assert_eq!(tasks(), 1, "{group}: the worker of `j`, and not that of `k`");
+        running.signal(libc::SIGINT);
+        let (ran, _) = running.wait();
+        assert_eq!(ran.code, Some(128), "{ran:?}");
+        assert_eq!(path.exists(), remains, "{group}");
+        if is_kept {
+            fs::remove_dir(&path).expect("an empty group");
+        }
+    }
+    let ran = sandbox.run(&["fio", "--name=j", "--filename=a", "--rw=read", "--cgroup=../x"]);
+    assert!(ran.code == Some(1) && ran.err.contains("no path below the hierarchy"), "{ran:?}");
+    let ran = sandbox.run(&["fio", "--name=j", "--filename=a", "--rw=read", &format!("--cgroup={name}/none/x")]);
+    assert!(ran.code == Some(1) && ran.err.contains("creating the control group"), "{ran:?}");
+}
+
+/// Goal: what fio's group of jobs has in common is shared: jobs repeat each other's blocks only with the option.
+#[test]
+fn jobs_repeat_blocks_of_each_other_with_dedupe_global() {
+    let options = "--rw=write --size=1m --dedupe_percentage=50 --dedupe_mode=working_set \
+                   --dedupe_working_set_percentage=10 --refill_buffers";
+    for (global, is_shared) in [(0, false), (1, true)] {
+        let line = format!(
+            "--output-format=json --dedupe_global={global} {options} --name=x --filename=x --name=y --filename=y"
+        );
+        let (sandbox, ran) = compared("", &line);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let blocks = |name: &str| -> std::collections::HashSet<Vec<u8>> {
+            fs::read(sandbox.path(name)).unwrap().chunks(4096).map(<[u8]>::to_vec).collect()
+        };
+        let shared = blocks("x").intersection(&blocks("y")).count();
+        assert_eq!(shared > 5, is_shared, "{shared} blocks in both with dedupe_global={global}");
+    }
+}
+
+/// Goal: the blocks of a file are exchanged as with fio, and its content stays.
+#[test]
+fn a_file_is_defragmented() {
+    let sandbox = sandbox("");
+    let before = fs::read(sandbox.path("a")).unwrap();
+    // fio allocates as many blocks as `filesize` has, and fails without it.
+    let job = "--name=j --filename=a --filesize=1m --rw=write --bs=64k --ioengine=e4defrag --donorname=d";
+    let line = format!("fio {job} --output-format=json");
+    let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
+    if ran.err.contains("not on ext4") {
+        return println!("skipped: the build directory is not on ext4");
+    }
+    assert_eq!(ending(&ran), (Some(0), vec![("j".to_owned(), 0, [16, 1 << 20, 0, 0])]), "{ran:?}");
+    assert!(fs::read(sandbox.path("a")).unwrap() == before && !sandbox.path("d").exists());
+    if let Some(mut fio) = real_fio(&sandbox, &line["fio ".len()..]) {
+        let theirs = Ran::of(fio.output().expect("fio starts"));
+        if theirs.code == Some(0) || !theirs.err.contains("e4defrag") {
+            assert_eq!(ending(&theirs), ending(&ran), "{theirs:?}");
+        }
+    }
+}
+
+#[test]
+fn the_jobs_of_tiobench_run() {
+    let sandbox = Sandbox::new();
+    let line = "fio --profile=tiobench --size=1 --numruns=1 --threads=2 --output-format=json";
+    let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
+    if ran.err.contains("direct I/O") {
+        return println!("skipped: the build directory has no direct I/O");
+    }
+    let (code, jobs) = ending(&ran);
+    // Each group is one entry.
+    let names: Vec<&str> = jobs.iter().map(|job| job.0.as_str()).collect();
+    assert_eq!((code, names), (Some(0), vec!["seqwrite", "randwrite", "seqread", "randread"]), "{ran:?}");
+    assert!(jobs.iter().all(|job| job.2[1] == 2 << 20), "{jobs:?}");
+}
+
+/// Goal: jobs that are no clones share a file with a backlog, as in fio.
+#[test]
+fn jobs_that_share_a_file_may_have_a_backlog() {
+    let job = "--filename=n --rw=write --size=256k --verify=crc32c --verify_backlog=8";
+    let ran = sandbox("").run(&format!("fio --name=x {job} --name=y {job}").split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}

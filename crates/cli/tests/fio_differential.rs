@@ -346,7 +346,8 @@ fn are_alike(set: &[String], theirs: &[[u64; 4]], ours: &[[u64; 4]]) -> bool {
     });
     // How many blocks of a mixed job are read back is drawn, too.
     let is_mixed = set.iter().any(|word| ["rw=rw", "rw=randrw"].contains(&&word[..]));
-    if is_mixed && set.iter().any(|word| word.starts_with("verify=")) {
+    // (`verify_pattern` sets `verify`, too.)
+    if is_mixed && set.iter().any(|word| word.starts_with("verify=") || word.starts_with("verify_pattern=")) {
         return theirs.len() == ours.len();
     }
     if !is_drawn {

@@ -155,6 +155,11 @@ fn options_of_io_uring_are_applied() {
         let polled = format!("{line} --sqthread_poll=1 --sqthread_poll_cpu=0");
         assert_eq!(job(&sandbox, &polled)["write"]["total_ios"], 256);
     }
+    // Buffered reads that the polling thread completes later: its queue is full again and again.
+    if std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2) {
+        let polled = "--name=p --ioengine=io_uring --sqthread_poll=1 --filename=u.0.0 --size=1m --rw=read --bs=4k --time_based --runtime=2";
+        assert!(job(&sandbox, polled)["read"]["total_ios"].as_u64() > Some(256));
+    }
     succeeds(&sandbox, "--name=u --size=64k --rw=write --ioengine=io_uring --nonvectored=-1");
     refused(&sandbox, "--name=p --size=64k --rw=write --ioengine=psync --force_async=2", "has no ring");
 }

@@ -258,9 +258,9 @@ fn options_of_the_output_format_are_applied() {
     assert_eq!(document["jobs"].as_array().unwrap().len(), 1, "a job with stats=0 is not reported");
     let text = fio(&sandbox, &format!("{base} --unit_base=1 --significant_figures=5")).out;
     assert!(text.contains("bit/s ("), "{text}");
-    let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=1m", "--dedupe_global=1"]);
+    let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=1m", "--end_syncfs=1"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.contains("dedupe_global=1` is not done here: each job has content of its own"), "{}", ran.err);
+    assert!(ran.err.contains("end_syncfs=1` is not done here: a whole filesystem is not flushed"), "{}", ran.err);
 }
 
 /// Goal: `--idle-prof` has fio's keys and lines, reports a busy machine as busy, and prints nothing without the option.

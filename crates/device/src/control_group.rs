@@ -11,6 +11,7 @@
 
 use crate::mounts::{Mount, parse_line};
 use crate::system::System;
+use std::path::PathBuf;
 
 /// A directory of a control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +74,25 @@ pub fn thread_limit(system: &System) -> Option<(u64, u64)> {
         Some((number("pids.max")?, number("pids.current").unwrap_or(0)))
     };
     groups(system, "pids").into_iter().filter_map(limit_of).min_by_key(|(limit, used)| limit.saturating_sub(*used))
+}
+
+/// Where the control groups of block I/O are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IoHierarchy {
+    /// Its mount point: the directory of the root group.
+    pub mount_point: PathBuf,
+    /// Version 2, whose groups hold whole processes; those of version 1 hold threads.
+    pub is_v2: bool,
+}
+
+/// Returns the hierarchy of control groups for block I/O: that of version 1 if it is mounted; `None`: there is none.
+pub fn io_hierarchy(system: &System) -> Option<IoHierarchy> {
+    let mounts = system.read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = || mounts.lines().filter(|line| line.contains(" - cgroup")).filter_map(parse_line);
+    let controls_io = |mount: &Mount| mount.super_options.split(',').any(|option| option == "blkio");
+    let of_v1 = mounts().find(|mount| mount.kind.as_str() == "cgroup" && controls_io(mount));
+    let found = of_v1.or_else(|| mounts().find(|mount| mount.kind.as_str() == "cgroup2"))?;
+    Some(IoHierarchy { is_v2: found.kind.as_str() == "cgroup2", mount_point: found.mount_point })
 }
 
 /// Returns the process's own group of a controller and all visible ones above it; empty if none is mounted.
@@ -184,6 +204,18 @@ mod tests {
         assert_eq!((cpu_quota(&system), throttled_ns(&system)), (None, Some(12_000)));
         fs::write(system.locate("/sys/fs/cgroup/user.slice/cpu.max"), "150000 100000\n").expect("a file");
         assert_eq!(cpu_quota(&system), Some(1.5));
+    }
+
+    #[test]
+    fn the_hierarchy_of_block_io_is_that_of_version_1_where_both_are_mounted() {
+        let found = |text: &str| {
+            let (_folder, system) = machine(&[("/proc/self/mountinfo", text)]);
+            io_hierarchy(&system)
+        };
+        let hierarchy = |mount_point: &str, is_v2| Some(IoHierarchy { mount_point: mount_point.into(), is_v2 });
+        assert_eq!(found(V1), hierarchy("/sys/fs/cgroup/blkio", false));
+        assert_eq!(found(V2), hierarchy("/sys/fs/cgroup", true));
+        assert_eq!(found("31 23 0:28 / /sys rw - tmpfs tmpfs rw\n"), None);
     }
 
     #[test]

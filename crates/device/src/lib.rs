@@ -39,7 +39,7 @@ pub mod usb;
 mod uuid;
 
 pub use background::background_work;
-pub use control_group::{cpu_quota, memory_limit_bytes, thread_limit, throttled_ns};
+pub use control_group::{IoHierarchy, cpu_quota, io_hierarchy, memory_limit_bytes, thread_limit, throttled_ns};
 pub use counters::{counters, parse_counters};
 pub use disk::disk_facts;
 pub use environment::environment;

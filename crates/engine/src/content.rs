@@ -33,16 +33,8 @@ pub struct RandomFill(ContentSource);
 impl RandomFill {
     /// The bytes that belong to `seed`.
     pub fn new(seed: u64) -> Self {
-        let content = Content {
-            kind: ContentKind::Random,
-            pattern: Vec::new(),
-            compressible_percent: 0,
-            compressible_bytes: Content::compressible_bytes(),
-            duplicate_percent: 0,
-            duplicate_count: 0,
-            refill: true,
-        };
-        Self(ContentSource::new(content, seed))
+        let content = Content { refill: true, ..Content::random() };
+        Self(ContentSource::new(content, seed, 0))
     }
 
     /// Fills `out` with the next bytes.
@@ -61,11 +53,15 @@ pub(crate) struct ContentSource {
     seed: u64,
     /// Blocks of the working set that were written.
     members: u64,
+    /// The worker's part of the contents that jobs have in common.
+    part: u64,
 }
 
 impl ContentSource {
-    pub(crate) fn new(content: Content, seed: u64) -> Self {
+    /// Creates the source of a worker, counted from 0 within its job.
+    pub(crate) fn new(content: Content, seed: u64, worker: u32) -> Self {
         Self {
+            part: content.common.map_or(0, |common| u64::from(common.first_part) + u64::from(worker)),
             content,
             lanes: Lanes::new(seed),
             vectors: Vectors::widest(),
@@ -106,7 +102,8 @@ impl ContentSource {
             let is_repeat = self.rng.random_range(0..100u8) < self.content.duplicate_percent;
             if let Some(which) = self.member(is_repeat) {
                 // One of the contents that are repeated, generated again from its own seed: equal wherever it is written.
-                let kept = std::mem::replace(&mut self.lanes, Lanes::new(self.seed ^ mix64(which)));
+                let seed = self.content.common.map_or(self.seed, |common| common.seed);
+                let kept = std::mem::replace(&mut self.lanes, Lanes::new(seed ^ mix64(which)));
                 self.fill_random(out);
                 self.compress(out);
                 self.lanes = kept;
@@ -127,9 +124,18 @@ impl ContentSource {
     }
 
     /// Which of the contents that are repeated a write has, if one: of a working set, the first different blocks are
-    /// its members, and repeats are drawn from those that were written.
+    /// its members, and repeats are drawn from those that were written. Of a set that jobs have in common, each worker writes its
+    /// part, and draws from all of it, as in fio.
     fn member(&mut self, is_repeat: bool) -> Option<u64> {
         let count = self.content.duplicate_count;
+        if let Some(common) = self.content.common {
+            if is_repeat {
+                return Some(self.rng.random_range(0..count.max(1)));
+            }
+            let next = self.members * u64::from(common.parts) + self.part;
+            self.members += u64::from(next < count);
+            return (next < count).then_some(next);
+        }
         if count == 0 {
             return is_repeat.then(|| self.rng.random_range(0..DUPLICATES));
         }
@@ -164,6 +170,7 @@ impl ContentSource {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use trueio_model::CommonContents;
 
     fn source(kind: ContentKind, compressible_percent: u8, duplicate_percent: u8, refill: bool) -> ContentSource {
         let pattern = if kind == ContentKind::Pattern { vec![0x58, 0x59, 0x5a] } else { Vec::new() };
@@ -175,9 +182,10 @@ mod tests {
             compressible_bytes,
             duplicate_percent,
             duplicate_count: 0,
+            common: None,
             refill,
         };
-        ContentSource::new(content, 1)
+        ContentSource::new(content, 1, 0)
     }
 
     fn blocks(source: &mut ContentSource, count: u64) -> Vec<Vec<u8>> {
@@ -269,6 +277,29 @@ mod tests {
         assert!((712..=888).contains(&known.len()), "{} different blocks", known.len());
         assert!(repeated.iter().all(|index| *index < 100), "repeats of blocks outside the set");
         assert!(repeated.len() > 90, "{} of the members were repeated", repeated.len());
+    }
+
+    /// Goal: workers of several jobs repeat each other's blocks, and the different ones are written once.
+    /// Method: two workers with seeds of their own. Of a common set of 100 each writes 50 first; what both have written is in the
+    /// set, and without the set nothing would be.
+    #[test]
+    fn workers_with_common_contents_repeat_blocks_of_each_other() {
+        let different = |worker: u32, is_common: bool| {
+            let mut source = source(ContentKind::Random, 0, 60, true);
+            source.content.duplicate_count = 100;
+            source.content.common = is_common.then_some(CommonContents { parts: 2, first_part: 0, seed: 9 });
+            let mut source = ContentSource::new(source.content, u64::from(worker) + 1, worker);
+            let all = blocks(&mut source, 2000);
+            let different: HashSet<_> = all.iter().cloned().collect();
+            // 40 % of 2000 are not drawn from the set, 50 of these are its members; four deviations are 88.
+            assert!((712..=988).contains(&different.len()), "{}", different.len());
+            different
+        };
+        let [one, other] = [0, 1].map(|worker| different(worker, true));
+        let shared = one.intersection(&other).count();
+        assert!((90..=100).contains(&shared), "{shared} blocks in both");
+        let [one, other] = [0, 1].map(|worker| different(worker, false));
+        assert_eq!(one.intersection(&other).count(), 0);
     }
 
     #[test]

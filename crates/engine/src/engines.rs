@@ -14,6 +14,7 @@
 //! | `mmap`      | copies to and from a mapping, `msync`   | no            | page cache only               |
 //! | `falloc`    | `fallocate`                             | no            | moves no data                 |
 //! | `ftruncate` | `ftruncate`                             | no            | moves no data                 |
+//! | `e4defrag`  | `ioctl` (`EXT4_IOC_MOVE_EXT`)           | no            | moves no data                 |
 //! | `filecreate` and others | calls on names: [`names`]   | no            | moves no data                 |
 //! | `page_fault` | copies to and from new memory           | no            | –                             |
 //! | `cpuio`     | none; keeps a processor busy            | no            | –                             |
@@ -40,7 +41,9 @@ mod posixaio;
 mod simulated;
 mod uas;
 
-pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, SyncCall, Vsync};
+pub use blocking::{
+    BlockingEngine, Call, E4defrag, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, SyncCall, Vsync,
+};
 pub use io_uring::IoUringEngine;
 pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
@@ -213,6 +216,7 @@ pub fn availability() -> Vec<Availability> {
                 EngineKind::Splice => (true, "splice and vmsplice are always there".to_owned()),
                 EngineKind::Falloc => (true, "fallocate is there; the filesystem may lack it".to_owned()),
                 EngineKind::Ftruncate => (true, "ftruncate is always there".to_owned()),
+                EngineKind::E4defrag => (true, "the kernel moves extents of files on ext4".to_owned()),
                 EngineKind::Libaio => libaio::probe(),
                 EngineKind::IoUring => io_uring::probe(),
                 EngineKind::Mmap => (true, "mmap is always there".to_owned()),

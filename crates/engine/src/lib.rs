@@ -44,10 +44,10 @@ pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClo
 pub use content::RandomFill;
 pub use context::{Host, OpenLog, Passed, WorkerContext};
 pub use engines::{
-    Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
-    Falloc, Filecreate, Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
-    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine,
-    Vsync, advise, availability,
+    Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, E4defrag, Engine, EngineError,
+    EngineSetup, Falloc, Filecreate, Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine,
+    MmapEngine, NameCall, NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice,
+    SyncCall, UasEngine, Vsync, advise, availability,
 };
 pub use file_lock::FileLock;
 pub use flow::Flow;

@@ -555,3 +555,44 @@ fn an_io_that_may_not_wait_fails_where_it_would_have_to_and_is_done_where_not() 
         assert_eq!(op(&report, OpKind::Read).io_count, 256);
     }
 }
+
+/// Goal: `e4defrag` gives a file other blocks, and keeps its content and its neighbours.
+/// Method: the extents of the file before and after, as filefrag(8) prints them.
+#[test]
+fn e4defrag_moves_a_file_to_other_blocks_and_keeps_its_content() {
+    let folder = folder();
+    let kind = std::process::Command::new("stat").args(["-f", "-c", "%T"]).arg(folder.path()).output().unwrap();
+    if !String::from_utf8_lossy(&kind.stdout).starts_with("ext") {
+        return skip("ext4", "the build directory is on another filesystem");
+    }
+    let extents = |path: &std::path::Path| {
+        let printed =
+            std::process::Command::new("filefrag").arg("-v").arg(path).output().expect("filefrag of e2fsprogs");
+        let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+        let places = text.lines().filter_map(|line| line.split(':').nth(2)?.trim().split("..").next()?.parse().ok());
+        places.collect::<Vec<u64>>()
+    };
+    for each in [false, true] {
+        let path = filled(folder.path(), "moved", MIB);
+        std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        let (before, content) = (extents(&path), std::fs::read(&path).unwrap());
+        // The kernel may refuse to move blocks whose pages are cached (EBUSY); a run drops them first (`invalidate`).
+        let file = std::fs::File::open(&path).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let job = Job::new(EngineKind::E4defrag).on(&[&path], MIB, Open::ReadWrite).op(OpKind::Write).sequential();
+        let report = job.with(|plan| plan.handling.allocates_each_donor = each).run();
+        assert_clean(&report, "e4defrag");
+        let record = op(&report, OpKind::Write);
+        assert_eq!((record.io_count, record.byte_count), (256, MIB));
+        let after = extents(&path);
+        assert!(!before.is_empty() && after.iter().all(|place| !before.contains(place)), "{before:?} {after:?}");
+        assert!(std::fs::read(&path).unwrap() == content, "the content stays");
+        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["moved"], "the donor has no name");
+    }
+    // What is not on ext4 is refused before any I/O.
+    let Ok(shm) = tempfile::tempdir_in("/dev/shm") else { return };
+    let path = filled(shm.path(), "file", MIB);
+    let fatal = Job::new(EngineKind::E4defrag).on(&[&path], MIB, Open::ReadWrite).op(OpKind::Write).run().fatal;
+    assert!(fatal.as_ref().is_some_and(|fatal| fatal.contains("not on ext4")), "{fatal:?}");
+}

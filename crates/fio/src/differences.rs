@@ -28,6 +28,16 @@ pub const DIFFERENCES: &[Difference] = &[
         "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
         "they go on until `io_size`",
     ),
+    difference(
+        &["verify_offset=0"],
+        "refused: a value below the length of its header",
+        "0 is the default: the header is at the beginning of its interval",
+    ),
+    difference(
+        &["bs=2g"],
+        "Linux transfers less than 2 GiB in one call: an I/O of 2 GiB is two calls, whose latencies count as one",
+        "refused, as is any block above `1g`: a latency is that of one call",
+    ),
 ];
 
 impl Difference {

@@ -31,11 +31,13 @@ mod page;
 mod pattern;
 mod priority;
 mod problem;
+mod profile;
 mod program;
 mod queue;
 mod remote;
 pub mod rows;
 mod rules;
+mod shared;
 mod sort;
 mod targets;
 mod value;
@@ -189,7 +191,7 @@ pub struct Settings {
     pub status_interval_ns: Option<u64>,
     /// The beginning of the names of logs with the bandwidth of all jobs together; `None`: none are written.
     pub bandwidth_log: Option<String>,
-    /// The directory of logs.
+    /// The directory of verify states.
     pub aux_path: Option<String>,
     /// Whether jobs that would write are refused.
     pub is_readonly: bool,
@@ -300,7 +302,7 @@ pub(in crate::language) struct Section {
 /// All its problems, with positions.
 pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
-    let mut items = command_line::read(arguments, &mut problems);
+    let mut items = command_line::read(&profile::expanded(arguments, around)?, &mut problems);
     let settings = Settings { client: around.client(), ..Settings::default() };
     let mut program = Program { settings, action: Action::Run, remarks: Vec::new() };
     let remote = remote::take(&mut items, &mut problems);

@@ -23,6 +23,7 @@ pub use crate::paths::{directory_of, join_path};
 
 use crate::facts::{ENOSPC, FactsSource, Machine};
 use crate::input::Ledger;
+use crate::options::content::agree_on_contents;
 use crate::options::limits::follow::check_follows;
 use crate::options::limits::rows::STONEWALL;
 use crate::options::pace::control::resolve_waits;
@@ -92,6 +93,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     check_outputs(&files, machine.command_files.may_replace, facts).map_err(all)?;
     record_replaced(&mut jobs, machine.command_files.sends_logs, facts);
     agree_on_shared_files(&run.ledger, &mut jobs);
+    agree_on_contents(&mut jobs);
     agree_on_names(&mut jobs, specs, machine.rank, facts)?;
     check_follows(&jobs, specs)?;
     check_free_space(&run.ledger, &jobs)?;

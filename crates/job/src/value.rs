@@ -652,7 +652,9 @@ fn read_bytes(text: &str) -> Result<u64, String> {
 fn read_block_bytes(text: &str) -> Result<u64, String> {
     match read_bytes(text)? {
         0 => Err(format!("a block of `{text}` transfers nothing; the minimum is one byte")),
-        bytes if bytes > BLOCK_BYTES_MAX => Err(format!("a block of `{text}` is too large; the maximum is `1g`")),
+        bytes if bytes > BLOCK_BYTES_MAX => Err(format!(
+            "a block of `{text}` is too large; the maximum is `1g`: the kernel transfers less than 2g in one call"
+        )),
         bytes => Ok(bytes),
     }
 }

@@ -13,6 +13,7 @@
 mod cluster;
 mod comparison;
 mod control;
+mod control_group;
 mod disturbance;
 mod error;
 mod evidence;
@@ -59,6 +60,7 @@ pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
     FlowPlan, LatencyTarget,
 };
+pub use control_group::ControlGroupPlan;
 pub use disturbance::DisturbedSpan;
 pub use error::{causes, error_chain, error_line};
 pub use evidence::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
@@ -86,11 +88,11 @@ pub use output::{
     Unified,
 };
 pub use plan::{
-    Advice, Arrivals, BlockIdentity, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DelayStart, DirectPolicy,
-    Distribution, EngineKind, ExecPlan, FileAccess, FilePlan, FileSelection, Flush, Follow, FollowKind, Guard,
-    Handling, IgnoredError, JobPlan, Limits, Locking, Memory, NameSet, OpMix, Order, Pace, Pattern, Plan, PlanValue,
-    Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity, Think,
-    Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
+    Advice, Arrivals, BlockIdentity, BlockSizes, CommandPlan, CommonContents, Content, ContentKind, CpuLoad,
+    DelayStart, DirectPolicy, Distribution, EngineKind, ExecPlan, FileAccess, FilePlan, FileSelection, Flush, Follow,
+    FollowKind, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, NameSet, OpMix, Order, Pace, Pattern,
+    Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps, SyncMode, TargetIdentity,
+    Think, Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

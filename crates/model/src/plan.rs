@@ -3,8 +3,8 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, IoFailure, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan,
-    UserPlan, Verify, ZonePlan,
+    Control, ControlGroupPlan, IoFailure, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan,
+    SourcePlan, SteadyPlan, UserPlan, Verify, ZonePlan,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ mod pattern;
 mod programs;
 mod tolerance;
 
-pub use content::{Content, ContentKind};
+pub use content::{CommonContents, Content, ContentKind};
 pub use durability::{DirectPolicy, Flush, RangeSync, SyncMode, WriteFlags};
 pub use engine::{EngineKind, SimulatedDevice, UringOptions};
 pub use files::{BlockIdentity, FilePlan, FileSelection, Prepare, TargetIdentity};
@@ -162,6 +162,9 @@ pub struct JobPlan {
     /// The user as which the workers act, and as which files are created and opened; `None`: the user of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserPlan>,
+    /// The control group that the workers join; `None`: that of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_group: Option<ControlGroupPlan>,
     /// Shares of the I/Os with priorities of their own, in the order in which they are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityShare>,
@@ -262,15 +265,7 @@ impl JobPlan {
             flush: Flush::default(),
             pace: None,
             think: None,
-            content: Content {
-                kind: ContentKind::Random,
-                pattern: Vec::new(),
-                compressible_percent: 0,
-                compressible_bytes: Content::compressible_bytes(),
-                duplicate_percent: 0,
-                duplicate_count: 0,
-                refill: false,
-            },
+            content: Content::random(),
             source: None,
             replay: None,
             command: None,
@@ -286,6 +281,7 @@ impl JobPlan {
             scheduling: Scheduling::default(),
             memory_policy: None,
             user: None,
+            control_group: None,
             priorities: Vec::new(),
             handling: Handling::default(),
             invalidate: false,

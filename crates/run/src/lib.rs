@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod bandwidth;
+mod control_group;
 mod credentials;
 mod criterion;
 mod descriptors;

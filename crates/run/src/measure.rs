@@ -1,6 +1,7 @@
 //! The measured part of a phase: starts the workers together, counts just before and just after, collects reports.
 
 use crate::bandwidth::Meter;
+use crate::control_group::CreatedGroups;
 use crate::criterion::{Judge, Judges};
 use crate::follow::{Ending, Followed, Follower, Status, TICK};
 use crate::interrupt::continue_count;
@@ -319,6 +320,7 @@ impl Setting<'_> {
             stop: if has_end { &over } else { self.stop },
             clock: self.clock,
         };
+        let _groups = CreatedGroups::of(&plans);
         std::thread::scope(|scope| {
             let threads: Vec<_> = running.iter().map(|job| job.start(scope, &shared)).collect();
             start.wait_for(workers);

@@ -8,6 +8,7 @@ mod cpu_load;
 mod exec;
 mod thread;
 
+use crate::control_group::join;
 use crate::output_file::{Before, create_output};
 use crate::replayed::open_log;
 use crate::source::open_body;
@@ -38,11 +39,15 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
             Ok(WorkerReport::empty())
         }
         // The program takes on the user, this thread does not: it has to end the program.
-        (_, Some(program), _) => apply_scheduling(plan, context.worker).map(|()| exec::run(context, program)),
-        (.., Some(load)) => apply_scheduling(plan, context.worker)
+        (_, Some(program), _) => {
+            join(plan).and_then(|()| apply_scheduling(plan, context.worker)).map(|()| exec::run(context, program))
+        }
+        (.., Some(load)) => join(plan)
+            .and_then(|()| apply_scheduling(plan, context.worker))
             .and_then(|()| act_as_user(plan))
             .map(|()| cpu_load::run(context, load)),
-        _ => apply_scheduling(plan, context.worker)
+        _ => join(plan)
+            .and_then(|()| apply_scheduling(plan, context.worker))
             .and_then(|()| act_as_user(plan))
             .map(|()| trueio_engine::run_worker(context)),
     };

@@ -112,6 +112,13 @@ class CommandPlan(TypedDict):
 
 
 
+class CommonContents(TypedDict):
+    first_part: "int"
+    parts: "int"
+    seed: "int"
+
+
+
 class CommonWindow(TypedDict):
     begin_ns: "int"
     bytes_per_s: "float"
@@ -142,6 +149,7 @@ Conclusion: TypeAlias = "Literal['better'] | Literal['better_size_unclear'] | Li
 
 
 class Content(TypedDict):
+    common: "NotRequired[CommonContents | None]"
     compressible_bytes: "NotRequired[int]"
     compressible_percent: "int"
     duplicate_count: "NotRequired[int]"
@@ -159,6 +167,13 @@ class Control(TypedDict):
     flow: "NotRequired[FlowPlan | None]"
     latency_target: "NotRequired[LatencyTarget | None]"
     waits_for: "NotRequired[list[str]]"
+
+
+
+class ControlGroupPlan(TypedDict):
+    is_kept: "NotRequired[bool]"
+    name: "str"
+    weight: "NotRequired[int | None]"
 
 
 
@@ -400,7 +415,7 @@ class EarlyResets(TypedDict):
     threshold: "float"
 
 
-EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['filecreate'] | Literal['filestat'] | Literal['fileread'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['uas'] | Literal['null'] | Literal['simulated'] | Literal['command']"
+EngineKind: TypeAlias = "Literal['sync'] | Literal['psync'] | Literal['vsync'] | Literal['pvsync'] | Literal['pvsync2'] | Literal['libaio'] | Literal['io_uring'] | Literal['mmap'] | Literal['splice'] | Literal['posixaio'] | Literal['falloc'] | Literal['ftruncate'] | Literal['e4defrag'] | Literal['filecreate'] | Literal['filestat'] | Literal['fileread'] | Literal['filedelete'] | Literal['dircreate'] | Literal['dirstat'] | Literal['dirdelete'] | Literal['page_fault'] | Literal['cpuio'] | Literal['exec'] | Literal['uas'] | Literal['null'] | Literal['simulated'] | Literal['command']"
 
 
 class Environment(TypedDict):
@@ -620,6 +635,7 @@ class Guard(TypedDict):
 
 class Handling(TypedDict):
     advice: "NotRequired[Advice]"
+    allocates_each_donor: "NotRequired[bool]"
     creates_only: "NotRequired[bool]"
     huge_page_bytes: "NotRequired[int]"
     invalidates_each_pass: "NotRequired[bool]"
@@ -696,6 +712,7 @@ class JobPlan(TypedDict):
     content: "Content"
     continue_on_error: "bool"
     control: "NotRequired[Control]"
+    control_group: "NotRequired[ControlGroupPlan | None]"
     cpu_load: "NotRequired[CpuLoad | None]"
     cpus: "list[int]"
     direct: "DirectPolicy"

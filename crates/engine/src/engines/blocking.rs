@@ -1,5 +1,5 @@
 //! The engines that make one system call for each I/O and wait for it: `psync`, `sync`, `vsync`,
-//! `pvsync`, `pvsync2`, `splice`, `falloc`, `ftruncate`. They differ in the call alone.
+//! `pvsync`, `pvsync2`, `splice`, `falloc`, `ftruncate`, `e4defrag`. They differ in the call alone.
 //!
 //! | engine    | calls                                                    |
 //! |-----------|----------------------------------------------------------|
@@ -11,6 +11,7 @@
 //! | `splice`  | `splice`, `vmsplice` through a pipe                      |
 //! | `falloc`  | `fallocate`; moves no data                               |
 //! | `ftruncate` | `ftruncate`; moves no data                             |
+//! | `e4defrag`  | `EXT4_IOC_MOVE_EXT`; the kernel moves the data         |
 //!
 //! `sync` and `vsync` call `lseek` only where the file's position is not the I/O's offset already, so
 //! sequential I/O has one call and random I/O two, as fio's have. A position belongs to an open file
@@ -22,10 +23,12 @@
 //! Source: pread(2), readv(2), lseek(2); `RWF_DONTCACHE` Linux 6.14, `RWF_ATOMIC` Linux 6.11; fio(1).
 
 mod calls;
+mod defragment;
 mod splice;
 
 pub(super) use calls::probe_pvsync2;
 pub use calls::{Falloc, Ftruncate, Psync, Pvsync, Pvsync2, SyncCall, Vsync};
+pub use defragment::E4defrag;
 pub use splice::Splice;
 
 use super::{

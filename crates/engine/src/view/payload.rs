@@ -28,7 +28,7 @@ impl Payload {
     pub(crate) fn new(plan: &JobPlan, worker: u32, engine: EngineKind, mut pool: Buffers, writes: bool) -> Self {
         assert!(pool.count() >= plan.queue.depth as usize, "each slot has a buffer");
         assert!(pool.io_bytes() as u64 >= io_bytes_max(plan), "each buffer holds the plan's longest I/O");
-        let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan.seed, worker));
+        let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan.seed, worker), worker);
         let writes_from = pool.count() - plan.queue.depth as usize;
         if writes {
             (writes_from..pool.count()).for_each(|i| content.fill_initial(pool.slice_mut(i)));

@@ -5,9 +5,9 @@ use crate::buffers::Buffers;
 use crate::clock::{AnyClock, Clock, VirtualClock};
 use crate::context::WorkerContext;
 use crate::engines::{
-    BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
-    Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PageFaultEngine,
-    PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine, Vsync,
+    BlockingEngine, Dircreate, Dirdelete, Dirstat, E4defrag, Engine, EngineError, EngineSetup, Falloc, Filecreate,
+    Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine,
+    PageFaultEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, UasEngine, Vsync,
 };
 use crate::recorder::WorkerReport;
 use crate::stages::{JobStages, NoStages};
@@ -62,6 +62,10 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Splice => on_real_clock(context, pool, || BlockingEngine::<Splice>::new(&setup)),
         EngineKind::Falloc => on_real_clock(context, pool, || BlockingEngine::<Falloc>::new(&setup)),
         EngineKind::Ftruncate => on_real_clock(context, pool, || BlockingEngine::<Ftruncate>::new(&setup)),
+        EngineKind::E4defrag if plan.handling.allocates_each_donor => {
+            on_real_clock(context, pool, || BlockingEngine::<E4defrag<true>>::new(&setup))
+        }
+        EngineKind::E4defrag => on_real_clock(context, pool, || BlockingEngine::<E4defrag<false>>::new(&setup)),
         EngineKind::Filecreate => on_real_clock(context, pool, || NamesEngine::<Filecreate>::new(plan, context.worker)),
         EngineKind::Filestat => on_real_clock(context, pool, || NamesEngine::<Filestat>::new(plan, context.worker)),
         EngineKind::Fileread => on_real_clock(context, pool, || NamesEngine::<Fileread>::new(plan, context.worker)),

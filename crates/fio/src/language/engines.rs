@@ -53,7 +53,7 @@ const MISSING: &[Missing] = &[
             "apptag_mask",
             "deallocate",
         ],
-        why: "NVMe commands are not sent past the block layer",
+        why: "the kernel checks neither mounts nor claims for commands to a character device (`/dev/ng0n1`), so one could destroy a mounted filesystem",
         instead: "`ioengine=io_uring` on the block device",
     },
     Missing {
@@ -80,12 +80,6 @@ const MISSING: &[Missing] = &[
         ],
         why: "devices are used through the kernel's block layer",
         instead: "`ioengine=io_uring`",
-    },
-    Missing {
-        names: &["e4defrag"],
-        options: &["donorname", "inplace"],
-        why: "files are not defragmented",
-        instead: "`e4defrag`",
     },
     Missing {
         names: &["fileoperations"],

@@ -12,6 +12,7 @@ use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::problem::Problems;
 use super::queue::{buffer_offset, engine_and_queue};
 use super::rules;
+use super::shared::shared_backlogs;
 use super::sort::sort;
 use super::{JOBS_MAX, Section, Settings, Surroundings, Word};
 use trueio_job::options::content::rows::{VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE};
@@ -37,7 +38,8 @@ pub(super) fn lower(
             break;
         }
     }
-    let Lowering { mut jobs, remarks, notes, .. } = lowering;
+    let Lowering { mut jobs, mut remarks, notes, .. } = lowering;
+    remarks.extend(shared_backlogs(&mut jobs));
     let is_on = |job: &JobSpec| EXITALL.value_in(job);
     if jobs.iter().any(is_on) {
         let reason = "`exitall` of one job holds for all, as in fio: the first that ends ends those that run with it";
@@ -75,10 +77,6 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     buffer_offset(&mut job, lowering, problems);
     rules::flushes(&mut job, lowering);
     let wait = begin(&job, lowering, problems);
-    if let Some(directory) = &lowering.settings.aux_path {
-        let logs = job.spec.options.iter_mut().filter(|(name, _)| name.starts_with("write_") && name.ends_with("_log"));
-        logs.for_each(|(_, log)| log.text = join_path(Some(directory), &log.text));
-    }
     let given = given(section);
     for clone in 0..clones {
         lowering.given = lowering.given.saturating_add(given.len());

@@ -20,6 +20,13 @@ pub(super) fn engine_and_queue(job: &mut JobWords, lowering: &mut Lowering, prob
         let (message, hint) = missing(&name);
         return job.complain_about("ioengine", message, Some(hint), problems);
     };
+    if engine != EngineKind::E4defrag && job.word("donorname").is_some() {
+        lowering.remark("`donorname` has no effect: the engine is not `e4defrag`".to_owned());
+    } else if engine == EngineKind::E4defrag && job.word("donorname").is_none_or(|word| word.text().is_empty()) {
+        let message = "`ioengine=e4defrag` has no `donorname`".to_owned();
+        let hint = "set it to any name, as for fio; no file of that name is created or changed".to_owned();
+        return job.complain_about("ioengine", message, Some(hint), problems);
+    }
     let is_offloaded = job.word("io_submit_mode").is_some_and(|word| word.text() == "offload");
     let (engine, origin) = match is_offloaded {
         // fio's threads call the engine, each for one I/O; of an engine of single calls they are a queue on threads.

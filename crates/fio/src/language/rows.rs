@@ -136,14 +136,12 @@ const fn refused(name: &'static str, kind: Kind, reason: &'static str, instead: 
 const WITH_CMDPRIO: &[&str] = &["io_uring", "libaio"];
 const BLKTRACE: &str = "binary traces are neither read nor merged";
 const NOT_BLKTRACE: &str = "`blkparse` prints a trace; as lines of an iolog (`read_iolog`), merge them with `sort -n`";
-const CGROUP: &str = "no control group is created";
 const CLOCK: &str = "the clock with the lowest cost is used, and the record holds its cost";
 const CREATION: &str = "files are created one after another and flushed, outside the measured time";
 const EXEC: &str = "a shell command before or after the job's phase, only with `--allow-exec`";
 const HEADERS: &str = "headers hold the offset and the number of the write";
 const LOGS: &str = "logs are written while the job runs and do not stay in memory";
 const PLACEMENT: &str = "placement hints are NVMe passthrough";
-const SCOPE: &str = "`systemd-run --scope -p IOWeight=…` before the command";
 const LEAVE_OUT: &str = "leave it out";
 
 /// The rows: what is applied, what changes outputs, what changes nothing, what is accepted in part, what is refused.
@@ -162,6 +160,8 @@ pub const ROWS: &[FioRow] = &[
     rule("cpumask", Kind::Number, "", "`cpus_allowed` as a bit mask"),
     rule("create_on_open", Kind::Bool, "0", "a job that only writes begins with empty files (`fallocate=none`); for other jobs the files must exist"),
     rule("dedupe_mode", Kind::Text("repeat working_set"), "repeat", "`working_set`: repeats are drawn from the first `dedupe_working_set_percentage` of the blocks; `repeat`: from 16 blocks"),
+    rule("donorname", Kind::Text(""), "", "`e4defrag` needs it; the donor is a new file without a name in the directory of the job's file, so that no existing file is changed")
+        .engines(&["e4defrag"]),
     rule("exec_postrun", Kind::Text(""), "", EXEC),
     rule("exec_prerun", Kind::Text(""), "", EXEC),
     rule("filename_format", Kind::Text(""), "$jobname.$jobnum.$filenum", "names of generated files: `$jobname`, `$jobnum`, `$filenum`, `$clientuid`"),
@@ -185,7 +185,6 @@ pub const ROWS: &[FioRow] = &[
     output("stats", Kind::Bool, "1", "a job with 0 is not reported"),
     output("unit_base", Kind::Text("0 8 1"), "", "whether text for people has bytes or bits"),
     no_effect("allow_mounted_write", Kind::Bool, "0", "a mounted device is never written, whatever this says; files of a mounted filesystem always are"),
-    no_effect("cgroup_nodelete", Kind::Bool, "0", CGROUP),
     no_effect("clocksource", Kind::Text("gettimeofday clock_gettime cpu"), "", CLOCK),
     no_effect("comm", Kind::Text(""), "", "threads have the names of their jobs"),
     no_effect("create_fsync", Kind::Bool, "1", CREATION),
@@ -198,6 +197,7 @@ pub const ROWS: &[FioRow] = &[
     no_effect("log_compression", Kind::Number, "", LOGS),
     no_effect("log_compression_cpus", Kind::Text(""), "", LOGS),
     no_effect("log_entries", Kind::Number, "1024", LOGS),
+    no_effect("profile", Kind::Text("tiobench act"), "", "only on the command line (`--profile`) it runs something, as in fio"),
     no_effect("read_iolog_chunked", Kind::Bool, "0", "a log is always read in pieces"),
     no_effect("recover_zbd_write_error", Kind::Bool, "", "after a failed write the write pointer is always read from the device"),
     no_effect("scramble_buffers", Kind::Bool, "1", "each 4 KiB that is written has a stamp, so that no two are alike"),
@@ -213,7 +213,6 @@ pub const ROWS: &[FioRow] = &[
     no_effect("verifysort_nr", Kind::Number, "", "fio deprecated it"),
     no_effect("write_barrier", Kind::Number, "0", "fio only marks such writes, and no engine here reads the mark; `fsync=N` waits for the disk"),
     only("block_error_percentiles", Kind::Bool, &["0"], "I/Os fail the run, and failures are listed", "`continue_on_error=all`"),
-    only("dedupe_global", Kind::Bool, &["0"], "each job has content of its own", "`dedupe_percentage`"),
     only("end_syncfs", Kind::Bool, &["0"], "a whole filesystem is not flushed", "`end_fsync=1`"),
     only("filetype", Kind::Text("none file block char"), &["none"], "the type of a file is read from the file", LEAVE_OUT),
     only("job_start_clock_id", Kind::Number, &["0"], "start times are those of the system's clock", LEAVE_OUT),
@@ -222,8 +221,6 @@ pub const ROWS: &[FioRow] = &[
     only("rate_ignore_thinktime", Kind::Bool, &["0"], "pauses are part of the rate", "leave out `thinktime`"),
     only("thinkcycles", Kind::Number, &["0"], "a pause is idle, and counted in I/Os", "`thinktime` and `thinktime_blocks`"),
     only("write_hint", Kind::Text("none short medium long extreme"), &["none"], "lifetime hints are not sent", LEAVE_OUT),
-    refused("cgroup", Kind::Text(""), CGROUP, SCOPE),
-    refused("cgroup_weight", Kind::Number, CGROUP, SCOPE),
     refused("dataplacement", Kind::Text("none fdp streams"), PLACEMENT, LEAVE_OUT).aliases(&["data_placement"]),
     refused("dp_scheme", Kind::Text(""), PLACEMENT, LEAVE_OUT),
     refused("fdp", Kind::Bool, PLACEMENT, LEAVE_OUT),
@@ -232,7 +229,6 @@ pub const ROWS: &[FioRow] = &[
     refused("merge_blktrace_scalars", Kind::Floats, BLKTRACE, NOT_BLKTRACE),
     refused("plid_select", Kind::Text("random roundrobin scheme"), PLACEMENT, LEAVE_OUT).aliases(&["fdp_pli_select"]),
     refused("plids", Kind::Text(""), PLACEMENT, LEAVE_OUT).aliases(&["fdp_pli"]),
-    refused("profile", Kind::Text("tiobench act"), "fio's built-in workloads are not here", "`trueio baseline`, or a job file"),
     refused("ramp_size", Kind::Text(""), "a ramp is a time", "`ramp_time`"),
     refused("thp", Kind::Bool, "fio's mapping would be a private one, whose writes never reach the file", "leave it out, or `mem=mmaphuge` for buffers in huge pages")
         .engines(&["mmap"]),

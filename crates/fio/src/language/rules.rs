@@ -7,9 +7,8 @@ use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY,
-    VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
-    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL,
+    VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
@@ -43,7 +42,6 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     implied_verify(job);
     without_writing(job, lowering);
     verification(job, lowering);
-    shared_backlog(job, lowering);
 }
 
 /// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
@@ -478,21 +476,6 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
         let reason = "as in fio, a block that differs ends the job, unless `continue_on_error` covers it".to_owned();
         job.spec.set(VERIFY_FATAL.name, "true", Origin::Derived { reason });
     }
-}
-
-/// Reads back at the end, not among the writes, where clones share their files: what one reads back, another one may be writing.
-fn shared_backlog(job: &mut JobWords, lowering: &mut Lowering) {
-    let clones = job.word("numjobs").and_then(|word| word.text().parse::<u64>().ok()).unwrap_or(1);
-    if clones < 2 || job.word("filename").is_none() || VERIFY_BACKLOG.value_in(&job.spec) == 0 {
-        return;
-    }
-    job.spec.options.remove(VERIFY_BACKLOG.name);
-    job.spec.options.remove(VERIFY_BACKLOG_BATCH.name);
-    lowering.remark(
-        "`verify_backlog` in files that clones share: all of it is read back at the end, because a block may be written while it \
-         is read"
-            .to_owned(),
-    );
 }
 
 /// Returns the sizes of reads, writes and trims; those of an invalid text, which the plan refuses, are 4 KiB.

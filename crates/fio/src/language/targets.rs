@@ -300,8 +300,16 @@ fn given_bytes(spec: &JobSpec, name: &str) -> u64 {
     }
 }
 
+/// Returns the part of its files that a job uses, from a byte on up to another; all of it, if its size is not set in bytes.
+pub(super) fn region(spec: &JobSpec) -> (u64, u64) {
+    let is_percent =
+        ["offset", "size"].iter().any(|name| spec.options.get(*name).is_some_and(|value| value.text.contains('%')));
+    let (offset, size) = (given_bytes(spec, "offset"), given_bytes(spec, "size"));
+    if is_percent || size == 0 { (0, u64::MAX) } else { (offset, offset.saturating_add(size)) }
+}
+
 /// Returns the paths of a job, as the plan will open them.
-fn paths(spec: &JobSpec) -> Vec<String> {
+pub(super) fn paths(spec: &JobSpec) -> Vec<String> {
     in_directory(spec, &read_paths(spec, "filename", ValueKind::Paths))
 }
 

@@ -126,6 +126,14 @@ mod tests {
         Address::Internet { host: Some(host.to_owned()).filter(|host| !host.is_empty()), port, family }
     }
 
+    /// The client's results name the host as it was typed.
+    #[test]
+    fn a_host_that_was_not_typed_has_no_name_in_results() {
+        for (text, name) in [(",8766", ""), ("localhost,8766", "localhost"), ("sock:/tmp/s", "/tmp/s")] {
+            assert_eq!(Address::parse(text).expect("an address").typed_hostname(), name, "{text}");
+        }
+    }
+
     #[test]
     fn addresses_have_fios_forms() {
         for (text, expected) in [

@@ -86,7 +86,7 @@ fn help_contains_the_lines_that_scripts_look_for() {
     assert!(engine_help(Some("io_uring")).unwrap().contains("fixedbufs"));
     assert_eq!(engine_help(Some("nosuch")), None);
     assert!(command_help(Some("blocksize")).unwrap().contains("4096"));
-    assert!(command_help(Some("cgroup")).unwrap().contains("refused"));
+    assert!(command_help(Some("ramp_size")).unwrap().contains("refused"));
     assert_eq!(command_help(Some("nosuchthingatall")), None);
     // As in fio, an unknown name selects the nearest option.
     let near = command_help(Some("randreapeat")).unwrap();

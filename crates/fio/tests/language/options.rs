@@ -67,6 +67,7 @@ const DEPENDENT: &[&str] = &[
     "dedupe_working_set_percentage",
     "bs_is_seq_rand",
     "lockmem",
+    "cgroup_weight",
 ];
 
 /// Returns true if the value is fio's default, in any spelling.
@@ -140,6 +141,7 @@ fn no_option_is_ignored_without_a_message() {
             // Done, but not for the operations of this job, or only next to another option.
             Fate::Row | Fate::Rule(_)
                 if [
+                    "donorname",
                     "create_on_open",
                     "random_generator",
                     "random_sequence_stride",
@@ -188,7 +190,7 @@ fn the_page_about_fio_contains_the_rendered_table() {
 /// from `fio --cmdhelp`; the options of single engines, which that list lacks, are listed here.
 #[test]
 fn rows_marked_as_fio_options_are_exactly_those_in_fios_list() {
-    const OF_ENGINES: [&str; 19] = [
+    const OF_ENGINES: [&str; 20] = [
         "hipri",
         "fixedbufs",
         "registerfiles",
@@ -208,6 +210,7 @@ fn rows_marked_as_fio_options_are_exactly_those_in_fios_list() {
         "exit_on_io_done",
         "hipri_percentage",
         "stat_type",
+        "inplace",
     ];
     /// Accepted by fio, which does not list them.
     const DEPRECATED: [&str; 1] = ["flow_watermark"];

@@ -189,7 +189,7 @@ fn a_job_file_permits_no_destruction_no_program_and_no_network() {
 #[test]
 fn unsupported_options_are_refused_by_name_with_the_nearest_alternative() {
     for (options, sentence) in [
-        ("--cgroup=x", "instead: `systemd-run"),
+        ("--ramp_size=1m", "instead: `ramp_time`"),
         ("--ioengine=rados", "storage across a network"),
         ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
         ("--bssplit=4k/80:8k/80", "sum to 160"),
@@ -314,4 +314,61 @@ fn sizes_of_sequential_and_random_ios_are_chosen_by_the_order() {
             .render()
             .contains("seq_rand")
     );
+}
+
+/// Goal: what one job reads back, no parallel job is writing; jobs that use other blocks, or run later, keep their backlog.
+#[test]
+fn a_backlog_in_a_file_that_parallel_jobs_write_is_read_back_at_the_end() {
+    let job = "--rw=write --size=1m --verify=md5 --verify_backlog=8 --filename=f";
+    let backlogs = |line_text: &str| {
+        let request = line(line_text);
+        let noted =
+            request.notes.iter().any(|note| note.contains("`verify_backlog` in files that parallel jobs write"));
+        let of_jobs: Vec<bool> = request.jobs.iter().map(|job| !text(job, "verify_backlog").is_empty()).collect();
+        assert_eq!(noted, of_jobs.contains(&false), "{line_text}");
+        of_jobs
+    };
+    assert_eq!(backlogs(&format!("--name=a {job} --numjobs=2")), [false, false]);
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {job}")), [false, false]);
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {job} --stonewall")), [true, true]);
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {job} --offset=1m")), [true, true]);
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {job} --offset=512k")), [false, false]);
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {job} --filename=g")), [false, false], "f is in both");
+    let other = job.replace("=f", "=g");
+    assert_eq!(backlogs(&format!("--name=a {job} --name=b {other}")), [true, true]);
+}
+
+#[test]
+fn defragmenting_needs_the_name_of_a_donor_as_in_fio() {
+    let job = "--name=a --size=1m --rw=write --ioengine=e4defrag";
+    assert!(wrong(job).render().contains("has no `donorname`"));
+    let job = line(&format!("{job} --donorname=d --inplace=1")).jobs.remove(0);
+    assert_eq!((text(&job, "ioengine"), text(&job, "inplace")), ("e4defrag", "true"));
+}
+
+/// Goal: the profile is its jobs, with its own options; one that is not here is refused with an alternative.
+#[test]
+fn a_profile_is_replaced_by_its_jobs() {
+    let request = line("--profile=tiobench --size=2 --block=8k --threads=2 --dir=x --minimal");
+    let jobs: Vec<(&str, &str)> = request.jobs.iter().map(|job| (job.name.as_str(), text(job, "rw"))).collect();
+    let pairs = [("seqwrite", "write"), ("randwrite", "randwrite"), ("seqread", "read"), ("randread", "randread")];
+    let wanted: Vec<_> =
+        pairs.iter().flat_map(|(name, rw)| [0, 1].map(|clone| (format!("{name}.{clone}"), *rw))).collect();
+    assert_eq!(jobs, wanted.iter().map(|(name, rw)| (name.as_str(), *rw)).collect::<Vec<_>>());
+    for (option, value) in
+        [("size", "2m"), ("bs", "8k"), ("directory", "x"), ("direct", "require"), ("runtime", "600s")]
+    {
+        assert!(
+            request.jobs.iter().all(|job| text(job, option) == value),
+            "{option}: {}",
+            text(&request.jobs[0], option)
+        );
+    }
+    assert_eq!(text(&request.jobs[0], "filename"), ".fio.tio.1:.fio.tio.2:.fio.tio.3:.fio.tio.4");
+    assert_eq!(request.settings.formats, [trueio_fio::language::OutputFormat::Terse]);
+    // 4 KiB for each MiB of memory.
+    assert_eq!(text(&line("--profile tiobench").jobs[0], "size"), "32m");
+    assert!(wrong("--profile=act --device-names=/dev/sdx").render().contains("Aerospike's own ACT"));
+    assert!(wrong("--profile=tiobench --block=x").render().contains("`--block=x`"));
+    assert!(wrong("--profile=none").render().contains("is not known"));
 }

@@ -14,11 +14,13 @@ use crate::options::limits::Ends;
 use crate::options::shape::{Ops, Shape};
 use crate::refusal::{Refusal, Rule};
 use rows::{
-    BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
+    BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_GLOBAL, DEDUPE_PERCENTAGE,
     DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, ZERO_BUFFERS,
 };
 use source::Body;
-use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Verify};
+use trueio_model::{
+    CommandPlan, CommonContents, Content, ContentKind, FileSelection, JobPlan, OpKind, SourcePlan, Verify,
+};
 use verify::Verified;
 
 /// Resolves the length of a body that is fetched, which is the job's size.
@@ -89,7 +91,30 @@ pub(crate) fn plan(
         }
         _ => decisions.note_unused(job, &[DEDUPE_WORKING_SET_PERCENTAGE.row()], "no block repeats another"),
     }
+    match job.get(DEDUPE_GLOBAL) {
+        // The other jobs are not known yet: see `agree_on_contents`.
+        true if content.duplicate_count > 0 => {
+            content.common = Some(CommonContents { parts: 0, first_part: 0, seed: 0 });
+        }
+        _ => decisions.note_unused(
+            job,
+            &[DEDUPE_GLOBAL.row()],
+            "no block repeats one of a set (`dedupe_working_set_percentage`)",
+        ),
+    }
     Ok((Contents { verify, content, source, command }, decisions))
+}
+
+/// Gives each worker its part of the contents that jobs have in common (`dedupe_global`).
+pub(crate) fn agree_on_contents(jobs: &mut [JobPlan]) {
+    let has_part = |job: &&JobPlan| job.content.common.is_some();
+    let parts = jobs.iter().filter(has_part).map(|job| job.workers).sum();
+    let Some(seed) = jobs.iter().find(has_part).map(|job| job.seed) else { return };
+    let mut first_part = 0;
+    for job in jobs.iter_mut().filter(|job| job.content.common.is_some()) {
+        job.content.common = Some(CommonContents { parts, first_part, seed });
+        first_part += job.workers;
+    }
 }
 
 fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Result<Content, Refusal> {
@@ -108,6 +133,7 @@ fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Resu
         compressible_bytes: u32::try_from(job.get(BUFFER_COMPRESS_CHUNK)).unwrap_or(u32::MAX),
         duplicate_percent: percent(DEDUPE_PERCENTAGE),
         duplicate_count: 0,
+        common: None,
         refill: job.get(REFILL_BUFFERS),
     };
     if content.compressible_percent == 0 {

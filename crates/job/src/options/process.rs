@@ -1,5 +1,6 @@
 //! Processors, priorities and errors.
 
+pub(crate) mod control_group;
 pub(crate) mod numa;
 pub(crate) mod priority;
 pub mod rows;
@@ -12,7 +13,9 @@ use crate::options::limits::rows::{EXIT_WHAT, EXITALL, EXITALL_ON_ERROR, ExitWha
 use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use rows::{CPUS_ALLOWED, CPUS_ALLOWED_POLICY, CpusPolicy, NICE, PRIOHINT};
-use trueio_model::{DirectPolicy, MemoryPolicy, PriorityShare, Scheduling, Tolerance, UserPlan, Verify};
+use trueio_model::{
+    ControlGroupPlan, DirectPolicy, MemoryPolicy, PriorityShare, Scheduling, Tolerance, UserPlan, Verify,
+};
 
 /// How a job's workers run.
 pub(crate) struct Workers {
@@ -23,6 +26,7 @@ pub(crate) struct Workers {
     pub(crate) scheduling: Scheduling,
     pub(crate) nice: Option<i32>,
     pub(crate) user: Option<UserPlan>,
+    pub(crate) control_group: Option<ControlGroupPlan>,
 }
 
 /// Plans processors, priorities, the user, and errors that are tolerated.
@@ -44,10 +48,11 @@ pub(crate) fn plan(
         return Err(job.refuse(CPUS_ALLOWED, Rule::ProcessorNotThere { cpu: *cpu }));
     }
     let user = user::plan_user(job, &mut decisions)?;
+    let control_group = control_group::plan_control_group(job, &mut decisions)?;
     let nice = job.get(NICE).map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     let scheduling = plan_scheduling(job, &mut decisions)?;
     let scheduling = Scheduling { shares_cpus: runs_on_nodes || scheduling.shares_cpus, ..scheduling };
-    Ok((Workers { tolerance, priorities, cpus, memory_policy, scheduling, nice, user }, decisions))
+    Ok((Workers { tolerance, priorities, cpus, memory_policy, scheduling, nice, user, control_group }, decisions))
 }
 
 /// Processors and I/O priority.

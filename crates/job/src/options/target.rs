@@ -54,7 +54,8 @@ pub(crate) fn plan(
             || ops.has(OpKind::Trim)
             || shape.steps.trims_first,
         opens_files: kind.opens_files(),
-        moves_no_data: kind.moves_no_data(),
+        // `e4defrag` needs blocks to exchange.
+        moves_no_data: kind.moves_no_data() && kind != EngineKind::E4defrag,
         block_bytes_max: shape.block_bytes_max(),
         block_bytes_min: shape.used().iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed: shape.seed,

@@ -211,6 +211,7 @@ fn assemble(parts: Parts, values: Values, directories: BTreeSet<String>, phase: 
         scheduling: workers.scheduling,
         memory_policy: workers.memory_policy,
         user: workers.user,
+        control_group: workers.control_group,
         priorities: workers.priorities,
         handling,
         invalidate: values.get(INVALIDATE) != Invalidate::Off,

@@ -38,6 +38,21 @@ fn engines_without_data_create_empty_files_and_keep_existing_content() {
     assert_eq!(plan_one(&[("size", "1m"), ("ioengine", "posixaio"), ("iodepth", "16")]).unwrap().queue.depth, 16);
 }
 
+/// Goal: `e4defrag` moves blocks that exist, and only writes.
+#[test]
+fn defragmenting_needs_allocated_blocks_of_a_named_file() {
+    let of = |more: &[(&'static str, &'static str)]| [&[("ioengine", "e4defrag"), ("size", "1m")][..], more].concat();
+    let job = plan_one(&of(&[("rw", "write")])).unwrap();
+    assert_eq!((job.files[0].prepare, job.modifies_files()), (Prepare::CreateAllocated, true));
+    for rw in ["read", "randrw", "trimwrite"] {
+        assert_eq!(rule_name(&of(&[("rw", rw)])), "engine_lacks", "{rw}");
+    }
+    let old = of(&[("rw", "write"), ("filename", "/mnt/old")]);
+    assert_eq!(rule_name(&old), "existing_target_not_named");
+    assert!(plan_one(&[&old[..], &[("overwrite_existing", "/mnt/old")]].concat()).is_ok());
+    assert_eq!(rule_name(&of(&[("rw", "write"), ("verify", "md5")])), "verify_impossible");
+}
+
 /// Goal: names are counted, not bytes, and engines that create or remove names use each once.
 #[test]
 fn metadata_engines_have_a_separate_directory_and_one_io_per_name() {

@@ -21,12 +21,41 @@ pub struct Content {
     /// How many different contents they have; 0: a few.
     #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
     pub duplicate_count: u64,
+    /// The contents that repeat, if jobs have them in common; `None`: each worker has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<CommonContents>,
     /// Fresh content for every write; without it the buffers are filled once and each block of
     /// 4 KiB is stamped, so that no two writes are alike.
     pub refill: bool,
 }
 
+/// Contents that the workers of several jobs repeat: each of `parts` workers writes a part of them first, and draws its
+/// repeats from all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommonContents {
+    /// Number of workers of all these jobs.
+    pub parts: u32,
+    /// The part of the job's first worker, from 0; that of the next worker follows.
+    pub first_part: u32,
+    /// The seed of the contents.
+    pub seed: u64,
+}
+
 impl Content {
+    /// Returns random content without repeats, stamped for each write.
+    pub fn random() -> Self {
+        Self {
+            kind: ContentKind::Random,
+            pattern: Vec::new(),
+            compressible_percent: 0,
+            compressible_bytes: Self::compressible_bytes(),
+            duplicate_percent: 0,
+            duplicate_count: 0,
+            common: None,
+            refill: false,
+        }
+    }
+
     /// Default length of the pieces of which a part is compressible, in bytes, as in fio.
     pub const fn compressible_bytes() -> u32 {
         512

@@ -31,6 +31,8 @@ pub enum EngineKind {
     Falloc,
     /// `ftruncate`: sets lengths, transfers no data.
     Ftruncate,
+    /// `EXT4_IOC_MOVE_EXT`: exchanges the blocks of an ext4 file for those of another file, as defragmenting does.
+    E4defrag,
     /// Creates files.
     Filecreate,
     /// Reads the status of files.
@@ -63,7 +65,7 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All values of `ioengine`, in the order of the documentation.
-    pub const ALL: [EngineKind; 25] = [
+    pub const ALL: [EngineKind; 26] = [
         EngineKind::Psync,
         EngineKind::Sync,
         EngineKind::Vsync,
@@ -76,6 +78,7 @@ impl EngineKind {
         EngineKind::Posixaio,
         EngineKind::Falloc,
         EngineKind::Ftruncate,
+        EngineKind::E4defrag,
         EngineKind::Filecreate,
         EngineKind::Filestat,
         EngineKind::Fileread,
@@ -106,6 +109,7 @@ impl EngineKind {
             EngineKind::Posixaio => "posixaio",
             EngineKind::Falloc => "falloc",
             EngineKind::Ftruncate => "ftruncate",
+            EngineKind::E4defrag => "e4defrag",
             EngineKind::Filecreate => "filecreate",
             EngineKind::Filestat => "filestat",
             EngineKind::Fileread => "fileread",
@@ -176,9 +180,9 @@ impl EngineKind {
         matches!(self, EngineKind::Filecreate | EngineKind::Dircreate)
     }
 
-    /// True if the engine changes files without moving data.
+    /// True if the engine changes files without moving data of its own.
     pub fn moves_no_data(self) -> bool {
-        matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
+        matches!(self, EngineKind::Falloc | EngineKind::Ftruncate | EngineKind::E4defrag)
     }
 }
 

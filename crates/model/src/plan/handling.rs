@@ -76,6 +76,10 @@ pub struct Handling {
     /// The system call that reads the status of files.
     #[serde(skip_serializing_if = "crate::plan::is_zero")]
     pub stat: StatCall,
+    /// `e4defrag` allocates the blocks that an I/O moves in just before it, and frees those that it moved out after it; otherwise all
+    /// of them are allocated before the first I/O.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allocates_each_donor: bool,
 }
 
 impl Handling {

@@ -75,7 +75,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
     let inputs = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input));
     let outputs = settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document));
     let used: Vec<FileUse> = inputs.chain(outputs).chain((program.history)()).collect();
-    let mut logs = LogFiles::new(settings.aux_path.as_ref().map(PathBuf::from), used);
+    let mut logs = LogFiles::new(used);
     if let Err(error) = logs.check(&servers) {
         return refused(&error.into_text());
     }
@@ -493,7 +493,6 @@ fn together(servers: &[Server]) -> String {
 
 /// Logs received from servers.
 struct LogFiles {
-    aux_path: Option<PathBuf>,
     /// Other files that this command reads and writes.
     used: Vec<FileUse>,
     /// The logs that were created. None is kept open: there may be more than a process may open.
@@ -508,14 +507,13 @@ struct BegunLog {
 }
 
 impl LogFiles {
-    fn new(aux_path: Option<PathBuf>, used: Vec<FileUse>) -> Self {
-        Self { aux_path, used, begun: BTreeMap::new() }
+    fn new(used: Vec<FileUse>) -> Self {
+        Self { used, begun: BTreeMap::new() }
     }
 
     /// Returns the path of a server's log.
     fn path(&self, server: &Server, name: &str) -> PathBuf {
-        let name = format!("{name}.{}", server.log_name);
-        self.aux_path.as_ref().map_or_else(|| PathBuf::from(&name), |directory| directory.join(&name))
+        PathBuf::from(format!("{name}.{}", server.log_name))
     }
 
     /// Refuses results and logs that would replace a file that this command reads, or each other. Called before any

@@ -226,6 +226,10 @@ pub(crate) fn check_without_data(
         let lack = format!("works on files, and `{}` is a block device", file.plan.path);
         return refuse(FILENAME.row(), lack, "name a file, or choose another engine");
     }
+    if engine == EngineKind::E4defrag && (!matches!(ops.mix, OpMix::Only(OpKind::Write)) || ops.trims) {
+        let lack = "only writes: it changes where the file's blocks are".into();
+        return refuse(RW.row(), lack, "set `rw` to \"write\" or \"randwrite\"");
+    }
     if engine == EngineKind::Ftruncate {
         if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
             return refuse(

@@ -20,6 +20,7 @@ crate::option::words_of! {
         Self::Posixaio => Self::Posixaio.name(), [], "a queue on threads that call pread and pwrite, like glibc's POSIX asynchronous I/O";
         Self::Falloc => Self::Falloc.name(), [], "fallocate: reads allocate and keep the file's length, writes extend it, trims punch holes";
         Self::Ftruncate => Self::Ftruncate.name(), [], "ftruncate to the offset of each write; data beyond its region is never truncated";
+        Self::E4defrag => Self::E4defrag.name(), [], "exchanges the blocks of an ext4 file for new ones, as defragmenting does; its content stays";
         Self::Filecreate => Self::Filecreate.name(), [], "creates `nrfiles` files in a separate directory; no data";
         Self::Filestat => Self::Filestat.name(), [], "calls stat on `nrfiles` files that were created before; no data";
         Self::Fileread => Self::Fileread.name(), [], "opens, reads and closes `nrfiles` files that were created before (`name_bytes`)";
@@ -64,6 +65,11 @@ crate::option::rows! {
                  to its end, with the final sync calls of the job, and observed like an engine; its internal \
                  calls are not observed. `verify = \"pattern\"` reads back the data that it should have \
                  written. A job file cannot start a program; only a study can.");
+
+    pub const INPLACE: Opt<bool> = switch("inplace")
+        .fio_engines(&["e4defrag"])
+        .summary("`e4defrag` allocates the new blocks just before each I/O, and frees the old ones after it")
+        .detail("Otherwise as many blocks as the region has are allocated before the first I/O.");
 
     pub const IODEPTH: Opt<u32> = count("iodepth", 1, 32_768)
         .default("1")

@@ -1,7 +1,8 @@
 //! Options of section `process`: processors, priorities and errors.
 
 use crate::option::{
-    FioUse, Opt, Scope, Section, count, cpus, error_lists, integer, memory_policy, nodes, priorities, switch, word,
+    FioUse, Opt, Scope, Section, count, cpus, error_lists, integer, memory_policy, nodes, path, priorities, switch,
+    word,
 };
 use trueio_model::{MemoryPolicy, PriorityShare};
 
@@ -114,6 +115,27 @@ crate::option::rows! {
         .scope(&[Scope::WithoutIo])
         .summary("The group whose rights the job has")
         .detail("As `uid`. With `uid` alone the group does not change.");
+
+    pub const CGROUP: Opt<Option<String>> = path("cgroup")
+        .unset("that of the program")
+        .unit("path")
+        .scope(&[Scope::WithoutIo])
+        .summary("The control group that the workers join")
+        .detail("Its path below the hierarchy of block I/O, version 1. It is created if it does not exist, and then \
+                 removed at the end of the phase. Groups of version 2 hold whole processes, and are not joined: start \
+                 the program in one (`systemd-run --scope`).");
+
+    pub const CGROUP_WEIGHT: Opt<Option<u32>> = count("cgroup_weight", 100, 1000)
+        .unset("unchanged")
+        .unit("weight")
+        .scope(&[Scope::WithoutIo])
+        .summary("The weight of the group of `cgroup` among its neighbours")
+        .detail("In `blkio.weight`, or, where the kernel has that no more, `blkio.bfq.weight`. Only the scheduler `bfq` \
+                 uses it.");
+
+    pub const CGROUP_NODELETE: Opt<bool> = switch("cgroup_nodelete")
+        .scope(&[Scope::WithoutIo])
+        .summary("The group of `cgroup` is not removed");
 
     pub const CONTINUE_ON_ERROR: Opt<ContinueOnError> = word("continue_on_error")
         .default("none")

@@ -3,7 +3,7 @@
 use crate::input::{Decisions, JobInput};
 use crate::options::content::rows::{HUGEPAGE_SIZE, MEM, SOURCE, VERIFY};
 use crate::options::durability::rows::{AccessHint, FADVISE_HINT, PRE_READ, STAT_TYPE};
-use crate::options::engine::rows::{NUMJOBS, REGISTERFILES};
+use crate::options::engine::rows::{INPLACE, NUMJOBS, REGISTERFILES};
 use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
 use crate::options::shape::Ops;
@@ -80,9 +80,23 @@ pub(crate) fn plan_handling(
     if !matches!(engine, EngineKind::Filestat | EngineKind::Dirstat) {
         decisions.note_unused(values, &[STAT_TYPE.row()], "the engine calls no stat");
     }
+    if engine != EngineKind::E4defrag {
+        decisions.note_unused(values, &[INPLACE.row()], "the engine is not `e4defrag`");
+    }
+    let allocates_each_donor = engine == EngineKind::E4defrag && values.get(INPLACE);
     let stat = values.get(STAT_TYPE);
     let new_files = values.get(NEW_FILE_ACCESS);
-    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, new_files, ..Handling::default() })
+    Ok(Handling {
+        creates_only,
+        advice,
+        memory,
+        locking,
+        huge_page_bytes,
+        stat,
+        new_files,
+        allocates_each_donor,
+        ..Handling::default()
+    })
 }
 
 /// Returns true if cached pages can matter in a further pass: the job is buffered and begins one.
