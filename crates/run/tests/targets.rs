@@ -169,10 +169,16 @@ fn a_device_that_is_another_disk_when_the_run_begins_is_not_written() {
     }
     let folder = folder();
     let image = ext4_image(folder.path());
-    let disk = Loop::create(16 << 20, &[]).expect("a loop device");
+    let mut disk = Loop::create(16 << 20, &[]).expect("a loop device");
     let plan = planned(&[&write_of(&disk.device)]);
-    tool("losetup", &["--detach", &disk.device]).expect("detached");
-    tool("losetup", &[&disk.device, text(&image)]).expect("attached");
+    // As another test that looks through the machine's devices.
+    let held = File::open(&disk.device).expect("a device");
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(held);
+    });
+    disk.attach_again(&image).expect("attached");
+    other.join().expect("it closes the device");
     let before = fs::read(&image).expect("an image");
     let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
     assert_failed(&record, "its path now refers to another disk");

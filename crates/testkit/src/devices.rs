@@ -102,6 +102,32 @@ impl Loop {
         tool("losetup", &["--detach", &self.device]).map(drop)
     }
 
+    /// Detaches the device and attaches its number again, to another file.
+    ///
+    /// The kernel detaches at the last close: whoever looks through the machine's devices, such as another test, may hold it
+    /// for a moment, so it is tried again for as long as that lasts.
+    ///
+    /// # Errors
+    /// What losetup printed last, after 10 s; or that somebody else attached the number meanwhile.
+    pub fn attach_again(&mut self, other: &Path) -> Result<(), String> {
+        self.is_attached = false;
+        tool("losetup", &["--detach", &self.device])?;
+        let backing = format!("/sys/block/{}/loop/backing_file", self.name());
+        for attempts_left in (0..1000).rev() {
+            match tool("losetup", &[&self.device, text(other)]) {
+                Ok(_) => break,
+                Err(error) if attempts_left == 0 => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+            let now = fs::read_to_string(&backing).unwrap_or_default();
+            if !now.is_empty() && Path::new(now.trim_end()) != self.backing {
+                return Err(format!("{} was attached to {now} meanwhile", self.device));
+            }
+        }
+        self.is_attached = true;
+        Ok(())
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         Path::new(&self.device)
