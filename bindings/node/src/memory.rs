@@ -77,46 +77,55 @@ impl InUse {
 /// A block with `Buffer`s in JavaScript.
 struct Shared {
     block: Arc<Block>,
-    /// Its `Buffer`s that are not collected yet; one more as long as the next small one is cut from it.
+    /// Its `Buffer`s that are not collected yet; one more as long as the next one is cut from it.
     users: usize,
 }
 
-/// All blocks with `Buffer`s, and where the next small one comes from.
+/// All blocks with `Buffer`s, and where the next one that shares a block comes from.
 struct Memory {
     /// By the address of the first byte.
     blocks: BTreeMap<usize, Shared>,
-    /// The block from which small buffers are cut, by its address, and the address of its first unused byte.
-    cut: Option<(usize, usize)>,
+    /// By class: the block from which buffers are cut, by its address, and the address of its first unused byte.
+    cuts: [Option<(usize, usize)>; CLASSES.len()],
 }
 
-static MEMORY: Mutex<Memory> = Mutex::new(Memory { blocks: BTreeMap::new(), cut: None });
+static MEMORY: Mutex<Memory> = Mutex::new(Memory { blocks: BTreeMap::new(), cuts: [None; CLASSES.len()] });
 
-/// Largest buffer that shares a block with others, in bytes.
-const SMALL_MAX: usize = 16 << 10;
-/// Largest alignment of such a buffer, in bytes.
-const SMALL_ALIGN_MAX: usize = 4096;
-/// Length of a block that small buffers share, in bytes: from this size on memory is fresh and need not be cleared. It is freed when
-/// the last of its buffers is collected: one that lives long keeps this much.
-const CUT_BYTES: usize = 128 << 10;
+/// Buffers that share blocks.
+struct Class {
+    /// Their lengths, in bytes.
+    lengths: std::ops::RangeInclusive<usize>,
+    /// Length of a block, in bytes. It is freed when the last of its buffers is collected: one that lives long keeps this much.
+    block_bytes: usize,
+}
+
+const CLASSES: [Class; 2] = [
+    // From 128 KiB on memory is fresh and need not be cleared. An allocation for each took a tenth more CPU time than upstream's:
+    // glibc cuts aligned memory out of a larger piece, and clears it.
+    Class { lengths: 1..=16 << 10, block_bytes: 128 << 10 },
+    // A block is a huge page where the system has them. The kernel hands a buffer in one to the device in one piece: a transfer of 1 MiB
+    // takes half of the CPU time.
+    Class { lengths: 256 << 10..=1 << 20, block_bytes: 2 << 20 },
+];
+/// Largest alignment of a buffer that shares a block, in bytes.
+const SHARED_ALIGN_MAX: usize = 4096;
 
 impl Memory {
-    /// Allocates zeroed memory for a buffer and returns its address.
-    ///
-    /// Small buffers are cut from a block, each byte only once. An allocation for each took a tenth more CPU time than upstream's: glibc
-    /// cuts aligned memory out of a larger piece, and clears it.
+    /// Allocates zeroed memory for a buffer and returns its address. Of a block that buffers share, each byte is used only once.
     fn allocate(&mut self, length: usize, align: usize) -> Result<*mut u8, Failure> {
-        if length == 0 || length > SMALL_MAX || align > SMALL_ALIGN_MAX || !align.is_power_of_two() {
+        let is_shared = align <= SHARED_ALIGN_MAX && align.is_power_of_two();
+        let Some(class) = CLASSES.iter().position(|class| is_shared && class.lengths.contains(&length)) else {
             return Ok(self.add(Block::new(length, align)?));
-        }
-        if let Some(address) = self.cut(length, align) {
+        };
+        if let Some(address) = self.cut(class, length, align) {
             return Ok(address);
         }
-        let start = self.add(Block::new(CUT_BYTES, SMALL_ALIGN_MAX)?).addr();
-        if let Some((full, _)) = self.cut.replace((start, start)) {
+        let start = self.add(Block::new(CLASSES[class].block_bytes, SHARED_ALIGN_MAX)?).addr();
+        if let Some((full, _)) = self.cuts[class].replace((start, start)) {
             drop(self.let_go(full));
         }
-        let address = self.cut(length, align);
-        Ok(address.expect("a new block has room for a small buffer"))
+        let address = self.cut(class, length, align);
+        Ok(address.expect("a new block has room for a buffer of its class"))
     }
 
     fn add(&mut self, block: Arc<Block>) -> *mut u8 {
@@ -125,9 +134,9 @@ impl Memory {
         start
     }
 
-    /// Cuts a small buffer; `None` if the block has no room.
-    fn cut(&mut self, length: usize, align: usize) -> Option<*mut u8> {
-        let (start, free) = self.cut?;
+    /// Cuts a buffer from the block of a class; `None` if that has no room.
+    fn cut(&mut self, class: usize, length: usize, align: usize) -> Option<*mut u8> {
+        let (start, free) = self.cuts[class]?;
         let shared = self.blocks.get_mut(&start)?;
         let begin = free.next_multiple_of(align);
         let end = begin + length;
@@ -135,7 +144,7 @@ impl Memory {
             return None;
         }
         shared.users += 1;
-        self.cut = Some((start, end));
+        self.cuts[class] = Some((start, end));
         // SAFETY: the offset is within the block, checked above.
         Some(unsafe { shared.block.start.add(begin - start) })
     }

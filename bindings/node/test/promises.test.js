@@ -436,9 +436,10 @@ test('dropped buffers are given back to the system', () => {
 
 test('small buffers share memory but no byte, and the last of them gives it back', () => {
   const kinds = [[4096, 4096], [1, 8], [513, 512], [16384, 64], [16385, 4096], [7, 8192]];
+  const large = [[1 << 18, 4096], [1 << 20, 512], [300001, 8], [(1 << 20) + 1, 4096]];
   const buffers = [];
   for (let number = 0; number < 3000; number += 1) {
-    const [size, alignment] = kinds[number % kinds.length];
+    const [size, alignment] = number % 60 ? kinds[number % kinds.length] : large[number / 60 % large.length];
     const buffer = require(PACKAGE).getAlignedBuffer(size, alignment);
     assert.ok(buffer.equals(Buffer.alloc(size)), `buffer ${number} of ${size} bytes is not zeroed, or another's`);
     buffers.push(buffer.fill(1 + number % 251));
@@ -458,6 +459,18 @@ test('small buffers share memory but no byte, and the last of them gives it back
     })();`;
   const mebibytes = Number(runNode(['--expose-gc', '-e', script]).stdout);
   assert.ok(mebibytes > 0 && mebibytes < 300, `${mebibytes} MiB at most, of 781 MiB that were allocated in turn`);
+});
+
+test('buffers of 1 MiB lie in huge pages where the system gives them on request', linuxOnly, (t) => {
+  const setting = fs.readFileSync('/sys/kernel/mm/transparent_hugepage/enabled', 'utf8');
+  if (!/\[(madvise|always)\]/.test(setting)) return t.skip(`transparent huge pages are set to: ${setting}`);
+  const script = `
+    const buffers = Array.from({ length: 32 }, () => require(${JSON.stringify(PACKAGE)}).getAlignedBuffer(1 << 20, 4096).fill(1));
+    const kib = /AnonHugePages: *(\\d+)/.exec(require('fs').readFileSync('/proc/self/smaps_rollup', 'utf8'))[1];
+    console.log(kib, buffers.length);`;
+  // Fragmented memory may refuse some.
+  const [kib, count] = runNode(['-e', script]).stdout.split(' ').map(Number);
+  assert.ok(count === 32 && kib >= 4096, `${kib} KiB of ${count} MiB`);
 });
 
 const BAD_PATHS = [

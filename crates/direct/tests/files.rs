@@ -333,4 +333,8 @@ fn a_large_buffer_lies_in_huge_pages_where_the_system_gives_them_on_request() {
     large.fill(1);
     // Fragmented memory may refuse some.
     assert!(huge_kib(&large) >= 4096, "{} KiB", huge_kib(&large));
+    // The smallest that holds one.
+    let mut smallest: Vec<AlignedBuffer> = (0..8).map(|_| AlignedBuffer::new(2 << 20, 4096).unwrap()).collect();
+    smallest.iter_mut().for_each(|buffer| buffer.fill(1));
+    assert!(smallest.iter().any(|buffer| huge_kib(buffer) >= 2048), "none of 8 lies in a huge page");
 }
