@@ -94,7 +94,7 @@ pub fn of_jobs(side: usize, first: &JobPlan, this: &JobPlan) -> Vec<Circumstance
     let value = |plan: &JobPlan, name: &str| {
         plan.values.iter().find(|v| v.name == name).map(|v| v.value.clone()).unwrap_or_default()
     };
-    let mut names: Vec<&str> = first.values.iter().chain(&this.values).map(|v| v.name.as_str()).collect();
+    let mut names: Vec<&str> = first.values.iter().chain(&this.values).map(|v| &*v.name).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -105,8 +105,8 @@ pub fn of_jobs(side: usize, first: &JobPlan, this: &JobPlan) -> Vec<Circumstance
             (a != b).then(|| Circumstance {
                 side,
                 name: name.to_owned(),
-                first: if a.is_empty() { "not set".to_owned() } else { a },
-                this: if b.is_empty() { "not set".to_owned() } else { b },
+                first: if a.is_empty() { "not set".to_owned() } else { a.into_owned() },
+                this: if b.is_empty() { "not set".to_owned() } else { b.into_owned() },
                 forbids: WORKLOAD.contains(&name),
             })
         })

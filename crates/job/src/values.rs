@@ -4,13 +4,17 @@ use crate::option::{DefaultValue, Opt, OptionRow, Read, Scope};
 use crate::refusal::{Refusal, Rule};
 use crate::table::{TABLE, place_of, row, suggestion};
 use crate::value::Value;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 use trueio_model::{JobSpec, Origin, PlanValue, SpecValue};
 
-/// The options of one job, in the table's order.
+/// The options of one job.
 pub struct Values {
     pub(crate) job: String,
-    items: Vec<Item>,
+    /// In the table's order; `None` for a row without a default that is not set.
+    values: Vec<Option<Value>>,
+    /// In the table's order, as the plan has them.
+    shown: Vec<PlanValue>,
 }
 
 /// A decision about the value of one option.
@@ -23,14 +27,6 @@ pub(crate) enum Change {
     Forget(String),
     /// It has this equivalent value.
     Replace(Value),
-}
-
-struct Item {
-    row: &'static OptionRow,
-    /// `None` for a row without a default that is not set.
-    value: Option<Value>,
-    text: String,
-    origin: Origin,
 }
 
 /// The default of each row of the table: of a file with thousands of jobs each is read once.
@@ -62,41 +58,33 @@ impl Values {
                 }
             }
         }
-        let mut items = Vec::with_capacity(TABLE.len());
+        let mut values = Vec::with_capacity(TABLE.len());
+        let mut shown = Vec::with_capacity(TABLE.len());
         for ((row, default), given) in TABLE.iter().copied().zip(DEFAULTS.iter()).zip(given) {
-            let item = match (given, row.default) {
-                (Some(given), _) => match row.kind.read(&given.text) {
+            let (value, text, origin) = match given {
+                Some(given) => match row.kind.read(&given.text) {
                     Ok(value) => {
-                        let text = row.kind.write(&value);
-                        Item { row, value: Some(value), text, origin: given.origin.clone() }
+                        let text = row.kind.write(&value).into();
+                        (Some(value), text, given.origin.clone())
                     }
                     Err(reason) => return Err(refuse(&given.origin, Rule::BadValue { option: row.name, reason })),
                 },
-                (None, DefaultValue::Text(text)) => {
-                    Item { row, value: default.clone(), text: text.to_owned(), origin: Origin::Default }
-                }
-                (None, DefaultValue::Unset(_)) => {
-                    Item { row, value: None, text: String::new(), origin: Origin::Default }
-                }
+                None => (default.clone(), Cow::Borrowed(default_text(row)), Origin::Default),
             };
-            items.push(item);
+            values.push(value);
+            shown.push(PlanValue { name: row.name.into(), value: text, origin });
         }
-        Ok(Self { job: spec.name.clone(), items })
+        Ok(Self { job: spec.name.clone(), values, shown })
     }
 
     /// Returns the value of an option, as its type.
     pub fn get<T: Read>(&self, option: Opt<T>) -> T::Out<'_> {
-        let item = self.item(option.row());
-        T::read(item.row, item.value.as_ref())
+        let row = option.row();
+        T::read(row, self.values[place_of(row)].as_ref())
     }
 
-    // The items are in the table's order.
-    fn item(&self, row: &OptionRow) -> &Item {
-        &self.items[place_of(row)]
-    }
-
-    fn item_mut(&mut self, row: &OptionRow) -> &mut Item {
-        &mut self.items[place_of(row)]
+    fn shown(&self, row: &OptionRow) -> &PlanValue {
+        &self.shown[place_of(row)]
     }
 
     /// Returns true if the option was set, in any way: it has neither its default nor a derived value.
@@ -105,29 +93,28 @@ impl Values {
     }
 
     fn is_set_row(&self, row: &OptionRow) -> bool {
-        !matches!(self.item(row).origin, Origin::Default | Origin::Derived { .. })
+        !matches!(self.shown(row).origin, Origin::Default | Origin::Derived { .. })
     }
 
     /// Returns true if the option was set for this job itself, and not by a preset, whose values apply to all
     /// its jobs: it needs no note if one of those has no effect in a job.
     pub(crate) fn is_explicit(&self, option: impl Into<&'static OptionRow>) -> bool {
         let row = option.into();
-        self.is_set(row) && !matches!(self.item(row).origin, Origin::Preset { .. })
+        self.is_set(row) && !matches!(self.shown(row).origin, Origin::Preset { .. })
     }
 
     /// Formats the option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
     pub(crate) fn quote(&self, option: impl Into<&'static OptionRow>) -> String {
-        let item = self.item(option.into());
-        let name = item.row.name;
-        match item.origin {
-            Origin::Default => format!("`{name} = {}`", item.text),
-            _ => format!("`{name} = {}` ({})", item.text, item.origin),
+        let PlanValue { name, value, origin } = self.shown(option.into());
+        match origin {
+            Origin::Default => format!("`{name} = {value}`"),
+            _ => format!("`{name} = {value}` ({origin})"),
         }
     }
 
     /// Builds a refusal because of one option.
     pub(crate) fn refuse(&self, option: impl Into<&'static OptionRow>, rule: Rule) -> Refusal {
-        let origin = match &self.item(option.into()).origin {
+        let origin = match &self.shown(option.into()).origin {
             Origin::Default | Origin::Derived { .. } => None,
             origin => Some(origin.clone()),
         };
@@ -137,35 +124,33 @@ impl Values {
     /// Applies a decision about one option.
     pub(crate) fn change(&mut self, row: &OptionRow, change: Change) {
         let is_set = self.is_set_row(row);
-        let item = self.item_mut(row);
+        let (value, shown) = (&mut self.values[place_of(row)], &mut self.shown[place_of(row)]);
         match change {
             Change::Derive(text, reason) => {
-                item.text = text;
-                item.origin = Origin::Derived { reason };
+                shown.value = text.into();
+                shown.origin = Origin::Derived { reason };
             }
-            Change::Settle(value, reason) => {
-                item.text = item.row.kind.write(&value);
-                item.value = Some(value);
-                item.origin = Origin::Derived { reason };
+            Change::Settle(settled, reason) => {
+                shown.value = row.kind.write(&settled).into();
+                *value = Some(settled);
+                shown.origin = Origin::Derived { reason };
             }
             Change::Forget(reason) if is_set => {
-                (item.value, item.text) = match item.row.default {
-                    DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
-                    DefaultValue::Unset(_) => (None, String::new()),
-                };
-                item.origin = Origin::Derived { reason };
+                value.clone_from(&DEFAULTS[place_of(row)]);
+                shown.value = default_text(row).into();
+                shown.origin = Origin::Derived { reason };
             }
             Change::Forget(_) => {}
-            Change::Replace(value) => {
-                item.text = item.row.kind.write(&value);
-                item.value = Some(value);
+            Change::Replace(equivalent) => {
+                shown.value = row.kind.write(&equivalent).into();
+                *value = Some(equivalent);
             }
         }
     }
 
     /// Returns a number of zones that is not converted to a size yet.
     pub(crate) fn zones(&self, row: &OptionRow) -> Option<u64> {
-        match &self.item(row).value {
+        match &self.values[place_of(row)] {
             Some(Value::Zones(count)) => Some(*count),
             _ => None,
         }
@@ -173,19 +158,24 @@ impl Values {
 
     /// Returns the rows that have an effect in this scope.
     pub(crate) fn rows_of(&self, scope: Scope) -> Vec<&'static OptionRow> {
-        self.items.iter().map(|item| item.row).filter(|row| row.scope.contains(&scope)).collect()
+        TABLE.iter().copied().filter(|row| row.scope.contains(&scope)).collect()
     }
 
     /// Returns the options that are set.
     pub(crate) fn all_set(&self) -> impl Iterator<Item = &'static OptionRow> {
-        self.items.iter().map(|item| item.row).filter(|row| self.is_set(*row))
+        TABLE.iter().copied().filter(|row| self.is_set_row(row))
     }
 
     /// Every row's final value and origin, in the table's order.
     pub(crate) fn into_plan_values(self) -> Vec<PlanValue> {
-        self.items
-            .into_iter()
-            .map(|item| PlanValue { name: item.row.name.to_owned(), value: item.text, origin: item.origin })
-            .collect()
+        self.shown
+    }
+}
+
+/// The default as text; empty: there is none.
+fn default_text(row: &OptionRow) -> &'static str {
+    match row.default {
+        DefaultValue::Text(text) => text,
+        DefaultValue::Unset(_) => "",
     }
 }

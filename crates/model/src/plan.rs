@@ -8,6 +8,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod content;
@@ -416,9 +417,10 @@ impl Scheduling {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanValue {
     /// The option's name.
-    pub name: String,
+    pub name: Cow<'static, str>,
+    // Most are defaults of the option table, which are not copied: a plan of 1,000 jobs has hundreds of thousands.
     /// Its value in canonical text.
-    pub value: String,
+    pub value: Cow<'static, str>,
     /// Where it was set.
     pub origin: Origin,
 }

@@ -69,7 +69,7 @@ impl RunRecord {
                     job.engine = EngineKind::Psync;
                 }
                 for value in job.values.iter_mut().filter(|value| is_engine_sync(&value.name, &value.value)) {
-                    "psync".clone_into(&mut value.value);
+                    value.value = "psync".into();
                 }
             }
             for (name, value) in self.spec.iter_mut().flat_map(|spec| &mut spec.options) {

@@ -187,7 +187,7 @@ fn a_record_of_version_1_can_be_read() {
     assert_eq!((record.version, record.phases.len()), (RECORD_VERSION, 7));
     let log = record.plan.jobs.iter().find(|job| job.name.starts_with("append")).unwrap();
     let value = log.values.iter().find(|value| value.name == "ioengine").unwrap();
-    assert_eq!((log.engine, value.value.as_str()), (EngineKind::Psync, "psync"));
+    assert_eq!((log.engine, &*value.value), (EngineKind::Psync, "psync"));
     assert!(record.plan.jobs.iter().all(|job| job.engine != EngineKind::Sync));
     let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q32").unwrap();
     assert_eq!(row.io_count, 742_000);

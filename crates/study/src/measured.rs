@@ -131,7 +131,7 @@ fn shape(job: &JobPlan) -> String {
     if let Some(command) = &job.command {
         return command.arguments.join(" ");
     }
-    let value = |name: &str| job.values.iter().find(|v| v.name == name).map_or("", |v| v.value.as_str());
+    let value = |name: &str| job.values.iter().find(|v| v.name == name).map_or("", |v| &*v.value);
     let mut words = vec![value("rw").to_owned(), value("bs").to_owned(), job.engine.name().to_owned()];
     words.push(format!("depth {}", job.queue.depth));
     match job.direct {

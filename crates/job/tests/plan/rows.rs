@@ -329,10 +329,10 @@ fn every_row_of_the_table_changes_the_plan() {
 #[test]
 fn the_plan_contains_every_value_in_the_tables_order_with_its_origin() {
     let job = plan_one(&[("size", "1m"), ("bs", "8K")]).unwrap();
-    let names: Vec<&str> = job.values.iter().map(|value| value.name.as_str()).collect();
+    let names: Vec<&str> = job.values.iter().map(|value| &*value.name).collect();
     assert_eq!(names, TABLE.iter().map(|row| row.name).collect::<Vec<_>>());
     let of = |name: &str| job.values.iter().find(|value| value.name == name).unwrap();
-    assert_eq!((of("bs").value.as_str(), &of("bs").origin), ("8k", &Origin::Flag { flag: "--test".into() }));
+    assert_eq!((&*of("bs").value, &of("bs").origin), ("8k", &Origin::Flag { flag: "--test".into() }));
     assert_eq!(of("iodepth").origin, Origin::Default);
     assert!(matches!(of("ioengine").origin, Origin::Derived { .. }));
 }
