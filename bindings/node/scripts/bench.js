@@ -38,9 +38,7 @@ function allocate(size, count) {
 
 function transfer(call, size, count) {
   return ({ getAlignedBuffer }, fd) => {
-    // As a program that has something to write. In memory that was never written to, every page is the kernel's one page of zeros,
-    // which it cannot join into long segments: writing 1 MiB of it took 1.2 times as long as from upstream's memory, which is cleared
-    // when it is allocated (and so takes ten times as long to allocate).
+    // As a program that has something to write: memory that was never written to is the kernel's one page of zeros, many times over.
     const buffer = getAlignedBuffer(size, 4096).fill(7);
     for (let index = 0; index < count; index += 1) {
       if (fs[call](fd, buffer, 0, size, (index * size) % FILE_BYTES) !== size) throw new Error(`${call} was short`);

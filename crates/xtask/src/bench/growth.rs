@@ -230,7 +230,7 @@ fn logs(folder: &Path, run: &str, is_whole: bool) -> Vec<Case> {
             continue;
         }
         let flags = format!(
-            "{run} --size 1g --time_based --runtime 1h --number_ios {count} --write_lat_log {}/log",
+            "{run} --size 1g --time_based --runtime 1h --number_ios {count} --disable_slat --disable_clat --write_lat_log {}/log",
             folder.display()
         );
         cases.push(Case::new("I/Os in `write_lat_log`", size, &flags).writing(folder.join("log_lat.1.log")));
