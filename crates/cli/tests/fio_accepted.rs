@@ -693,3 +693,19 @@ fn jobs_that_share_a_file_may_have_a_backlog() {
     let ran = sandbox("").run(&format!("fio --name=x {job} --name=y {job}").split_whitespace().collect::<Vec<_>>());
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+/// Goal: what one job wrote as fixed content, a later one compares with the same pattern, and finds where it differs.
+#[test]
+fn fixed_content_is_compared_with_the_pattern_of_a_later_job() {
+    let read = "--name=y --stonewall --filename=c --rw=read --size=256k --verify=pattern";
+    for (write, pattern, code) in
+        [("--buffer_pattern=0xab", "0xab", 0), ("--zero_buffers", "0x00", 0), ("--buffer_pattern=0xabcd", "0xabcd", 0)]
+    {
+        let line = format!("--name=x --filename=c --rw=write --size=256k {write} {read} --verify_pattern={pattern}");
+        assert_eq!(ends_alike(&line).code, Some(code), "{write}");
+    }
+    let line =
+        format!("--name=x --filename=c --rw=write --size=256k --buffer_pattern=0xab {read} --verify_pattern=0xac");
+    let ran = ends_alike(&line);
+    assert!(ran.code == Some(1), "another pattern is not what was written: {ran:?}");
+}

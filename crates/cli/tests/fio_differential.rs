@@ -5,8 +5,8 @@
 //! again. Each program runs it in a folder of its own, over the same files. A set that differs loses its options one by one
 //! as long as it differs, and is printed as a command line.
 //!
-//! By hand: `TRUEIO_DIFFERENTIAL=FIRST-LAST` runs these sets instead of as many as CI's time allows, and `TRUEIO_FIO` names
-//! another fio than the installed one.
+//! By hand: `TRUEIO_DIFFERENTIAL=FIRST-LAST` runs these sets, several at a time, instead of as many as CI's time allows; `--nocapture`
+//! prints the sums so far, which add up over runs. `TRUEIO_FIO` names another fio than the installed one.
 //!
 //! Limits: what time decides (runtimes, rates) is only compared by exit code; in mixed jobs only the sums of reads and writes
 //! are; keys of the JSON must be there with fio's types, and their values are not compared.
@@ -18,6 +18,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_fio::differences::DIFFERENCES;
 use trueio_model::mix64;
@@ -414,6 +416,60 @@ fn installed() -> Result<String, ()> {
     }
 }
 
+/// What the comparison of a set found.
+enum Outcome {
+    Same,
+    /// The list of wanted differences covers it.
+    Documented,
+    /// It differed once or twice, and then not: a busy machine may end a job.
+    Unsteady,
+    /// It differs each time: the minimised set and what differs.
+    Other(String),
+}
+
+/// The outcomes of all sets so far.
+#[derive(Default)]
+struct Found {
+    same: u64,
+    documented: u64,
+    unsteady: u64,
+    other: Vec<String>,
+}
+
+impl Found {
+    /// Adds an outcome, and prints the sums now and then, so that a run that is interrupted has a result.
+    fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Same => self.same += 1,
+            Outcome::Documented => self.documented += 1,
+            Outcome::Unsteady => self.unsteady += 1,
+            Outcome::Other(line) => {
+                println!("{line}");
+                self.other.push(line);
+            }
+        }
+        let Found { same, documented, unsteady, other } = self;
+        if (*same + *documented + *unsteady + other.len() as u64).is_multiple_of(100) {
+            println!("so far: {same} same, {documented} documented, {} other, {unsteady} unsteady", other.len());
+        }
+    }
+}
+
+/// Compares a set.
+fn outcome(fio: &str, number: u64, set: &[String]) -> Outcome {
+    let Some(first) = difference(fio, set) else { return Outcome::Same };
+    if DIFFERENCES.iter().any(|difference| difference.covers(set)) {
+        return Outcome::Documented;
+    }
+    if (0..2).any(|_| difference(fio, set).is_none()) {
+        println!("set {number} differs only sometimes: {} ({first})", set.join(" "));
+        return Outcome::Unsteady;
+    }
+    let (set, what) = minimised(fio, set.to_vec());
+    let words: Vec<String> = set.iter().map(|word| format!("--{word}")).collect();
+    Outcome::Other(format!("set {number}: --name=j {}\n    {what}", words.join(" ")))
+}
+
 /// Goal: no drawn set of options ends, counts or leaves files otherwise than with fio, but for the listed differences.
 #[test]
 fn drawn_options_behave_as_in_fio() {
@@ -423,28 +479,26 @@ fn drawn_options_behave_as_in_fio() {
         (from.parse().expect("the first number"), to.parse().expect("the last number"))
     });
     let unknown = unknown(&fio);
-    let (began, mut same, mut known, mut other) = (Instant::now(), 0, 0, Vec::new());
-    for number in first..=last {
-        if by_hand.is_none() && began.elapsed() > CI {
-            break;
-        }
-        let mut set = drawn(number);
-        set.retain(|word| !unknown.contains(word.split('=').next().unwrap_or_default()));
-        match difference(&fio, &set) {
-            None => same += 1,
-            Some(_) if DIFFERENCES.iter().any(|difference| difference.covers(&set)) => known += 1,
-            // What differs once must differ again: a busy machine may end a job.
-            Some(_) if difference(&fio, &set).is_none() => same += 1,
-            Some(_) => {
-                let (set, what) = minimised(&fio, set);
-                let words: Vec<String> = set.iter().map(|word| format!("--{word}")).collect();
-                let line = format!("set {number}: --name=j {}\n    {what}", words.join(" "));
-                println!("{line}");
-                other.push(line);
+    let began = Instant::now();
+    let next = AtomicU64::new(first);
+    let found = Mutex::new(Found::default());
+    let compare_sets = || {
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number > last || (by_hand.is_none() && began.elapsed() > CI) {
+                return;
             }
+            let mut set = drawn(number);
+            set.retain(|word| !unknown.contains(word.split('=').next().unwrap_or_default()));
+            let outcome = outcome(&fio, number, &set);
+            found.lock().expect("no thread panics").add(outcome);
         }
-    }
-    println!("{same} same, {known} documented, {} other", other.len());
+    };
+    // By hand several at a time: fio sleeps for most of a short run.
+    let count = if by_hand.is_some() { 4 * std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(compare_sets))));
+    let Found { same, documented, unsteady, other } = found.into_inner().expect("no thread panics");
+    println!("{same} same, {documented} documented, {} other, {unsteady} unsteady", other.len());
     assert!(other.is_empty(), "{}", other.join("\n"));
     assert!(same > 5, "{same} sets were compared");
 }

@@ -360,6 +360,8 @@ fn exit_codes_are_fios() {
         ("empty.fio", 1, 1),
         ("bad.fio", 1, 1),
         ("--name=a", 1, 1),
+        ("--name=a --numjobs=3", 3, 3),
+        ("--name=a --numjobs=2 --name=b --stonewall --name=c --size=4k", 3, 3),
         ("--name=a --ioengine=null --size=1m --bfs=4k", 1, 1),
         ("--name=a --ioengine=null --size=1m --numjobs=x", 1, 1),
         ("--name=a --ioengine=nosuch --size=1m", 1, 1),

@@ -1,7 +1,7 @@
 //! The command `trueio fio`: fio's command line and exit codes.
 //!
 //! Exit codes: 0 success; 1 if the command line, a job file or a job was refused, or no I/O was issued; the number of jobs
-//! that failed, at most 255; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
+//! that failed, or that have no size, at most 255; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
 //! run that was refused because a device is mounted, and for a run without a single I/O; this command does not.
 //!
 //! Standard output and `--output` hold only the results; standard error is empty unless something went
@@ -27,13 +27,13 @@ use bandwidth::BandwidthLog;
 use program::Hidden;
 use trueio_report::message;
 
-use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Trigger};
+use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Settings, Trigger};
 use crate::logs::{FioLogs, InflateError, inflate_log};
 use crate::outputs::Format;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use trueio_job::{CommandFiles, FileUse, Machine, Role};
+use trueio_job::{CommandFiles, FileUse, Machine, Refusal, Role, Rule, plan};
 use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::clean_lines;
 use trueio_run::planning::{self, PlanningError};
@@ -197,20 +197,17 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     files.extend(commands.files());
     files.extend(settings.trigger.file.iter().map(|path| FileUse::new(path, "--trigger-file", Role::Document)));
     files.extend((program.history)());
-    let shows = SHOWN.map(|part| settings.debugs(&[part]));
-    let only = settings.debug_job;
     let bandwidth_log = settings.bandwidth_log.clone();
     files.extend(bandwidth_log.iter().flat_map(|prefix| BandwidthLog::files(prefix)));
     let command_files = CommandFiles { files, sends_logs: false, may_replace: true };
     let (mut plan, targets) = match planned(&mut request, command_files, |_| Ok(())) {
         Ok(planned) => planned,
-        Err(text) => return refused(&text),
+        Err(text) => {
+            refused(&text);
+            return ExitCode::from(failed_for_size(&request.jobs).max(1));
+        }
     };
-    for (index, job) in plan.jobs.iter_mut().enumerate() {
-        let [ios, draws, verify, files] = shows.map(|is_shown| is_shown && only.is_none_or(|only| only == index));
-        let output = &mut job.output;
-        (output.shows_ios, output.shows_draws, output.shows_verify, output.shows_files) = (ios, draws, verify, files);
-    }
+    show(&mut plan, &request.settings);
     let bandwidth = match bandwidth_log.as_deref().map(BandwidthLog::create).transpose() {
         Ok(bandwidth) => bandwidth,
         Err(text) => return refused(&text),
@@ -264,6 +261,17 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     }
 }
 
+/// Sets what `--debug` prints of each job.
+fn show(plan: &mut Plan, settings: &Settings) {
+    let shows = SHOWN.map(|part| settings.debugs(&[part]));
+    for (index, job) in plan.jobs.iter_mut().enumerate() {
+        let is_meant = settings.debug_job.is_none_or(|only| only == index);
+        let [ios, draws, verify, files] = shows.map(|is_shown| is_shown && is_meant);
+        let output = &mut job.output;
+        (output.shows_ios, output.shows_draws, output.shows_verify, output.shows_files) = (ios, draws, verify, files);
+    }
+}
+
 /// Returns the lines of `--debug=parse`; empty without that option.
 fn what_was_read(request: &FioRequest) -> String {
     match request.settings.debugs(&["parse"]) {
@@ -303,6 +311,21 @@ fn planned(
         planning::planned_and_claimed(&request.jobs, &machine, check).map_err(PlanningError::into_text)?;
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok((plan, targets))
+}
+
+/// Returns the number of jobs that fail in fio because neither they nor their files have a size; 0 if the first job that is refused is
+/// refused for another reason.
+fn failed_for_size(jobs: &[JobSpec]) -> u8 {
+    let found = machine::MachineFacts::without_probing();
+    let refusals = jobs.iter().filter_map(|job| plan(std::slice::from_ref(job), &found, &Machine::unknown()).err());
+    let is_size = |refusal: &Refusal| matches!(*refusal.rule, Rule::SizeMissing { .. } | Rule::PercentOfNothing { .. });
+    let refusals: Vec<Refusal> = refusals.collect();
+    match refusals.first() {
+        Some(first) if is_size(first) => {
+            u8::try_from(refusals.iter().filter(|refusal| is_size(refusal)).count()).unwrap_or(u8::MAX)
+        }
+        _ => 0,
+    }
 }
 
 /// Returns how long the disks are watched idle before each phase, in nanoseconds. Short jobs have no idle baseline,

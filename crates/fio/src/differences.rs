@@ -18,6 +18,12 @@ const fn difference(options: &'static [&'static str], fio: &'static str, here: &
     Difference { options, fio, here }
 }
 
+/// A job that reads, with `create_on_open`.
+const fn late(rw: &'static [&'static str]) -> Difference {
+    let fio = "a missing file is created, empty: reads transfer nothing, and `vsync` counts them as transferred";
+    difference(rw, fio, "refused: a job measures what its files hold, so they must exist")
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -28,6 +34,10 @@ pub const DIFFERENCES: &[Difference] = &[
         "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
         "they go on until `io_size`",
     ),
+    late(&["create_on_open=1", "rw=read"]),
+    late(&["create_on_open=1", "rw=randread"]),
+    late(&["create_on_open=1", "rw=rw"]),
+    late(&["create_on_open=1", "rw=randrw"]),
     difference(
         &["verify_offset=0"],
         "refused: a value below the length of its header",

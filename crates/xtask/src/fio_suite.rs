@@ -7,6 +7,8 @@
 //! Limits: a script counts its own tests; one that prints no count fails with all of them. Scripts for NVMe passthrough, SCSI
 //! and zoned devices need hardware and are not in the list.
 
+use crate::fio_plot::environment;
+use crate::python::interpreter;
 use crate::workspace::{self, command};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -69,6 +71,8 @@ pub(crate) fn run(tree: &Path, program: Option<&Path>, only: &[&str]) -> Result<
     };
     let build = workspace::target_dir()?.join("fio-suite");
     let source = built(tree, &build)?;
+    fs::create_dir_all(build.join("python"))?;
+    let python = python_with_modules(&build);
     let bin = build.join("bin");
     let _ = fs::remove_dir_all(&bin);
     for folder in ["trueio", "nothing"] {
@@ -87,7 +91,7 @@ pub(crate) fn run(tree: &Path, program: Option<&Path>, only: &[&str]) -> Result<
         }
         let mut counts = [Counts::default(); 3];
         for (counts, (name, program)) in counts.iter_mut().zip(&programs) {
-            *counts = counted(suite, &source, program, &build.join("results").join(name).join(suite.script))?;
+            *counts = counted(suite, &python, &source, program, &build.join("results").join(name).join(suite.script))?;
         }
         let [fio, ours, nothing] = counts.map(|counts| counts.passed);
         let total = counts.iter().map(|counts| counts.passed + counts.failed + counts.skipped).max().unwrap_or(0);
@@ -100,6 +104,23 @@ pub(crate) fn run(tree: &Path, program: Option<&Path>, only: &[&str]) -> Result<
     println!("trueio passes {share:.1} % of what fio passes, net of what a program without content passes");
     println!("results: {}", build.join("results").display());
     Ok(share >= SHARE_MIN)
+}
+
+/// The package of PyPI that the scripts import, with those that it needs (numpy, scipy).
+const PACKAGE: [&str; 2] = ["statsmodels", "0.15.0"];
+
+/// Returns a Python that has the modules of the scripts, in an environment in the build directory; without network that of the
+/// machine.
+fn python_with_modules(build: &Path) -> PathBuf {
+    let python = interpreter().unwrap_or("python3");
+    let folder = build.join("python");
+    match environment(python, &folder, PACKAGE[0], PACKAGE[1]) {
+        Ok(()) => folder.join("venv/bin/python"),
+        Err(reason) => {
+            println!("note: {reason}; without {}, run-fio-tests.py does not start", PACKAGE[0]);
+            python.into()
+        }
+    }
 }
 
 /// Creates the file of `--output`, and nothing else.
@@ -135,16 +156,16 @@ fn built(tree: &Path, build: &Path) -> Result<PathBuf> {
 
 fn done(command: &mut std::process::Command, what: &str) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("{what}: it does not start"))?;
-    ensure!(status.success(), "{what}: {status}; target/fio-suite/build.log has the messages");
+    ensure!(status.success(), "{what}: {status} (fio's messages are in target/fio-suite/build.log)");
     Ok(())
 }
 
 /// Runs a suite with a program in an empty folder, and returns what it counts.
-fn counted(suite: &Suite, source: &Path, program: &Path, folder: &Path) -> Result<Counts> {
+fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: &Path) -> Result<Counts> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
     let mut script = command("timeout");
-    script.arg(LONGEST).arg("python3").arg(source.join("t").join(suite.script));
+    script.arg(LONGEST).arg(python).arg(source.join("t").join(suite.script));
     for argument in suite.arguments {
         match argument.strip_prefix(['@', '%', '^']) {
             _ if *argument == JOB_FILES => script.args((1..=34).map(|number: u32| number.to_string())),

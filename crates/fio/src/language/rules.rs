@@ -39,6 +39,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     sequencer(job, lowering);
     issue_times(job, problems);
     compressible(job, lowering);
+    repeats(job, lowering);
     implied_verify(job);
     without_writing(job, lowering);
     verification(job, lowering);
@@ -384,6 +385,23 @@ fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
         true => format!("`zero_buffers` has no effect next to {other}, as in fio: the compressible part is zero"),
         false => format!("{other} has no effect next to fixed content, as in fio"),
     });
+}
+
+/// Applies `dedupe_percentage` next to fixed content, which it replaces.
+fn repeats(job: &mut JobWords, lowering: &mut Lowering) {
+    let percent = |name: &str| job.spec.options.get(name).map(|set| set.text.clone()).filter(|text| text != "0");
+    let Some(share) = percent(DEDUPE_PERCENTAGE.name) else { return };
+    let is_compressible = percent(BUFFER_COMPRESS_PERCENTAGE.name).is_some();
+    for name in [ZERO_BUFFERS.name, BUFFER_PATTERN.name] {
+        // The compressible part holds the pattern.
+        if is_compressible && name == BUFFER_PATTERN.name {
+            continue;
+        }
+        if job.spec.options.remove(name).is_some_and(|set| set.text != "false") {
+            let next_to = format!("{}={share}", DEDUPE_PERCENTAGE.name);
+            lowering.remark(format!("`{name}` has no effect next to `{next_to}`, as in fio"));
+        }
+    }
 }
 
 /// Sets `verify=pattern` for a `verify_pattern` without `verify`.

@@ -372,3 +372,17 @@ fn a_profile_is_replaced_by_its_jobs() {
     assert!(wrong("--profile=tiobench --block=x").render().contains("`--block=x`"));
     assert!(wrong("--profile=none").render().contains("is not known"));
 }
+
+#[test]
+fn repeats_replace_fixed_content_as_in_fio() {
+    for (words, name) in [("--zero_buffers", "zero_buffers"), ("--buffer_pattern=0xff", "buffer_pattern")] {
+        let request = line(&format!("--name=a --size=1m --rw=write --dedupe_percentage=30 {words}"));
+        assert_eq!(text(&request.jobs[0], name), "");
+        assert!(
+            request.notes.iter().any(|note| note.contains("has no effect next to `dedupe_percentage=30`")),
+            "{name}"
+        );
+        let request = line(&format!("--name=a --size=1m --rw=write --dedupe_percentage=0 {words}"));
+        assert_ne!(text(&request.jobs[0], name), "");
+    }
+}

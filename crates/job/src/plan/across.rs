@@ -12,7 +12,7 @@ use super::job::Run;
 use crate::facts::Identity;
 use crate::refusal::{Refusal, Rule};
 use std::collections::BTreeMap;
-use trueio_model::{BlockSizes, Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify};
+use trueio_model::{BlockSizes, Checksum, ContentKind, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify};
 
 /// A part of a file: from a byte on, up to another.
 type Part = (u64, u64);
@@ -136,7 +136,7 @@ fn check_before(
     let mut written: Vec<Part> = if file.prepare == Prepare::UseExisting { vec![(0, u64::MAX)] } else { Vec::new() };
     let mut last_without = None;
     for (other, as_other) in before.iter().filter(|(other, _)| !other.handling.creates_only) {
-        if other.verify.is_some() {
+        if other.verify.is_some() || writes_its_pattern(job, other) {
             written.extend(part_written(other, as_other));
             last_without = last_without.filter(|_| part_written(other, as_other).is_none());
         } else if tells_writers && overlap(needed, (as_other.offset_bytes, as_other.offset_bytes + as_other.size_bytes))
@@ -176,6 +176,26 @@ fn check_before(
         run.note(&job.name, &sentence);
     }
     Ok(())
+}
+
+/// Returns true if all that `other` writes is the `verify_pattern` of a job that compares whole blocks with it.
+fn writes_its_pattern(job: &JobPlan, other: &JobPlan) -> bool {
+    let Some(verify) = job.verify.as_ref().filter(|verify| verify.checksum == Checksum::Pattern) else { return false };
+    let Some(pattern) = verify.pattern.as_ref().filter(|pattern| pattern.offset_places.is_empty()) else {
+        return false;
+    };
+    let is_alike = match other.content.kind {
+        ContentKind::Pattern => other.content.pattern == pattern.bytes,
+        ContentKind::Zero => pattern.bytes.iter().all(|byte| *byte == 0),
+        ContentKind::Random => false,
+    };
+    // The pattern begins again with each buffer, and with each block that is compared.
+    let (read, written) = (&job.pattern.read_sizes, &other.pattern.write_sizes);
+    let is_whole = |sizes: &BlockSizes| match sizes {
+        BlockSizes::Fixed(bytes) => bytes.is_multiple_of(pattern.bytes.len().max(1) as u64),
+        _ => pattern.bytes.len() == 1,
+    };
+    is_alike && other.source.is_none() && verify.pattern_interval_bytes == 0 && is_whole(read) && is_whole(written)
 }
 
 /// The bytes that a job transfers, compared with those of its files.
