@@ -105,6 +105,15 @@ impl Row {
         Self { is_correct: false, name: name.to_owned(), unchecked, findings, others, ending, why_not: String::new() }
     }
 
+    /// Turns a false result that was not reported into one that was not staged, if `why_not` gives a reason why its effect
+    /// did not occur.
+    pub(super) fn unless(self, why_not: Option<String>) -> Self {
+        match why_not.filter(|_| self.ending == Ending::Missed) {
+            Some(why) => Self { others: self.others, ..Self::not_staged(false, &self.name, &why) },
+            None => self,
+        }
+    }
+
     /// Builds the row of a correct run, which the checks `silent` must not flag.
     pub(super) fn correct(name: &str, unchecked: String, all: &[Finding], silent: &[&str]) -> Self {
         let is_flag = |finding: &&Finding| finding.how == "run failed" || silent.contains(&finding.by.as_str());
@@ -294,6 +303,16 @@ mod tests {
         let both: &[&[&str]] = &[&["direct_impossible"], &["direct_granted"]];
         let half = Row::false_result("tmpfs", String::new(), vec![flag("direct_granted")], both);
         assert_eq!(half.ending, Ending::Missed, "every meant finding is required");
+    }
+
+    #[test]
+    fn a_false_result_whose_effect_did_not_occur_is_not_staged_and_not_missed() {
+        let why = || Some("the workers waited for a processor in 98 % of the measured time".to_owned());
+        let row = false_result(&["foreign_io"]).unless(why());
+        assert_eq!((row.ending, row.why_not.contains("98 %")), (Ending::NotStaged, true));
+        assert_eq!(false_result(&["holes"]).unless(why()).ending, Ending::Detected, "it was reported all the same");
+        assert_eq!(false_result(&["foreign_io"]).unless(None).ending, Ending::Missed, "its effect occurred");
+        assert!(Count::of(&[false_result(&[]).unless(why())]).is_good());
     }
 
     #[test]

@@ -195,6 +195,29 @@ pub(super) fn naive_iops(record: &RunRecord) -> u64 {
     rounded(count as f64 * 1e9 / phase.elapsed_ns.max(1) as f64)
 }
 
+/// Returns the bytes per second that the measured operation transferred.
+pub(super) fn bytes_a_second(record: &RunRecord) -> u64 {
+    let elapsed_ns = record.phases.first().map_or(1, |phase| phase.elapsed_ns.max(1));
+    let bytes = measured_op(record).map_or(0, |op| op.byte_count);
+    (u128::from(bytes) * 1_000_000_000 / u128::from(elapsed_ns)) as u64
+}
+
+/// Minimum share of the measured time for which the workers waited, so that the effect of a false result may be missing for
+/// want of a processor.
+const WAITED_SHARE_MIN: f64 = 0.5;
+
+/// Returns `the workers waited for a processor in 98 % of the measured time`, if they did so for at least half of it.
+pub(super) fn waited_text(record: &RunRecord) -> Option<String> {
+    let usages = record.phases.iter().flat_map(|phase| &phase.jobs).map(|job| &job.threads);
+    let (wait_ns, elapsed_ns) = usages.fold((0, 0), |(wait_ns, elapsed_ns), usage| {
+        (wait_ns + usage.waiting.map_or(0, |waiting| waiting.wait_ns), elapsed_ns + usage.elapsed_ns)
+    });
+    let share = (wait_ns as f64 / elapsed_ns.max(1) as f64).min(1.0);
+    let percent = (share * 100.0).round();
+    (share >= WAITED_SHARE_MIN)
+        .then(|| format!("the workers waited for a processor in {percent:.0} % of the measured time"))
+}
+
 /// Rounds to three significant digits; more would suggest precision.
 fn rounded(value: f64) -> u64 {
     let value = value.max(0.0);
