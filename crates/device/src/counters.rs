@@ -3,6 +3,9 @@
 //! The source is the small file `/sys/block/<disk>/stat`, which every user may read, in about a microsecond. It counts
 //! the requests of all processes to the whole disk since boot.
 //!
+//! The head of NVMe multipath counts nothing before Linux 6.3; the disks of its paths (`nvme0c1n1` of `nvme0n1`) always do, and
+//! their sum is used.
+//!
 //! Limits: the file does not show which process sent a request; it does not distinguish writes with forced unit access
 //! (FUA) from others; before Linux 5.5 it does not count flushes; it counts nothing if `queue/iostats` is 0.
 //!
@@ -21,6 +24,52 @@ pub(crate) const COUNTER_SECTOR_BYTES: u64 = 512;
 /// # Errors
 /// The disk does not exist, or its file cannot be parsed.
 pub fn counters(system: &System, disk: &str) -> Result<DeviceCounters, DeviceError> {
+    let paths = paths_of(system, disk);
+    if paths.is_empty() {
+        return counters_of(system, disk);
+    }
+    let mut sum = DeviceCounters { flush_count: Some(0), ..DeviceCounters::default() };
+    for path in paths {
+        add(&mut sum, &counters_of(system, &path)?);
+    }
+    Ok(sum)
+}
+
+/// Returns the disks of the paths of an NVMe multipath head; none for any other disk.
+pub(crate) fn paths_of(system: &System, disk: &str) -> Vec<String> {
+    // `nvme0n1`: the subsystem's number and the namespace's. A head has no queues of its own.
+    let Some((subsystem, space)) = disk.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return Vec::new();
+    };
+    if subsystem.contains('c') || system.exists(&format!("/sys/block/{disk}/mq")) {
+        return Vec::new();
+    }
+    let (first, last) = (format!("nvme{subsystem}c"), format!("n{space}"));
+    let is_path = |name: &String| {
+        let controller = name.strip_prefix(&first).and_then(|rest| rest.strip_suffix(&last));
+        controller.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    system.list("/sys/block").into_iter().filter(is_path).collect()
+}
+
+fn add(sum: &mut DeviceCounters, other: &DeviceCounters) {
+    sum.read_count += other.read_count;
+    sum.read_bytes += other.read_bytes;
+    sum.write_count += other.write_count;
+    sum.write_bytes += other.write_bytes;
+    sum.discard_count += other.discard_count;
+    sum.discard_bytes += other.discard_bytes;
+    sum.flush_count = sum.flush_count.zip(other.flush_count).map(|(sum, other)| sum + other);
+    // Of paths that are busy at the same time, the time of both counts.
+    sum.busy_ms += other.busy_ms;
+    sum.weighted_ms += other.weighted_ms;
+    sum.read_merge_count += other.read_merge_count;
+    sum.write_merge_count += other.write_merge_count;
+    sum.read_ms += other.read_ms;
+    sum.write_ms += other.write_ms;
+}
+
+fn counters_of(system: &System, disk: &str) -> Result<DeviceCounters, DeviceError> {
     let path = format!("/sys/block/{disk}/stat");
     match system.read(&path) {
         Ok(text) => parse_counters(&text).ok_or_else(|| DeviceError::Malformed {
@@ -82,6 +131,28 @@ mod tests {
             write_ms: 4_904,
         };
         assert_eq!(parse_counters(text), Some(expected));
+    }
+
+    #[test]
+    fn the_counters_of_a_multipath_head_are_those_of_its_paths() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stat = |disk: &str, reads: u64| {
+            let directory = folder.path().join("sys/block").join(disk);
+            std::fs::create_dir_all(&directory).expect("a directory");
+            std::fs::write(directory.join("stat"), format!("{reads} 0 8 1 0 0 0 0 0 1 1 0 0 0 0 2 0")).expect("a file");
+            directory
+        };
+        std::fs::write(folder.path().join("paths"), "").expect("a file");
+        for (disk, reads) in [("nvme0n1", 0), ("nvme0c0n1", 5), ("nvme0c12n1", 7), ("nvme0c0n11", 100)] {
+            stat(disk, reads);
+        }
+        let plain = stat("nvme1n1", 3);
+        std::fs::create_dir(plain.join("mq")).expect("a directory");
+        stat("nvme1c0n1", 100);
+        let system = System::recorded(folder.path()).expect("a recorded tree");
+        let head = counters(&system, "nvme0n1").expect("two paths");
+        assert_eq!((head.read_count, head.read_bytes, head.flush_count), (12, 2 * 4096, Some(4)));
+        assert_eq!(counters(&system, "nvme1n1").expect("a disk").read_count, 3, "a disk with queues counts itself");
     }
 
     #[test]

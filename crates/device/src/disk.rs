@@ -5,7 +5,7 @@
 //!
 //! Source: Linux `Documentation/ABI/stable/sysfs-block`.
 
-use crate::counters::COUNTER_SECTOR_BYTES;
+use crate::counters::{COUNTER_SECTOR_BYTES, paths_of};
 use crate::link::disk_link;
 use crate::numbers::device_number_at;
 use crate::system::{System, why_not};
@@ -44,7 +44,11 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         request_count: system.number(&queue("nr_requests")),
         max_request_bytes: kibibytes("max_sectors_kb"),
         read_ahead_bytes: kibibytes("read_ahead_kb"),
-        counts_io: is_set("iostats"),
+        // Of a multipath head the paths count.
+        counts_io: match paths_of(system, name).first() {
+            Some(path) => system.fact(&format!("/sys/block/{path}/queue/iostats"), parse_flag),
+            None => is_set("iostats"),
+        },
         limits: limits(system, &directory),
         usb: usb_facts_of_block(system, name),
         link,
