@@ -38,5 +38,7 @@ pub use observation::{Heat, LimitedIo, Observation, Stop, UsbTransfers};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use timeline::{Direction, Timeline};
-pub use trace::{FileExtents, MappedExtent, PhaseTrace, TracedDisk, why_not_traced};
+pub use trace::{
+    AddressSpace, ChunkMap, FileExtents, Layers, MappedExtent, PassingDevice, PhaseTrace, TracedDisk, why_not_traced,
+};
 pub use watch::Watch;

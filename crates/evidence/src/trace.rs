@@ -2,22 +2,29 @@
 //!
 //! Counters give totals; a trace gives single requests. In short windows ([`window`]) every request of the
 //! disks under the measured files is traced in a separate instance ([`tracefs`]), and the workers sample the
-//! I/Os of the same windows. The extents of the files ([`extents`]) relate the two ([`matching`]): each
+//! I/Os of the same windows. The extents of the files ([`extents`]), and where layers passed I/O on to ([`places`]), relate the two
+//! ([`matching`]): each
 //! sampled transfer must have a request at its disk offset, and each sampled durable write a flush after its
 //! data and before its return. Requests at other offsets belong to other processes or to the filesystem.
 //!
 //! Needs root. Cannot see: what happens between windows, and inside the disk.
 
+mod chunks;
 mod extents;
 pub(crate) mod format;
+mod layers;
 mod matching;
 mod phase_trace;
+mod places;
 mod session;
 pub(crate) mod tracefs;
 pub(crate) mod window;
 
-pub use extents::{FileExtents, MappedExtent, TracedDisk};
+pub use chunks::ChunkMap;
+pub use extents::{FileExtents, MappedExtent};
+pub use layers::{Layers, PassingDevice, TracedDisk};
 pub(crate) use matching::{JobSamples, match_samples, others_in};
 pub use phase_trace::PhaseTrace;
+pub use places::AddressSpace;
 pub use session::why_not_traced;
 pub(crate) use session::{ObservedFile, TraceSession};

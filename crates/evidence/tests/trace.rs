@@ -285,17 +285,105 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
 #[test]
 fn with_unknown_disk_offsets_the_level_stays_and_the_reason_is_reported() {
     let _alone = alone();
+    let Some((below, _)) = mounted_file("ext4", "noatime") else { return };
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
+        let path = below.path.join(name);
+        std::fs::create_dir(&path).expect("a directory");
+        path.to_str().expect("UTF-8").to_owned()
+    });
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let overlay = Mount::create("overlay", "overlay", &options).expect("an overlay");
+    let path = overlay.path.join("data");
+    drop(stored_file(&path, SIZE));
+    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+    });
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "the extent map of overlay does not give disk offsets");
+    assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
+}
+
+/// A btrfs on as many loop devices as its profile needs.
+struct Btrfs {
+    // Unmounted before the devices are detached.
+    mount: Mount,
+    _devices: Vec<Loop>,
+}
+
+fn btrfs(profile: &str, device_count: usize) -> Result<Btrfs, String> {
+    let devices = (0..device_count).map(|_| Loop::create(256 * MIB, DIRECT)).collect::<Result<Vec<_>, _>>()?;
+    let paths: Vec<&str> = devices.iter().map(|device| device.device.as_str()).collect();
+    tool("mkfs.btrfs", &[&["-q", "-f", "-d", profile, "-m", profile], &paths[..]].concat())?;
+    let members = paths.iter().map(|path| format!("device={path}")).collect::<Vec<_>>().join(",");
+    Ok(Btrfs { mount: Mount::create("btrfs", paths[0], &format!("noatime,{members}"))?, _devices: devices })
+}
+
+/// Goal: btrfs' chunk map leads to the disk, for each profile that needs its own arithmetic.
+/// Method: reads, and writes in place (without copy on write), of blocks larger than a strip.
+#[test]
+fn direct_transfers_on_btrfs_are_found_on_its_disks() {
+    let _alone = alone();
+    if !can_trace() {
+        return;
+    }
+    for (profile, device_count) in [("single", 1), ("raid1", 2), ("raid0", 3), ("raid10", 4), ("raid5", 3)] {
+        let btrfs = match btrfs(profile, device_count) {
+            Ok(btrfs) => btrfs,
+            Err(why) => return skip("btrfs", &why),
+        };
+        let folder = btrfs.mount.path.join("in-place");
+        std::fs::create_dir(&folder).expect("a directory");
+        tool("chattr", &["+C", folder.to_str().expect("UTF-8")]).expect("chattr");
+        let path = folder.join("data");
+        drop(stored_file(&path, SIZE));
+        for op in [OpKind::Read, OpKind::Write] {
+            let judgement = stage(plan(&path, op, DirectPolicy::Require), |calls| {
+                calls.blocks(op, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+            });
+            let trace = judgement.trace.as_ref().expect("a trace");
+            let found = &trace.transfers;
+            assert!(found.matched_count > 0, "{profile} {op}: {found:?}\n{}", judgement.report());
+            assert_eq!(found.matched_count, found.sampled_count, "{profile} {op}: {found:?}\n{}", judgement.report());
+            judgement.assert("traced_requests", CheckOutcome::Passed, "at its offset on the disk");
+            assert_eq!(trace.disks.len(), device_count, "{profile} {op}");
+            if op == OpKind::Read {
+                assert_eq!(judgement.level, EvidenceLevel::E3, "{profile}:\n{}", judgement.report());
+                judgement
+                    .assert_listed("direct transfers on btrfs of one to four disks, traced request by request", &[]);
+            }
+        }
+    }
+}
+
+/// With copy on write each block gets a new place: a write that is not found there is unknown, and no write is flagged. A read of
+/// preallocated space is flagged, as on other filesystems.
+#[test]
+fn copied_writes_of_btrfs_are_not_flagged_and_reads_that_reach_no_disk_are() {
+    let _alone = alone();
     if !can_trace() {
         return;
     }
     let Some(mount) = mounted("btrfs", "noatime") else { return };
     let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
-    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
-        calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+    let judgement = stage(plan(&path, OpKind::Write, DirectPolicy::Require), |calls| {
+        let file = open(&path, libc::O_DIRECT);
+        for _ in 0..3 {
+            calls.blocks(OpKind::Write, &file, &path, 512);
+        }
     });
-    judgement.assert("traced_requests", CheckOutcome::NotSeen, "the extent map of btrfs does not give disk offsets");
-    assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
+    let trace = judgement.trace.as_ref().expect("a trace");
+    assert_eq!(trace.transfers.missing_count, 0, "{}", judgement.report());
+    assert!(trace.transfers.sampled_count > 0 && trace.inseparable.is_some(), "{trace:?}");
+
+    let reserved = mount.path.join("reserved");
+    let file = File::create_new(&reserved).expect("a file");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
+    file.sync_all().expect("fsync");
+    let judgement = stage(plan(&reserved, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&reserved, libc::O_DIRECT), &reserved, BLOCKS);
+    });
+    judgement.assert("traced_requests", CheckOutcome::Contradicted, "of the btrfs was traced in that time");
+    judgement.assert_listed("reads of preallocated space on btrfs, traced request by request", &["traced_requests"]);
 }
 
 /// Returns the names of our instances, as another process of this machine sees them.

@@ -12,6 +12,8 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Attachment {
     Nvme,
+    /// A namespace that two controllers of one subsystem share.
+    NvmePaths,
     VirtioBlk,
     Scsi {
         has_dpofua: bool,
@@ -63,6 +65,11 @@ impl Disk {
     /// A namespace of an NVMe controller.
     pub fn nvme(name: &str) -> Self {
         Self::new(name, Attachment::Nvme)
+    }
+
+    /// A namespace with two paths: two controllers of one subsystem.
+    pub fn nvme_multipath(name: &str) -> Self {
+        Self::new(name, Attachment::NvmePaths)
     }
 
     /// A virtio block device.
@@ -219,6 +226,13 @@ impl Disk {
             Attachment::Nvme => {
                 words(["-device", &format!("nvme,id={name},{drive},serial={serial},{sectors},{cache}")])
             }
+            Attachment::NvmePaths => {
+                let controller = |path: u8| format!("nvme,id={name}-{path},serial={serial},subsys={name}-all,{cache}");
+                let space = format!("nvme-ns,id={name},{drive},bus={name}-0,nsid=1,shared=on,{sectors}");
+                let subsystem = format!("nvme-subsys,id={name}-all,nqn={name}");
+                let devices = [subsystem, controller(0), controller(1), space];
+                devices.into_iter().flat_map(|device| ["-device".to_owned(), device]).collect()
+            }
             Attachment::VirtioBlk => {
                 words(["-device", &format!("virtio-blk-pci,id={name},{drive},serial={serial},{sectors},{cache}")])
             }
@@ -238,7 +252,7 @@ impl Disk {
     /// Returns the modules that Linux needs for it.
     pub(crate) fn modules(&self) -> &'static [&'static str] {
         match self.attachment {
-            Attachment::Nvme => &["nvme"],
+            Attachment::Nvme | Attachment::NvmePaths => &["nvme"],
             Attachment::VirtioBlk => &["virtio_blk"],
             Attachment::Scsi { .. } => &["virtio_scsi", "sd_mod"],
             Attachment::QemuUsb { .. } | Attachment::SimulatedUsb(_) => &["xhci-pci", "usb-storage", "uas", "sd_mod"],

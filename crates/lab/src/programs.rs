@@ -96,6 +96,9 @@ impl Tool {
     };
     /// Makes ext4; busybox knows ext2 only.
     pub const MKFS_EXT4: Tool = Tool { package: "e2fsprogs", path: "sbin/mke2fs", name: "mkfs.ext4", libraries: &[] };
+    /// Makes btrfs.
+    pub const MKFS_BTRFS: Tool =
+        Tool { package: "btrfs-progs", path: "sbin/mkfs.btrfs", name: "mkfs.btrfs", libraries: &["liblzo2-2"] };
     /// Partition tables; busybox's fdisk asks a person.
     pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", name: "sfdisk", libraries: &["libfdisk1"] };
 

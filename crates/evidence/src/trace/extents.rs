@@ -1,42 +1,33 @@
-//! Maps the bytes of a file to offsets on its disk.
+//! Maps the bytes of a file to addresses on the device below its filesystem.
 //!
 //! The filesystem's extent map (`FIEMAP`) gives offsets on the device that it is mounted from. Adding the
-//! start of the partition gives the offsets that the disk's requests carry. This holds for ext2, ext3, ext4
-//! and XFS on a disk or a partition, and for block devices. A loop device counts as a disk.
+//! start of the partition gives the offsets on the whole device. This holds for ext2, ext3, ext4
+//! and XFS, and for block devices. btrfs gives addresses of its own, which its chunk map ([`super::chunks`]) leads to disks.
+//! A loop device counts as a disk.
 //!
-//! Cannot see: offsets below dm, md, bcache and similar layers, which map blocks themselves; btrfs and ZFS,
-//! whose maps give virtual addresses; overlays; a real-time device of XFS; disks without a request queue
-//! (zram, NVMe with native multipath).
+//! Cannot see: ZFS, overlays; a real-time device of XFS; places to which btrfs moved data more than once in a phase.
 //!
 //! Source: Linux `Documentation/filesystems/fiemap.rst`; `/sys/dev/block/MAJOR:MINOR/start`.
 
+use super::chunks::ChunkMap;
+use super::layers::Layers;
+use super::places::AddressSpace;
 use crate::filemap::{Extent, each_extent};
 use rustix::fs::IFlags;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
 use trueio_device::System;
-use trueio_model::{TargetFacts, WriteCache};
+use trueio_model::TargetFacts;
 
-/// A disk whose requests can be traced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TracedDisk {
-    /// Kernel name (`vda`).
-    pub name: String,
-    /// Device number, in the kernel's internal encoding.
-    pub device: u32,
-    /// True if the disk declares a volatile write cache, so that only flushed data survives a power cut.
-    pub has_volatile_cache: bool,
-    /// True if an I/O scheduler may hold its requests back (`queue/scheduler` is not `none`).
-    pub has_scheduler: bool,
-}
-
-/// An extent of a file and its offset on the disk, in bytes.
+/// An extent of a file and its address, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedExtent {
     /// Offset in the file.
     pub logical: u64,
-    /// Offset on the disk.
+    /// Address in the space of the file's extents.
     pub physical: u64,
     /// Length.
     pub length: u64,
@@ -47,73 +38,61 @@ pub struct MappedExtent {
 pub struct FileExtents {
     /// Path of the file.
     pub path: String,
-    /// Index of its disk in the list of disks.
-    pub disk: usize,
+    /// What the extents' addresses mean.
+    pub space: AddressSpace,
+    /// True if each write goes to a new place (copy on write).
+    pub moves_on_write: bool,
     /// Extents at the start of the phase, in file order.
     pub before: Vec<MappedExtent>,
     /// Extents at the end of the phase.
     pub after: Vec<MappedExtent>,
 }
 
-/// The disk of a file, and the start of the file's device on it.
+/// Where the extents of a file are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DiskLocation {
-    pub(crate) disk: TracedDisk,
-    /// Start of the file's device on the disk, in bytes.
+pub(crate) struct FileLocation {
+    pub(crate) layers: Layers,
+    pub(crate) space: AddressSpace,
+    pub(crate) moves_on_write: bool,
+    /// Start of the file's device on the whole device, in bytes.
     start_bytes: u64,
     /// True if the file is the device itself.
     is_device: bool,
 }
 
+const BTRFS_MAGIC: u64 = 0x9123_683E;
 const EXT_MAGIC: u64 = 0xEF53;
 const XFS_MAGIC: u64 = 0x5846_5342;
 
-impl DiskLocation {
+impl FileLocation {
     /// # Errors
     /// A sentence with the reason why the file's disk offsets are unknown.
     pub(crate) fn of(system: &System, file: &File, targets: &[TargetFacts]) -> Result<Self, String> {
         let metadata = file.metadata().map_err(|error| format!("stat: {error}"))?;
         let is_device = metadata.file_type().is_block_device();
         let number = if is_device { metadata.rdev() } else { metadata.dev() };
-        if !is_device {
-            is_simple(file, targets)?;
+        let mut layers = Layers::default();
+        if !is_device && has_own_addresses(file, targets)? {
+            let chunks = read_chunks(system, file, &mut layers)?;
+            let flags = rustix::fs::ioctl_getflags(file).map_err(|error| format!("the flags of the file: {error}"))?;
+            return Ok(Self {
+                layers,
+                space: AddressSpace::Btrfs(Arc::new(chunks)),
+                moves_on_write: !flags.contains(IFlags::NOCOW),
+                start_bytes: 0,
+                is_device,
+            });
         }
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let read = |path: &str| std::fs::read_to_string(system.locate(path)).map(|text| text.trim().to_owned());
-        let mut directory = format!("/sys/dev/block/{major}:{minor}");
-        let mut start_bytes = 0;
-        if let Ok(start) = read(&format!("{directory}/start")) {
-            start_bytes = start.parse::<u64>().map_err(|_| format!("`{directory}/start` is no number"))? * 512;
-            directory += "/..";
-        }
-        let dev = read(&format!("{directory}/dev")).map_err(|_| format!("/sys has no disk {major}:{minor}"))?;
-        let name = std::fs::canonicalize(system.locate(&directory))
-            .ok()
-            .and_then(|found| Some(found.file_name()?.to_string_lossy().into_owned()))
-            .ok_or_else(|| format!("`{directory}` cannot be resolved"))?;
-        let is_stacked = std::fs::read_dir(system.locate(&format!("{directory}/slaves")))
-            .is_ok_and(|mut slaves| slaves.next().is_some());
-        if is_stacked {
-            return Err(format!("{name} is stacked on other devices, so the disk offsets of its blocks are unknown"));
-        }
-        if !system.locate(&format!("{directory}/mq")).exists() {
-            return Err(format!("{name} has no request queue, so its requests cannot be traced"));
-        }
-        let (major, minor) = dev
-            .split_once(':')
-            .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)))
-            .ok_or_else(|| format!("`{directory}/dev` is no device number"))?;
-        let cache = read(&format!("{directory}/queue/write_cache"));
-        // `none [mq-deadline] kyber`; the brackets mark the one in use.
-        let scheduler = read(&format!("{directory}/queue/scheduler")).unwrap_or_default();
-        // The kernel's internal device number has 20 bits for the minor number.
-        let disk = TracedDisk {
-            name,
-            device: major << 20 | minor,
-            has_volatile_cache: cache.is_ok_and(|text| WriteCache::from(text) == WriteCache::WriteBack),
-            has_scheduler: !scheduler.is_empty() && scheduler != "none" && !scheduler.contains("[none]"),
-        };
-        Ok(Self { disk, start_bytes, is_device })
+        let (device, start_bytes) = layers.add(system, rustix::fs::major(number), rustix::fs::minor(number))?;
+        Ok(Self { layers, space: AddressSpace::Device(device), moves_on_write: false, start_bytes, is_device })
+    }
+
+    /// Reads the chunk map again, for space that was added meanwhile.
+    pub(crate) fn refresh(&mut self, system: &System, file: &File) -> Result<(), String> {
+        let AddressSpace::Btrfs(chunks) = &mut self.space else { return Ok(()) };
+        let later = read_chunks(system, file, &mut self.layers)?;
+        Arc::make_mut(chunks).join(later);
+        Ok(())
     }
 
     /// Returns the extents of `size_bytes` of the file from `offset_bytes` whose disk offset is known and
@@ -150,13 +129,24 @@ impl DiskLocation {
     }
 }
 
-/// Checks that the filesystem's extent map gives offsets on its device and that data is written there.
+fn read_chunks(system: &System, file: &File, layers: &mut Layers) -> Result<ChunkMap, String> {
+    ChunkMap::read(file, |path: &Path| {
+        let found = rustix::fs::stat(path).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        layers.add(system, rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev))
+    })
+}
+
+/// Checks that the filesystem's extent map gives the places of its data. Returns true if it gives addresses of the filesystem's own
+/// (btrfs), and false for offsets on its device.
 ///
 /// # Errors
 /// The reason why it does not.
-fn is_simple(file: &File, targets: &[TargetFacts]) -> Result<(), String> {
+fn has_own_addresses(file: &File, targets: &[TargetFacts]) -> Result<bool, String> {
     let filesystems = || targets.iter().filter_map(|target| target.filesystem.as_ref());
     let magic = rustix::fs::fstatfs(file).map_err(|error| format!("statfs: {error}"))?.f_type as u64;
+    if magic == BTRFS_MAGIC {
+        return Ok(true);
+    }
     if ![EXT_MAGIC, XFS_MAGIC].contains(&magic) {
         let kinds: Vec<&str> = filesystems().map(|filesystem| filesystem.kind.as_str()).collect();
         return Err(format!("the extent map of {} does not give disk offsets", kinds.join(", ")));
@@ -169,7 +159,7 @@ fn is_simple(file: &File, targets: &[TargetFacts]) -> Result<(), String> {
     if magic == XFS_MAGIC && is_realtime(file) {
         return Err("the file is on a real-time device, whose number XFS does not report".to_owned());
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Returns true if the file's data is on XFS's real-time device.
@@ -191,8 +181,8 @@ fn is_realtime(file: &File) -> bool {
 }
 
 impl FileExtents {
-    /// Returns the disk ranges of a range of the file, and whether they are certain: the same before and
-    /// after the phase. `None` if the disk offset of a part is unknown.
+    /// Returns the addresses of a range of the file, and whether they are certain: the same before and
+    /// after the phase. `None` if the address of a part is unknown.
     pub(crate) fn of_range(&self, offset: u64, length: u64) -> Option<(Vec<(u64, u64)>, bool)> {
         let after = cut_out(&self.after, offset, length);
         let before = cut_out(&self.before, offset, length);
@@ -200,7 +190,7 @@ impl FileExtents {
         Some((after.or(before)?, is_certain))
     }
 
-    /// Returns every disk range that belongs to the file.
+    /// Returns every range of addresses that belongs to the file.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.before.iter().chain(&self.after).map(|piece| (piece.physical, piece.physical + piece.length))
     }
@@ -251,7 +241,9 @@ mod tests {
 
     #[test]
     fn a_disk_range_is_certain_only_if_it_did_not_move() {
-        let place = |before, after| FileExtents { path: String::new(), disk: 0, before, after };
+        let space = || AddressSpace::Device(1);
+        let place =
+            |before, after| FileExtents { path: String::new(), space: space(), moves_on_write: false, before, after };
         let stayed = place(vec![piece(0, 100, 50)], vec![piece(0, 100, 50)]);
         assert_eq!(stayed.of_range(10, 10), Some((vec![(110, 120)], true)));
         let moved = place(vec![piece(0, 100, 50)], vec![piece(0, 300, 50)]);

@@ -32,6 +32,8 @@ pub(crate) enum What {
     Requeue,
     /// Completed by the disk, with an errno or 0.
     Complete { error: i32 },
+    /// Passed on by a device without a queue of its own, by this thread: the event's device and sector are those below.
+    Remap { pid: i32, from_device: u32, from_sector: u64 },
 }
 
 /// The letters of `rwbs`, as `blk_fill_rwbs` writes them: `F` for a flush before it, the kind, `F` for
@@ -226,6 +228,24 @@ impl EventFormat {
     }
 }
 
+/// An event with a second position: that on the device above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RemapFormat {
+    event: EventFormat,
+    from_device: Field,
+    from_sector: Field,
+}
+
+impl RemapFormat {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            event: EventFormat::parse(text, None)?,
+            from_device: Field::of(text, "old_dev")?,
+            from_sector: Field::of(text, "old_sector")?,
+        })
+    }
+}
+
 /// The texts of the format files of a request's events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestEvents<'a> {
@@ -233,6 +253,8 @@ pub(crate) struct RequestEvents<'a> {
     pub(crate) complete: &'a str,
     pub(crate) insert: &'a str,
     pub(crate) requeue: &'a str,
+    /// Only where a layer passes I/O on.
+    pub(crate) remap: Option<&'a str>,
 }
 
 /// The formats needed to parse a page.
@@ -243,6 +265,7 @@ pub(crate) struct Formats {
     complete: EventFormat,
     insert: EventFormat,
     requeue: EventFormat,
+    remap: Option<RemapFormat>,
 }
 
 impl Formats {
@@ -257,14 +280,23 @@ impl Formats {
             complete: EventFormat::parse(texts.complete, Some("error"))?,
             insert: EventFormat::parse(texts.insert, None)?,
             requeue: EventFormat::parse(texts.requeue, None)?,
+            remap: texts.remap.map(RemapFormat::parse).transpose()?,
         })
     }
 
     fn event(&self, at_ns: u64, data: &[u8]) -> Option<Event> {
         let kind = self.issue.kind.number(data)?;
+        let remap = self.remap.as_ref();
         let formats = [&self.issue, &self.complete, &self.insert, &self.requeue];
-        let format = formats.into_iter().find(|format| format.id == kind)?;
-        let what = if format.id == self.issue.id {
+        let mut formats = formats.into_iter().chain(remap.map(|remap| &remap.event));
+        let format = formats.find(|format| format.id == kind)?;
+        let what = if let Some(remap) = remap.filter(|remap| remap.event.id == kind) {
+            What::Remap {
+                pid: format.pid.number(data)? as i32,
+                from_device: remap.from_device.number(data)? as u32,
+                from_sector: remap.from_sector.number(data)?,
+            }
+        } else if format.id == self.issue.id {
             let mut comm = [0; 16];
             let name = format.last?.bytes(data)?;
             let length = name.len().min(comm.len());
@@ -315,6 +347,7 @@ mod tests {
         complete: include_str!("../../tests/ring/block_rq_complete.format"),
         insert: include_str!("../../tests/ring/block_rq_insert.format"),
         requeue: include_str!("../../tests/ring/block_rq_requeue.format"),
+        remap: Some(include_str!("../../tests/ring/block_bio_remap.format")),
     };
 
     fn formats() -> Formats {
@@ -333,6 +366,7 @@ mod tests {
             What::Complete { error } => ("complete", error.to_string()),
             What::Insert => ("insert", String::new()),
             What::Requeue => ("requeue", String::new()),
+            What::Remap { from_device, from_sector, .. } => ("remap", format!("{from_device} {from_sector}")),
         };
         let microseconds = (event.at_ns + 500) / 1000;
         let (major, minor) = (event.device >> 20, event.device & 0xf_ffff);

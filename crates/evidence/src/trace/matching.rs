@@ -1,10 +1,11 @@
 //! Matches sampled I/Os with traced requests.
 //!
 //! A direct transfer is found if requests of its direction cover every byte of its disk range, and were
-//! issued and completed between the worker's two clock readings. A durable write is in order if the requests
+//! issued and completed between the worker's two clock readings. Where layers passed it on, the ranges on the disks are those
+//! that the layers named meanwhile ([`super::places`]): a write must be found on every mirror. A durable write is in order if the requests
 //! of its range completed, then a flush was issued and completed, and then the call returned; the flush may
 //! come from any process. Requests with forced unit access need no flush, and a disk that declares no
-//! volatile cache gets none.
+//! volatile cache gets none. Each disk with a part of the data needs its own flush.
 //!
 //! Cannot see: whether the content was ours (a range that two I/Os write at the same time counts for both);
 //! which of several flushes in flight completed: one completion counts for all of them. Only I/Os that lie
@@ -14,13 +15,15 @@
 
 use super::extents::FileExtents;
 use super::format::Kind;
+use super::layers::Layers;
 use super::phase_trace::PhaseTrace;
+use super::places::{AddressSpace, Hops, Piece};
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::units::format_bytes;
 use trueio_model::{
-    Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, PartTimes, RequestPlaces, RequestSum, SampledIo,
-    SyncMode, TraceRecord,
+    Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, OpMix, PartTimes, RequestPlaces, RequestSum,
+    SampledIo, SyncMode, TraceRecord,
 };
 
 /// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
@@ -49,7 +52,7 @@ pub(crate) struct JobSamples<'a> {
 pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> TraceRecord {
     let mut record = TraceRecord {
         missing: traced.missing.clone(),
-        disks: traced.disks.iter().map(|disk| disk.name.clone()).collect(),
+        disks: traced.layers.disks.iter().map(|disk| disk.name.clone()).collect(),
         window_count: traced.windows.len() as u64,
         window_ns: traced.windows.iter().map(Window::length_ns).sum(),
         thread_cpu_ns: traced.thread_cpu_ns,
@@ -59,13 +62,23 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
     };
     record.requeued_count = traced.windows.iter().map(|window| window.requeue_count).sum();
     attribute(traced, &mut record);
-    let mut parts = Vec::new();
+    let mut matching =
+        Matching { traced, phase_writes: jobs.iter().any(writes), record: &mut record, parts: Vec::new() };
     for samples in jobs.iter().filter(|samples| samples.job.engine != EngineKind::Mmap) {
-        samples.workers.iter().for_each(|ios| assess_worker(traced, samples, ios, &mut record, &mut parts));
+        samples.workers.iter().for_each(|ios| matching.assess_worker(samples, ios));
     }
+    let parts = matching.parts;
     record.places = places(traced);
     record.latency = [OpKind::Read, OpKind::Write].into_iter().filter_map(|op| parts_of(op, &parts)).collect();
     record
+}
+
+/// Returns true if a job may write.
+fn writes(samples: &JobSamples<'_>) -> bool {
+    match samples.job.pattern.mix {
+        OpMix::Only(op) => op != OpKind::Read,
+        OpMix::ReadWrite { read_percent } => read_percent < 100,
+    }
 }
 
 /// The parts of the latency of one I/O, in nanoseconds.
@@ -78,16 +91,15 @@ struct Parts {
 }
 
 impl Parts {
-    /// Splits the latency of an I/O by its request that completed last; `used` are in the order of completion.
+    /// Splits the latency of an I/O by its request that completed last.
     ///
     /// A request that this I/O joined may have been queued before: that time is not this I/O's.
-    fn of(io: &SampledIo, used: &[&Request]) -> Option<Self> {
-        let last = used.last()?;
+    fn of(io: &SampledIo, last: &Request) -> Self {
         let total_ns = io.done_ns.saturating_sub(io.issued_ns);
         let dispatched_ns = last.dispatched_ns.max(io.issued_ns);
         let device_ns = last.completed_ns.saturating_sub(dispatched_ns).min(total_ns);
         let scheduler_ns = dispatched_ns.saturating_sub(last.queued_ns.max(io.issued_ns)).min(total_ns - device_ns);
-        Some(Self { op: io.op, scheduler_ns, device_ns, rest_ns: total_ns - device_ns - scheduler_ns })
+        Self { op: io.op, scheduler_ns, device_ns, rest_ns: total_ns - device_ns - scheduler_ns }
     }
 }
 
@@ -101,10 +113,11 @@ fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
     let all: Vec<(&Request, Party)> = traced
         .windows
         .iter()
-        .flat_map(|window| ranges.requests(window).map(|(request, _, party)| (request, party)))
+        .flat_map(|window| ranges.requests(window))
+        .map(|(request, _, party)| (request, party))
         .collect();
     let count_on = |device: u32| all.iter().filter(|(request, _)| request.device == device).count();
-    let disk = traced.disks.iter().max_by_key(|disk| count_on(disk.device))?;
+    let disk = traced.layers.disks.iter().max_by_key(|disk| count_on(disk.device))?;
     let on_disk = || all.iter().filter(|(request, _)| request.device == disk.device);
     let begin_bytes = on_disk().map(|(request, _)| request.begin).min()?;
     let end_bytes = on_disk().map(|(request, _)| request.end).max()?;
@@ -165,38 +178,57 @@ enum Party {
     Others,
 }
 
-/// The ranges of our files on the disks, joined, so that only the last one that begins before a request can contain it.
-struct Ranges(Vec<(u32, u64, u64)>);
+/// The ranges of our files: on disks, and on devices that pass I/O on. They are joined, so that only the last one that begins
+/// before a request can contain it.
+struct Ranges<'a> {
+    layers: &'a Layers,
+    of_files: Vec<(u32, u64, u64)>,
+}
 
-impl Ranges {
-    fn of(traced: &PhaseTrace) -> Self {
-        let mut ours: Vec<(u32, u64, u64)> = traced
-            .files
-            .iter()
-            .flat_map(|file| file.ranges().map(|(begin, end)| (traced.disks[file.disk].device, begin, end)))
-            .collect();
-        ours.sort_unstable();
-        let mut joined: Vec<(u32, u64, u64)> = Vec::new();
-        for (device, begin, end) in ours {
-            match joined.last_mut() {
-                Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
-                _ => joined.push((device, begin, end)),
+/// Sorts ranges and joins those that overlap.
+fn joined(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u32, u64, u64)> = Vec::new();
+    for (device, begin, end) in ranges {
+        match joined.last_mut() {
+            Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
+            _ => joined.push((device, begin, end)),
+        }
+    }
+    joined
+}
+
+fn contains(ranges: &[(u32, u64, u64)], request: &Request) -> bool {
+    let next = ranges.partition_point(|range| (range.0, range.1) < (request.device, request.end));
+    next > 0 && ranges[next - 1].0 == request.device && ranges[next - 1].2 > request.begin
+}
+
+impl<'a> Ranges<'a> {
+    fn of(traced: &'a PhaseTrace) -> Self {
+        let mut ranges: Vec<(u32, u64, u64)> = Vec::new();
+        for file in &traced.files {
+            for (begin, end) in file.ranges() {
+                match &file.space {
+                    AddressSpace::Device(device) => ranges.push((*device, begin, end)),
+                    AddressSpace::Btrfs(chunks) => {
+                        let pieces = chunks.pieces(begin, end).unwrap_or_default();
+                        ranges.extend(pieces.iter().map(|piece| (piece.device, piece.begin, piece.end())));
+                    }
+                }
             }
         }
-        Self(joined)
-    }
-
-    fn have(&self, request: &Request) -> bool {
-        let next = self.0.partition_point(|range| (range.0, range.1) < (request.device, request.end));
-        next > 0 && self.0[next - 1].0 == request.device && self.0[next - 1].2 > request.begin
+        Self { layers: &traced.layers, of_files: joined(ranges) }
     }
 
     /// Returns the data requests issued within a window, with the names of their threads and to whom they belong.
-    fn requests<'w>(&self, window: &'w Window) -> impl Iterator<Item = (&'w Request, &'w str, Party)> {
+    fn requests<'w>(&self, window: &'w Window) -> Vec<(&'w Request, &'w str, Party)> {
+        let below = Hops { layers: self.layers, window }.below(&self.of_files);
+        let below = joined(below);
         let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
-        window.requests.iter().filter(within).filter(|request| request.end > request.begin).map(|request| {
+        let requests = window.requests.iter().filter(within).filter(|request| request.end > request.begin);
+        let attributed = requests.map(|request| {
             let name = window.names[usize::from(request.name)].as_str();
-            let party = if self.have(request) {
+            let party = if contains(&self.of_files, request) || contains(&below, request) {
                 Party::Ours
             } else if request.flags.is_metadata || is_of_filesystem(name) {
                 Party::Filesystem
@@ -208,7 +240,8 @@ impl Ranges {
                 Party::Others
             };
             (request, name, party)
-        })
+        });
+        attributed.collect()
     }
 }
 
@@ -289,9 +322,14 @@ fn add(sum: &mut RequestSum, request: &Request) {
     sum.bytes += request.end - request.begin;
 }
 
-/// Returns true for threads that write a filesystem's own structures.
+/// Returns true for threads that write the own structures of a filesystem or a layer, such as the parity of an array.
 fn is_of_filesystem(name: &str) -> bool {
-    ["jbd2/", "xfsaild/", "xfs-"].iter().any(|prefix| name.starts_with(prefix))
+    let is_array = || {
+        // `md0_raid5`
+        let rest = name.strip_prefix("md").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        rest.is_some_and(|rest| rest.starts_with("_raid") || rest.starts_with("_resync"))
+    };
+    ["jbd2/", "xfsaild/", "xfs-", "btrfs-", "dmcrypt_write"].iter().any(|prefix| name.starts_with(prefix)) || is_array()
 }
 
 /// Returns true for kernel threads that submit requests for other threads, and for the names that are
@@ -302,63 +340,123 @@ fn is_of_kernel(name: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-fn assess_worker(
-    traced: &PhaseTrace,
-    samples: &JobSamples<'_>,
-    ios: &[SampledIo],
-    record: &mut TraceRecord,
-    all_parts: &mut Vec<Parts>,
-) {
-    let job = samples.job;
-    let is_durable_at_once = job.sync != SyncMode::None || job.write_flags.dsync;
-    // Writes of the present window that no sync call has followed yet, for each file.
-    let mut waiting: BTreeMap<u16, Vec<&SampledIo>> = BTreeMap::new();
-    let mut number = 0;
-    for io in ios {
-        if io.window != number {
-            number = io.window;
-            waiting.clear();
-        }
-        let window = traced.windows.iter().find(|window| window.number == number);
-        let Some(window) = window.filter(|w| w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns) else { continue };
-        let seen = || {
-            let path = &job.files.get(usize::from(io.file))?.path;
-            let extents = traced.files.iter().find(|file| file.path == *path)?;
-            Some(SampleContext { traced, window, extents, path })
-        };
-        match io.op {
-            OpKind::Sync => {
-                for write in waiting.remove(&io.file).unwrap_or_default() {
-                    let found = seen().map(|seen| seen.durable(write, io.done_ns, samples.is_direct));
-                    count_durable(found, record);
-                }
+/// The matching of a phase's samples, and its results so far.
+struct Matching<'a, 'r> {
+    traced: &'a PhaseTrace,
+    /// True if any job of the phase writes.
+    phase_writes: bool,
+    record: &'r mut TraceRecord,
+    parts: Vec<Parts>,
+}
+
+impl<'a> Matching<'a, '_> {
+    fn assess_worker(&mut self, samples: &JobSamples<'a>, ios: &[SampledIo]) {
+        let is_durable_at_once = samples.job.sync != SyncMode::None || samples.job.write_flags.dsync;
+        // Writes of the present window that no sync call has followed yet, for each file.
+        let mut waiting: BTreeMap<u16, Vec<&SampledIo>> = BTreeMap::new();
+        let mut number = 0;
+        for io in ios {
+            if io.window != number {
+                number = io.window;
+                waiting.clear();
             }
-            OpKind::Trim => {}
-            OpKind::Read | OpKind::Write => {
-                if samples.is_direct {
-                    let found = seen().map(|seen| seen.transfer(io));
-                    if let Some(Transfer::Found { parts, .. }) = &found {
-                        all_parts.extend(parts);
+            let window = self.traced.windows.iter().find(|window| window.number == number);
+            let Some(window) = window.filter(|w| w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns) else {
+                continue;
+            };
+            let context = self.context(samples.job, window, io.file);
+            match io.op {
+                OpKind::Sync => {
+                    for write in waiting.remove(&io.file).unwrap_or_default() {
+                        let found = context.as_ref().map(|seen| seen.durable(write, io.done_ns, samples.is_direct));
+                        self.count_durable(found);
                     }
-                    count_transfer(found, record);
                 }
-                if io.op == OpKind::Write {
-                    if is_durable_at_once {
-                        let found = seen().map(|seen| seen.durable(io, io.done_ns, samples.is_direct));
-                        count_durable(found, record);
-                    } else {
+                OpKind::Trim => {}
+                OpKind::Read | OpKind::Write => {
+                    if samples.is_direct {
+                        self.count_transfer(context.as_ref().map(|seen| seen.transfer(io)));
+                    }
+                    if io.op == OpKind::Write && is_durable_at_once {
+                        let found = context.as_ref().map(|seen| seen.durable(io, io.done_ns, samples.is_direct));
+                        self.count_durable(found);
+                    } else if io.op == OpKind::Write {
                         waiting.entry(io.file).or_default().push(io);
                     }
                 }
             }
         }
     }
+
+    fn context(&self, job: &'a JobPlan, window: &'a Window, file: u16) -> Option<SampleContext<'a>> {
+        let path = &job.files.get(usize::from(file))?.path;
+        let extents = self.traced.files.iter().find(|file| file.path == *path)?;
+        let may_move = extents.moves_on_write && self.phase_writes;
+        Some(SampleContext { layers: &self.traced.layers, window, extents, may_move, path })
+    }
+
+    /// Notes that a layer does not report its hops: then it is unknown to whom the requests below it belong.
+    fn note_unplaced(&mut self, why: Option<String>) {
+        if let Some(why) = why {
+            self.record.inseparable.get_or_insert(why);
+        }
+    }
+
+    fn count_transfer(&mut self, found: Option<Transfer>) {
+        let sum = &mut self.record.transfers;
+        sum.sampled_count += 1;
+        match found {
+            Some(Transfer::Found { is_split, is_merged, parts }) => {
+                sum.matched_count += 1;
+                sum.split_count += u64::from(is_split);
+                sum.merged_count += u64::from(is_merged);
+                self.parts.push(parts);
+            }
+            Some(Transfer::Missing(words)) => {
+                sum.missing_count += 1;
+                sum.missing_example.get_or_insert(words);
+            }
+            Some(Transfer::Unplaced(why)) => {
+                sum.unplaced_count += 1;
+                self.note_unplaced(why);
+            }
+            None => sum.unplaced_count += 1,
+        }
+    }
+
+    fn count_durable(&mut self, found: Option<Durable>) {
+        let sum = &mut self.record.syncs;
+        sum.sampled_count += 1;
+        match found {
+            Some(Durable::Flushed) => sum.flushed_count += 1,
+            Some(Durable::Fua) => sum.fua_count += 1,
+            Some(Durable::Uncached) => sum.uncached_count += 1,
+            Some(Durable::Unflushed(words)) => {
+                sum.unflushed_count += 1;
+                sum.failure_example.get_or_insert(words);
+            }
+            Some(Durable::Unwritten(words)) => {
+                sum.unwritten_count += 1;
+                sum.failure_example.get_or_insert(words);
+            }
+            Some(Durable::Unplaced(why)) => {
+                sum.unplaced_count += 1;
+                self.note_unplaced(why);
+            }
+            None => sum.unplaced_count += 1,
+        }
+    }
 }
 
 enum Transfer {
-    Found { is_split: bool, is_merged: bool, parts: Option<Parts> },
+    Found {
+        is_split: bool,
+        is_merged: bool,
+        parts: Parts,
+    },
     Missing(String),
-    Unplaced,
+    /// The reason, if it is a layer's.
+    Unplaced(Option<String>),
 }
 
 enum Durable {
@@ -367,126 +465,152 @@ enum Durable {
     Uncached,
     Unflushed(String),
     Unwritten(String),
-    Unplaced,
+    /// The reason, if it is a layer's.
+    Unplaced(Option<String>),
 }
 
-fn count_transfer(found: Option<Transfer>, record: &mut TraceRecord) {
-    let sum = &mut record.transfers;
-    sum.sampled_count += 1;
-    match found {
-        Some(Transfer::Found { is_split, is_merged, .. }) => {
-            sum.matched_count += 1;
-            sum.split_count += u64::from(is_split);
-            sum.merged_count += u64::from(is_merged);
-        }
-        Some(Transfer::Missing(words)) => {
-            sum.missing_count += 1;
-            sum.missing_example.get_or_insert(words);
-        }
-        Some(Transfer::Unplaced) | None => sum.unplaced_count += 1,
-    }
-}
-
-fn count_durable(found: Option<Durable>, record: &mut TraceRecord) {
-    let sum = &mut record.syncs;
-    sum.sampled_count += 1;
-    match found {
-        Some(Durable::Flushed) => sum.flushed_count += 1,
-        Some(Durable::Fua) => sum.fua_count += 1,
-        Some(Durable::Uncached) => sum.uncached_count += 1,
-        Some(Durable::Unflushed(words)) => {
-            sum.unflushed_count += 1;
-            sum.failure_example.get_or_insert(words);
-        }
-        Some(Durable::Unwritten(words)) => {
-            sum.unwritten_count += 1;
-            sum.failure_example.get_or_insert(words);
-        }
-        Some(Durable::Unplaced) | None => sum.unplaced_count += 1,
-    }
+/// A request, and the part of an I/O's addresses that it carries.
+#[derive(Clone, Copy)]
+struct Carrier<'a> {
+    request: &'a Request,
+    /// Index of the piece.
+    piece: usize,
+    begin: u64,
+    end: u64,
+    /// True if it carries more than the piece.
+    is_wider: bool,
 }
 
 /// A sampled I/O's window and file.
 struct SampleContext<'a> {
-    traced: &'a PhaseTrace,
+    layers: &'a Layers,
     window: &'a Window,
     extents: &'a FileExtents,
+    /// True if the file's places may have changed more than once.
+    may_move: bool,
     path: &'a str,
 }
 
 impl<'a> SampleContext<'a> {
-    fn device(&self) -> u32 {
-        self.traced.disks[self.extents.disk].device
+    /// Returns the requests of a kind that carry a part of one of the pieces and were issued and completed in a span,
+    /// in order of completion.
+    fn carriers(&self, kind: Kind, pieces: &[Piece], (from_ns, to_ns): (u64, u64)) -> Vec<Carrier<'a>> {
+        let first = self.window.requests.partition_point(|request| request.issued_ns < from_ns);
+        let in_time = self.window.requests[first..].iter().take_while(|request| request.issued_ns <= to_ns);
+        let mut found = Vec::new();
+        for request in in_time.filter(|r| r.flags.kind == kind && !r.has_failed && r.completed_ns <= to_ns) {
+            for (index, piece) in pieces.iter().enumerate() {
+                let (begin, end) = (request.begin.max(piece.begin), request.end.min(piece.end()));
+                if request.device == piece.device && begin < end {
+                    let from = |at: u64| piece.from + (at - piece.begin);
+                    let is_wider = request.begin < piece.begin || piece.end() < request.end;
+                    found.push(Carrier { request, piece: index, begin: from(begin), end: from(end), is_wider });
+                }
+            }
+        }
+        found.sort_by_key(|carrier| carrier.request.completed_ns);
+        found
     }
 
-    /// Returns the requests of a kind that touch one of the ranges and were issued and completed in a span,
-    /// in order of completion.
-    fn requests(&self, kind: Kind, ranges: &[(u64, u64)], from_ns: u64, to_ns: u64) -> Vec<&'a Request> {
-        let from_ns = from_ns.saturating_sub(CLOCKS_DIFFER_NS);
-        let to_ns = to_ns + CLOCKS_DIFFER_NS;
-        let first = self.window.requests.partition_point(|request| request.issued_ns < from_ns);
-        let mut found: Vec<&Request> = self.window.requests[first..]
-            .iter()
-            .take_while(|request| request.issued_ns <= to_ns)
-            .filter(|r| r.device == self.device() && r.flags.kind == kind && !r.has_failed && r.completed_ns <= to_ns)
-            .filter(|r| ranges.iter().any(|(begin, end)| r.begin < *end && *begin < r.end))
-            .collect();
-        found.sort_by_key(|request| request.completed_ns);
-        found
+    /// Returns the requests that carried an I/O, in order of completion. `Ok(None)` if a part was not carried, on any place for
+    /// a read, on every place for a write.
+    ///
+    /// # Errors
+    /// A layer does not report where it passes I/O on to.
+    fn carried(
+        &self,
+        kind: Kind,
+        ranges: &[(u64, u64)],
+        (from_ns, to_ns): (u64, u64),
+    ) -> Result<Option<Vec<Carrier<'a>>>, String> {
+        let span = (from_ns.saturating_sub(CLOCKS_DIFFER_NS), to_ns + CLOCKS_DIFFER_NS);
+        let hops = Hops { layers: self.layers, window: self.window };
+        let pieces = hops.pieces(&self.extents.space, ranges, kind, span)?;
+        let carriers = self.carriers(kind, &pieces, span);
+        let Some(mut used) = covering(ranges, &carriers) else { return Ok(None) };
+        if kind == Kind::Write {
+            used.clear();
+            for (index, piece) in pieces.iter().enumerate() {
+                let of_piece: Vec<Carrier<'a>> = carriers.iter().filter(|one| one.piece == index).copied().collect();
+                let Some(of_piece) = covering(&[(piece.from, piece.from + piece.length)], &of_piece) else {
+                    return Ok(None);
+                };
+                used.extend(of_piece);
+            }
+            used.sort_by_key(|carrier| carrier.request.completed_ns);
+        }
+        Ok(Some(used))
     }
 
     fn transfer(&self, io: &SampledIo) -> Transfer {
         let Some((ranges, is_certain)) = self.extents.of_range(io.offset, u64::from(io.length)) else {
-            return Transfer::Unplaced;
+            return Transfer::Unplaced(None);
         };
         let kind = if io.op == OpKind::Read { Kind::Read } else { Kind::Write };
-        let found = self.requests(kind, &ranges, io.issued_ns, io.done_ns);
-        let Some(used) = covering(&ranges, &found) else {
-            if !is_certain {
-                return Transfer::Unplaced;
-            }
-            return Transfer::Missing(format!(
-                "a {} of {} bytes at offset {} of `{}` took {} µs, but no request for sector {} was traced in that \
-                 time",
-                io.op,
-                io.length,
-                io.offset,
-                self.path,
-                (io.done_ns - io.issued_ns) / 1000,
-                ranges[0].0 / 512
-            ));
+        let used = match self.carried(kind, &ranges, (io.issued_ns, io.done_ns)) {
+            Ok(Some(used)) => used,
+            Ok(None) if !is_certain || self.may_move => return Transfer::Unplaced(None),
+            Ok(None) => return Transfer::Missing(self.missing(io, ranges[0].0)),
+            Err(why) => return Transfer::Unplaced(Some(why)),
         };
-        let is_within = |r: &Request| ranges.iter().any(|(begin, end)| *begin <= r.begin && r.end <= *end);
-        let is_merged = used.iter().any(|request| !is_within(request));
-        Transfer::Found { is_split: used.len() > 1, is_merged, parts: Parts::of(io, &used) }
+        let Some(last) = used.last() else { return Transfer::Unplaced(None) };
+        let is_whole = |one: &Carrier<'_>| ranges.iter().all(|(begin, end)| one.begin <= *begin && *end <= one.end);
+        Transfer::Found {
+            is_split: !used.iter().all(is_whole),
+            is_merged: used.iter().any(|one| one.is_wider),
+            parts: Parts::of(io, last.request),
+        }
+    }
+
+    fn missing(&self, io: &SampledIo, address: u64) -> String {
+        let SampledIo { op, length, offset, .. } = io;
+        let took = (io.done_ns - io.issued_ns) / 1000;
+        let what = match &self.extents.space {
+            AddressSpace::Device(device) if self.layers.passes_on(*device) => {
+                format!("{} did not pass it on to its disks", self.layers.name_of(*device))
+            }
+            AddressSpace::Device(_) => format!("no request for sector {} was traced in that time", address / 512),
+            AddressSpace::Btrfs(_) => {
+                format!("no request for its address {address} of the btrfs was traced in that time")
+            }
+        };
+        format!("a {op} of {length} bytes at offset {offset} of `{}` took {took} µs, but {what}", self.path)
     }
 
     /// Returns whether a write was durable when its sync call returned.
     fn durable(&self, io: &SampledIo, returned_ns: u64, is_direct: bool) -> Durable {
         let Some((ranges, is_certain)) = self.extents.of_range(io.offset, u64::from(io.length)) else {
-            return Durable::Unplaced;
+            return Durable::Unplaced(None);
         };
         // Data that was only copied to memory is written later, at the latest by the sync call.
         let written_by_ns = if is_direct { io.done_ns } else { returned_ns };
-        let found = self.requests(Kind::Write, &ranges, io.issued_ns, written_by_ns);
         let what = || format!("a write of {} bytes at offset {} of `{}`", io.length, io.offset, self.path);
-        let Some(used) = covering(&ranges, &found) else {
-            if !is_certain {
-                return Durable::Unplaced;
+        let used = match self.carried(Kind::Write, &ranges, (io.issued_ns, written_by_ns)) {
+            Ok(Some(used)) => used,
+            Ok(None) if !is_certain || self.may_move => return Durable::Unplaced(None),
+            Ok(None) => {
+                return Durable::Unwritten(format!("{} was reported durable, but no request had written it", what()));
             }
-            return Durable::Unwritten(format!("{} was reported durable, but no request had written it", what()));
+            Err(why) => return Durable::Unplaced(Some(why)),
         };
-        if used.iter().all(|request| request.flags.is_fua) {
+        if used.iter().all(|carrier| carrier.request.flags.is_fua) {
             return Durable::Fua;
         }
-        if !self.traced.disks[self.extents.disk].has_volatile_cache {
-            return Durable::Uncached;
+        let has_cache = |device| self.layers.disk(device).is_some_and(|disk| disk.has_volatile_cache);
+        // Of each disk with a volatile cache: when the last of the data without forced unit access completed.
+        let mut written: BTreeMap<u32, u64> = BTreeMap::new();
+        for request in used.iter().map(|carrier| carrier.request).filter(|r| !r.flags.is_fua && has_cache(r.device)) {
+            let last_ns = written.entry(request.device).or_default();
+            *last_ns = request.completed_ns.max(*last_ns);
         }
-        let written_ns = used.iter().map(|request| request.completed_ns).max().unwrap_or(0);
+        let Some(written_ns) = written.values().max().copied() else { return Durable::Uncached };
         let until_ns = returned_ns + CLOCKS_DIFFER_NS;
-        let is_flush = |r: &&Request| r.device == self.device() && r.flags.kind == Kind::Flush && !r.has_failed;
-        let mut flushes = self.window.requests.iter().filter(is_flush);
-        if flushes.any(|flush| flush.issued_ns >= written_ns && flush.completed_ns <= until_ns) {
+        let is_flushed = |(device, written_ns): (&u32, &u64)| {
+            let flushes = self.window.requests.iter().filter(|r| r.flags.kind == Kind::Flush && !r.has_failed);
+            let mut of_disk = flushes.filter(|flush| flush.device == *device);
+            of_disk.any(|flush| flush.issued_ns >= *written_ns && flush.completed_ns <= until_ns)
+        };
+        if written.iter().all(is_flushed) {
             return Durable::Flushed;
         }
         Durable::Unflushed(format!(
@@ -501,27 +625,27 @@ impl<'a> SampleContext<'a> {
 
 /// Returns the requests that together cover all ranges, in order of completion, without those that add
 /// nothing. `None` if they do not cover them.
-fn covering<'a>(ranges: &[(u64, u64)], requests: &[&'a Request]) -> Option<Vec<&'a Request>> {
+fn covering<'a>(ranges: &[(u64, u64)], carriers: &[Carrier<'a>]) -> Option<Vec<Carrier<'a>>> {
     let mut open: Vec<(u64, u64)> = ranges.to_vec();
     let mut used = Vec::new();
-    for request in requests {
+    for carrier in carriers {
         let mut rest = Vec::new();
         let mut has_helped = false;
         for (begin, end) in open {
-            if request.end <= begin || end <= request.begin {
+            if carrier.end <= begin || end <= carrier.begin {
                 rest.push((begin, end));
                 continue;
             }
             has_helped = true;
-            if begin < request.begin {
-                rest.push((begin, request.begin));
+            if begin < carrier.begin {
+                rest.push((begin, carrier.begin));
             }
-            if request.end < end {
-                rest.push((request.end, end));
+            if carrier.end < end {
+                rest.push((carrier.end, end));
             }
         }
         if has_helped {
-            used.push(*request);
+            used.push(*carrier);
         }
         open = rest;
         if open.is_empty() {
@@ -536,6 +660,8 @@ mod tests {
     use super::*;
     use crate::trace::extents::MappedExtent;
     use crate::trace::format::Flags;
+    use crate::trace::layers::PassingDevice;
+    use crate::trace::window::Remap;
     use crate::trace::{FileExtents, TracedDisk};
 
     /// Returns a window of 10 ms that begins at `begin_ms`: ten reads of our file, and `others` writes of 64 KiB by `dd`.
@@ -565,16 +691,21 @@ mod tests {
         }
     }
 
+    fn disk(device: u32) -> TracedDisk {
+        TracedDisk { name: "vda".to_owned(), device, has_volatile_cache: true, has_scheduler: true, has_paths: false }
+    }
+
     fn traced(windows: Vec<Window>) -> PhaseTrace {
         let extents = vec![MappedExtent { logical: 0, physical: 0, length: 1 << 20 }];
         PhaseTrace {
-            disks: vec![TracedDisk {
-                name: "vda".to_owned(),
-                device: 1,
-                has_volatile_cache: true,
-                has_scheduler: true,
+            layers: Layers { disks: vec![disk(1)], ..Layers::default() },
+            files: vec![FileExtents {
+                path: "file".to_owned(),
+                space: AddressSpace::Device(1),
+                moves_on_write: false,
+                before: extents.clone(),
+                after: extents,
             }],
-            files: vec![FileExtents { path: "file".to_owned(), disk: 0, before: extents.clone(), after: extents }],
             windows,
             ..PhaseTrace::default()
         }
@@ -601,16 +732,12 @@ mod tests {
             completed_ns,
             ..window(0, 0).requests[0]
         };
-        let parts =
-            |scheduler_ns, device_ns, rest_ns| Some(Parts { op: OpKind::Read, scheduler_ns, device_ns, rest_ns });
+        let parts = |scheduler_ns, device_ns, rest_ns| Parts { op: OpKind::Read, scheduler_ns, device_ns, rest_ns };
         let own = request(6_000, 21_000, 91_000);
-        assert_eq!(Parts::of(&io, &[&own]), parts(15_000, 70_000, 15_000));
+        assert_eq!(Parts::of(&io, &own), parts(15_000, 70_000, 15_000));
         let joined = request(500, 21_000, 91_000);
-        assert_eq!(Parts::of(&io, &[&joined]), parts(20_000, 70_000, 10_000));
-        let first = request(2_000, 2_000, 30_000);
-        assert_eq!(Parts::of(&io, &[&first, &own]), parts(15_000, 70_000, 15_000));
-        assert_eq!(Parts::of(&io, &[]), None);
-        let all = [parts(0, 60, 40), parts(10, 80, 10), parts(0, 70, 30)].map(|parts| parts.expect("above"));
+        assert_eq!(Parts::of(&io, &joined), parts(20_000, 70_000, 10_000));
+        let all = [parts(0, 60, 40), parts(10, 80, 10), parts(0, 70, 30)];
         let sum = parts_of(OpKind::Read, &all).expect("three reads");
         assert_eq!((sum.io_count, sum.total.mean_ns, sum.total.p50_ns, sum.total.p99_ns), (3, 100, 100, 100));
         assert_eq!((sum.device.mean_ns, sum.device.p50_ns, sum.device.p99_ns), (70, 70, 80));
@@ -632,6 +759,104 @@ mod tests {
             (vec![first, last, other], vec![10, 10, 0], vec![0, 0, 16])
         );
         assert_eq!(super::places(&traced(vec![])), None);
+    }
+
+    /// Returns a window in which a mirror (device 5) passed a write of 4 KiB at offset 0 on to two disks; on each the given flags of
+    /// its request, and whether a flush followed.
+    fn mirrored(disks: [(u32, Option<&str>, bool); 2]) -> PhaseTrace {
+        let base = window(0, 0).requests[0];
+        let mut window =
+            Window { number: 1, begin_ns: 0, end_ns: 1_000, names: vec!["w".to_owned()], ..Window::default() };
+        for (at_ns, (device, rwbs, has_flush)) in (10..).zip(disks) {
+            window.remaps.push(Remap {
+                at_ns,
+                kind: Kind::Write,
+                process: 1,
+                from_device: 5,
+                from_begin: 0,
+                length: 4096,
+                device,
+                begin: 1 << 20,
+            });
+            let request = |flags: &str, begin: u64, length: u64, issued_ns| Request {
+                device,
+                begin,
+                end: begin + length,
+                flags: Flags::parse(flags.as_bytes()),
+                queued_ns: issued_ns,
+                issued_ns,
+                dispatched_ns: issued_ns,
+                completed_ns: issued_ns + 10,
+                ..base
+            };
+            window.requests.extend(rwbs.map(|rwbs| request(rwbs, 1 << 20, 4096, 20 + u64::from(device))));
+            window.requests.extend(has_flush.then(|| request("FF", 0, 0, 60 + u64::from(device))));
+        }
+        window.requests.sort_by_key(|request| request.issued_ns);
+        let plain = traced(vec![window]);
+        let layers = Layers {
+            disks: vec![disk(1), disk(2)],
+            passing: vec![PassingDevice { name: "md0".to_owned(), device: 5 }],
+            ..Layers::default()
+        };
+        let files = plain.files.iter().map(|file| FileExtents { space: AddressSpace::Device(5), ..file.clone() });
+        PhaseTrace { layers, files: files.collect(), ..plain }
+    }
+
+    /// Goal: a durable write to a mirror needs its data, and a flush after it, on every disk that the mirror named; a read needs one.
+    #[test]
+    fn a_write_to_a_mirror_must_be_found_and_flushed_on_every_disk() {
+        let write =
+            SampledIo { window: 1, op: OpKind::Write, file: 0, offset: 0, length: 4096, issued_ns: 5, done_ns: 200 };
+        let judge = |trace: &PhaseTrace| {
+            let context = SampleContext {
+                layers: &trace.layers,
+                window: &trace.windows[0],
+                extents: &trace.files[0],
+                may_move: false,
+                path: "file",
+            };
+            let found = match context.transfer(&write) {
+                Transfer::Found { is_split, .. } => format!("found {is_split}"),
+                Transfer::Missing(why) => why,
+                Transfer::Unplaced(why) => format!("unplaced {why:?}"),
+            };
+            let durable = match context.durable(&write, 200, true) {
+                Durable::Flushed => "flushed",
+                Durable::Fua => "fua",
+                Durable::Uncached => "uncached",
+                Durable::Unflushed(_) => "unflushed",
+                Durable::Unwritten(_) => "unwritten",
+                Durable::Unplaced(_) => "unplaced",
+            };
+            (found, durable)
+        };
+        let found = || "found false".to_owned();
+        assert_eq!(judge(&mirrored([(1, Some("WS"), true), (2, Some("WS"), true)])), (found(), "flushed"));
+        assert_eq!(judge(&mirrored([(1, Some("WFS"), false), (2, Some("WFS"), false)])), (found(), "fua"));
+        assert_eq!(judge(&mirrored([(1, Some("WFS"), false), (2, Some("WS"), true)])), (found(), "flushed"));
+        assert_eq!(judge(&mirrored([(1, Some("WS"), true), (2, Some("WS"), false)])), (found(), "unflushed"));
+        let (why, durable) = judge(&mirrored([(1, Some("WS"), true), (2, None, true)]));
+        assert!(why.contains("md0 did not pass it on to its disks"), "{why}");
+        assert_eq!(durable, "unwritten");
+        let mut silent = mirrored([(1, Some("WS"), true), (2, Some("WS"), true)]);
+        silent.windows[0].remaps.clear();
+        assert!(judge(&silent).0.contains("md0 does not report"), "no hop is known: that is no accusation");
+        // All requests below the mirror are ours, though its disks have no file.
+        let both = mirrored([(1, Some("WS"), true), (2, Some("WS"), true)]);
+        let mut record = TraceRecord::default();
+        attribute(&both, &mut record);
+        assert_eq!((record.ours.count, record.others.count + record.own_elsewhere.count), (2, 0));
+    }
+
+    #[test]
+    fn threads_of_arrays_and_filesystems_are_known_by_name() {
+        for name in ["md0_raid5", "md127_resync", "jbd2/loop0-8", "btrfs-transacti", "dmcrypt_write/25"] {
+            assert!(is_of_filesystem(name), "{name}");
+        }
+        for name in ["mdadm", "md5sum", "dd", "kworker/0:1"] {
+            assert!(!is_of_filesystem(name), "{name}");
+        }
     }
 
     /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.

@@ -1,6 +1,7 @@
 //! What was traced in one phase, before it is matched with sampled I/Os.
 
-use super::extents::{FileExtents, TracedDisk};
+use super::extents::FileExtents;
+use super::layers::Layers;
 use super::window::Window;
 
 /// The traced requests of a phase.
@@ -8,8 +9,8 @@ use super::window::Window;
 pub struct PhaseTrace {
     /// The reason why nothing was traced.
     pub missing: Option<String>,
-    /// The disks whose requests were traced.
-    pub disks: Vec<TracedDisk>,
+    /// The disks whose requests were traced, and the devices above them.
+    pub layers: Layers,
     /// The extents of the files on them.
     pub files: Vec<FileExtents>,
     /// The reason why requests at other offsets may still be ours.

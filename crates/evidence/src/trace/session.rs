@@ -1,10 +1,10 @@
 //! Traces the block requests of one phase: prepares an instance, opens and closes windows, locates files.
 
-use super::extents::{DiskLocation, FileExtents};
+use super::extents::{FileExtents, FileLocation};
 use super::format::Formats;
 use super::phase_trace::PhaseTrace;
-use super::tracefs::{Instance, Recording, Tracefs};
-use super::window::Sampler;
+use super::tracefs::{Instance, RecordedDevices, Recording, Tracefs};
+use super::window::{Paths, Sampler};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -14,8 +14,9 @@ use trueio_model::TargetFacts;
 /// Returns the reason why requests cannot be traced; `None` if they can. Removes everything that it creates.
 pub fn why_not_traced() -> Option<String> {
     let tried = Tracefs::open().and_then(|tracefs| {
-        tracefs.formats()?;
-        Instance::new(tracefs, Recording::of_requests(&[0], true))
+        tracefs.formats(false)?;
+        let any = RecordedDevices { disks: vec![0], has_scheduler: true, ..RecordedDevices::default() };
+        Instance::new(tracefs, Recording::of_requests(&any))
     });
     tried.err()
 }
@@ -37,8 +38,9 @@ pub(crate) struct TraceSession {
     sampler: Option<Sampler>,
     /// A finished instance. Removing it takes tens of milliseconds, so it is removed at the end.
     spent: Option<Instance>,
-    /// Path and disk location of each of `seen.files`.
-    locations: Vec<(String, DiskLocation)>,
+    system: System,
+    /// Path and location of each of `seen.files`.
+    locations: Vec<(String, FileLocation)>,
     seen: PhaseTrace,
     has_ended: bool,
 }
@@ -51,6 +53,7 @@ impl TraceSession {
             ready: None,
             sampler: None,
             spent: None,
+            system: system.clone(),
             locations: Vec::new(),
             seen: PhaseTrace::default(),
             has_ended: false,
@@ -70,11 +73,10 @@ impl TraceSession {
             return trace;
         }
         trace.seen.inseparable = why;
-        let devices: Vec<u32> = trace.seen.disks.iter().map(|disk| disk.device).collect();
-        let has_scheduler = trace.seen.disks.iter().any(|disk| disk.has_scheduler);
+        let devices = trace.seen.layers.recorded();
         let made = Tracefs::open().and_then(|tracefs| {
-            let formats = tracefs.formats()?;
-            Ok((Instance::new(tracefs, Recording::of_requests(&devices, has_scheduler))?, formats))
+            let formats = tracefs.formats(!devices.passing.is_empty())?;
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),
@@ -84,17 +86,19 @@ impl TraceSession {
     }
 
     fn locate(&mut self, system: &System, targets: &[TargetFacts], watched: &ObservedFile<'_>) -> Result<(), String> {
-        let location = DiskLocation::of(system, watched.file, targets)?;
+        let location = FileLocation::of(system, watched.file, targets)?;
         let (before, has_all) = location.pieces(watched.file, watched.offset_bytes, watched.size_bytes)?;
         if !has_all {
             self.note_unknown_offsets();
         }
-        let known = self.seen.disks.iter().position(|disk| *disk == location.disk);
-        let disk = known.unwrap_or_else(|| {
-            self.seen.disks.push(location.disk.clone());
-            self.seen.disks.len() - 1
+        self.seen.layers.join(&location.layers);
+        self.seen.files.push(FileExtents {
+            path: watched.path.to_owned(),
+            space: location.space.clone(),
+            moves_on_write: location.moves_on_write,
+            before,
+            after: Vec::new(),
         });
-        self.seen.files.push(FileExtents { path: watched.path.to_owned(), disk, before, after: Vec::new() });
         self.locations.push((watched.path.to_owned(), location));
         Ok(())
     }
@@ -112,7 +116,7 @@ impl TraceSession {
     /// Opens the first window.
     pub(crate) fn begin(&mut self) {
         let Some((instance, formats)) = self.ready.take() else { return };
-        match Sampler::begin(instance, formats, Arc::clone(&self.number)) {
+        match Sampler::begin(instance, formats, Paths::new(&self.seen.layers), Arc::clone(&self.number)) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(reason) => self.seen.missing = Some(reason),
         }
@@ -135,12 +139,19 @@ impl TraceSession {
             }
         }
         for index in 0..self.locations.len() {
-            let (path, location) = &self.locations[index];
-            let path = path.clone();
-            let Some(file) = files.iter().find(|file| file.path == path) else { continue };
-            match location.pieces(file.file, file.offset_bytes, file.size_bytes) {
+            let (path, location) = &mut self.locations[index];
+            let Some(file) = files.iter().find(|file| file.path == *path) else { continue };
+            let refreshed = location.refresh(&self.system, file.file);
+            let mapped = refreshed.and_then(|()| location.pieces(file.file, file.offset_bytes, file.size_bytes));
+            let seen = &mut self.seen.files[index];
+            match mapped {
                 Ok((after, has_all)) => {
-                    self.seen.files[index].after = after;
+                    seen.space = location.space.clone();
+                    seen.after = after;
+                    if seen.moves_on_write && seen.before != seen.after {
+                        let reason = "the filesystem writes each block to a new place";
+                        self.seen.inseparable.get_or_insert_with(|| reason.to_owned());
+                    }
                     if !has_all {
                         self.note_unknown_offsets();
                     }

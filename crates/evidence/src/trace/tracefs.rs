@@ -30,25 +30,48 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 /// The events and the buffer sizes of an instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
-    /// Paths of events, below `events`.
-    pub(crate) events: Vec<&'static str>,
-    /// The kernel's filter; empty: everything is kept.
-    pub(crate) filter: String,
+    /// Paths of events, below `events`, each with the kernel's filter; empty: everything is kept.
+    pub(crate) events: Vec<(&'static str, String)>,
     /// Size of all processors' buffers together, in KiB, and minimum and maximum per processor.
     pub(crate) buffers_kib: usize,
     pub(crate) buffer_kib_min: usize,
     pub(crate) buffer_kib_max: usize,
 }
 
+/// The block devices of a recording, in the kernel's numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RecordedDevices {
+    /// Disks, whose requests are recorded.
+    pub(crate) disks: Vec<u32>,
+    /// True if an I/O scheduler may hold requests of one of them back.
+    pub(crate) has_scheduler: bool,
+    /// Devices that pass I/O on, and partitions that it is passed through; for each hop there is an event.
+    pub(crate) passing: Vec<u32>,
+    /// True if a disk is reached by paths whose numbers only events show (NVMe multipath).
+    pub(crate) has_paths: bool,
+}
+
+/// Major number of partitions with high minor numbers and of all NVMe namespaces and paths (`BLOCK_EXT_MAJOR`).
+const EXTENDED_MAJOR: u32 = 259;
+
 impl Recording {
-    /// Records requests of `devices` (the kernel's numbers). Half a megabyte holds about 3,500 of them, with a scheduler
-    /// 2,500. The entry into a scheduler is recorded where there is one: each further event makes a window dearer.
-    pub(crate) fn of_requests(devices: &[u32], has_scheduler: bool) -> Self {
-        let filter: Vec<String> = devices.iter().map(|device| format!("dev == {device}")).collect();
-        let inserts = has_scheduler.then_some(INSERT);
+    /// Records requests of these devices. Half a megabyte holds about 3,500 of them, with a scheduler 2,500.
+    /// The entry into a scheduler is recorded where there is one, and each hop where a layer passes I/O on: each further
+    /// event adds to the cost of a window.
+    pub(crate) fn of_requests(devices: &RecordedDevices) -> Self {
+        let any = |field: &str, numbers: &[u32]| {
+            numbers.iter().map(|device| format!("{field} == {device}")).collect::<Vec<_>>().join(" || ")
+        };
+        let mut requests = any("dev", &devices.disks);
+        if devices.has_paths {
+            let (first, next) = (EXTENDED_MAJOR << 20, (EXTENDED_MAJOR + 1) << 20);
+            requests += &format!(" || (dev >= {first} && dev < {next})");
+        }
+        let inserts = devices.has_scheduler.then_some(INSERT);
+        let of_requests = [ISSUE, COMPLETE, REQUEUE].into_iter().chain(inserts);
+        let hops = (!devices.passing.is_empty()).then(|| (REMAP, any("old_dev", &devices.passing)));
         Self {
-            events: [ISSUE, COMPLETE, REQUEUE].into_iter().chain(inserts).collect(),
-            filter: filter.join(" || "),
+            events: of_requests.map(|event| (event, requests.clone())).chain(hops).collect(),
             buffers_kib: 16 << 10,
             buffer_kib_min: 64,
             buffer_kib_max: 512,
@@ -61,6 +84,8 @@ const INSERT: &str = "block/block_rq_insert";
 const ISSUE: &str = "block/block_rq_issue";
 const REQUEUE: &str = "block/block_rq_requeue";
 const COMPLETE: &str = "block/block_rq_complete";
+/// A layer, a partition or a multipath disk passes an I/O on to the device below.
+const REMAP: &str = "block/block_bio_remap";
 
 /// A failed operation and its reason, in one sentence.
 fn failed(what: &str, error: impl std::fmt::Display) -> String {
@@ -121,14 +146,16 @@ impl Tracefs {
         self.read(&format!("events/{event}/format"))
     }
 
-    /// Returns the formats of block requests.
-    pub(crate) fn formats(&self) -> Result<Formats, String> {
+    /// Returns the formats of block requests, and of hops between devices where they are recorded.
+    pub(crate) fn formats(&self, has_hops: bool) -> Result<Formats, String> {
         let text = |event| self.event_format(event);
+        let remap = has_hops.then(|| text(REMAP)).transpose()?;
         let texts = RequestEvents {
             issue: &text(ISSUE)?,
             complete: &text(COMPLETE)?,
             insert: &text(INSERT)?,
             requeue: &text(REQUEUE)?,
+            remap: remap.as_deref(),
         };
         Formats::new(self.page_format()?, &texts)
     }
@@ -227,7 +254,7 @@ impl Instance {
     }
 
     fn prepare(&mut self) -> Result<(), String> {
-        let Recording { events, filter, .. } = &self.recording;
+        let events = &self.recording.events;
         let path = format!("instances/{}", self.name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.tracefs.root, path, flags, Mode::empty())
@@ -245,7 +272,7 @@ impl Instance {
         let free_buffer =
             rustix::fs::openat(&directory, "free_buffer", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| failed("cannot open `free_buffer` of the tracing instance", error))?;
-        for event in events.iter().filter(|_| !filter.is_empty()) {
+        for (event, filter) in events.iter().filter(|(_, filter)| !filter.is_empty()) {
             write(&directory, &format!("events/{event}/filter"), filter)?;
         }
         let mut pipes = Vec::new();
@@ -277,14 +304,17 @@ impl Instance {
             unreachable!("an instance is open from `new` to `drop`")
         };
         write(&open.directory, "tracing_on", "1")?;
-        recording.events.iter().try_for_each(|event| write(&open.directory, &format!("events/{event}/enable"), "1"))
+        recording
+            .events
+            .iter()
+            .try_for_each(|(event, _)| write(&open.directory, &format!("events/{event}/enable"), "1"))
     }
 
     /// Stops tracing. Recorded events can still be read.
     pub(crate) fn disable(&mut self) {
         let Self { open: Some(open), recording, .. } = self else { return };
         let _ = write(&open.directory, "tracing_on", "0");
-        for event in &recording.events {
+        for (event, _) in &recording.events {
             let _ = write(&open.directory, &format!("events/{event}/enable"), "0");
         }
     }

@@ -9,6 +9,7 @@
 //! Cannot see: requests between two windows.
 
 use super::format::{Event, Flags, Formats, Kind, What};
+use super::layers::Layers;
 use super::tracefs::Instance;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering::Release};
@@ -57,6 +58,22 @@ pub(crate) struct Request {
     pub(crate) has_failed: bool,
 }
 
+/// A hop of an I/O: a device that has no queue passes it on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Remap {
+    pub(crate) at_ns: u64,
+    pub(crate) kind: Kind,
+    /// The thread that passed it on.
+    pub(crate) process: i32,
+    /// The device above, and the first byte there.
+    pub(crate) from_device: u32,
+    pub(crate) from_begin: u64,
+    pub(crate) length: u64,
+    /// The device below, and the first byte there.
+    pub(crate) device: u32,
+    pub(crate) begin: u64,
+}
+
 /// The requests traced in one window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Window {
@@ -71,6 +88,8 @@ pub(crate) struct Window {
     /// In the order of the first issue.
     pub(crate) requests: Vec<Request>,
     pub(crate) names: Vec<String>,
+    /// In the order of time.
+    pub(crate) remaps: Vec<Remap>,
 }
 
 /// Returns `CLOCK_MONOTONIC`, in nanoseconds: the instance uses the same clock.
@@ -101,6 +120,16 @@ impl Window {
             let end = begin.saturating_add(u64::from(event.sector_count) * 512);
             match event.what {
                 What::Insert => drop(queued.insert(key(begin), event.at_ns)),
+                What::Remap { pid, from_device, from_sector } => window.remaps.push(Remap {
+                    at_ns: event.at_ns,
+                    kind: event.flags.kind,
+                    process: pid,
+                    from_device,
+                    from_begin: from_sector.saturating_mul(512),
+                    length: end - begin,
+                    device: event.device,
+                    begin,
+                }),
                 What::Requeue => {
                     let requests = &mut window.requests;
                     let same = open.get(&key(begin)).into_iter().flatten();
@@ -174,6 +203,45 @@ impl Window {
 
     pub(crate) fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+/// The paths of NVMe multipath disks. Requests carry the number of a path, and the sectors of the disk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Paths {
+    /// Disks that are reached by paths, and all disks.
+    heads: Vec<u32>,
+    disks: Vec<u32>,
+    /// Each known path, with its disk.
+    known: HashMap<u32, u32>,
+}
+
+impl Paths {
+    pub(crate) fn new(layers: &Layers) -> Self {
+        let heads = layers.disks.iter().filter(|disk| disk.has_paths).map(|disk| disk.device).collect();
+        Self { heads, disks: layers.disks.iter().map(|disk| disk.device).collect(), known: HashMap::new() }
+    }
+
+    /// Learns paths from hops, gives requests to paths the number of their disk, and removes those hops and requests to disks
+    /// that are not traced.
+    fn join(&mut self, events: &mut Vec<Event>) {
+        if self.heads.is_empty() {
+            return;
+        }
+        for event in events.iter() {
+            if let What::Remap { from_device, .. } = event.what
+                && self.heads.contains(&from_device)
+            {
+                self.known.insert(event.device, from_device);
+            }
+        }
+        events.retain_mut(|event| match event.what {
+            What::Remap { from_device, .. } => !self.heads.contains(&from_device),
+            _ => {
+                event.device = self.known.get(&event.device).copied().unwrap_or(event.device);
+                self.disks.contains(&event.device)
+            }
+        });
     }
 }
 
@@ -265,13 +333,19 @@ impl Sampler {
     ///
     /// # Errors
     /// Tracing could not be started, or the thread could not be created.
-    pub(crate) fn begin(mut instance: Instance, formats: Formats, number: Arc<AtomicU32>) -> Result<Self, String> {
+    pub(crate) fn begin(
+        mut instance: Instance,
+        formats: Formats,
+        paths: Paths,
+        number: Arc<AtomicU32>,
+    ) -> Result<Self, String> {
         let seed = u64::from(std::process::id()) ^ monotonic_ns();
         instance.enable()?;
         let begin_ns = monotonic_ns();
         number.store(1, Release);
         let stop = Arc::new(Stop::default());
-        let mut tracer = Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default() };
+        let mut tracer =
+            Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default(), paths };
         let body = move || {
             let windows = tracer.windows(begin_ns, seed);
             (windows, thread_cpu_ns(), tracer.instance)
@@ -293,6 +367,7 @@ struct Tracer {
     number: Arc<AtomicU32>,
     stop: Arc<Stop>,
     own: OwnThreads,
+    paths: Paths,
 }
 
 impl Tracer {
@@ -337,6 +412,7 @@ impl Tracer {
         self.instance.disable();
         self.read(&mut events, &mut complete);
         self.own.look();
+        self.paths.join(&mut events);
         let mut window = Window::of(number, (begin_ns, end_ns.min(complete.until_ns)), events, &self.own);
         window.lost_count = complete.lost_count;
         (window, is_stopped)
@@ -471,6 +547,32 @@ mod tests {
         let events = vec![event(10, 0, 8, "R", issue()), event(11, 0, 8, "R", issue()), event(20, 0, 8, "R", DONE)];
         let window = Window::of(1, (0, 100), events, &OwnThreads::default());
         assert_eq!((window.requests.len(), window.requeue_count), (2, 0));
+    }
+
+    /// Goal: requests to the paths of a multipath disk are the disk's. Method: two paths, used in turn, and another NVMe disk.
+    #[test]
+    fn requests_to_the_paths_of_a_disk_are_those_of_the_disk() {
+        const HEAD: u32 = 2;
+        let hop = |at_ns, path| Event {
+            device: path,
+            ..event(at_ns, 8, 8, "R", What::Remap { pid: 1, from_device: HEAD, from_sector: 8 })
+        };
+        let on = |device, event| Event { device, ..event };
+        let mut events = vec![
+            on(5, event(1, 8, 8, "R", issue())),
+            hop(10, 20),
+            on(20, event(11, 8, 8, "R", issue())),
+            on(20, event(20, 8, 8, "R", DONE)),
+            hop(30, 21),
+            on(21, event(31, 8, 8, "R", issue())),
+            on(21, event(40, 8, 8, "R", DONE)),
+        ];
+        let mut paths = Paths { heads: vec![HEAD], disks: vec![HEAD], known: HashMap::new() };
+        paths.join(&mut events);
+        let window = Window::of(1, (0, 100), events, &OwnThreads::default());
+        let seen: Vec<_> = window.requests.iter().map(|r| (r.device, r.issued_ns, r.completed_ns)).collect();
+        assert_eq!(seen, [(HEAD, 11, 20), (HEAD, 31, 40)]);
+        assert_eq!(window.remaps, []);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use trueio_model::{
     Ruler, SampledIo, SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
 };
 
-pub use trueio_testkit::{Loop, Mount, folder, skip};
+pub use trueio_testkit::{Loop, Mount, folder, skip, tool};
 
 pub const MIB: u64 = 1 << 20;
 pub const SECOND_NS: u64 = 1_000_000_000;
