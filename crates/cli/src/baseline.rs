@@ -139,7 +139,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let (spec, planned, has_evidence) = planned_phases(matches, Some(member.rank()))?;
         let planned = accepting(planned, matches);
         let outputs = ranks::outputs(member, matches, std::iter::empty())?;
-        Ok(ranks::Planned { spec, planned, outputs, has_evidence })
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
     };
     let nothing = refuse_of_one_rank(matches).map(|()| (Vec::new(), ()));
     ranks::run(member, "baseline", nothing, plan, matches, None)

@@ -118,7 +118,8 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         let machine = Machine { command_files: ranks::command_files(rank, matches, &[]), rank, ..machine(idle_ns) };
         let planned = accepting(planned_and_claimed(&spec, &machine, may_run)?, matches);
         let outputs = ranks::outputs(member, matches, std::iter::empty::<&Path>())?;
-        Ok(ranks::Planned { spec, planned, outputs, has_evidence: !matches.get_flag("no-evidence") })
+        let has_evidence = !matches.get_flag("no-evidence");
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
     };
     let print = |record: &RunRecord| line.as_ref().map_or_else(String::new, |line| line.print(record));
     ranks::run(member, name, jobs, plan, matches, Some(&print))

@@ -2,7 +2,7 @@
 //!
 //! The run stays on the main thread; a second thread draws ten times a second and reads keys. It gets what it draws as
 //! messages, so nothing here waits for the workers. Results so far are requested twice a second: each worker then copies its
-//! histograms.
+//! histograms. Of a run of several ranks, rank 0 draws, and the others send it theirs.
 //!
 //! The screen is drawn on stderr, in the terminal's other buffer, with echo and line editing off. They are restored when
 //! [`Live`] is dropped, by a panic, and by a second signal, which ends the process at once. Signals keep their meaning:
@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use terminal::Screen;
-use trueio_model::{Histogram, JobRecord, RunRecord};
+use trueio_cluster::{RankSample, Sample};
 use trueio_report::{Style, screen_phase};
 use trueio_run::{Event, Observer, Tick, Watched};
 use view::View;
@@ -34,28 +34,9 @@ enum Message {
     Phase { index: usize, count: usize, name: String },
     Tick(Tick),
     Sample(Sample),
+    OfRank(RankSample),
     Watched(Watched),
     Finished(String),
-}
-
-/// The results of a phase so far.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Sample {
-    elapsed_ns: u64,
-    jobs: Vec<JobSample>,
-}
-
-/// Those of a job.
-#[derive(Debug, Clone, Default)]
-struct JobSample {
-    name: String,
-    ios: u64,
-    bytes: u64,
-    latency: Histogram,
-    depth: Option<f64>,
-    depth_max: u64,
-    /// The part of the time that the workers waited for a processor.
-    waited_share: Option<f64>,
 }
 
 /// The view of a run; the observer of it.
@@ -83,6 +64,14 @@ impl Live {
             .spawn(move || follow(screen, &receiver, style))
             .map_err(|e| format!("the thread that draws cannot be started\n  because: {e}"))?;
         Ok(Self { sender: Some(sender), thread: Some(thread), style })
+    }
+
+    /// Returns what shows the results so far of other ranks.
+    pub(crate) fn of_ranks(&self) -> impl FnMut(RankSample) + use<> {
+        let sender = self.sender.clone();
+        move |sample| {
+            let _ = sender.as_ref().map(|sender| sender.send(Message::OfRank(sample)));
+        }
     }
 
     fn send(&self, message: Message) {
@@ -123,33 +112,6 @@ impl Observer for Live {
             }
             _ => {}
         }
-    }
-}
-
-impl Sample {
-    fn of(record: &RunRecord) -> Self {
-        let Some(phase) = record.phases.last() else { return Self::default() };
-        let of_job = |job: &JobRecord| {
-            let plan = record.plan.jobs.iter().find(|plan| plan.name == job.name);
-            let mut sample = JobSample {
-                name: job.name.clone(),
-                depth: job.achieved_depth,
-                depth_max: plan.map_or(0, |plan| u64::from(plan.workers) * u64::from(plan.queue.depth)),
-                ..JobSample::default()
-            };
-            for op in &job.ops {
-                sample.ios += op.io_count;
-                sample.bytes += op.byte_count;
-                sample.latency.merge(&op.latency.total);
-            }
-            let threads = &job.threads;
-            sample.waited_share = threads
-                .waiting
-                .filter(|_| threads.elapsed_ns > 0)
-                .map(|waiting| waiting.wait_ns as f64 / threads.elapsed_ns as f64);
-            sample
-        };
-        Self { elapsed_ns: phase.elapsed_ns, jobs: phase.jobs.iter().map(of_job).collect() }
     }
 }
 

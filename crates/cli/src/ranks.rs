@@ -1,6 +1,7 @@
 //! Commands that a launcher started as several ranks: all plan and measure, and rank 0 prints and stores the one record.
 
 use crate::failure::Failure;
+use crate::live::{INTERIM, Live};
 use crate::output::{self, Outputs, Printer};
 use crate::progress::{Line, Lines};
 use crate::request::{Claimed, request};
@@ -71,6 +72,34 @@ pub(crate) struct Planned {
     pub(crate) outputs: Outputs,
     /// Whether evidence is collected.
     pub(crate) has_evidence: bool,
+    /// How the run is followed.
+    pub(crate) follow: Follow,
+}
+
+/// How a run of several ranks is followed.
+pub(crate) enum Follow {
+    /// On rank 0's terminal, line by line; nothing is sent while ranks measure.
+    Lines,
+    /// Rank 0's whole terminal (`--live`).
+    Live(Live),
+    /// Another rank of a run with `--live`: it sends its results so far.
+    Sends,
+}
+
+impl Follow {
+    /// Takes over rank 0's terminal with `--live`.
+    ///
+    /// # Errors
+    /// Rank 0 has none.
+    pub(crate) fn of(member: &Member, matches: &ArgMatches) -> Result<Self, Failure> {
+        let is_live = matches.try_get_one::<bool>("live").ok().flatten() == Some(&true);
+        let hint = "\n\nhint: a launcher connects pipes; `srun --pty` gives rank 0 a terminal";
+        Ok(match (is_live, member.is_first()) {
+            (false, _) => Follow::Lines,
+            (true, true) => Follow::Live(Live::start().map_err(|why| Failure::refused(format!("{why}{hint}")))?),
+            (true, false) => Follow::Sends,
+        })
+    }
 }
 
 /// Runs a command on all ranks. `jobs` are what the ranks must have in common; `plan` plans this rank's.
@@ -105,10 +134,13 @@ pub(crate) fn run<J>(
         Err(failure) => Err(failure.text().to_owned()),
     };
     if let Err(refused) = member.planned(told) {
+        // The terminal is given back before the refusal is printed.
+        drop(planned);
         return stop(member, refused);
     }
-    let Planned { spec, planned, outputs, has_evidence } = planned?;
-    let record = measure(&mut member, kind, spec, planned, has_evidence, output::is_json_to_stdout(matches));
+    let Planned { spec, planned, outputs, has_evidence, follow } = planned?;
+    let has_lines = !output::is_json_to_stdout(matches);
+    let record = measure(&mut member, kind, spec, planned, has_evidence, (follow, has_lines));
     drop(shared);
     let Some(record) = record else { return Ok(ExitCode::from(member.end(1))) };
     let delivered = output::deliver_as(&record, outputs, matches, true, printer);
@@ -151,18 +183,29 @@ fn measure(
     member: &mut Member,
     kind: &str,
     spec: Vec<JobSpec>,
-    planned: Claimed,
+    (mut plan, targets): Claimed,
     has_evidence: bool,
-    is_json_to_stdout: bool,
+    (follow, has_lines): (Follow, bool),
 ) -> Option<RunRecord> {
     let stop = watch_signals();
-    if !member.is_first() {
-        let request = request(kind, spec, planned, has_evidence, false);
-        return trueio_cluster::run(request, member, stop, &mut Line::hidden());
+    let is_followed = !matches!(follow, Follow::Lines);
+    if is_followed {
+        plan.notes
+            .push("--live: while it measured, each rank sent its results so far to rank 0, twice a second".to_owned());
     }
-    let mut lines = Lines::new(&planned.0, kind, has_evidence, is_json_to_stdout);
-    let request = request(kind, spec, planned, has_evidence, lines.is_shown());
-    let record = trueio_cluster::run(request, member, stop, &mut lines);
+    let mut lines = Lines::new(&plan, kind, has_evidence, !has_lines || is_followed || !member.is_first());
+    let watches_disks = lines.is_shown() || matches!(follow, Follow::Live(_));
+    let mut request = request(kind, spec, (plan, targets), has_evidence, watches_disks);
+    request.reporting.interim_every = is_followed.then_some(INTERIM);
+    let record = match follow {
+        // Dropped before anything is printed, so that the terminal is as it was.
+        Follow::Live(mut live) => {
+            let mut of_ranks = live.of_ranks();
+            trueio_cluster::run(request, member, stop, &mut live, &mut of_ranks)
+        }
+        Follow::Sends => trueio_cluster::run(request, member, stop, &mut Line::hidden(), &mut |_| ()),
+        Follow::Lines => trueio_cluster::run(request, member, stop, &mut lines, &mut |_| ()),
+    };
     lines.clear();
     record
 }

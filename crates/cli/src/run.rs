@@ -71,7 +71,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let machine = Machine { command_files, rank, ..machine(idle_ns) };
         let planned = accepting(planned_and_claimed(&spec, &machine, may_run)?, matches);
         let outputs = ranks::outputs(member, matches, read.iter().map(Path::new))?;
-        Ok(ranks::Planned { spec, planned, outputs, has_evidence })
+        let follow = ranks::Follow::of(member, matches)?;
+        Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow })
     };
     ranks::run(member, "run", read, plan, matches, None)
 }
@@ -82,7 +83,7 @@ pub(crate) fn refuse_of_one_rank(matches: &ArgMatches) -> Result<(), Failure> {
         matches.try_contains_id(name).is_ok()
             && matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine)
     };
-    match ["trace", "live", "progress-fd"].into_iter().find(|name| given(name)) {
+    match ["trace", "progress-fd"].into_iter().find(|name| given(name)) {
         Some(name) => Err(Failure::refused(format!(
             "`--{name}` is for a run of one process, and a launcher started several\n\nhint: leave `--{name}` out, or run the \
              job without the launcher"

@@ -1,8 +1,10 @@
 //! `trueio run --live` on a pseudo-terminal: what it draws, its keys, and the terminal after every way out.
 
 mod common;
+mod ranks_common;
 
 use common::*;
+use ranks_common::{free_port, rank, record_at, run_ranks};
 use trueio_testkit::{OnTerminal, typing_on_terminal};
 
 const JOB: &[&str] = &[
@@ -94,4 +96,32 @@ fn the_jobs_of_a_run_are_shown_together_and_each_alone() {
     assert_given_back(&ran);
     let after = ran.text.split_once(LEAVE).expect("it was left").1;
     assert!(after.contains("xx") && after.contains("yy"), "both have a line of the result: {after:?}");
+}
+
+/// Goal: rank 0 draws all ranks, together and each alone, and `q` ends all. Method: two processes; only the first has a terminal. Words are
+/// awaited whose characters were all different before: others are not drawn again.
+#[test]
+fn rank_0_draws_all_ranks_together_and_each_alone() {
+    let sandbox = Sandbox::new();
+    let (port, json) = (free_port(), sandbox.aside("all.json"));
+    let arguments = [&with("600s")[..], &["--json", json.to_str().expect("UTF-8")]].concat();
+    let other = Running::start(&mut rank(&sandbox, 1, 2, port, &arguments));
+    let host = format!("({})", trueio_cluster::host_name());
+    let script = [("fastest", "r"), ("0 of 2", "r"), (host.as_str(), "q")];
+    let ran = typing_on_terminal(rank(&sandbox, 0, 2, port, &arguments), 120, &script);
+    assert_eq!((ran.code, other.wait().0.code), (Some(1), Some(1)), "an interrupted run: {ran:?}");
+    assert_given_back(&ran);
+    let after = ran.text.split_once(LEAVE).expect("it was left").1;
+    assert!(after.contains("INTERRUPTED by SIGINT") && after.contains("2 ranks"), "{after:?}");
+    let record = record_at(&sandbox, "all.json");
+    assert!(record.plan.notes.iter().any(|note| note.starts_with("--live:")), "{:?}", record.plan.notes);
+}
+
+#[test]
+fn a_run_of_ranks_is_refused_if_rank_0_has_no_terminal() {
+    let sandbox = Sandbox::new();
+    let ran = run_ranks(&sandbox, 2, |_| with("600s"));
+    ran[0].assert_refused(&["rank 0 (", "--live needs a terminal", "`srun --pty`"]);
+    assert_eq!((ran[1].code, ran[1].err.as_str()), (Some(2), ""));
+    assert_eq!(sandbox.listing(), [""; 0]);
 }

@@ -4,6 +4,7 @@ use crate::Limit;
 use crate::member::{After, Member, Role};
 use crate::merge;
 use crate::message::{Done, OwnSpan};
+use crate::sample::{RankSample, Sample};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,10 +14,14 @@ use trueio_run::{Event, Observer, Request, Session};
 /// The longest wait for work whose length is unknown.
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// Receives the results so far of other ranks.
+pub type OnSample<'a> = &'a mut dyn FnMut(RankSample);
+
 /// Passes events on, and meets the other ranks where the measured part begins.
 struct Together<'a> {
     member: &'a mut Member,
     inner: &'a mut dyn Observer,
+    samples: &'a mut dyn FnMut(RankSample),
     /// Rounds before the measured part are each rank's own.
     is_in_rounds: bool,
     has_started: bool,
@@ -37,7 +42,14 @@ impl Observer for Together<'_> {
                     self.has_started = true;
                 }
             }
-            Event::Progress(_) | Event::Preparing { .. } => self.member.look(),
+            Event::Progress(_) | Event::Preparing { .. } => {
+                self.member.look();
+                self.member.take_samples().into_iter().for_each(&mut *self.samples);
+            }
+            // Not before the agreed start: rank 0 reads nothing until then.
+            Event::Interim(record) if self.span.is_some_and(|span| span.end_ns == span.begin_ns) => {
+                self.member.send_sample(Sample::of(record));
+            }
             _ => {}
         }
         let begins = matches!(event, Event::MeasuringBegins) && is_measured;
@@ -67,12 +79,14 @@ fn length_of(jobs: &[&JobPlan]) -> Option<Duration> {
 
 /// Runs this rank's part. Rank 0 returns the record of all ranks, the others `None`.
 ///
-/// `stop` ends the run early on all ranks when it becomes true.
+/// `stop` ends the run early on all ranks when it becomes true. `samples` receives the results so far of other ranks, if these were asked
+/// for them (`Reporting::interim_every`): on rank 0, while it measures.
 pub fn run(
     request: Request,
     member: &mut Member,
     stop: &'static AtomicBool,
     observer: &mut dyn Observer,
+    samples: OnSample<'_>,
 ) -> Option<RunRecord> {
     member.shared.stop = Some(stop);
     let mut session = Session::new(request, stop);
@@ -83,7 +97,7 @@ pub fn run(
     }
     let count = member.shared.phase_count;
     for index in 0..count {
-        let done = run_phase(&mut session, index, member, observer);
+        let done = run_phase(&mut session, index, member, observer, samples);
         let jobs: Vec<&JobPlan> = session.record().plan.jobs.iter().filter(|job| job.phase as usize == index).collect();
         // A rank without a job waits for the others, whose work it does not know.
         let length = if jobs.is_empty() { None } else { length_of(&jobs) };
@@ -104,7 +118,13 @@ pub fn run(
 }
 
 /// Runs one phase, or waits through it if this rank has no job in it.
-fn run_phase(session: &mut Session<'_>, index: usize, member: &mut Member, observer: &mut dyn Observer) -> Done {
+fn run_phase(
+    session: &mut Session<'_>,
+    index: usize,
+    member: &mut Member,
+    observer: &mut dyn Observer,
+    samples: OnSample<'_>,
+) -> Done {
     let has_jobs = session.has_work(index);
     let mut done =
         Done { phase: None, span: None, targets: Vec::new(), outcome: Outcome::Complete, reached: BTreeMap::new() };
@@ -114,8 +134,8 @@ fn run_phase(session: &mut Session<'_>, index: usize, member: &mut Member, obser
         member.meet();
         member.start();
     } else {
-        let mut together =
-            Together { member, inner: observer, is_in_rounds: false, has_started: false, span: None, late_ns: 0 };
+        let (is_in_rounds, has_started, span, late_ns) = (false, false, None, 0);
+        let mut together = Together { member, inner: observer, samples, is_in_rounds, has_started, span, late_ns };
         match session.run_phase(index, |_| {}, &mut together) {
             Ok(phase) => {
                 done.outcome = phase.outcome.clone();

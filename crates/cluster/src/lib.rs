@@ -19,6 +19,7 @@ mod member;
 mod merge;
 mod message;
 mod names;
+mod sample;
 mod shared;
 pub mod star;
 #[cfg(test)]
@@ -26,9 +27,10 @@ mod testing;
 
 pub use checks::NAMES as CHECKS;
 pub use clock::Clock;
-pub use conduct::run;
+pub use conduct::{OnSample, run};
 pub use launcher::{Launched, Unreachable, connect};
 pub use limit::Limit;
 pub use member::{EXIT_UNREACHABLE, Member, Refused, host_name};
 pub use names::{Place, for_rank};
+pub use sample::{JobSample, RankSample, Sample};
 pub use shared::SharedFiles;

@@ -2,7 +2,7 @@
 //!
 //! Rank 0 collects one message of each rank at each step. A rank whose connection ends, or that does not answer within the
 //! limit, is lost: it is named in the record, and the run stops with what was measured. Between the agreed start and the end
-//! of its measured part a rank sends nothing, unless a signal ends the run.
+//! of its measured part a rank sends nothing, unless a signal ends the run, or its results so far were asked for.
 
 mod first;
 mod other;
@@ -13,6 +13,7 @@ pub(crate) use other::Other;
 use crate::clock::Clock;
 use crate::launcher::{KeySpace, Launched};
 use crate::message::{Done, Hello, JobText, OwnSpan};
+use crate::sample::{RankSample, Sample};
 use crate::star::{self, Star, StarError};
 use crate::{Limit, Place};
 use std::collections::BTreeMap;
@@ -220,6 +221,21 @@ impl Member {
         match &mut self.role {
             Role::First(first) => first.look(&mut self.shared),
             Role::Other(other) => other.look(&mut self.shared),
+        }
+    }
+
+    /// Sends the results so far to rank 0, which has its own.
+    pub(crate) fn send_sample(&mut self, sample: Sample) {
+        if let Role::Other(other) = &mut self.role {
+            other.send_sample(&mut self.shared, sample);
+        }
+    }
+
+    /// Returns the latest results so far of each other rank that have come since the last call.
+    pub(crate) fn take_samples(&mut self) -> Vec<RankSample> {
+        match &mut self.role {
+            Role::First(first) => first.take_samples(),
+            Role::Other(_) => Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The messages between a rank and rank 0.
 
+use crate::sample::Sample;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trueio_model::{ClockOffset, JobSpec, Outcome, PhaseRecord, RunRecord, TargetFacts};
@@ -72,6 +73,8 @@ pub(crate) enum ToHub {
     Clock(ClockOffset),
     /// Everything is counted; the measured part can begin.
     Armed,
+    /// The results so far, while the rank measures; only if they were asked for.
+    Sample(Box<Sample>),
     /// The phase is over.
     Done(Box<Done>),
     /// A signal ends the run.

@@ -20,7 +20,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 /// The first bytes of a rank's hello. The number changes with the protocol.
-pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-02\n";
+pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-03\n";
 /// Rank 0's answer to a rank that it accepts.
 pub(crate) const ACCEPTED: u8 = b'+';
 /// Rank 0's answer to a rank that is there already.

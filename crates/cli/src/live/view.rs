@@ -1,16 +1,24 @@
 //! What the live view draws: a pure function of the messages of a run.
+//!
+//! Each rank has its own clock and sends its own intervals, so its rates are computed from these. Together, ranks are the sum of
+//! their latest intervals, whenever rank 0 has a new one.
 
-use super::{JobSample, Message, Sample};
+use super::Message;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use trueio_cluster::{JobSample, RankSample, Sample};
 use trueio_model::{Histogram, units};
 use trueio_report::clean;
 use trueio_run::{Tick, Watched};
 
-/// Samples that are kept: two and a half minutes.
+/// Intervals that are kept of one process: two and a half minutes.
 const KEPT_COUNT: usize = 300;
+/// Intervals that are kept of all ranks together: each takes half a kilobyte for each job.
+const KEPT_COUNT_OF_ALL: usize = 4_800;
+/// Intervals of rank 0 without a new one of another rank, after which that rank counts as idle.
+const SILENT_MAX: u32 = 4;
 /// Width of the labels on the left.
 const LABEL_WIDTH: usize = 10;
 
@@ -23,7 +31,7 @@ enum Metric {
 }
 
 /// One interval of a job, or of all together.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Column {
     ios_per_s: f64,
     bytes_per_s: f64,
@@ -31,6 +39,49 @@ struct Column {
     heat: [u64; 64],
     p99_ns: u64,
     is_disturbed: bool,
+}
+
+impl Column {
+    const EMPTY: Self = Self { ios_per_s: 0.0, bytes_per_s: 0.0, heat: [0; 64], p99_ns: 0, is_disturbed: false };
+
+    /// The interval of a job between two states.
+    fn between(before: &JobSample, after: &JobSample, seconds: f64) -> Self {
+        let heat = heat_between(&before.latency, &after.latency);
+        Self {
+            ios_per_s: after.ios.saturating_sub(before.ios) as f64 / seconds,
+            bytes_per_s: after.bytes.saturating_sub(before.bytes) as f64 / seconds,
+            p99_ns: quantile_of(&heat, 0.99),
+            heat,
+            is_disturbed: false,
+        }
+    }
+
+    fn sum<'a>(columns: impl Iterator<Item = &'a Column>) -> Self {
+        let mut all = Self::EMPTY;
+        for column in columns {
+            all.ios_per_s += column.ios_per_s;
+            all.bytes_per_s += column.bytes_per_s;
+            all.heat.iter_mut().zip(column.heat).for_each(|(sum, count)| *sum += count);
+        }
+        all.p99_ns = quantile_of(&all.heat, 0.99);
+        all
+    }
+}
+
+/// Intervals, oldest first: of all jobs together, then of each job.
+type History = Vec<VecDeque<Column>>;
+
+/// What is known of a rank.
+#[derive(Debug, Default)]
+struct Rank {
+    /// Its host; empty for this process.
+    host: String,
+    last: Sample,
+    /// Its latest interval of each job, in the order of [`View::jobs`].
+    latest: Vec<Column>,
+    history: History,
+    /// Intervals of rank 0 since its latest one.
+    silent_count: u32,
 }
 
 /// The state of the view.
@@ -44,8 +95,14 @@ pub(super) struct View {
     doing: String,
     title: String,
     tick: Option<Tick>,
-    last: Sample,
-    columns: Vec<VecDeque<Column>>,
+    /// `None`: all ranks together.
+    rank: Option<u32>,
+    /// The names of the jobs of the phase, of whichever rank.
+    jobs: Vec<String>,
+    /// By number; one process is rank 0.
+    ranks: BTreeMap<u32, Rank>,
+    /// Of all ranks together.
+    history: History,
     watched: Option<Watched>,
     finished: Vec<String>,
 }
@@ -61,8 +118,10 @@ impl View {
             doing: "preparing".to_owned(),
             title: String::new(),
             tick: None,
-            last: Sample::default(),
-            columns: Vec::new(),
+            rank: None,
+            jobs: Vec::new(),
+            ranks: BTreeMap::new(),
+            history: History::new(),
             watched: None,
             finished: Vec::new(),
         }
@@ -75,14 +134,20 @@ impl View {
             Message::Phase { index, count, name } => {
                 self.title = format!("{name} ({} of {count})", index + 1);
                 "observing the idle disk".clone_into(&mut self.doing);
-                (self.tick, self.watched, self.last) = (None, None, Sample::default());
-                self.columns.clear();
+                (self.tick, self.watched) = (None, None);
+                self.jobs.clear();
+                self.ranks.clear();
+                self.history.clear();
             }
             _ if self.is_paused => {}
             Message::Doing(text) => self.doing = text,
             Message::Tick(tick) => self.tick = Some(tick),
             Message::Watched(watched) => self.watched = Some(watched),
-            Message::Sample(sample) => self.add(sample),
+            Message::Sample(sample) => {
+                self.add(0, "", sample);
+                self.end_interval();
+            }
+            Message::OfRank(RankSample { rank, host, sample }) => self.add(rank, &host, sample),
         }
     }
 
@@ -98,52 +163,88 @@ impl View {
                 }
             }
             b'j' => {
-                let count = self.last.jobs.len();
+                let count = self.jobs.len();
                 self.job = match self.job {
                     None if count > 1 => Some(0),
                     Some(job) if job + 1 < count => Some(job + 1),
                     _ => None,
                 }
             }
+            b'r' if self.has_ranks() => {
+                let after = self.rank.map_or(0, |rank| rank + 1);
+                self.rank = self.ranks.range(after..).next().map(|(rank, _)| *rank);
+            }
             _ => {}
         }
     }
 
-    /// Adds a column for each job, and one for all.
-    fn add(&mut self, sample: Sample) {
-        let seconds = sample.elapsed_ns.saturating_sub(self.last.elapsed_ns) as f64 / 1e9;
+    /// Whether another rank has sent results.
+    fn has_ranks(&self) -> bool {
+        self.ranks.len() > 1
+    }
+
+    /// Keeps the latest interval of a rank.
+    fn add(&mut self, rank: u32, host: &str, sample: Sample) {
+        for job in &sample.jobs {
+            if !self.jobs.contains(&job.name) {
+                self.jobs.push(job.name.clone());
+            }
+        }
+        let rank = self.ranks.entry(rank).or_default();
+        host.clone_into(&mut rank.host);
+        let seconds = sample.elapsed_ns.saturating_sub(rank.last.elapsed_ns) as f64 / 1e9;
         if seconds <= 0.0 {
             return;
         }
-        let is_disturbed = self.watched.as_ref().is_some_and(|watched| watched.others.is_some());
         let empty = JobSample::default();
-        let of_job = |(index, job): (usize, &JobSample)| {
-            let last = self.last.jobs.get(index).unwrap_or(&empty);
-            let heat = heat_between(&last.latency, &job.latency);
-            Column {
-                ios_per_s: job.ios.saturating_sub(last.ios) as f64 / seconds,
-                bytes_per_s: job.bytes.saturating_sub(last.bytes) as f64 / seconds,
-                p99_ns: quantile_of(&heat, 0.99),
-                heat,
-                is_disturbed,
+        let of = |sample: &'_ Sample, name: &str| sample.jobs.iter().position(|job| job.name == name);
+        rank.latest = self
+            .jobs
+            .iter()
+            .map(|name| {
+                let before = of(&rank.last, name).map_or(&empty, |index| &rank.last.jobs[index]);
+                let after = of(&sample, name).map_or(before, |index| &sample.jobs[index]);
+                Column::between(before, after, seconds)
+            })
+            .collect();
+        rank.last = sample;
+        rank.silent_count = 0;
+    }
+
+    /// Adds the latest intervals of all ranks to what is drawn.
+    fn end_interval(&mut self) {
+        let is_disturbed = self.watched.as_ref().is_some_and(|watched| watched.others.is_some());
+        let kept = (KEPT_COUNT_OF_ALL / self.ranks.len().max(1)).clamp(20, KEPT_COUNT);
+        let push = |history: &mut History, jobs: &[Column]| {
+            history.resize_with(jobs.len() + 1, VecDeque::new);
+            let all = Column::sum(jobs.iter());
+            for (columns, column) in history.iter_mut().zip(std::iter::once(&all).chain(jobs)) {
+                columns.push_back(Column { is_disturbed, ..*column });
+                if columns.len() > kept {
+                    columns.pop_front();
+                }
             }
         };
-        let jobs: Vec<Column> = sample.jobs.iter().enumerate().map(of_job).collect();
-        let mut all = Column { ios_per_s: 0.0, bytes_per_s: 0.0, heat: [0; 64], p99_ns: 0, is_disturbed };
-        for job in &jobs {
-            all.ios_per_s += job.ios_per_s;
-            all.bytes_per_s += job.bytes_per_s;
-            all.heat.iter_mut().zip(job.heat).for_each(|(sum, count)| *sum += count);
-        }
-        all.p99_ns = quantile_of(&all.heat, 0.99);
-        self.columns.resize_with(jobs.len() + 1, VecDeque::new);
-        for (columns, column) in self.columns.iter_mut().zip(std::iter::once(all).chain(jobs)) {
-            columns.push_back(column);
-            if columns.len() > KEPT_COUNT {
-                columns.pop_front();
+        let mut all = vec![Column::EMPTY; self.jobs.len()];
+        for rank in self.ranks.values_mut() {
+            if rank.silent_count > SILENT_MAX {
+                rank.latest.clear();
             }
+            rank.silent_count += 1;
+            rank.latest.resize(self.jobs.len(), Column::EMPTY);
+            all.iter_mut().zip(&rank.latest).for_each(|(sum, column)| *sum = Column::sum([&*sum, column].into_iter()));
+            push(&mut rank.history, &rank.latest);
         }
-        self.last = sample;
+        push(&mut self.history, &all);
+    }
+
+    /// The intervals that are drawn: of the chosen rank and job.
+    fn shown(&self) -> Option<&VecDeque<Column>> {
+        let history = match self.rank {
+            Some(rank) => &self.ranks.get(&rank)?.history,
+            None => &self.history,
+        };
+        history.get(self.job.map_or(0, |job| job + 1))
     }
 
     /// Draws the view.
@@ -161,7 +262,9 @@ impl View {
         for (y, line) in (1..last).zip(self.lines(width, height - 2)) {
             buffer.set_line(0, y, &line, area.width);
         }
-        buffer.set_string(0, last, ruled("q stop and report   p pause display   m metric   j job"), Style::new());
+        let keys = if self.has_ranks() { "   r rank" } else { "" };
+        let keys = format!("q stop and report   p pause display   m metric   j job{keys}");
+        buffer.set_string(0, last, ruled(&keys), Style::new());
     }
 
     fn head(&self) -> String {
@@ -173,14 +276,18 @@ impl View {
         let Some(tick) = &self.tick else { return format!("{} {}{state}", self.title, self.doing) };
         let seconds = |ns: u64| ns.div_ceil(1_000_000_000);
         let all = tick.left_ns.map_or_else(String::new, |left| format!(" of {} s", seconds(tick.elapsed_ns + left)));
-        let iops = units::format_count(tick.ios_per_s.max(0.0).round() as u64);
-        let bandwidth = units::format_bandwidth(tick.bytes_per_s.max(0.0));
+        // A tick is of this process alone.
+        let of_ranks = self.history.first().filter(|_| self.has_ranks()).and_then(VecDeque::back);
+        let (ios, bytes) =
+            of_ranks.map_or((tick.ios_per_s, tick.bytes_per_s), |column| (column.ios_per_s, column.bytes_per_s));
+        let iops = units::format_count(ios.max(0.0).round() as u64);
+        let bandwidth = units::format_bandwidth(bytes.max(0.0));
         format!("{}: {}{all}, {iops} IOPS, {bandwidth}{state}", self.title, seconds(tick.elapsed_ns))
     }
 
     fn lines(&self, width: usize, height: usize) -> Vec<Line<'static>> {
-        // Five lines of text below the plots; the finished loads get what is left.
-        let plots = height.saturating_sub(6);
+        // Five or six lines of text below the plots; the finished loads get what is left.
+        let plots = height.saturating_sub(if self.has_ranks() { 7 } else { 6 });
         let finished = self.finished.len().min(plots.saturating_sub(8));
         let upper = ((plots - finished) / 3).clamp(2, 8);
         let lower = (plots - finished).saturating_sub(upper).clamp(3, 14);
@@ -188,7 +295,7 @@ impl View {
         let kept = &self.finished[self.finished.len() - finished..];
         lines.extend(kept.iter().map(|line| Line::from(clean(line).into_owned())));
         let empty = VecDeque::new();
-        let columns = self.columns.get(self.job.map_or(0, |job| job + 1)).unwrap_or(&empty);
+        let columns = self.shown().unwrap_or(&empty);
         let room = width.saturating_sub(LABEL_WIDTH + 1);
         let shown: Vec<&Column> = columns.iter().skip(columns.len().saturating_sub(room)).collect();
         lines.extend(self.plot(&shown, upper));
@@ -275,20 +382,21 @@ impl View {
     /// The figures below the plots.
     fn text(&self, width: usize) -> Vec<Line<'static>> {
         let chosen: Vec<&JobSample> = self
-            .last
-            .jobs
+            .ranks
             .iter()
-            .enumerate()
-            .filter(|(index, _)| self.job.is_none_or(|job| job == *index))
-            .map(|one| one.1)
+            .filter(|(number, _)| self.rank.is_none_or(|rank| rank == **number))
+            .flat_map(|(_, rank)| &rank.last.jobs)
+            .filter(|job| self.job.is_none_or(|chosen| self.jobs.get(chosen) == Some(&job.name)))
             .collect();
+        let mut names: Vec<&str> = chosen.iter().map(|job| job.name.as_str()).collect();
+        names.sort_unstable_by_key(|name| self.jobs.iter().position(|job| job == name));
+        names.dedup();
         let mut latency = Histogram::new();
         chosen.iter().for_each(|job| latency.merge(&job.latency));
         let at = |q: f64| {
             let quantile = trueio_stats::quantile(&latency, q);
             quantile.map_or_else(|| "–".to_owned(), |quantile| units::format_duration_ns(quantile.value_ns))
         };
-        let names: Vec<&str> = chosen.iter().map(|job| job.name.as_str()).collect();
         let depth: f64 = chosen.iter().filter_map(|job| job.depth).sum();
         let depth_max: u64 = chosen.iter().map(|job| job.depth_max).sum();
         let waited = chosen
@@ -330,11 +438,30 @@ impl View {
             ("job", if self.job.is_none() { format!("all: {}", names.join(", ")) } else { names.join(", ") }),
         ]
         .into_iter()
+        .chain(self.has_ranks().then(|| ("rank", self.rank_words())))
         .map(|(name, text)| {
             let line = format!("{name:>LABEL_WIDTH$} {}", clean(&text));
             Line::from(line.chars().take(width).collect::<String>())
         })
         .collect()
+    }
+
+    /// The chosen rank, or how far apart the ranks are: `2 of 4 (node7)`, `all 4; slowest 2 (node7) 1,200 IOPS, fastest 0 9,100 IOPS`.
+    fn rank_words(&self) -> String {
+        let count = self.ranks.len();
+        let name = |number: u32, rank: &Rank| match rank.host.is_empty() {
+            true => number.to_string(),
+            false => format!("{number} ({})", rank.host),
+        };
+        if let Some((number, rank)) = self.rank.and_then(|number| Some((number, self.ranks.get(&number)?))) {
+            return format!("{} of {count}", name(number, rank));
+        }
+        let rate = |rank: &Rank| rank.latest.iter().map(|column| column.ios_per_s).sum::<f64>();
+        let by_rate = || self.ranks.iter().map(|(number, rank)| (rate(rank), name(*number, rank)));
+        let words = |(rate, name): (f64, String)| format!("{name} {} IOPS", units::format_count(rate.round() as u64));
+        let slowest = by_rate().min_by(|a, b| a.0.total_cmp(&b.0)).map(words).unwrap_or_default();
+        let fastest = by_rate().max_by(|a, b| a.0.total_cmp(&b.0)).map(words).unwrap_or_default();
+        format!("all {count}; slowest {slowest}, fastest {fastest}")
     }
 
     /// The distribution of the latencies of the phase so far, one column a power of two.
@@ -438,6 +565,58 @@ mod tests {
         let dark = text.lines().filter(|line| line.contains('▓')).count();
         assert_eq!(dark, 2, "{text}");
         assert!(text.contains("!!!!!!!!!!"), "the disturbed samples are marked\n{text}");
+    }
+
+    /// Goal: ranks are drawn together and each alone. Method: three ranks with rates of 1:2:3; the last one falls silent.
+    #[test]
+    fn ranks_are_shown_together_and_each_alone_and_a_silent_one_counts_as_idle() {
+        let mut view = View::new(true);
+        view.receive(Message::Phase { index: 0, count: 1, name: "a".to_owned() });
+        let tick = Tick {
+            fraction: 0.5,
+            elapsed_ns: 5_000_000_000,
+            bytes_per_s: 1.0,
+            ios_per_s: 1.0,
+            latency_ns_p50: 1,
+            latency_ns_p99: 1,
+            left_ns: None,
+        };
+        view.receive(Message::Tick(tick));
+        let sample = |rank: u64, step: u64| {
+            let mut job = JobSample { name: "a".to_owned(), depth_max: 4, ..JobSample::default() };
+            (job.ios, job.bytes) = (step * 500 * (rank + 1), step * 500 * (rank + 1) * 4096);
+            job.latency.record_many(100_000, job.ios);
+            Sample { elapsed_ns: step * 500_000_000, jobs: vec![job] }
+        };
+        let of_rank = |rank: u64, step| {
+            Message::OfRank(RankSample { rank: rank as u32, host: format!("node{rank}"), sample: sample(rank, step) })
+        };
+        for step in 1..=20 {
+            view.receive(of_rank(1, step));
+            if step <= 5 {
+                view.receive(of_rank(2, step));
+            }
+            view.receive(Message::Sample(sample(0, step)));
+            if step == 5 {
+                let text = drawn(&view, 100, 30);
+                for words in ["6,000 IOPS", "in flight at most 12", "r rank"] {
+                    assert!(text.contains(words), "`{words}` is missing\n{text}");
+                }
+                assert!(text.contains("all 3; slowest 0 1,000 IOPS, fastest 2 (node2) 3,000 IOPS"), "{text}");
+            }
+        }
+        let text = drawn(&view, 100, 30);
+        assert!(text.contains("slowest 2 (node2) 0 IOPS, fastest 1 (node1) 2,000 IOPS"), "{text}");
+        for words in ["0 of 3", "1 (node1) of 3", "2 (node2) of 3", "all 3; "] {
+            view.press(b'r');
+            let text = drawn(&view, 100, 30);
+            assert!(text.contains(words), "`{words}` is missing\n{text}");
+        }
+        // The plot of rank 1 ends at its own rate, not at that of all.
+        view.press(b'r');
+        view.press(b'r');
+        let text = drawn(&view, 100, 30);
+        assert!(text.lines().any(|line| line.trim_start_matches(['"', ' ']).starts_with("2,000 ")), "{text}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::Limit;
 use crate::clock::{answer_pings, ping_count};
 use crate::message::{Done, Hello, ToHub, ToRank};
 use crate::names::host_stride;
+use crate::sample::{RankSample, Sample};
 use crate::star::hub::Hub;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,13 +42,21 @@ pub(crate) struct First {
     pub(crate) collected: Collected,
     /// Of the phase under way.
     current: CollectedPhase,
+    /// The latest results so far of each rank, until they are taken: nothing grows if nobody takes them.
+    samples: BTreeMap<u32, Sample>,
     /// How the run ended, if not as planned: the first failure or signal.
     pub(crate) failure: Option<Outcome>,
 }
 
 impl First {
     pub(crate) fn new(hub: Hub) -> Self {
-        Self { hub, collected: Collected::default(), current: CollectedPhase::default(), failure: None }
+        Self {
+            hub,
+            collected: Collected::default(),
+            current: CollectedPhase::default(),
+            samples: BTreeMap::new(),
+            failure: None,
+        }
     }
 
     /// Names a rank for a message: `rank 3 (host4)`.
@@ -126,6 +135,9 @@ impl First {
     fn handle(&mut self, shared: &mut Shared, rank: u32, message: ToHub) {
         match message {
             ToHub::Stopping { signal } => self.stop_all(shared, Outcome::Interrupted { signal }),
+            ToHub::Sample(sample) => {
+                self.samples.insert(rank, *sample);
+            }
             // A rank that failed before the measured part sends its end instead.
             ToHub::Done(done) => {
                 if let Some(reason) = failure_of(&done) {
@@ -291,6 +303,8 @@ impl First {
         if shared.stopping.is_some() {
             return 0;
         }
+        // Of the phase before.
+        self.samples.clear();
         let slowest = self.current.before.values().map(|clock| clock.round_trip_ns_median).max().unwrap_or(0);
         // A broadcast takes about 20 µs for each rank.
         let margin_ns = MARGIN_NS.max(slowest as i64 * 10).max(i64::from(shared.size) * 100_000);
@@ -316,6 +330,12 @@ impl First {
             }
         }
         self.notice_lost(shared, known);
+    }
+
+    pub(crate) fn take_samples(&mut self) -> Vec<RankSample> {
+        let taken = std::mem::take(&mut self.samples).into_iter();
+        let host = |rank: u32| self.collected.hellos.get(&rank).map_or_else(String::new, |hello| hello.host.clone());
+        taken.map(|(rank, sample)| RankSample { rank, host: host(rank), sample }).collect()
     }
 
     /// Whether the ranks measure: no message is awaited then.

@@ -4,6 +4,7 @@ use super::{After, Refused, Shared};
 use crate::Limit;
 use crate::clock::ping;
 use crate::message::{Done, Hello, ToHub, ToRank};
+use crate::sample::Sample;
 use crate::star::link::{Link, LinkError};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::time::Duration;
@@ -157,6 +158,12 @@ impl Other {
             let limit = shared.limit;
             let kept = self.early.take();
             self.early = self.wait(shared, limit).or(kept);
+        }
+    }
+
+    pub(crate) fn send_sample(&mut self, shared: &mut Shared, sample: Sample) {
+        if shared.stopping.is_none() && self.end.is_none() {
+            self.send(shared, &ToHub::Sample(Box::new(sample)));
         }
     }
 

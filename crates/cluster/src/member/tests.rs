@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::launcher::Rendezvous;
+use crate::sample::JobSample;
 use crate::testing::{done, head, measured, null_plan};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -372,4 +373,51 @@ fn a_thousand_ranks_play_a_whole_run_and_a_rank_costs_as_much_as_among_eight() {
     }
     // About 0.1 s; what grows with the square of the ranks took 1.7 s.
     assert!(many.merge_seconds < 1.0, "{} s of processor time for the merge", many.merge_seconds);
+}
+
+/// Goal: results so far of a rank reach rank 0 while both measure, or later, and change nothing about the results.
+/// Method: rank 1 sends three; rank 0 looks at them, or only collects the results that follow them.
+#[test]
+fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
+    let until_start = |member: &mut Member| {
+        member.agree("run", Ok(&[])).expect("the same request");
+        member.planned(Ok(1)).expect("a plan");
+        let own = head(null_plan());
+        match &mut member.role {
+            Role::First(first) => first.gather_heads(&mut member.shared, own),
+            Role::Other(other) => other.send_head(&mut member.shared, &own),
+        }
+        member.meet();
+        member.start();
+    };
+    for looks in [true, false] {
+        let port = free_port();
+        let other = std::thread::spawn(move || {
+            let mut member = member(1, 2, port, Clock::monotonic());
+            until_start(&mut member);
+            for ios in 1..=3 {
+                let jobs = vec![JobSample { ios, ..JobSample::default() }];
+                member.send_sample(Sample { elapsed_ns: ios, jobs });
+            }
+            member.finish_phase(0, done(), LONG, true);
+            member.end(0)
+        });
+        let mut first = member(0, 2, port, Clock::monotonic());
+        until_start(&mut first);
+        let mut seen: Vec<u64> = Vec::new();
+        let begin = Instant::now();
+        while looks && seen.last() != Some(&3) {
+            first.look();
+            seen.extend(first.take_samples().iter().map(|one| one.sample.jobs[0].ios));
+            assert!(begin.elapsed() < LONG.length(), "{seen:?}");
+        }
+        assert!(seen.is_sorted(), "{seen:?}");
+        first.finish_phase(0, done(), LONG, true);
+        let left: Vec<(u32, u64)> = first.take_samples().iter().map(|one| (one.rank, one.sample.elapsed_ns)).collect();
+        assert_eq!(left, if looks { vec![] } else { vec![(1, 3)] });
+        let Role::First(role) = &first.role else { panic!("rank 0") };
+        assert_eq!(role.collected.phases[0].done.len(), 2);
+        first.end(0);
+        assert_eq!(other.join().expect("no panic"), 0);
+    }
 }
