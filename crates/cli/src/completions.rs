@@ -4,7 +4,8 @@
 //! candidates are those of the installed version: commands and options from the same rows as `--help`, the words of an
 //! option, and what this machine has (records of the history, block devices).
 //!
-//! Limits: the history is read only if it exists; an option's list (`bssplit`) has no candidates.
+//! Limits: the history is read only if it exists; an option's list (`bssplit`) has no candidates. PowerShell's script was never run:
+//! no package of it can be had where the tests run.
 //!
 //! Source: clap_complete, `engine` and `env`.
 
@@ -27,7 +28,7 @@ pub(crate) const ABOUT: &str = "Print a completion script for a shell";
 const VARIABLE: &str = "TRUEIO_COMPLETE";
 
 /// The shells that have a script.
-const SHELLS: Shells<'static> = Shells(&[&Bash, &env::Elvish, &env::Fish, &env::Powershell, &env::Zsh]);
+const SHELLS: Shells<'static> = Shells(&[&Bash, &env::Elvish, &env::Fish, &PowerShell, &env::Zsh]);
 
 /// Most records that are listed, the newest first.
 const RECORD_COUNT_MAX: usize = 50;
@@ -45,7 +46,9 @@ pub(crate) fn arguments(command: Command) -> Command {
         .after_help(
             "bash: source <(trueio completions bash)\n\
              zsh: source <(trueio completions zsh), after compinit\n\
-             fish: trueio completions fish | source\n\n\
+             fish: trueio completions fish | source\n\
+             elvish: eval (trueio completions elvish | slurp)\n\
+             PowerShell: trueio completions powershell | Out-String | Invoke-Expression\n\n\
              The script calls the program at each TAB, so it completes the commands, options and records of the installed version.",
         )
 }
@@ -246,12 +249,7 @@ impl EnvCompleter for Bash {
     ) -> std::io::Result<()> {
         // Within single quotes only the quote itself is special.
         let program = program.replace('\'', r"'\''");
-        let script = include_str!("completions/bash.sh");
-        write!(
-            out,
-            "{}",
-            script.replace("VARIABLE", variable).replace("NAME", program_name).replace("PROGRAM", &program)
-        )
+        write!(out, "{}", filled_in(include_str!("completions/bash.sh"), variable, program_name, &program))
     }
 
     fn write_complete(
@@ -265,6 +263,53 @@ impl EnvCompleter for Bash {
     }
 }
 
+/// The completion of PowerShell.
+///
+/// clap_complete's script evaluates the typed line as code, so that a TAB after `$(…)` runs it. This script passes the words.
+struct PowerShell;
+
+impl EnvCompleter for PowerShell {
+    fn name(&self) -> &'static str {
+        env::Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        env::Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        _name: &str,
+        program_name: &str,
+        program: &str,
+        out: &mut dyn std::io::Write,
+    ) -> std::io::Result<()> {
+        let program = program.replace('\'', "''");
+        write!(out, "{}", filled_in(include_str!("completions/powershell.ps1"), variable, program_name, &program))
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        mut words: Vec<OsString>,
+        directory: Option<&Path>,
+        out: &mut dyn std::io::Write,
+    ) -> std::io::Result<()> {
+        // Versions before 7.3 drop an empty argument.
+        let index = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
+        if index == Some(words.len()) {
+            words.push(OsString::new());
+        }
+        env::Powershell.write_complete(command, words, directory, out)
+    }
+}
+
+/// Fills the names into a script; the program last, because its path may contain anything.
+fn filled_in(script: &str, variable: &str, name: &str, program: &str) -> String {
+    script.replace("VARIABLE", variable).replace("NAME", name).replace("PROGRAM", program)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,6 +319,15 @@ mod tests {
         for shell in SHELLS.names() {
             let script = script(shell);
             assert!(script.contains(VARIABLE) && script.contains("trueio"), "{shell}: {script}");
+        }
+    }
+
+    /// Goal: a TAB runs nothing of what was typed. Method: no script evaluates text.
+    #[test]
+    fn no_script_evaluates_the_typed_line() {
+        for shell in SHELLS.names() {
+            let script = script(shell);
+            assert!(!script.contains("Invoke-Expression") && !script.contains("eval "), "{shell}: {script}");
         }
     }
 

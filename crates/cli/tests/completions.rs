@@ -1,4 +1,5 @@
-//! Completion in real shells: bash and zsh at a terminal, with a TAB that is typed, and fish by its own `complete -C`.
+//! Completion in real shells: bash, zsh and elvish at a terminal, with a TAB that is typed, and fish by its own `complete -C`. PowerShell is
+//! not there: only what its script would receive is tested.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -173,6 +174,45 @@ fn fish_completes_commands_options_words_studies_and_records() {
     let script = "source $SCRIPT; complete -C 'trueio study acc'";
     let output = shell(&sandbox, "fish", &["--no-config", "--private", "-c", script]).output().expect("fish");
     assert!(String::from_utf8_lossy(&output.stdout).contains('\t'), "{output:?}");
+}
+
+#[test]
+fn elvish_completes_commands_options_words_studies_and_records() {
+    if lacks_shell("elvish") {
+        return;
+    }
+    let (sandbox, id) = sandbox_with_record("elvish");
+    // The key that the other shells have for the beginning of a line.
+    let rc = "eval (slurp < $E:SCRIPT)\nset edit:insert:binding[Ctrl-A] = $edit:move-dot-sol~\n\
+              set edit:rprompt = { }\nset edit:prompt = { put REA'DY>' }\n";
+    std::fs::write(sandbox.aside("rc.elv"), rc).expect("a file");
+    let rc = sandbox.aside("rc.elv").to_string_lossy().into_owned();
+    let command = || {
+        let mut command = shell(&sandbox, "elvish", &["-rc", &rc]);
+        command.env("TERM", "xterm").env("XDG_RUNTIME_DIR", sandbox.aside("")).env("XDG_STATE_HOME", sandbox.aside(""));
+        command
+    };
+    assert_completed(command, &cases(&id));
+}
+
+/// Goal: PowerShell gets candidates with their descriptions, also for an empty word that it did not pass.
+/// Method: the program is called as its script does.
+#[test]
+fn the_program_answers_powershell_words_with_descriptions() {
+    let (sandbox, id) = sandbox_with_record("powershell");
+    let answer = |words: &[&str], index: usize| {
+        let mut command = sandbox.command(&[&["--"], words].concat());
+        command.env("TRUEIO_COMPLETE", "powershell").env("_CLAP_COMPLETE_INDEX", index.to_string());
+        String::from_utf8(command.output().expect("an answer").stdout).expect("UTF-8")
+    };
+    for (line, expected) in cases(&id) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let expected = expected.rsplit(' ').next().expect("a word");
+        let found = answer(&words, words.len() - 1);
+        assert!(found.lines().any(|line| line.split('\t').next() == Some(expected)), "{line}: {found}");
+    }
+    let studies = answer(&["trueio", "study"], 2);
+    assert!(studies.lines().any(|line| line.starts_with("access-pattern\t")), "{studies}");
 }
 
 /// Goal: a TAB changes nothing.

@@ -15,6 +15,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("strace", "strace"),
     ("zsh", "zsh"),
     ("fish", "fish"),
+    ("elvish", "elvish"),
     ("mandoc", "mandoc"),
     ("openmpi-bin", "mpirun.openmpi"),
     ("mpich", "mpiexec.hydra"),
@@ -105,6 +106,7 @@ pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
         ("strace", strace_refusal()),
         ("zsh", missing_program("zsh")),
         ("fish", missing_program("fish")),
+        ("elvish", missing_program("elvish")),
         ("mandoc", missing_program("mandoc")),
     ]
 }
