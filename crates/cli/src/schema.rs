@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 use trueio_model::{
     COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, RECORD_FORMAT, RECORD_VERSION, RunRecord, STUDY_FORMAT,
-    STUDY_VERSION, StudyRecord,
+    STUDY_VERSION, StudyRecord, TREND_FORMAT, TREND_VERSION, Trend,
 };
 
-pub(crate) const ABOUT: &str = "Print the JSON schema of a document: job, record, comparison or study";
+pub(crate) const ABOUT: &str = "Print the JSON schema of a document: job, record, comparison, study or trend";
 
 /// Adds the arguments of the command.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -28,6 +28,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         ("record", "Records of runs: `--json` of baseline, run and report"),
         ("comparison", "Comparisons: `trueio compare --json`"),
         ("study", "Records of studies: `trueio study --json`"),
+        ("trend", "Trends of a device: `trueio history trend --json`"),
     ];
     command
         .arg(
@@ -48,6 +49,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "record" => document::<RunRecord>(name, RECORD_FORMAT, RECORD_VERSION),
         "comparison" => document::<Comparison>(name, COMPARISON_FORMAT, COMPARISON_VERSION),
         "study" => document::<StudyRecord>(name, STUDY_FORMAT, STUDY_VERSION),
+        "trend" => document::<Trend>(name, TREND_FORMAT, TREND_VERSION),
         other => unreachable!("clap accepts no other document: {other}"),
     };
     output::print_all(&text).map(|()| ExitCode::SUCCESS)

@@ -1,4 +1,5 @@
-//! `--csv`, `--prom` and `--markdown` of a run: the figures of the record, in each format, and the same from `trueio report`.
+//! `--csv`, `--prom` and `--markdown` of a run: the figures of the record, in each format, and the same from `trueio report`; and each
+//! kind of document in each output of `trueio report`.
 
 mod common;
 
@@ -136,4 +137,90 @@ fn a_contradicted_figure_is_in_no_format() {
     assert!(names.iter().all(|name| !name.contains("latency") && !name.contains("per_second")), "{prom}");
     assert!(names.iter().any(|name| name == "trueio_confirmed"), "{prom}");
     assert!(markdown.contains("not the disk"), "{markdown}");
+}
+
+/// A study of one row, which takes no time.
+const STUDY: &str = r#"
+format = 1
+title = "one way"
+question = "is it fast?"
+row_format = "{way<8}|{bandwidth MB/s>12}"
+[source]
+title = "a test"
+by = "nobody"
+date = "2020"
+setting = "a machine"
+[published]
+keys = { way = "way" }
+[[published.figure]]
+column = "seconds"
+metric = "elapsed"
+unit = "s"
+[set]
+rw = "read"
+bs = "4k"
+size = "1m"
+ioengine = "null"
+number_ios = 64
+[[axis]]
+key = "way"
+value = [{ name = "only", set = { iodepth = 1 } }]
+[mode.faithful]
+title = "as it was"
+place = 1
+"#;
+
+/// Goal: `report` accepts each document that this program writes, in each output.
+/// Method: a record, a comparison, a study and a trend are written, and each is reported in each output. Studies and trends hold no
+/// histograms, so `--hdr` of them is refused with that reason.
+#[test]
+fn every_document_is_reported_in_every_output() {
+    let sandbox = Sandbox::new();
+    let file = |name: &str| sandbox.aside(name).to_str().expect("UTF-8").to_owned();
+    for name in ["record", "other"] {
+        sandbox.run(&[RUN, &["--json", &file(name)]].concat()).assert_code(0);
+    }
+    sandbox.run(&["compare", &file("record"), &file("other"), "--json", &file("comparison")]).assert_code(0);
+    let folder = sandbox.aside("one-way");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("study.toml"), STUDY).expect("a definition");
+    fs::write(folder.join("published.csv"), "way,seconds\nonly,0.1\n").expect("figures");
+    let study = format!("{}/", folder.display());
+    sandbox.run(&["study", &study, ".", "--json", &file("study")]).assert_code(0);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/records/v1.json");
+    sandbox.run(&["history", "import", kept]).assert_code(0);
+    let trend = sandbox.run(&["history", "trend", "#1", "--json"]);
+    trend.assert_code(0);
+    fs::write(file("trend"), trend.out).expect("a trend");
+
+    let beginnings = [
+        ("json", "{"),
+        ("html", "<!doctype html>"),
+        ("markdown", "## "),
+        ("csv", ""),
+        ("prom", "# HELP trueio_"),
+        ("junit", "<?xml version=\"1.0\""),
+        ("hdr", "#["),
+    ];
+    for document in ["record", "comparison", "study", "trend"] {
+        let printed = sandbox.run(&["report", &file(document)]);
+        printed.assert_code(0);
+        assert!(printed.out.lines().count() > 1, "{document}: {printed:?}");
+        for (format, beginning) in beginnings {
+            let output = file(&format!("{document}.{format}"));
+            let ran = sandbox.run(&["report", &file(document), &format!("--{format}"), &output]);
+            if format == "hdr" && matches!(document, "study" | "trend") {
+                ran.assert_code(2);
+                let reason = format!("a {document} contains figures and no latency histograms");
+                assert!(ran.err.contains(&reason) && !std::path::Path::new(&output).exists(), "{ran:?}");
+                continue;
+            }
+            ran.assert_code(0);
+            let text = fs::read_to_string(&output).expect("an output");
+            assert!(text.starts_with(beginning) && text.lines().count() > 1, "--{format} of a {document}: {text}");
+            if format == "junit" {
+                assert!(text.contains("<testcase ") && text.ends_with("</testsuites>\n"), "{document}: {text}");
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trueio_testkit::{Sandbox, schema_violations, undescribed_fields};
 
-const DOCUMENTS: [(&str, u32); 4] = [("job", 1), ("record", 3), ("comparison", 1), ("study", 1)];
+const DOCUMENTS: [(&str, u32); 5] = [("job", 1), ("record", 3), ("comparison", 1), ("study", 1), ("trend", 1)];
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)

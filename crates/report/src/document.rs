@@ -8,7 +8,7 @@ use crate::csv;
 use crate::hdr::{HdrError, comparison_hdr_log, hdr_log};
 use crate::html::html_with;
 use crate::json::{ReadError, head, json, parse};
-use crate::junit::record_junit;
+use crate::junit::{record_junit, study_junit, trend_junit};
 use crate::layout::Style;
 use crate::markdown::markdown;
 use crate::prometheus;
@@ -153,8 +153,11 @@ impl Document {
             (Document::Trend(trend), Format::Markdown) => Ok(trend_markdown(trend)),
             (Document::Trend(trend), Format::Csv) => Ok(csv::trend(trend)),
             (Document::Trend(trend), Format::Prometheus) => Ok(prometheus::trend(trend)),
-            (_, Format::Hdr) => missing("no latency histograms, which --hdr writes"),
-            (_, Format::Junit) => missing("no gate and no verdict of a run, which --junit writes"),
+            (Document::Study(study), Format::Junit) => Ok(study_junit(study)),
+            (Document::Trend(trend), Format::Junit) => Ok(trend_junit(trend)),
+            (Document::Study(_) | Document::Trend(_), Format::Hdr) => {
+                missing("figures and no latency histograms, which --hdr writes")
+            }
         }
     }
 

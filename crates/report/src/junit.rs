@@ -1,57 +1,140 @@
-//! A record as JUnit XML, which CI services show as tests: each load is a test case, and one that the evidence contradicts is
-//! a failure.
+//! Documents as JUnit XML, which CI services show as tests.
 //!
-//! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`).
+//! Of a record each load is a test case, and of a study each row: one that the evidence contradicts is a failure. Of a trend each
+//! series is one: a change of level for the worse is a failure, and too few runs are skipped. Those of a comparison are in
+//! `comparison/junit.rs`.
+//!
+//! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read the same.
 
-use crate::verdicts::row_words;
+use crate::verdicts::{Mark, row_words};
 use crate::words::check_sentence;
-use trueio_model::{Outcome, RunRecord, Verdict};
+use trueio_model::{Check, Outcome, RunRecord, StudyRecord, StudyRow, Trend, TrendSeries, Verdict};
 
-/// Formats the record as JUnit XML, ending with a line feed.
-pub(crate) fn record_junit(record: &RunRecord) -> String {
-    let error = match &record.outcome {
-        Outcome::Failed { reason } => Some(reason.clone()),
-        Outcome::Interrupted { signal } => Some(format!("interrupted by {signal}")),
-        Outcome::Complete => None,
-    };
-    let failures = record.phases.iter().filter(|phase| phase.verdict == Verdict::Contradicted).count();
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    out.push_str(&format!(
-        "<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{}\" skipped=\"0\" timestamp=\"{}\">\n",
-        escaped(&format!("{} {}", record.tool.name, record.kind)),
-        record.phases.len() + usize::from(error.is_some()),
-        u8::from(error.is_some()),
-        escaped(record.started_at.trim_end_matches('Z')),
-    ));
-    for phase in &record.phases {
-        let seconds = phase.elapsed_ns as f64 / 1e9;
-        out.push_str(&format!(
-            "<testcase classname=\"trueio.{}\" name=\"{}\" time=\"{seconds:.3}\">\n",
-            escaped(&record.kind),
-            escaped(&phase.name)
-        ));
-        let sentences: Vec<String> = phase.checks.iter().filter(|check| check.objects()).map(check_sentence).collect();
-        let words = row_words(phase);
-        if phase.verdict == Verdict::Contradicted {
-            out.push_str(&format!(
-                "<failure message=\"{}\"/>\n",
-                escaped(&format!("{words}. {}", sentences.join(" ")))
-            ));
+/// A test case.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) result: CaseResult,
+    /// What is printed for it.
+    pub(crate) out: String,
+    /// How long it took.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// How a test case ended, with the reason.
+pub(crate) enum CaseResult {
+    Passed,
+    Failed(String),
+    Skipped(String),
+    Error(String),
+}
+
+/// Formats test cases of a kind of document (`run`) as a document, ending with a line feed.
+pub(crate) fn document(suite: &str, kind: &str, started_at: Option<&str>, cases: &[Case]) -> String {
+    let count = |is_it: fn(&CaseResult) -> bool| cases.iter().filter(|case| is_it(&case.result)).count();
+    let timestamp =
+        started_at.map_or_else(String::new, |at| format!(" timestamp=\"{}\"", escaped(at.trim_end_matches('Z'))));
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" \
+         skipped=\"{}\"{timestamp}>\n",
+        escaped(suite),
+        cases.len(),
+        count(|result| matches!(result, CaseResult::Failed(_))),
+        count(|result| matches!(result, CaseResult::Error(_))),
+        count(|result| matches!(result, CaseResult::Skipped(_))),
+    );
+    for case in cases {
+        let time = case.seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""));
+        let name = escaped(&case.name);
+        out.push_str(&format!("<testcase classname=\"trueio.{}\" name=\"{name}\"{time}>\n", escaped(kind)));
+        let inner = match &case.result {
+            CaseResult::Passed => None,
+            CaseResult::Failed(why) => Some(("failure", why)),
+            CaseResult::Skipped(why) => Some(("skipped", why)),
+            CaseResult::Error(why) => Some(("error", why)),
+        };
+        if let Some((element, why)) = inner {
+            out.push_str(&format!("<{element} message=\"{}\"/>\n", escaped(why)));
         }
-        out.push_str(&format!(
-            "<system-out>{}</system-out>\n</testcase>\n",
-            escaped(&format!("{words}. {}", sentences.join(" ")))
-        ));
+        if !case.out.is_empty() {
+            out.push_str(&format!("<system-out>{}</system-out>\n", escaped(&case.out)));
+        }
+        out.push_str("</testcase>\n");
     }
-    if let Some(reason) = error {
-        let kind = escaped(&record.kind);
-        let message = escaped(&reason);
-        out.push_str(&format!(
-            "<testcase classname=\"trueio.{kind}\" name=\"the run\">\n<error message=\"{message}\"/>\n</testcase>\n"
-        ));
+    out + "</testsuite>\n</testsuites>\n"
+}
+
+/// Returns the test case of a document that did not come to its end.
+pub(crate) fn unfinished(name: &str, outcome: &Outcome) -> Option<Case> {
+    let reason = match outcome {
+        Outcome::Failed { reason } => reason.clone(),
+        Outcome::Interrupted { signal } => format!("interrupted by {signal}"),
+        Outcome::Complete => return None,
+    };
+    Some(Case { name: name.to_owned(), result: CaseResult::Error(reason), out: String::new(), seconds: None })
+}
+
+/// Formats the record.
+pub(crate) fn record_junit(record: &RunRecord) -> String {
+    let cases = record.phases.iter().map(|phase| {
+        let words = with_reasons(&row_words(phase), &phase.checks);
+        let seconds = Some(phase.elapsed_ns as f64 / 1e9);
+        Case { name: phase.name.clone(), result: judged(phase.verdict, &words), out: words, seconds }
+    });
+    let cases: Vec<Case> = cases.chain(unfinished("the run", &record.outcome)).collect();
+    let suite = format!("{} {}", record.tool.name, record.kind);
+    document(&suite, &record.kind, Some(&record.started_at), &cases)
+}
+
+/// Formats the study.
+pub(crate) fn study_junit(study: &StudyRecord) -> String {
+    let of_row = |mode: &str, row: &StudyRow| {
+        let verdict = row.verdict.unwrap_or(Verdict::Unverified);
+        let words = with_reasons(Mark::of(verdict, &row.checks).word(), &row.checks);
+        let (result, out) = match &row.failure {
+            Some(why) => (CaseResult::Skipped(why.clone()), String::new()),
+            None => (judged(verdict, &words), words),
+        };
+        Case { name: format!("{mode}: {}", row.name), result, out, seconds: None }
+    };
+    let rows = study.modes.iter().flat_map(|mode| mode.rows.iter().map(|row| of_row(&mode.name, row)));
+    let cases: Vec<Case> = rows.chain(unfinished("the study", &study.outcome)).collect();
+    let suite = format!("{} study {}", study.tool.name, study.study);
+    document(&suite, "study", Some(&study.started_at), &cases)
+}
+
+/// Formats the trend.
+pub(crate) fn trend_junit(trend: &Trend) -> String {
+    let of_series = |series: &TrendSeries| {
+        let is_more_better = matches!(series.metric.as_str(), "iops" | "bandwidth");
+        let is_worse = series.changes.last().is_some_and(|change| (change.ratio < 1.0) == is_more_better);
+        let out = series.sentences.join(" ");
+        let result = match (is_worse, series.is_enough) {
+            (true, _) => CaseResult::Failed(out.clone()),
+            (false, false) => CaseResult::Skipped("too few runs to show a change of level or its absence".to_owned()),
+            (false, true) => CaseResult::Passed,
+        };
+        Case {
+            name: format!("{} {} {} ({})", series.job, series.op, series.metric, series.load),
+            result,
+            out,
+            seconds: None,
+        }
+    };
+    let cases: Vec<Case> = trend.series.iter().map(of_series).collect();
+    document(&format!("trueio history trend: {}", trend.device.label), "trend", None, &cases)
+}
+
+/// Only a contradiction is a failure: a doubtful figure may be right.
+fn judged(verdict: Verdict, words: &str) -> CaseResult {
+    match verdict {
+        Verdict::Contradicted => CaseResult::Failed(words.to_owned()),
+        Verdict::Supported | Verdict::Suspect | Verdict::Unverified => CaseResult::Passed,
     }
-    out.push_str("</testsuite>\n</testsuites>\n");
-    out
+}
+
+fn with_reasons(word: &str, checks: &[Check]) -> String {
+    let sentences: Vec<String> = checks.iter().filter(|check| check.objects()).map(check_sentence).collect();
+    format!("{word}. {}", sentences.join(" "))
 }
 
 /// Escapes text for an attribute or an element. Characters that XML 1.0 does not allow are replaced.

@@ -7,82 +7,52 @@
 //! the same.
 
 use super::words;
-use crate::junit::escaped;
-use trueio_model::{Comparison, Conclusion, GateVerdict};
+use crate::junit::{Case, CaseResult, document, unfinished};
+use trueio_model::{Comparison, Conclusion, GateVerdict, Outcome};
 
 /// Formats the comparison as JUnit XML, ending with a line feed.
 pub fn comparison_junit(comparison: &Comparison) -> String {
-    struct Case {
-        name: String,
-        /// Name, message and text of the inner element.
-        inside: Option<(&'static str, String)>,
-        out: String,
-    }
-    let mut cases = Vec::new();
-    for gate in &comparison.gates {
+    let of_gates = comparison.gates.iter().map(|gate| {
         let part = if gate.part.is_empty() { String::new() } else { format!("{}: ", gate.part) };
-        cases.push(Case {
+        Case {
             name: format!("{part}{}: {}", words::letter(gate.side), gate.condition),
-            inside: match gate.verdict {
-                GateVerdict::Shown => Some(("failure", gate.sentence.clone())),
-                GateVerdict::CannotTell => Some(("skipped", format!("undecided: {}", gate.sentence))),
-                GateVerdict::Absent => None,
+            result: match gate.verdict {
+                GateVerdict::Shown => CaseResult::Failed(gate.sentence.clone()),
+                GateVerdict::CannotTell => CaseResult::Skipped(format!("undecided: {}", gate.sentence)),
+                GateVerdict::Absent => CaseResult::Passed,
             },
             out: gate.sentence.clone(),
+            seconds: None,
+        }
+    });
+    let mut cases: Vec<Case> = of_gates.collect();
+    let answers = comparison.parts.iter().flat_map(|part| part.answers.iter().map(move |answer| (part, answer)));
+    for (part, answer) in answers.filter(|_| comparison.gates.is_empty()) {
+        let conclusion = words::conclusion(answer, comparison.margin);
+        let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
+        cases.push(Case {
+            name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
+            result: match answer.conclusion {
+                Conclusion::CannotTell => {
+                    CaseResult::Skipped(answer.reason.clone().unwrap_or_else(|| conclusion.clone()))
+                }
+                _ => CaseResult::Passed,
+            },
+            out: match &answer.ratio {
+                Some(ratio) => format!(
+                    "{conclusion}: {}, between {} and {}",
+                    words::change(ratio.estimate),
+                    words::change(ratio.low),
+                    words::change(ratio.high)
+                ),
+                None => conclusion,
+            },
+            seconds: None,
         });
     }
-    if comparison.gates.is_empty() {
-        for part in &comparison.parts {
-            for answer in &part.answers {
-                let conclusion = words::conclusion(answer, comparison.margin);
-                let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
-                cases.push(Case {
-                    name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
-                    inside: (answer.conclusion == Conclusion::CannotTell)
-                        .then(|| ("skipped", answer.reason.clone().unwrap_or_else(|| conclusion.clone()))),
-                    out: match &answer.ratio {
-                        Some(r) => {
-                            format!(
-                                "{conclusion}: {}, between {} and {}",
-                                words::change(r.estimate),
-                                words::change(r.low),
-                                words::change(r.high)
-                            )
-                        }
-                        None => conclusion,
-                    },
-                });
-            }
-        }
+    // A comparison that failed is an error of its own, which no gate hides; one that was interrupted has answers.
+    if let Outcome::Failed { .. } = comparison.outcome {
+        cases.extend(unfinished("the comparison", &comparison.outcome));
     }
-    // A comparison that did not complete is an error of its own, which no gate hides.
-    let error = match &comparison.outcome {
-        trueio_model::Outcome::Failed { reason } => Some(reason.clone()),
-        _ => None,
-    };
-    let count = |element: &str| cases.iter().filter(|c| c.inside.as_ref().is_some_and(|i| i.0 == element)).count();
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    out.push_str(&format!(
-        "<testsuites>\n<testsuite name=\"trueio compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{}\">\n",
-        cases.len() + usize::from(error.is_some()),
-        count("failure"),
-        u8::from(error.is_some()),
-        count("skipped"),
-        escaped(comparison.started_at.trim_end_matches('Z')),
-    ));
-    for case in &cases {
-        out.push_str(&format!("<testcase classname=\"trueio.compare\" name=\"{}\">\n", escaped(&case.name)));
-        if let Some((element, message)) = &case.inside {
-            out.push_str(&format!("<{element} message=\"{}\"/>\n", escaped(message)));
-        }
-        out.push_str(&format!("<system-out>{}</system-out>\n</testcase>\n", escaped(&case.out)));
-    }
-    if let Some(reason) = error {
-        let message = escaped(&reason);
-        out.push_str(&format!(
-            "<testcase classname=\"trueio.compare\" name=\"the comparison\">\n<error message=\"{message}\"/>\n</testcase>\n"
-        ));
-    }
-    out.push_str("</testsuite>\n</testsuites>\n");
-    out
+    document("trueio compare", "compare", Some(&comparison.started_at), &cases)
 }
