@@ -12,6 +12,8 @@ struct Whole {
     ran: Ran,
     record: RunRecord,
     page: String,
+    /// CSV, Prometheus, Markdown.
+    texts: [String; 3],
     left: Vec<String>,
 }
 
@@ -21,8 +23,12 @@ fn whole() -> &'static Whole {
     WHOLE.get_or_init(|| {
         let sandbox = Sandbox::new();
         let page = sandbox.aside("page.html");
-        let (ran, record) = sandbox.record(&["baseline", "--quick", "--html", page.to_str().expect("UTF-8"), "."]);
-        Whole { ran, record, page: fs::read_to_string(page).expect("a page"), left: sandbox.listing() }
+        let files = ["csv", "prom", "markdown"].map(|format| sandbox.aside(&format!("baseline.{format}")));
+        let [csv, prom, markdown] = files.each_ref().map(|file| file.to_str().expect("UTF-8"));
+        let outputs = ["--html", page.to_str().expect("UTF-8"), "--csv", csv, "--prom", prom, "--markdown", markdown];
+        let (ran, record) = sandbox.record(&[&["baseline", "--quick", "."], &outputs[..]].concat());
+        let texts = files.map(|file| fs::read_to_string(file).expect("an output"));
+        Whole { ran, record, page: fs::read_to_string(page).expect("a page"), texts, left: sandbox.listing() }
     })
 }
 
@@ -99,6 +105,41 @@ fn the_page_is_self_contained_and_has_plots() {
     for reference in ["http://", "https://", "src=\"//", "@import", "<link"] {
         assert!(!page.contains(reference), "the page refers to `{reference}`");
     }
+}
+
+/// Goal: the other formats of a baseline hold the figures of its record. Method: each row, each gauge and each line of the table is
+/// looked up; a contradicted load has none.
+#[test]
+fn csv_prometheus_and_markdown_of_a_baseline_hold_its_figures() {
+    let Whole { record, texts: [csv, prom, markdown], .. } = whole();
+    let head: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
+    let column = |name: &str| head.iter().position(|known| *known == name).expect("a column");
+    let mut rows = csv.lines().skip(1);
+    let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let mut op_count = 0;
+    for phase in &record.phases {
+        let is_withheld = phase.verdict == Verdict::Contradicted;
+        for job in &phase.jobs {
+            // A flush at the end of a job is no row.
+            let ops = job.ops.iter().filter(|op| op.op != OpKind::Sync || op.io_count > 1);
+            for op in ops {
+                let row: Vec<&str> = rows.next().expect("a row for each operation").split(',').collect();
+                assert_eq!(
+                    (row[column("phase")], row[column("op")]),
+                    (phase.name.as_str(), op.op.to_string().as_str())
+                );
+                assert_eq!(row[column("io_count")], op.io_count.to_string());
+                assert_eq!(row[column("ios_per_s")].is_empty(), is_withheld, "{row:?}");
+                let labels = format!("job=\"{}\",op=\"{}\"", job.name, op.op);
+                let has = |name: &str| prom.lines().any(|line| line.starts_with(name) && line.contains(&labels));
+                assert!(has("trueio_confirmed{"), "{labels}: {prom}");
+                assert_eq!(has("trueio_operations_per_second{"), !is_withheld, "{labels}: {prom}");
+                op_count += 1;
+            }
+        }
+    }
+    assert_eq!((rows.next(), op_count, table.len()), (None, 9, 9), "{csv}\n{markdown}");
+    assert!(prom.contains("kind=\"baseline\""), "{prom}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod tiles;
 
 use crate::badge::Badge;
 use crate::classes::{ClassFigure, class_sources};
+use crate::course::whole_course;
 use crate::facts::{FactTable, machine_table, target_tables};
 use crate::page::{command_line, data, render};
 use crate::plot::overview::{Point, overview};
@@ -52,6 +53,7 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         tool: cleaned(&format!("{} {}", record.tool.name, record.kind)),
         started: cleaned(&started),
         id: cleaned(&record.id.chars().take(8).collect::<String>()),
+        course: cleaned(&whole_course(record)),
         command: cleaned(&command_line(&record.command)),
         outcome: outcome_sentence(&record.outcome).map(|s| cleaned(&s)),
         class: worst.map_or("none", |worst| Badge::of(worst).class),
@@ -62,7 +64,8 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         uses: placements.uses.iter().map(|s| cleaned(s)).collect(),
         shaded: phases.iter().any(|phase| phase.is_shaded),
         phases,
-        footnotes: footnotes(record, &rows).iter().chain(&accept_hint(record)).map(|s| cleaned(s)).collect(),
+        footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
+        accept: accept_hint(record).map(|s| cleaned(&s)),
         reasons: reasons.iter().map(ReasonItem::of).collect(),
         sections: sections([
             ("Ranks", ranks(record)),
@@ -101,6 +104,7 @@ struct Page {
     tool: String,
     started: String,
     id: String,
+    course: String,
     command: String,
     outcome: Option<String>,
     class: &'static str,
@@ -112,6 +116,7 @@ struct Page {
     shaded: bool,
     phases: Vec<Phase>,
     footnotes: Vec<String>,
+    accept: Option<String>,
     reasons: Vec<ReasonItem>,
     sections: Vec<Section>,
     facts: Vec<Named>,
@@ -205,7 +210,7 @@ fn points(record: &RunRecord, rows: &[Row]) -> Vec<Point> {
 fn limits(record: &RunRecord, placements: &Standing) -> Vec<Named> {
     let limits = placements.limits.iter().filter_map(|limit| {
         let phase = record.phases.get(limit.phase_index)?;
-        Some(Named { name: cleaned(&phase.name), text: cleaned(&format!("{}: {}", limit.kind.name(), limit.sentence)) })
+        Some(Named { name: cleaned(&phase.name), text: cleaned(&limit.sentence) })
     });
     limits.collect()
 }

@@ -146,8 +146,8 @@ impl TracePicture {
             let max = latencies.max_ns().map_or_else(|| "–".to_owned(), units::format_duration_ns);
             [
                 ["read", "write", "trim", "sync"][op].to_owned(),
-                latencies.count().to_string(),
-                self.error_counts[op].to_string(),
+                units::format_count(latencies.count()),
+                units::format_count(self.error_counts[op]),
                 percentile(latencies, 50.0),
                 percentile(latencies, 99.0),
                 percentile(latencies, 99.9),
@@ -233,14 +233,14 @@ fn shade(count: u64, most: u64, shades: usize) -> usize {
 }
 
 /// What is between `<body>` and `</body>`.
-const BODY: &str = "<h1>{{ title }}</h1>
-{% for sentence in sentences %}<p>{{ sentence }}</p>
+const BODY: &str = "<h1>Trace <span>· {{ title }}</span></h1>
+{% for sentence in sentences %}<p>{{ sentence|rich }}</p>
 {% endfor %}
-<div class=\"wide\"><table><thead><tr>{% for heading in headings %}<th>{{ heading }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in rows %}<tr>{% for value in row %}<td{% if loop.index > 1 %} class=\"n\"{% endif %}>{{ value }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table></div>
+<table class=\"cards\"><thead><tr>{% for heading in headings %}<th{% if loop.index > 1 %} class=\"n\"{% endif %}>{{ heading }}</th>{% endfor %}</tr></thead>
+<tbody>{% for row in rows %}<tr>{% for value in row %}{% if loop.first %}<th scope=\"row\">{{ value }}</th>{% else %}<td class=\"n\" data-label=\"{{ headings[loop.index0] }}\">{{ value }}</td>{% endif %}{% endfor %}</tr>
+{% endfor %}</tbody></table>
 {% for picture in pictures %}
-<section class=\"phase\"><header><h3>latency over {{ picture.axis }}</h3></header>
+<section class=\"phase\"><header><h3>Latency over {{ picture.axis }}</h3><p>The darker a cell, the more I/Os; the axis of latency is logarithmic.</p></header>
 <div class=\"wide\">{{ picture.svg|safe }}</div></section>
 {% endfor %}
 ";
@@ -279,16 +279,26 @@ fn svg(picture: &TracePicture, axis: &str, from: &str, to: &str, cells: &Cells) 
         height + 24,
         LEFT + width
     );
+    // Powers of ten, and twos and fives between them where there is room.
+    let (low, high) = picture.range.latency_ns;
+    let y_of = |ns: u64| {
+        let share = (ns as f64 / low as f64).ln() / (high as f64 / low as f64).ln().max(f64::MIN_POSITIVE);
+        height - (share * height as f64) as usize
+    };
+    let tens = (0..19).map(|power| 10_u64.pow(power)).filter(|ns| (low..=high).contains(ns));
+    for ns in tens.clone() {
+        let _ = write!(svg, "<path class=\"g\" d=\"M{LEFT} {}H{}\"/>", y_of(ns), LEFT + width);
+    }
+    // From the third of nine steps on, so that one I/O can be seen.
     for (degree, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
-        let opacity = degree as f64 / (DEGREES - 1) as f64;
-        let _ = write!(svg, "<path d=\"{path}\" fill=\"#1F6FB2\" fill-opacity=\"{opacity:.2}\"/>");
+        let _ = write!(svg, "<path d=\"{path}\" class=\"h{}\"/>", degree + 3);
     }
     let text = |x: usize, y: usize, anchor: &str, text: &str| {
-        format!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"13\" fill=\"currentColor\">{text}</text>"
-        )
+        format!("<text class=\"t\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-size=\"13\">{text}</text>")
     };
-    let (low, high) = picture.range.latency_ns;
+    for ns in tens.filter(|ns| (24..height - 12).contains(&y_of(*ns))) {
+        svg.push_str(&text(LEFT - 6, y_of(ns) + 4, "end", &units::format_duration_ns(ns)));
+    }
     svg.push_str(&text(LEFT - 6, 12, "end", &units::format_duration_ns(high)));
     svg.push_str(&text(LEFT - 6, height, "end", &units::format_duration_ns(low)));
     svg.push_str(&text(LEFT, height + 18, "start", from));

@@ -4,7 +4,7 @@
 
 use crate::text::{clean, wrap};
 use crate::verdicts::Mark;
-use trueio_model::{Outcome, Verdict};
+use trueio_model::Outcome;
 
 /// The layout of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +29,6 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    pub(crate) fn of(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Supported => Paint::Good,
-            Verdict::Unverified => Paint::Dim,
-            Verdict::Suspect => Paint::Doubtful,
-            Verdict::Contradicted => Paint::Bad,
-        }
-    }
-
     pub(crate) fn of_mark(mark: Mark) -> Self {
         match mark {
             Mark::Confirmed => Paint::Good,

@@ -15,6 +15,7 @@
 mod badge;
 mod classes;
 mod comparison;
+mod course;
 mod csv;
 mod document;
 mod facts;

@@ -1,6 +1,7 @@
 //! A record as Markdown: the answer, the table, the reasons. For issues, pull requests and chats.
 
 use crate::badge::Badge;
+use crate::course::whole_course;
 use crate::standing::{PastRun, standing};
 use crate::summary::summary;
 use crate::text::{clean, figure};
@@ -13,7 +14,8 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     let (name, about) = title_of(record);
     let mut out = format!("## {} {}\n\n", escaped(&name), escaped(&about));
     let id: String = record.id.chars().take(8).collect();
-    let line = format!("{} {}, {}, record {id}", record.tool.name, record.kind, record.started_at);
+    let (tool, course) = (&record.tool.name, whole_course(record));
+    let line = format!("{tool} {}, {}, record {id}, {course}", record.kind, record.started_at);
     out.push_str(&format!("{}\n\n", escaped(&line)));
     if let Some(sentence) = outcome_sentence(&record.outcome) {
         out.push_str(&format!("**{}**\n\n", escaped(&sentence)));

@@ -1,6 +1,7 @@
 //! What a run on several ranks adds to a report: the figures across ranks, and one line for each rank.
 
 use crate::text::{clean, figure};
+use crate::verdicts::mark;
 use crate::words::Item;
 use trueio_model::{ClusterPhase, ClusterRecord, RankSpan, RunRecord, units};
 use trueio_stats::quantile;
@@ -101,7 +102,7 @@ fn line(cluster: &ClusterRecord, phase: &ClusterPhase, span: &RankSpan) -> Strin
     own.iter().flat_map(|own| &own.jobs).flat_map(|job| &job.ops).for_each(|op| all.merge(&op.latency.total));
     let p99 = quantile(&all, 0.99)
         .map_or_else(String::new, |p99| format!(", p99 {}", units::format_duration_ns(p99.value_ns)));
-    let verdict = own.map_or_else(String::new, |own| format!(", {} {}", own.verdict, own.level));
+    let verdict = own.map_or_else(String::new, |own| format!(", {} {}", mark(own).word(), own.level));
     let clock = if span.rank == 0 {
         "its clock is the reference".to_owned()
     } else {

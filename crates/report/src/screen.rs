@@ -1,7 +1,7 @@
 //! The end of a run on a terminal: one line a load, reasons by cause, the next step, and the answer last.
 //!
 //! ```text
-//! vda  virtio, 256 GiB, ext4 on /                    7 loads, 58 s of 52 s planned
+//! vda  virtio, 256 GiB, ext4 on /                    7 loads, 58 s (52 s planned)
 //!
 //!   sequential read 1m      3.05 GiB/s  ▇▇▇▇▅▅▅▅  p99 3.59 ms  ~ unsteady
 //!   random read 4k q1      10,674 IOPS  ▇▆▆▆▆▅▃▃  p99  770 µs  ! disturbed
@@ -22,6 +22,7 @@ mod live;
 
 pub use live::{Current, current_line, remaining_line};
 
+use crate::course::course;
 use crate::layout::{Page, Paint, Style};
 use crate::ranks::ranks_within;
 use crate::standing::{PastRun, standing};
@@ -91,7 +92,7 @@ pub fn screen_phase(record: &RunRecord, phase_index: usize, style: &Style) -> St
 fn head(page: &mut Page, record: &RunRecord) {
     let name = page.paint(Paint::Bold, &clean(&device_name(record)));
     let left = device_words(record);
-    let right = run_words(record);
+    let right = course(record);
     let used = width_of(&clean(&device_name(record))) + 2 + width_of(&left);
     let gap = page.style.width.saturating_sub(used + width_of(&right));
     if gap >= 2 {
@@ -139,32 +140,6 @@ fn device_words(record: &RunRecord) -> String {
         None => parts.push("no disk visible".to_owned()),
     }
     parts.join(", ")
-}
-
-/// `7 loads, 58 s of 52 s planned`.
-fn run_words(record: &RunRecord) -> String {
-    let count = record.phases.iter().map(|phase| phase.jobs.len()).sum::<usize>();
-    let loads = if count == 1 { "1 load".to_owned() } else { format!("{count} loads") };
-    let taken_ns = record.phases.last().map_or(0, |phase| phase.begin_ns + phase.elapsed_ns);
-    let seconds = |ns: u64| format!("{:.0} s", ns as f64 / 1e9);
-    match planned_ns(record) {
-        Some(planned) => format!("{loads}, {} ({} planned)", seconds(taken_ns), seconds(planned)),
-        None => format!("{loads}, {}", seconds(taken_ns)),
-    }
-}
-
-/// Returns the planned time of all phases, their idle baselines and ramps; `None` if a phase ends by something else than
-/// its runtime.
-fn planned_ns(record: &RunRecord) -> Option<u64> {
-    let phases = record.plan.jobs.iter().map(|job| job.phase).max()? + 1;
-    let of_phase = |phase: u32| {
-        let jobs = record.plan.jobs.iter().filter(|job| job.phase == phase);
-        let times: Option<Vec<u64>> =
-            jobs.map(|job| Some(job.limits.runtime_ns? + job.limits.ramp_ns + job.limits.start_delay_ns)).collect();
-        times?.into_iter().max()
-    };
-    let times: Option<Vec<u64>> = (0..phases).map(of_phase).collect();
-    Some(times?.into_iter().sum::<u64>() + u64::from(phases) * record.plan.idle_baseline_ns)
 }
 
 fn table(page: &mut Page, record: &RunRecord) {

@@ -5,6 +5,7 @@
 //! down the column; if the table is too wide, each row becomes two lines. A contradicted phase has no
 //! figures: its rows are crossed out, and the reasons follow the table, grouped by cause.
 
+use crate::course::whole_course;
 use crate::latency_parts::{REST, latency_parts};
 use crate::layout::{Page, Paint, Style};
 use crate::priorities::priorities;
@@ -64,6 +65,7 @@ fn header(page: &mut Page, record: &RunRecord) {
         let sentence = page.paint(Paint::Bad, &clean(&sentence));
         page.line(&sentence);
     }
+    page.line(&clean(&whole_course(record)));
     page.out.push('\n');
     let lines = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
     for (name, text) in lines {

@@ -90,13 +90,16 @@ pub fn trend_html(trend: &Trend) -> String {
         } else {
             "Too few runs to show a change of level or its absence.".to_owned()
         }],
-        changed => changed
-            .iter()
-            .flat_map(|series| {
-                let shows = |sentence: &&String| sentence.contains(" rose ") || sentence.contains(" fell ");
-                series.sentences.iter().filter(shows).map(|s| clean(&format!("{}, {s}", name_of(series))).into_owned())
-            })
-            .collect(),
+        changed => {
+            let shows = |sentence: &&String| sentence.contains(" rose ") || sentence.contains(" fell ");
+            let of = |series: &&TrendSeries| {
+                let sentence = series.sentences.iter().find(shows)?;
+                Some(clean(&format!("{}, {sentence}", name_of(series))).into_owned())
+            };
+            let more = changed.len().saturating_sub(CHANGES_MAX);
+            let rest = (more > 0).then(|| format!("The level of {more} more figures changed, see below."));
+            changed.iter().filter_map(of).take(CHANGES_MAX).chain(rest).collect()
+        }
     };
     let device = clean(&trend.device.label).into_owned();
     let title = format!("trend of {device}");
@@ -110,6 +113,8 @@ pub fn trend_html(trend: &Trend) -> String {
     render(&title, BODY, &page)
 }
 
+/// Changes that the answer names; the others stand at their plots.
+const CHANGES_MAX: usize = 3;
 const BODY: &str = include_str!("trend.html");
 
 /// Returns the series of each load together.

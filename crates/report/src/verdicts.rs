@@ -45,12 +45,23 @@ impl Mark {
 
     /// Returns the word for a finding that objects.
     pub fn of_finding(check: &Check) -> Self {
-        let contradicts = check.outcome == CheckOutcome::Contradicted;
-        match check.cause {
+        Self::of_cause(check.cause, &check.name, check.outcome == CheckOutcome::Contradicted)
+    }
+
+    /// Returns the word for figures of which only the verdict and the names of the checks that object are known.
+    pub fn of_names<'a>(verdict: Verdict, names: impl Iterator<Item = &'a str>) -> Self {
+        let contradicts = verdict == Verdict::Contradicted;
+        let of_name = |name| Self::of_cause(Cause::usual_of(name).unwrap_or_default(), name, contradicts);
+        let worst = names.map(of_name).max().filter(|_| verdict >= Verdict::Suspect);
+        worst.unwrap_or_else(|| Self::of(verdict, &[]))
+    }
+
+    fn of_cause(cause: Cause, check: &str, contradicts: bool) -> Self {
+        match cause {
             Cause::Calls => Mark::Failed,
             Cause::Cache | Cause::Setup => Mark::NotTheDisk,
             // Heat slows a disk; the others are about what else the figures describe.
-            Cause::Device if check.name == "heat" => Mark::Disturbed,
+            Cause::Device if check == "heat" => Mark::Disturbed,
             Cause::Device => Mark::NotTheDisk,
             Cause::Tool | Cause::Neighbour | Cause::Unsteady if contradicts => Mark::NotTheDisk,
             Cause::Tool | Cause::Neighbour => Mark::Disturbed,

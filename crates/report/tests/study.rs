@@ -217,7 +217,7 @@ fn the_disks_flush_count_is_shown_for_each_row_that_writes() {
     assert!(text.contains("stable storage  flushes") && text.contains("flushes: the disk's flush counter"), "{text}");
     for (name, cell) in [("same", "32"), ("spread", "33 to 40"), ("unseen", "–"), ("reads", "")] {
         let line = text.lines().find(|line| line.trim_start().starts_with(name)).expect("a row");
-        assert_eq!(line.rsplit("  ").next(), Some(if cell.is_empty() { "supported" } else { cell }), "{line}");
+        assert_eq!(line.rsplit("  ").next(), Some(if cell.is_empty() { "+ confirmed" } else { cell }), "{line}");
         let table_row = page.split("<tr>").find(|row| row.contains(&format!(">{name}</th>"))).expect("a row");
         let cells: Vec<&str> = table_row.split("<td").collect();
         assert!(cells[cells.len() - 2].contains(&format!(">{cell}</td>")), "{name}: {table_row}");

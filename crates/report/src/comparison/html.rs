@@ -5,14 +5,13 @@ use super::{plots, words};
 use crate::badge::Badge;
 use crate::page::{command_line, data, render};
 use crate::text::clean;
-use crate::verdicts::Mark;
 use serde::Serialize;
 use trueio_model::{Comparison, Conclusion, GateVerdict, Metric, Part};
 
 const BODY: &str = include_str!("page.html");
 /// With more sides than this, tables are folded, and curves of single sides are omitted.
 const SIDES_MAX: usize = 8;
-/// With more sides than this, only these headlines are in the answer.
+/// With more sides than this, the best ones are the answer, and not a headline for each.
 const HEADLINES_MAX: usize = 4;
 
 /// Renders the comparison as a self-contained HTML page.
@@ -77,16 +76,17 @@ fn subject(comparison: &Comparison) -> String {
     }
 }
 
-/// Returns the headlines of all parts; of many sides only the first few.
+/// Returns the headlines of all parts; of many sides the best ones.
 fn answer(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for part in &comparison.parts {
         let of = if comparison.parts.len() > 1 { format!("{}: ", part.name) } else { String::new() };
         let count = part.sides.len().saturating_sub(1);
-        let shown = if count > HEADLINES_MAX { HEADLINES_MAX } else { count };
-        lines.extend((1..=shown).map(|side| format!("{of}{}", words::headline(comparison, part, side))));
-        if count > shown {
-            lines.push(format!("{of}And {} more sides; the tables below compare each with A.", count - shown));
+        if count > HEADLINES_MAX {
+            lines.extend(words::best(part).map(|sentence| format!("{of}{sentence}")));
+            lines.push(format!("{of}The tables below compare each side with A, and say which differences are shown."));
+        } else {
+            lines.extend((1..=count).map(|side| format!("{of}{}", words::headline(comparison, part, side))));
         }
     }
     lines
@@ -189,7 +189,7 @@ impl PagePart {
                     letter: words::letter(index),
                     name: cleaned(&side.name),
                     detail: cleaned(&side.detail),
-                    mark: Badge::of(Mark::of(side.verdict, &[])),
+                    mark: Badge::of(words::mark_of(side)),
                     level: side.level.to_string(),
                     reasons: side.reasons.iter().map(|s| cleaned(s)).collect(),
                     syscalls: words::syscalls(index, side)

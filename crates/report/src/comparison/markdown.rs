@@ -1,6 +1,7 @@
 //! A comparison as Markdown, for the summary of a pull request.
 
 use super::words;
+use crate::badge::Badge;
 use crate::markdown::escaped;
 use trueio_model::{Comparison, GateVerdict};
 
@@ -25,13 +26,17 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             out.push_str(&format!("### {}\n\n", escaped(&part.name)));
         }
         for (index, side) in part.sides.iter().enumerate() {
-            let verdict = format!("{} {}", side.verdict, side.level);
+            let mark = Badge::of(words::mark_of(side));
+            let verdict = format!("{} {} {}", mark.symbol, mark.word, side.level);
             let detail = if side.detail.is_empty() { String::new() } else { format!(", {}", side.detail) };
             out.push_str(&format!(
                 "- **{}** {}: {verdict}\n",
                 words::letter(index),
                 escaped(&format!("{}{detail}", side.name))
             ));
+        }
+        if let Some(sentence) = words::best(part) {
+            out.push_str(&format!("\n{}\n", escaped(&sentence)));
         }
         for side in 1..part.sides.len() {
             out.push_str(&format!("\n{}\n\n", escaped(&words::headline(comparison, part, side))));

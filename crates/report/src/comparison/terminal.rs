@@ -80,9 +80,15 @@ fn part_of(page: &mut Page, comparison: &Comparison, part: &Part) {
         page.out.push('\n');
     }
     for (index, side) in part.sides.iter().enumerate() {
-        let verdict = page.paint(Paint::of(side.verdict), &format!("{} {}", side.verdict, side.level));
+        let mark = words::mark_of(side);
+        let verdict = format!("{} {} {}", mark.symbol(), mark.word(), side.level);
+        let verdict = page.paint(Paint::of_mark(mark), &verdict);
         let detail = if side.detail.is_empty() { String::new() } else { format!("  {}", clean(&side.detail)) };
         page.out.push_str(&format!("  {}  {}{detail}  {verdict}\n", words::letter(index), clean(&side.name)));
+    }
+    if let Some(sentence) = words::best(part) {
+        page.out.push('\n');
+        page.sentence(&sentence);
     }
     for side in 1..part.sides.len() {
         page.out.push('\n');

@@ -1,6 +1,7 @@
 //! Sentences of a comparison.
 
 use crate::text::{counted, figure};
+use crate::verdicts::Mark;
 use trueio_model::{Answer, Comparison, Conclusion, GateVerdict, Method, Metric, Part, Side, units};
 
 /// Returns `A`, `B`, … `Z`, then `side 27`.
@@ -238,6 +239,24 @@ pub(super) fn divergences(comparison: &Comparison, part: &Part) -> Vec<String> {
     part.answers.iter().filter_map(of_answer).collect()
 }
 
+/// Returns which of many sides was best, as measured; `None` for two sides, or without a rate.
+pub(super) fn best(part: &Part) -> Option<String> {
+    let of = |side: &Side, metric: Metric| side.figures.iter().find(|f| f.metric == metric).map(|f| f.value);
+    let found = |metric: Metric, is_more_better: bool| {
+        let values = part.sides.iter().enumerate().filter_map(|(index, side)| Some((index, of(side, metric)?)));
+        let (index, value) =
+            values.max_by(|a, b| if is_more_better { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) })?;
+        Some((format!("{} ({})", letter(index), part.sides[index].name), self::value(metric, value)))
+    };
+    let (most, rate) = found(Metric::Iops, true).filter(|_| part.sides.len() > 2)?;
+    let rate = rate.trim_end_matches(" 1/s").to_owned();
+    let shortest = found(Metric::P99, false).map_or_else(String::new, |(side, latency)| match side == most {
+        true => format!(" and the shortest latency p99, {latency}"),
+        false => format!("; {side} had the shortest latency p99, {latency}"),
+    });
+    Some(format!("Of {} sides {most} had the most IOPS, {rate}{shortest}.", part.sides.len()))
+}
+
 /// Returns the sentences of each side's suspect and contradicting checks.
 pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
     part.sides
@@ -245,9 +264,15 @@ pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
         .enumerate()
         .filter(|(_, side)| !side.reasons.is_empty())
         .map(|(index, side)| {
-            (format!("{} ({}) {} {}", letter(index), side.name, side.verdict, side.level), side.reasons.clone())
+            let word = mark_of(side).word();
+            (format!("{} ({}) {word} {}", letter(index), side.name, side.level), side.reasons.clone())
         })
         .collect()
+}
+
+/// Returns the word of a side. Of its findings a comparison keeps the sentences, which begin with the check's name.
+pub(super) fn mark_of(side: &Side) -> Mark {
+    Mark::of_names(side.verdict, side.reasons.iter().filter_map(|reason| reason.split([' ', ':']).next()))
 }
 
 /// Returns the differences between the sides' settings and machines.

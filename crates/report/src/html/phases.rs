@@ -96,7 +96,7 @@ impl Phase {
                 .filter(|row| row.phase_index == index)
                 .map(|row| TableRow::of(record, phase, row, &shades))
                 .collect(),
-            limits: limits.map(|limit| cleaned(&format!("{}: {}", limit.kind.name(), limit.sentence))).collect(),
+            limits: limits.map(|limit| cleaned(&limit.sentence)).collect(),
             parts: {
                 let parts = phase_parts(phase);
                 let rest = (!parts.is_empty()).then(|| REST.to_owned());
@@ -135,7 +135,25 @@ pub(super) fn shades(phase: &PhaseRecord) -> Vec<Shade> {
         let title = cleaned(&format!("{from:.1} to {until:.1} s: {}", span.what));
         Some(Shade { from, until, class, label: label.to_owned(), title })
     });
-    shades.collect()
+    merged(shades.collect())
+}
+
+/// Joins shades of one kind that overlap, such as those of several ranks: drawn over each other they would hide the curves.
+fn merged(mut shades: Vec<Shade>) -> Vec<Shade> {
+    shades.sort_by(|a, b| a.class.cmp(b.class).then(a.from.total_cmp(&b.from)));
+    let mut joined: Vec<Shade> = Vec::new();
+    for shade in shades {
+        match joined.last_mut().filter(|last| last.class == shade.class && shade.from < last.until) {
+            Some(last) => {
+                last.until = last.until.max(shade.until);
+                if !last.title.contains(&shade.title) {
+                    last.title = format!("{}\n{}", last.title, shade.title);
+                }
+            }
+            None => joined.push(shade),
+        }
+    }
+    joined
 }
 
 impl Job {

@@ -2,8 +2,8 @@
 
 use crate::svg::{Anchor, Svg, fitted, text_width};
 
-const TEXT: f64 = 11.0;
-const ROW: f64 = 24.0;
+const TEXT: f64 = 12.0;
+const ROW: f64 = 28.0;
 const TOP: f64 = 44.0;
 
 /// A cell.
@@ -30,11 +30,11 @@ pub(crate) struct Heat<'a> {
 impl Heat<'_> {
     /// Draws the map; its width follows from its columns.
     pub(crate) fn draw(&self) -> String {
+        let down = format!("{} ↓", self.axes.1);
         let left =
-            self.rows.iter().map(|row| text_width(row, TEXT)).fold(text_width(self.axes.1, TEXT), f64::max).min(220.0)
-                + 12.0;
+            self.rows.iter().map(|row| text_width(row, TEXT)).fold(text_width(&down, TEXT), f64::max).min(220.0) + 14.0;
         let texts = self.cells.iter().flatten().flatten().map(|cell| &cell.text).chain(self.columns);
-        let column = texts.map(|text| text_width(text, TEXT)).fold(34.0, f64::max).min(110.0) + 10.0;
+        let column = texts.map(|text| text_width(text, TEXT)).fold(44.0, f64::max).min(120.0) + 14.0;
         let (width, height) =
             (left + column * self.columns.len() as f64 + 2.0, TOP + ROW * self.rows.len() as f64 + 2.0);
         let width = width.max(text_width(self.title, TEXT) + text_width(self.axes.0, TEXT) + 40.0);
@@ -43,7 +43,7 @@ impl Heat<'_> {
         let style = format!(" style=\"min-width:min({width:.0}px,100%);width:{width:.0}px\"");
         let mut svg = Svg::with_attributes("heat", width, height, &label, &style);
         svg.text("ti", (1.0, 12.0), Anchor::Start, self.title);
-        svg.text("t", (1.0, TOP - 8.0), Anchor::Start, &fitted(&format!("{} ↓", self.axes.1), TEXT, left - 8.0));
+        svg.text("t", (1.0, TOP - 8.0), Anchor::Start, &fitted(&down, TEXT, left - 8.0));
         let across = format!("{} →", self.axes.0);
         svg.text("t", (width - 2.0, 12.0), Anchor::End, &across);
         let values = || self.cells.iter().flatten().flatten().map(|cell| cell.value).filter(|v| *v > 0.0);
@@ -55,18 +55,18 @@ impl Heat<'_> {
         for (row, cells) in self.cells.iter().enumerate() {
             let top = TOP + ROW * row as f64;
             let name = self.rows.get(row).map_or("", String::as_str);
-            svg.text("lb", (left - 8.0, top + 16.0), Anchor::End, &fitted(name, TEXT, left - 10.0));
+            svg.text("lb", (left - 8.0, top + 18.0), Anchor::End, &fitted(name, TEXT, left - 10.0));
             for (index, cell) in cells.iter().enumerate() {
                 let corner = (left + column * index as f64, top);
                 let Some(cell) = cell else {
-                    svg.text("t", (corner.0 + column / 2.0, top + 16.0), Anchor::Middle, "–");
+                    svg.text("t", (corner.0 + column / 2.0, top + 18.0), Anchor::Middle, "–");
                     continue;
                 };
                 let share = if high > low { (cell.value.max(low) / low).ln() / (high / low).ln() } else { 1.0 };
                 // Nine steps, so that the text's colour can be chosen for each.
                 let step = (share.clamp(0.0, 1.0) * 8.0).round() as usize;
                 svg.rect(&format!("h{step}"), (corner.0 + 1.0, top + 1.0), (column - 2.0, ROW - 2.0), &cell.title);
-                svg.text(&format!("ht{step}"), (corner.0 + column / 2.0, top + 16.0), Anchor::Middle, &cell.text);
+                svg.text(&format!("ht{step}"), (corner.0 + column / 2.0, top + 18.0), Anchor::Middle, &cell.text);
             }
         }
         svg.finish()

@@ -68,12 +68,12 @@ pub(crate) fn overview(points: &[Point]) -> Option<String> {
     let place = |p: &Point| (x(p.ios_per_s), y(p.p99_ns as f64));
     let mut taken: Vec<Area> =
         points.iter().map(place).map(|(px, py)| (px - 7.0, py - 7.0, px + 7.0, py + 7.0)).collect();
-    for point in points {
+    points.iter().for_each(|point| mark(&mut svg, point, place(point)));
+    // Points at the right edge have the fewest places for their names, so they choose first.
+    let mut named: Vec<&Point> = points.iter().filter(|_| points.len() <= NAMES_MAX).collect();
+    named.sort_by(|a, b| b.ios_per_s.total_cmp(&a.ios_per_s));
+    for point in named {
         let at = place(point);
-        mark(&mut svg, point, at);
-        if points.len() > NAMES_MAX {
-            continue;
-        }
         let width = text_width(&point.name, TEXT) + 2.0;
         let around = [
             (at.0 + 9.0, at.1 + 4.0, Anchor::Start),
@@ -84,6 +84,8 @@ pub(crate) fn overview(points: &[Point]) -> Option<String> {
             (at.0 - 7.0, at.1 - 9.0, Anchor::End),
             (at.0 + 7.0, at.1 + 17.0, Anchor::Start),
             (at.0 - 7.0, at.1 + 17.0, Anchor::End),
+            (at.0 - 7.0, at.1 - 22.0, Anchor::End),
+            (at.0 - 7.0, at.1 + 30.0, Anchor::End),
         ];
         // The first position where the name touches nothing; without one it is shown under the pointer only.
         let free = around.into_iter().find_map(|(tx, ty, anchor)| {

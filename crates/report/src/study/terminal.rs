@@ -3,6 +3,7 @@
 use super::words::{self, Line};
 use crate::layout::{Page, Paint, Style};
 use crate::text::{clean, width_of};
+use crate::verdicts::Mark;
 use trueio_model::{Contrast, StudyMode, StudyRecord, Verdict};
 
 /// Renders the study as text, ending with a line feed.
@@ -131,7 +132,8 @@ fn contrasts(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
 /// Returns all cells of a line, including columns that are omitted later if empty.
 fn cells(line: &Line<'_>) -> Vec<String> {
     let row = line.row;
-    let verdict = row.verdict.map_or_else(String::new, |verdict| verdict.to_string());
+    let mark = row.verdict.map(|verdict| Mark::of(verdict, &row.checks));
+    let verdict = mark.map_or_else(String::new, |mark| format!("{} {}", mark.symbol(), mark.word()));
     let only_first = |text: String| if line.is_first { text } else { String::new() };
     vec![
         only_first(clean(&row.name).into_owned()),
