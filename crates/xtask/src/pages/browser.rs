@@ -17,6 +17,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
      --disable-component-update --disable-sync --disable-extensions --hide-scrollbars --remote-debugging-pipe";
 
+/// The scheme of a page on paper.
+pub(crate) const PRINT: &str = "print";
+
 /// A browser; dropping it ends its process.
 pub(crate) struct Browser {
     child: Child,
@@ -71,18 +74,8 @@ impl Browser {
         scheme: &str,
         measure: &str,
     ) -> Result<(Vec<String>, Vec<u8>), String> {
-        let size = json!({ "width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 600 });
-        self.call("Emulation.setDeviceMetricsOverride", &size)?;
-        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        self.call("Emulation.setEmulatedMedia", &media)?;
-        // Messages of the previous page are its own.
-        self.call("Page.navigate", &json!({ "url": "about:blank" }))?;
-        self.wait_for("Page.loadEventFired")?;
-        self.events.clear();
-        let path = page.canonicalize().map_err(|error| format!("{}: {error}", page.display()))?;
-        let url = format!("file://{}", path.display());
-        self.call("Page.navigate", &json!({ "url": url }))?;
-        self.wait_for("Page.loadEventFired")?;
+        self.open(page, width, scheme)?;
+        let url = url_of(page)?;
         let measured = self.call("Runtime.evaluate", &json!({ "expression": measure, "returnByValue": true }))?;
         let Some(list) = measured["result"]["value"].as_array() else {
             return Err(format!("the measurement of {} failed: {measured}", page.display()));
@@ -91,6 +84,38 @@ impl Browser {
         let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }))?;
         found.extend(self.events.iter().filter_map(|event| complaint(event, &url)));
         Ok((found, decoded(picture["data"].as_str().unwrap_or_default())))
+    }
+
+    /// Returns a picture of the beginning of a page, `height` pixels of it, reduced by `scale`.
+    pub(crate) fn picture(
+        &mut self,
+        page: &Path,
+        (width, height): (u32, u32),
+        scheme: &str,
+        scale: f64,
+    ) -> Result<Vec<u8>, String> {
+        self.open(page, width, scheme)?;
+        let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": scale });
+        let picture = self.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true, "clip": clip }))?;
+        Ok(decoded(picture["data"].as_str().unwrap_or_default()))
+    }
+
+    /// Opens a page as wide as given, in a colour scheme; messages of the previous page are forgotten.
+    fn open(&mut self, page: &Path, width: u32, scheme: &str) -> Result<(), String> {
+        let size = json!({ "width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.call("Emulation.setDeviceMetricsOverride", &size)?;
+        let media = match scheme {
+            PRINT => json!({ "media": "print", "features": [] }),
+            scheme => json!({ "media": "", "features": [{ "name": "prefers-color-scheme", "value": scheme }] }),
+        };
+        self.call("Emulation.setEmulatedMedia", &media)?;
+        // Messages of the previous page are its own.
+        self.call("Page.navigate", &json!({ "url": "about:blank" }))?;
+        self.wait_for("Page.loadEventFired")?;
+        self.events.clear();
+        let url = url_of(page)?;
+        self.call("Page.navigate", &json!({ "url": url }))?;
+        self.wait_for("Page.loadEventFired")
     }
 
     fn call(&mut self, method: &str, parameters: &Value) -> Result<Value, String> {
@@ -130,6 +155,11 @@ impl Browser {
             RecvTimeoutError::Disconnected => format!("chromium ended before it answered {what}"),
         })
     }
+}
+
+fn url_of(page: &Path) -> Result<String, String> {
+    let path = page.canonicalize().map_err(|error| format!("{}: {error}", page.display()))?;
+    Ok(format!("file://{}", path.display()))
 }
 
 /// Reads messages in a thread, so that waiting for one has a limit.
