@@ -99,6 +99,12 @@ impl Tool {
     /// Makes btrfs.
     pub const MKFS_BTRFS: Tool =
         Tool { package: "btrfs-progs", path: "sbin/mkfs.btrfs", name: "mkfs.btrfs", libraries: &["liblzo2-2"] };
+    /// Makes F2FS.
+    pub const MKFS_F2FS: Tool =
+        Tool { package: "f2fs-tools", path: "sbin/mkfs.f2fs", name: "mkfs.f2fs", libraries: &[] };
+    /// Makes exFAT.
+    pub const MKFS_EXFAT: Tool =
+        Tool { package: "exfatprogs", path: "usr/sbin/mkfs.exfat", name: "mkfs.exfat", libraries: &[] };
     /// Partition tables; busybox's fdisk asks a person.
     pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", name: "sfdisk", libraries: &["libfdisk1"] };
 
