@@ -34,6 +34,11 @@ pub const DIFFERENCES: &[Difference] = &[
         "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
         "they go on until `io_size`",
     ),
+    difference(
+        &["rw=rw", "rwmixread=100"],
+        "if `size` is no multiple of the block, the job ends with the last whole block",
+        "as with other shares, it goes on until `size` is transferred",
+    ),
     late(&["create_on_open=1", "rw=read"]),
     late(&["create_on_open=1", "rw=randread"]),
     late(&["create_on_open=1", "rw=rw"]),

@@ -40,6 +40,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     issue_times(job, problems);
     compressible(job, lowering);
     repeats(job, lowering);
+    fixed_twice(job, lowering);
     implied_verify(job);
     without_writing(job, lowering);
     verification(job, lowering);
@@ -401,6 +402,14 @@ fn repeats(job: &mut JobWords, lowering: &mut Lowering) {
             let next_to = format!("{}={share}", DEDUPE_PERCENTAGE.name);
             lowering.remark(format!("`{name}` has no effect next to `{next_to}`, as in fio"));
         }
+    }
+}
+
+/// Drops `zero_buffers` next to `buffer_pattern`, which replaces it.
+fn fixed_twice(job: &mut JobWords, lowering: &mut Lowering) {
+    let has_pattern = job.spec.options.contains_key(BUFFER_PATTERN.name);
+    if has_pattern && job.spec.options.remove(ZERO_BUFFERS.name).is_some_and(|set| set.text == "true") {
+        lowering.remark("`zero_buffers` has no effect next to `buffer_pattern`, as in fio".to_owned());
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A line is `time in ms, value, direction (0 read, 1 write, 2 trim), bytes, priority`. With `log_offset` the offset
 //! comes before the priority. With `log_issue_time` the time of submission comes last, in nanoseconds from the
-//! beginning of the times. The priority is 1 for the real-time class and 0 for others, or (`log_prio`) the kernel's
+//! beginning of the times; as in fio it is 0 but in the logs of slat and clat. The priority is 1 for the real-time class and 0 for others, or (`log_prio`) the kernel's
 //! number; a line of averages has 0, because its I/Os have several priorities. Latencies are in nanoseconds, bandwidth in
 //! KiB a second. Averages are at the ends of spans of equal length from the beginning; a span without I/O is a line with
 //! 0 in the logs of bandwidth and IOPS, and no line in the logs of latencies. An incomplete span at the end has a line
@@ -363,7 +363,7 @@ impl Sums {
             true => Priority::Whole(io.priority.value()),
             false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
         };
-        let issue_ns = self.logs.has_issue_time.then(|| io.end_ns.saturating_sub(io.completion_ns));
+        let issued_ns = io.end_ns.saturating_sub(io.completion_ns);
         for kind in [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat] {
             if !out.has(kind) {
                 continue;
@@ -381,6 +381,9 @@ impl Sums {
             let Some(value) = value else { continue };
             let direction = direction as u32;
             let bytes = io.bytes;
+            // As in fio, 0 in the logs that are not about one part of an I/O.
+            let is_part = matches!(kind, LogKind::Slat | LogKind::Clat);
+            let issue_ns = self.logs.has_issue_time.then_some(if is_part { issued_ns } else { 0 });
             out.sample(kind, &Sample { ms, value, second: None, direction, bytes, offset, priority, issue_ns })?;
         }
         Ok(())

@@ -385,4 +385,11 @@ fn repeats_replace_fixed_content_as_in_fio() {
         let request = line(&format!("--name=a --size=1m --rw=write --dedupe_percentage=0 {words}"));
         assert_ne!(text(&request.jobs[0], name), "");
     }
+    let request = line("--name=a --size=1m --rw=write --zero_buffers --buffer_pattern=0xff");
+    assert_eq!(text(&request.jobs[0], "zero_buffers"), "");
+    assert!(
+        request.notes.iter().any(|note| note.contains("no effect next to `buffer_pattern`")),
+        "{:?}",
+        request.notes
+    );
 }

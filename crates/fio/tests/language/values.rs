@@ -227,7 +227,7 @@ fn zones_of_bytes_are_read_with_fios_units() {
 /// truncation.
 #[test]
 fn a_files_bytes_are_the_pattern_that_names_it() {
-    let around = World::with(&[("pat", "HELLO"), ("long", &"x".repeat(5000))]);
+    let around = World::with(&[("pat", "HELLO"), ("long", &"x".repeat(20_000))]);
     let of = |text: &str| read(&words(text), &around);
     let request =
         of("--name=a --size=1m --rw=write --buffer_pattern=0x12'pat'\"it's\" --verify_pattern=%o'pat'").unwrap();
@@ -238,8 +238,8 @@ fn a_files_bytes_are_the_pattern_that_names_it() {
     assert_eq!(fio.word("verify_pattern").map(|word| word.text.as_str()), Some("%o'pat'"));
     assert!(request.notes.is_empty(), "{:?}", request.notes);
     let request = of("--name=a --size=1m --rw=write --buffer_pattern='long'").unwrap();
-    assert_eq!(text(&request.jobs[0], "buffer_pattern").len(), 2 + 2 * 4096);
-    assert!(request.notes[0].contains("of the 5000 bytes of `long` the first 4096"), "{:?}", request.notes);
+    assert_eq!(text(&request.jobs[0], "buffer_pattern").len(), 2 + 2 * 16_384);
+    assert!(request.notes[0].contains("of the 20000 bytes of `long` the first 16384"), "{:?}", request.notes);
     for wrong in ["'nosuch'", "'pat", "'pat'x", "%o'pat'"] {
         let error = of(&format!("--name=a --size=1m --rw=write --buffer_pattern={wrong}")).expect_err(wrong);
         assert!(error.render().contains("`buffer_pattern`") && error.render().contains('^'), "{}", error.render());

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use trueio_model::BlockPattern;
 
 /// The longest pattern, in bytes.
-const BYTES_MAX: usize = 4096;
+const BYTES_MAX: usize = 16_384;
 
 /// Gives the content of a file by its name, and by how many bytes there is room for.
 type FileContent<'a> = dyn FnMut(&str, usize) -> Result<Vec<u8>, String> + 'a;

@@ -172,8 +172,8 @@ crate::option::rows! {
         .scope(&[Scope::Logs])
         .summary("The last column of the logs is the time when each I/O was issued, in nanoseconds")
         .detail("It counts from the start of the log's times, also with `log_alternate_epoch`: from the start \
-                 of the measured part. Averages, and I/Os that were issued in the ramp, have 0; in fio all \
-                 lines of `lat`, bandwidth and IOPS have it, too.");
+                 of the measured part. 0 in averages, of I/Os that were issued in the ramp, and in the logs of \
+                 `lat`, bandwidth and IOPS, as in fio.");
 
     pub const LOG_WINDOW_VALUE: Opt<LogWindow> = word("log_window_value")
         .default("avg")
