@@ -73,6 +73,15 @@ def test_a_notebook_shows_verdict_tiles_and_plot() -> None:
     assert (timed.verdict or "") in html and "IOPS" in html and "<polyline" in html and "<script" not in html
 
 
+def test_the_plot_of_a_notebook_leaves_out_a_last_interval_of_microseconds() -> None:
+    from trueio._notebook import _plot
+
+    row = {"verdict": "supported", "phase": "p", "job": "j", "write_bytes": 0}
+    whole = [{**row, "end_ns": end * 10**8, "span_ns": 10**8, "read_bytes": 10 * 2**20} for end in range(1, 11)]
+    last = {**row, "end_ns": 10**9 + 14_000, "span_ns": 14_000, "read_bytes": 4096}
+    assert "up to 100 MiB/s" in _plot([*whole, last])
+
+
 def test_a_job_file_and_the_tables_of_one_are_the_same(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "job.toml"
     path.write_text('[defaults]\nioengine = "null"\nsize = "1m"\nnumber_ios = 100\n[job."a.b"]\nrw = "read"\n[job.c]\nrw = "write"\n')

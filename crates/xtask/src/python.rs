@@ -43,6 +43,8 @@ pub(crate) fn notebook(writes: bool) -> Outcome {
         let mut render = folders.program("python");
         render.args(["-m", "nbconvert", "--to", "html", "--execute", "--output-dir"]).arg(&folder);
         render.arg(workspace::root().join("examples/notebook.ipynb")).env("PYTHONPATH", &packages);
+        // Its templates, too, are where it was installed to.
+        render.env("JUPYTER_PATH", packages.join("share/jupyter"));
         run("nbconvert", &mut render)?;
         let mut browser = Browser::start(&folder.join("profile"))?;
         let picture = browser.picture(&folder.join("notebook.html"), (1000, 1500), "light", 0.6)?;

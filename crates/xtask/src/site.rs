@@ -33,6 +33,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/history.md",
             "docs/usb.md",
             "docs/studies.md",
+            "docs/cluster.md",
             "docs/ci.md",
             "docs/safety.md",
             "examples/README.md",

@@ -61,8 +61,10 @@ def _plot(series: list[dict[str, Any]]) -> str:
     for row in series:
         if row["verdict"] != "contradicted":
             jobs.setdefault((row["phase"], row["job"]), []).append(row)
+    # The last interval may last microseconds: one I/O in it would be a rate far above all others.
+    shortest = max((row["span_ns"] for rows in jobs.values() for row in rows), default=0) / 2
     rates = {
-        job: [(row["end_ns"], (row["read_bytes"] + row["write_bytes"]) / (row["span_ns"] / 1e9)) for row in rows if row["span_ns"]]
+        job: [(row["end_ns"], (row["read_bytes"] + row["write_bytes"]) / (row["span_ns"] / 1e9)) for row in rows if row["span_ns"] > shortest]
         for job, rows in jobs.items()
     }
     top = max((rate for points in rates.values() for _, rate in points), default=0.0)
@@ -89,7 +91,8 @@ def _rate(bytes_per_s: float | None) -> str:
     if bytes_per_s is None:
         return "–"
     for unit in ("B/s", "KiB/s", "MiB/s"):
-        if bytes_per_s < 1024:
+        # With three digits: 1,000 would be printed as 1e+03.
+        if bytes_per_s < 999.5:
             return f"{bytes_per_s:.3g} {unit}"
         bytes_per_s /= 1024
     return f"{bytes_per_s:.3g} GiB/s"
@@ -103,7 +106,7 @@ def _time(ns: float | None) -> str:
     if ns is None:
         return "–"
     for unit in ("ns", "µs", "ms"):
-        if ns < 1000:
+        if ns < 999.5:
             return f"{ns:.3g} {unit}"
         ns /= 1000
     return f"{ns:.3g} s"
