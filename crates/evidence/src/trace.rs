@@ -15,6 +15,7 @@ pub(crate) mod format;
 mod layers;
 mod matching;
 mod phase_trace;
+mod piece;
 mod places;
 mod session;
 pub(crate) mod tracefs;

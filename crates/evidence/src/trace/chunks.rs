@@ -8,7 +8,7 @@
 //!
 //! Source: Linux `include/uapi/linux/btrfs.h`, `btrfs_tree.h`; `fs/btrfs/volumes.c` (`btrfs_map_block`).
 
-use super::places::Piece;
+use super::piece::Piece;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
