@@ -61,7 +61,7 @@ pub(crate) fn whole_course(record: &RunRecord) -> String {
 fn times(record: &RunRecord) -> String {
     let count = record.phases.iter().map(|phase| phase.jobs.len()).sum::<usize>();
     let loads = if count == 1 { "1 load".to_owned() } else { format!("{count} loads") };
-    let taken_ns = record.phases.last().map_or(0, |phase| phase.begin_ns + phase.elapsed_ns);
+    let taken_ns = record.phases.last().map_or(0, |phase| phase.begin_ns.saturating_add(phase.elapsed_ns));
     let seconds = |ns: u64| match ns {
         // Whole seconds would be 0.
         0..950_000_000 => units::format_duration_ns(ns),
@@ -99,13 +99,18 @@ fn end_words(ends: &[(End, usize)]) -> String {
 /// Returns the planned time of all phases, their idle baselines and ramps; `None` if a phase ends by something else than
 /// its runtime.
 fn planned_ns(record: &RunRecord) -> Option<u64> {
-    let phases = record.plan.jobs.iter().map(|job| job.phase).max()? + 1;
+    let phases = record.plan.jobs.iter().map(|job| job.phase).max()?.checked_add(1)?;
     let of_phase = |phase: u32| {
         let jobs = record.plan.jobs.iter().filter(|job| job.phase == phase);
-        let times: Option<Vec<u64>> =
-            jobs.map(|job| Some(job.limits.runtime_ns? + job.limits.ramp_ns + job.limits.start_delay_ns)).collect();
+        let times: Option<Vec<u64>> = jobs
+            .map(|job| {
+                let limits = &job.limits;
+                Some(limits.runtime_ns?.saturating_add(limits.ramp_ns).saturating_add(limits.start_delay_ns))
+            })
+            .collect();
         times?.into_iter().max()
     };
     let times: Option<Vec<u64>> = (0..phases).map(of_phase).collect();
-    Some(times?.into_iter().sum::<u64>() + u64::from(phases) * record.plan.idle_baseline_ns)
+    let idle_ns = u64::from(phases).saturating_mul(record.plan.idle_baseline_ns);
+    Some(times?.into_iter().fold(idle_ns, u64::saturating_add))
 }

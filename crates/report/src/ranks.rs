@@ -48,7 +48,7 @@ fn summary(phase: &ClusterPhase) -> String {
     if let Some(common) = phase.common {
         text.push_str(&format!(
             "; all measured together for {} ({:.1} %), in which they reached {}{} IOPS",
-            units::format_duration_ns((common.end_ns - common.begin_ns) as u64),
+            units::format_duration_ns(common.end_ns.abs_diff(common.begin_ns)),
             common.share * 100.0,
             if common.bytes_per_s > 0.0 {
                 format!("{}, ", units::format_bandwidth(common.bytes_per_s))
@@ -133,7 +133,9 @@ pub(crate) fn heat_map(record: &RunRecord, phase_index: usize) -> Option<String>
     spans.sort_by(|a, b| rate(a).total_cmp(&rate(b)).then(a.rank.cmp(&b.rank)));
     spans.truncate(ROWS_MAX);
     let begin_ns = phase.ranks.iter().map(|span| span.begin_ns).min()?;
-    let length_ns = (phase.ranks.iter().map(|span| span.end_ns).max()? - begin_ns).max(1);
+    // A damaged record may hold any figures.
+    let since_begin = |ns: i64| i128::from(ns) - i128::from(begin_ns);
+    let length_ns = since_begin(phase.ranks.iter().map(|span| span.end_ns).max()?).max(1);
     let rows: Vec<(String, Vec<f64>)> = spans
         .iter()
         .map(|span| {
@@ -141,15 +143,16 @@ pub(crate) fn heat_map(record: &RunRecord, phase_index: usize) -> Option<String>
             let own = known.and_then(|known| known.record.phases.iter().find(|own| own.name == phase.name));
             let mut cells = vec![0.0; COLUMNS_MAX];
             for row in own.iter().flat_map(|own| &own.jobs).flat_map(|job| &job.series) {
-                let middle_ns = span.begin_ns - begin_ns + row.end_ns as i64 - row.span_ns as i64 / 2;
+                let middle_ns = since_begin(span.begin_ns) + i128::from(row.end_ns) - i128::from(row.span_ns / 2);
                 let at = (middle_ns.max(0) as f64 / length_ns as f64 * COLUMNS_MAX as f64) as usize;
-                let bytes = row.read_bytes + row.write_bytes + row.trim_bytes;
-                let amount =
-                    if span.byte_count > 0 { bytes } else { row.read_count + row.write_count + row.other_count };
+                let sum = |parts: [u64; 3]| parts.into_iter().fold(0, u64::saturating_add);
+                let bytes = sum([row.read_bytes, row.write_bytes, row.trim_bytes]);
+                let ios = sum([row.read_count, row.write_count, row.other_count]);
+                let amount = if span.byte_count > 0 { bytes } else { ios };
                 // A long interval covers several cells, each with its share.
                 let width = (row.span_ns as f64 / length_ns as f64 * COLUMNS_MAX as f64).round().max(1.0) as usize;
                 let first = at.saturating_sub(width / 2).min(COLUMNS_MAX - 1);
-                for cell in &mut cells[first..(first + width).min(COLUMNS_MAX)] {
+                for cell in &mut cells[first..first.saturating_add(width).min(COLUMNS_MAX)] {
                     *cell += amount as f64 / width as f64;
                 }
             }
