@@ -46,6 +46,8 @@ pub(crate) struct Follower<'a> {
     pub(crate) progress: &'a [Progress],
     /// When the measured part began.
     pub(crate) begin: Instant,
+    /// Begun before the workers were let go.
+    pub(crate) heartbeat: Heartbeat,
     pub(crate) status: Option<Status<'a>>,
     pub(crate) meter: Option<Meter<'a>>,
     pub(crate) lookout: Option<Lookout<'a>>,
@@ -67,7 +69,8 @@ impl Follower<'_> {
         let mut status_due = self.status.as_ref().and_then(|status| Some(self.begin + status.reporting.interim_every?));
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
         let mut looked_bytes = 0;
-        let mut heartbeat = Heartbeat::new(self.begin);
+        // Until here nothing was waited for.
+        self.heartbeat.waited(self.begin, Duration::ZERO, Instant::now());
         let mut tick_due = Instant::now() + TICK;
         loop {
             let due = self.meter.as_ref().map_or(tick_due, |meter| tick_due.min(meter.due()));
@@ -75,7 +78,7 @@ impl Follower<'_> {
             let limit = due.saturating_duration_since(from);
             let is_over = self.ending.wait(workers, limit);
             let now = Instant::now();
-            heartbeat.waited(from, limit, now);
+            self.heartbeat.waited(from, limit, now);
             if let Some(meter) = &mut self.meter {
                 let span = if is_over { meter.rest(now) } else { meter.look(now) };
                 span.inspect(|span| observer.notify(Event::Bandwidth(span)));
@@ -85,7 +88,7 @@ impl Follower<'_> {
             }
             if is_over {
                 let disturbances = self.timeline.map_or_else(Vec::new, Timeline::end);
-                return Followed { stops: heartbeat.stops, disturbances };
+                return Followed { stops: self.heartbeat.stops, disturbances };
             }
             if now < tick_due {
                 continue;

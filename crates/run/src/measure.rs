@@ -8,6 +8,7 @@ use crate::interrupt::continue_count;
 use crate::logs::{PhaseLogs, logs_completed, logs_issued};
 use crate::neighbours::Lookout;
 use crate::setting::Setting;
+use crate::stops::Heartbeat;
 use crate::strace::Strace;
 use crate::usb_disks::UsbWatch;
 use crate::worker::{HOST, run_worker};
@@ -335,6 +336,7 @@ impl Setting<'_> {
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
             let begin = Instant::now();
+            let heartbeat = Heartbeat::new(begin);
             let cpu_before = process_cpu();
             start.open();
             let follower = Follower {
@@ -342,6 +344,7 @@ impl Setting<'_> {
                 ending: Ending { start: &start, over: &over, stop: self.stop },
                 progress: &progress,
                 begin,
+                heartbeat,
                 status: status.map(|(record, name)| Status {
                     reporting: self.reporting,
                     record,

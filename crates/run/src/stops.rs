@@ -77,6 +77,17 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_before_the_first_wait_is_seen() {
+        let begin = Instant::now();
+        let mut heartbeat = Heartbeat::new(begin);
+        heartbeat.waited(begin, Duration::ZERO, begin + Duration::from_secs(2));
+        // Whether it ran meanwhile is a matter of its own time in the run queue, which this test does not add to.
+        let counts = waited_ns().is_some();
+        assert_eq!(heartbeat.stops.len(), usize::from(counts));
+        assert!(heartbeat.stops.iter().all(|stop| (stop.from_ns, stop.until_ns) == (0, 2_000 * MS)));
+    }
+
+    #[test]
     fn a_wait_that_ends_late_because_the_processor_was_busy_is_no_stop() {
         assert_eq!(stop_in(0, 200 * MS, 2_200 * MS, 1_990 * MS), None);
         assert_eq!(stop_in(0, 200 * MS, 449 * MS, 0), None, "too short to tell");
