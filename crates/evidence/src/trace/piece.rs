@@ -4,22 +4,22 @@ use super::window::Remap;
 
 /// A part of a range, and where it lies on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     /// Its first address in the space of the file's extents.
-    pub(super) from: u64,
-    pub(super) length: u64,
-    pub(super) device: u32,
+    pub(crate) from: u64,
+    pub(crate) length: u64,
+    pub(crate) device: u32,
     /// Its first byte on the device.
-    pub(super) begin: u64,
+    pub(crate) begin: u64,
 }
 
 impl Piece {
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.begin + self.length
     }
 
     /// Returns the part that a hop passed on, and where to.
-    pub(super) fn passed_on(&self, remap: &Remap) -> Option<Self> {
+    pub(crate) fn passed_on(&self, remap: &Remap) -> Option<Self> {
         let (begin, end) = (self.begin.max(remap.from_begin), self.end().min(remap.from_begin + remap.length));
         (remap.from_device == self.device && begin < end).then(|| Self {
             from: self.from + (begin - self.begin),
