@@ -74,6 +74,10 @@ pub struct Stored {
 /// Between tags, and between device numbers, in a column that SQLite joins. Tags cannot hold it.
 const SEPARATOR: char = '\u{1f}';
 
+/// The IDs that begin with a text, newest first. A span of the index of IDs: the last character of Unicode comes after every other.
+const WITH_PREFIX: &str =
+    "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY started_unix_s DESC LIMIT ?2";
+
 const COLUMNS: &str = "id, started_unix_s, started_at, kind, target, disk, verdict, outcome, summary, source, note, \
      (SELECT group_concat(tag, char(31)) FROM tags WHERE run_id = id) AS tags, \
      (SELECT group_concat(device_id, char(31)) FROM run_devices WHERE run_id = id) AS devices";
@@ -129,9 +133,7 @@ impl Store {
             return Err(StoreError::NotFound { id: id.to_owned(), path: self.path.clone() });
         }
         let ids = || {
-            let mut statement = self.connection.prepare_cached(
-                "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY started_unix_s DESC LIMIT ?2",
-            )?;
+            let mut statement = self.connection.prepare_cached(WITH_PREFIX)?;
             statement.query_map(params![prefix, CANDIDATES], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
         };
         let mut ids = ids().map_err(|source| StoreError::from_sqlite(&self.path, source))?;
@@ -213,6 +215,27 @@ mod tests {
             assert!(many.0 < few.0 + 200 && many.0 < 5_000, "{few:?} {many:?}");
         }
         assert!(steps(&long, &Filter::default()).0 > 1_000_000, "every run is read");
+    }
+
+    /// Goal: a record is found by its ID without a look at the others: a trend that makes 200 digests of a history of 100,000 took
+    /// 38 s. Method: as above; a text that all IDs begin with shows that the count grows with what is read.
+    #[test]
+    fn a_run_is_found_by_its_id_in_as_many_steps_in_a_long_history() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = history(folder.path(), 20_000);
+        let steps = |prefix: &str| {
+            let mut statement = store.connection.prepare(WITH_PREFIX).expect("a statement");
+            let found = statement.query_map(params![prefix, 6], |row| row.get::<_, String>(0)).expect("values").count();
+            (statement.get_status(StatementStatus::VmStep), found)
+        };
+        let whole = format!("{:032x}", 0x1234);
+        for prefix in [&whole[..], &whole[..31]] {
+            let (count, found) = steps(prefix);
+            assert!(count < 500 && found > 0, "{prefix}: {count} steps, {found} found");
+        }
+        assert!(steps("0000").0 > 20_000, "every run begins so");
+        assert_eq!(store.whole_id(&whole).expect("it is there"), whole);
+        assert!(matches!(store.whole_id("1"), Err(StoreError::NotFound { .. })));
     }
 
     #[test]
