@@ -5,7 +5,8 @@
 //
 // `cargo xtask bench node` builds a release binary first. Upstream's published source is compiled with -O2. Both sides run in one process
 // after another, A B A B, and each turn of both gives one ratio of CPU time: what slows both cancels. The exit status is 1 if the median of
-// a row is above the bar. Rows of reads and writes use `fs.readSync` and `fs.writeSync` on both sides: only the memory differs.
+// a row is above the bar. Rows of reads and writes use `fs.readSync` and `fs.writeSync` on both sides: only the memory differs. Upstream has
+// no promises: that row is compared with `fs.promises`, both through the page cache.
 //
 // Cannot see: what memory costs after it is collected; the collector runs between the turns.
 
@@ -23,11 +24,34 @@ const MARKS = ['<!-- bench node -->', '<!-- /bench node -->'];
 const ROWS = {
   'allocate 4 KiB': allocate(4096, 4000),
   'allocate 1 MiB': allocate(1 << 20, 200),
-  'write 4 KiB': transfer('writeSync', 4096, 2000),
-  'write 1 MiB': transfer('writeSync', 1 << 20, 64),
-  'read 4 KiB': transfer('readSync', 4096, 2000),
-  'read 1 MiB': transfer('readSync', 1 << 20, 64),
+  'write 4 KiB': transfer('writeSync', 4096, 8000),
+  'write 1 MiB': transfer('writeSync', 1 << 20, 192),
+  'read 4 KiB': transfer('readSync', 4096, 8000),
+  'read 1 MiB': transfer('readSync', 1 << 20, 192),
 };
+
+/** As ROWS; each side has its own work, which returns a promise of the number. */
+const PROMISES = '20,000 promise reads at once';
+const PROMISED = {
+  async ours(library, name) {
+    const file = await require(path.join(library, 'promises.js')).open(name, { policy: 'off' });
+    const count = await readAtOnce((buffer) => file.readAt(buffer, 0));
+    await file.close();
+    return count;
+  },
+  async theirs(library, name) {
+    const handle = await fs.promises.open(name);
+    const count = await readAtOnce((buffer) => handle.read(buffer, 0, buffer.length, 0));
+    await handle.close();
+    return count;
+  },
+};
+
+async function readAtOnce(read) {
+  const COUNT = 20000, memory = require(ROOT).getAlignedBuffer(COUNT * 4096, 4096).fill(7);
+  await Promise.all(Array.from({ length: COUNT }, (_, index) => read(memory.subarray(index * 4096, (index + 1) * 4096))));
+  return COUNT;
+}
 
 function allocate(size, count) {
   return ({ getAlignedBuffer }) => {
@@ -50,7 +74,17 @@ function transfer(call, size, count) {
 const FILE_BYTES = 64 << 20;
 
 /** One side's turn, in a process of its own: prints microseconds of CPU time per operation. */
-function turn(library, row, name) {
+async function turn(library, row, name) {
+  if (row === PROMISES) {
+    const work = PROMISED[library === ROOT ? 'ours' : 'theirs'];
+    await work(library, name);
+    global.gc();
+    const before = process.cpuUsage();
+    const count = await work(library, name);
+    const { user, system } = process.cpuUsage(before);
+    console.log((user + system) / count);
+    return;
+  }
   const direct = require(library);
   const flags = fs.constants.O_RDWR | direct.O_DIRECT;
   const fd = fs.openSync(name, flags);
@@ -79,7 +113,7 @@ function main(rounds, markdown) {
   const lines = ['| row | upstream µs | this package µs | ratio (range) | |', '|---|---|---|---|---|'];
   let isMissed = false;
   try {
-    for (const row of Object.keys(ROWS)) {
+    for (const row of [...Object.keys(ROWS), PROMISES]) {
       const [ours, theirs] = [[], []];
       for (let round = 0; round < rounds; round += 1) {
         // The side that begins takes turns, too.

@@ -15,12 +15,15 @@
 #![allow(unreachable_pub)]
 // A failure is made once and becomes an exception, so its size does not matter.
 #![allow(clippy::result_large_err)]
+// In a test build nothing is exported to JavaScript, so most of this is unused.
+#![cfg_attr(test, allow(dead_code, unused_imports))]
 
 mod copy;
 mod descriptor;
 mod drop_in;
 mod failure;
 mod file;
+mod huge_pages;
 mod memory;
 mod vectored;
 mod work;

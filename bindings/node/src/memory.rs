@@ -11,6 +11,7 @@
 //! made here, and `aligned.js` uses an aligned part of memory that V8 allocated.
 
 use crate::failure::Failure;
+use crate::huge_pages::HugePages;
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
@@ -19,6 +20,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use trueio_direct::AlignedBuffer;
 
 /// One allocation.
@@ -87,9 +89,11 @@ struct Memory {
     blocks: BTreeMap<usize, Shared>,
     /// By class: the block from which buffers are cut, by its address, and the address of its first unused byte.
     cuts: [Option<(usize, usize)>; CLASSES.len()],
+    huge_pages: HugePages,
 }
 
-static MEMORY: Mutex<Memory> = Mutex::new(Memory { blocks: BTreeMap::new(), cuts: [None; CLASSES.len()] });
+static MEMORY: Mutex<Memory> =
+    Mutex::new(Memory { blocks: BTreeMap::new(), cuts: [None; CLASSES.len()], huge_pages: HugePages::new() });
 
 /// Buffers that share blocks.
 struct Class {
@@ -105,8 +109,10 @@ const CLASSES: [Class; 2] = [
     Class { lengths: 1..=16 << 10, block_bytes: 128 << 10 },
     // A block is a huge page where the system has them. The kernel hands a buffer in one to the device in one piece: a transfer of 1 MiB
     // takes half of the CPU time.
-    Class { lengths: 256 << 10..=1 << 20, block_bytes: 2 << 20 },
+    Class { lengths: 256 << 10..=1 << 20, block_bytes: HUGE_PAGE_BYTES },
 ];
+/// The huge page of x86-64, and of aarch64 with pages of 4 KiB.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Largest alignment of a buffer that shares a block, in bytes.
 const SHARED_ALIGN_MAX: usize = 4096;
 
@@ -120,7 +126,19 @@ impl Memory {
         if let Some(address) = self.cut(class, length, align) {
             return Ok(address);
         }
-        let start = self.add(Block::new(CLASSES[class].block_bytes, SHARED_ALIGN_MAX)?).addr();
+        let block_bytes = CLASSES[class].block_bytes;
+        let is_huge = block_bytes >= HUGE_PAGE_BYTES;
+        if is_huge && !self.huge_pages.are_due() {
+            return Ok(self.add(Block::new(length, align)?));
+        }
+        let block = Block::new(block_bytes, SHARED_ALIGN_MAX)?;
+        if is_huge {
+            let begin = Instant::now();
+            // SAFETY: the block is longer than a byte, and nothing else knows its address.
+            unsafe { block.start.write_volatile(0) };
+            self.huge_pages.came_after(begin.elapsed());
+        }
+        let start = self.add(block).addr();
         if let Some((full, _)) = self.cuts[class].replace((start, start)) {
             drop(self.let_go(full));
         }
