@@ -1,9 +1,10 @@
 //! A record as one self-contained HTML page: the answer first, then tiles, an overview, the table, reasons, phases, and
 //! last the machine and the plan, folded.
 //!
-//! The template is `html/record.html`. The record is at the end as JSON.
+//! The template is `html/record.html`. The record is at the end as JSON, a long one compressed.
 
 mod phases;
+mod shared;
 mod table;
 mod tiles;
 
@@ -11,7 +12,7 @@ use crate::badge::Badge;
 use crate::classes::{ClassFigure, class_sources};
 use crate::course::whole_course;
 use crate::facts::{FactTable, machine_table, target_tables};
-use crate::page::{command_line, data, render};
+use crate::page::{Data, command_line, data, render};
 use crate::plot::overview::{Point, overview};
 use crate::priorities::priorities;
 use crate::ranks::ranks;
@@ -24,10 +25,11 @@ use crate::words::{
     Item, failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences,
     steady_states, target_lines, title_of, verification,
 };
-use phases::Phase;
+use phases::{CheckRow, Phase, PlanRow};
 use serde::Serialize;
+use shared::Shared;
 use tiles::Tile;
-use trueio_model::RunRecord;
+use trueio_model::{RunRecord, Verdict};
 
 const BODY: &str = include_str!("html/record.html");
 
@@ -43,8 +45,10 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
     let reasons = reasons(record);
     let (name, about) = title_of(record);
     let worst = record.phases.iter().map(mark).max();
-    let phases: Vec<Phase> =
-        record.phases.iter().enumerate().map(|(i, phase)| Phase::of(record, phase, i, &rows, &placements)).collect();
+    let plotted = plotted(record);
+    let of_phase = |index| Phase::of(record, index, &rows, &placements, plotted.contains(&index));
+    let mut phases: Vec<Phase> = (0..record.phases.len()).map(of_phase).collect();
+    let Shared { plan: shared_plan, checks: shared_checks } = Shared::take(&mut phases);
     let facts = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
     let started = record.started_at.replace('T', " ").replace('Z', " UTC");
     let page = Page {
@@ -64,6 +68,8 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         uses: placements.uses.iter().map(|s| cleaned(s)).collect(),
         shaded: phases.iter().any(|phase| phase.is_shaded),
         phases,
+        shared_plan,
+        shared_checks,
         footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
         accept: accept_hint(record).map(|s| cleaned(&s)),
         reasons: reasons.iter().map(ReasonItem::of).collect(),
@@ -87,7 +93,7 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         levels: levels(record).map(|s| cleaned(&s)).unwrap_or_default(),
         copy_markdown: data(&crate::markdown::markdown(record, past)),
         copy_command: data(&command_line(&record.command)),
-        record: data(record),
+        record: Data::of(record),
     };
     render(&cleaned(&format!("{name} – {} {} – {started}", record.tool.name, record.kind)), BODY, &page)
 }
@@ -115,6 +121,8 @@ struct Page {
     uses: Vec<String>,
     shaded: bool,
     phases: Vec<Phase>,
+    shared_plan: Vec<PlanRow>,
+    shared_checks: Vec<CheckRow>,
     footnotes: Vec<String>,
     accept: Option<String>,
     reasons: Vec<ReasonItem>,
@@ -126,7 +134,7 @@ struct Page {
     levels: String,
     copy_markdown: String,
     copy_command: String,
-    record: String,
+    record: Data,
 }
 
 /// A name and a text.
@@ -192,6 +200,16 @@ fn answer(record: &RunRecord, placements: &Standing, reasons: &[Reason]) -> Vec<
     }
     lines.extend(placements.sentence());
     lines.iter().map(|line| cleaned(line)).collect()
+}
+
+/// Returns the phases with plots, by index: the most that a page has, and first those that are not confirmed.
+fn plotted(record: &RunRecord) -> Vec<usize> {
+    // The plots of a phase take up to 20 kB, and a page of any length is to be read in a browser: 2 MB with 200 phases.
+    const PLOTTED_MAX: usize = 50;
+    let mut indices: Vec<usize> = (0..record.phases.len()).collect();
+    indices.sort_by_key(|&index| record.phases[index].verdict == Verdict::Supported);
+    indices.truncate(PLOTTED_MAX);
+    indices
 }
 
 fn points(record: &RunRecord, rows: &[Row]) -> Vec<Point> {

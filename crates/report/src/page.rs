@@ -6,10 +6,13 @@
 //! markup.
 
 use crate::svg::escaped;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use flate2::{Compression, write::GzEncoder};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
+use std::io::Write as _;
 
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -44,6 +47,30 @@ pub(crate) fn render(title: &str, body: &str, page: &impl Serialize) -> String {
 /// escape has the same meaning.
 pub(crate) fn data(document: &impl Serialize) -> String {
     serde_json::to_string(document).unwrap_or_default().replace('<', "\\u003c")
+}
+
+/// A document in a `<script>` element that holds data.
+#[derive(Serialize)]
+pub(crate) struct Data {
+    text: String,
+    /// The text is base64 of a gzip file of the JSON.
+    is_packed: bool,
+}
+
+impl Data {
+    /// Compresses the JSON of a document from this length on: records of many phases repeat themselves.
+    const PACKED_FROM_BYTES: usize = 256 << 10;
+
+    pub(crate) fn of(document: &impl Serialize) -> Self {
+        let text = data(document);
+        if text.len() < Self::PACKED_FROM_BYTES {
+            return Self { text, is_packed: false };
+        }
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish());
+        let packed = packed.expect("writing to memory does not fail");
+        Self { text: BASE64_STANDARD.encode(packed), is_packed: true }
+    }
 }
 
 /// Escapes a text; parts in backticks become code.

@@ -2,7 +2,10 @@
 
 mod fixture;
 
-use trueio_model::{Cause, CheckOutcome, DisturbedSpan, RunRecord, Verdict};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use flate2::read::GzDecoder;
+use std::io::Read as _;
+use trueio_model::{Cause, CheckOutcome, DisturbedSpan, JobPlan, PhaseRecord, RunRecord, Verdict};
 use trueio_report::{html, parse};
 
 /// The plots of a page, each an `<svg>` element.
@@ -14,9 +17,17 @@ fn plots(page: &str) -> Vec<&str> {
 
 /// Returns the record in the page.
 fn embedded(page: &str) -> RunRecord {
-    let begin = "<script type=\"application/json\" id=\"trueio-record\">";
-    let text = page.split_once(begin).unwrap().1.split_once("</script>").unwrap().0;
-    parse(text).unwrap()
+    let (before, element) = page.split_once(" id=\"trueio-record\"").unwrap();
+    let (attributes, text) = element.split_once("</script>").unwrap().0.split_once('>').unwrap();
+    if before.ends_with("<script type=\"application/json\"") {
+        assert_eq!(attributes, "");
+        return parse(text).unwrap();
+    }
+    assert!(before.ends_with("<script type=\"application/gzip\"") && attributes == " data-encoding=\"base64\"");
+    let packed = BASE64_STANDARD.decode(text).unwrap();
+    let mut json = String::new();
+    GzDecoder::new(&packed[..]).read_to_string(&mut json).unwrap();
+    parse(&json).unwrap()
 }
 
 #[test]
@@ -126,6 +137,42 @@ fn the_record_in_the_page_is_the_record() {
     for record in [fixture::baseline(2), fixture::troubled()] {
         assert_eq!(embedded(&html(&record)), record);
     }
+}
+
+/// Goal: a page of 200 phases has at most 2 MB, and still everything that differs between them.
+/// Method: the phases of a baseline with other names, and with one option of the plan of each that differs. What its series and sentences
+/// take is measured by `cargo xtask bench growth`.
+#[test]
+fn a_page_of_many_phases_shows_what_they_share_once() {
+    let mut record = fixture::baseline(6);
+    let (phase, plan) = (record.phases[0].clone(), record.plan.jobs[0].clone());
+    record.phases = (0..200).map(|index| PhaseRecord { name: format!("load {index}"), ..phase.clone() }).collect();
+    record.plan.jobs = (0..200)
+        .map(|index| {
+            let mut job = JobPlan { name: format!("load {index}"), phase: index, ..plan.clone() };
+            job.values[0].value = format!("own value {index}").into();
+            job
+        })
+        .collect();
+    for (phase, job) in record.phases.iter_mut().zip(&record.plan.jobs) {
+        phase.jobs[0].name.clone_from(&job.name);
+    }
+    record.phases[7].checks[0].sentence = "only here".into();
+    record.phases[180].verdict = Verdict::Suspect;
+    let page = html(&record);
+    assert!(page.len() <= 2_000_000, "{} bytes", page.len());
+    assert_eq!(embedded(&page), record);
+    assert_eq!(page.matches("Plan of load").count(), 200);
+    assert_eq!(page.matches("own value 199<").count(), 1);
+    let unshared = &plan.values[1];
+    assert_eq!(page.matches(&format!("<code>{}</code></th>", unshared.name)).count(), 1, "once, for all loads");
+    assert_eq!(page.matches("id=\"same-checks\"").count(), 1);
+    assert_eq!(page.matches("only here<").count(), 1);
+    // Of each of 50 phases: the last is the suspect one.
+    assert_eq!(plots(&page).len(), 50 * 3 + 1);
+    assert_eq!(page.matches("Without plots: ").count(), 150);
+    let suspect = page.split_once("id=\"phase-181\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(plots(suspect).len(), 3);
 }
 
 #[test]

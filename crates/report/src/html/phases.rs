@@ -26,36 +26,42 @@ pub(super) struct Phase {
     brief: String,
     pub(super) is_shaded: bool,
     outcome: Option<String>,
+    /// False: the page has as many plots as it may have.
+    is_plotted: bool,
     /// Plots of the rounds before the measured part, and of the ranks.
     rounds: Vec<String>,
     rows: Vec<TableRow>,
     limits: Vec<String>,
     /// Where the time of an I/O went, and what the rest is; empty without a trace.
     parts: Vec<String>,
-    jobs: Vec<Job>,
-    checks: Vec<CheckRow>,
+    pub(super) jobs: Vec<Job>,
+    pub(super) checks: Vec<CheckRow>,
+    /// Checks with one result in every phase, which are shown once.
+    pub(super) shared_check_count: usize,
     counters: Vec<Vec<String>>,
     residency: Vec<Vec<String>>,
 }
 
 /// A job of a phase: its description, plots and plan.
 #[derive(Serialize)]
-struct Job {
+pub(super) struct Job {
     name: String,
     about: String,
     plots: Vec<String>,
-    plan: Vec<PlanRow>,
+    pub(super) plan: Vec<PlanRow>,
 }
 
-#[derive(Serialize)]
-struct PlanRow {
+/// An option of a plan.
+#[derive(Serialize, PartialEq)]
+pub(super) struct PlanRow {
     name: String,
     value: String,
     origin: String,
 }
 
-#[derive(Serialize)]
-struct CheckRow {
+/// A check and its result.
+#[derive(Serialize, PartialEq)]
+pub(super) struct CheckRow {
     name: String,
     outcome: String,
     class: &'static str,
@@ -66,14 +72,8 @@ struct CheckRow {
 }
 
 impl Phase {
-    pub(super) fn of(
-        record: &RunRecord,
-        phase: &PhaseRecord,
-        index: usize,
-        rows: &[Row],
-        placements: &Standing,
-    ) -> Self {
-        let is_withheld = phase.verdict == Verdict::Contradicted;
+    pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], placements: &Standing, is_plotted: bool) -> Self {
+        let phase = &record.phases[index];
         let shades = shades(phase);
         let limits = placements.limits.iter().filter(|limit| limit.phase_index == index);
         Phase {
@@ -90,7 +90,9 @@ impl Phase {
                 .flat_map(steady_state)
                 .chain(crate::ranks::heat_map(record, index))
                 .chain(places(phase))
+                .filter(|_| is_plotted)
                 .collect(),
+            is_plotted,
             rows: rows
                 .iter()
                 .filter(|row| row.phase_index == index)
@@ -102,8 +104,9 @@ impl Phase {
                 let rest = (!parts.is_empty()).then(|| REST.to_owned());
                 parts.into_iter().chain(rest).map(|sentence| cleaned(&sentence)).collect()
             },
-            jobs: phase.jobs.iter().map(|job| Job::of(record, index, job, is_withheld, &shades)).collect(),
+            jobs: phase.jobs.iter().map(|job| Job::of(record, index, job, is_plotted, &shades)).collect(),
             checks: phase.checks.iter().map(CheckRow::of).collect(),
+            shared_check_count: 0,
             counters: counters(phase),
             residency: residency(phase),
         }
@@ -157,9 +160,10 @@ fn merged(mut shades: Vec<Shade>) -> Vec<Shade> {
 }
 
 impl Job {
-    fn of(record: &RunRecord, index: usize, job: &JobRecord, is_withheld: bool, shades: &[Shade]) -> Self {
+    fn of(record: &RunRecord, index: usize, job: &JobRecord, is_plotted: bool, shades: &[Shade]) -> Self {
         let plan = plan_of(record, index, job);
         let shape = plan.map(shape_of).filter(|shape| !is_same(shape, &job.name));
+        let is_withheld = record.phases[index].verdict == Verdict::Contradicted;
         let depth = job.achieved_depth.filter(|_| !is_withheld);
         let about =
             [shape, plan.map(manner_of), depth.map(|depth| format!("{} I/Os in flight on average", figure(depth)))];
@@ -167,7 +171,7 @@ impl Job {
         Job {
             name: cleaned(&job.name),
             about: cleaned(&about.into_iter().flatten().collect::<Vec<_>>().join("; ")),
-            plots: plots.into_iter().flatten().filter(|_| !is_withheld).collect(),
+            plots: plots.into_iter().flatten().filter(|_| is_plotted && !is_withheld).collect(),
             plan: plan.map_or_else(Vec::new, |plan| {
                 let values = plan.values.iter().map(|value| PlanRow {
                     name: cleaned(&value.name),
@@ -181,6 +185,11 @@ impl Job {
 }
 
 impl CheckRow {
+    /// Returns true if the check has no objection.
+    pub(super) fn is_calm(&self) -> bool {
+        matches!(self.class, "ok" | "quiet")
+    }
+
     fn of(check: &Check) -> Self {
         let class = match check.outcome {
             CheckOutcome::Passed => "ok",
