@@ -175,6 +175,11 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
+    /// Returns the time since an earlier reading of the same threads.
+    pub fn since(self, earlier: Self) -> Self {
+        Self { user_ns: self.user_ns - earlier.user_ns, system_ns: self.system_ns - earlier.system_ns }
+    }
+
     /// Both together.
     pub fn total_ns(self) -> u64 {
         self.user_ns + self.system_ns

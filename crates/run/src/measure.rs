@@ -376,10 +376,7 @@ impl Setting<'_> {
                 strace.detach();
             }
             start.release();
-            let cpu = CpuTime {
-                user_ns: cpu_after.user_ns - cpu_before.user_ns,
-                system_ns: cpu_after.system_ns - cpu_before.system_ns,
-            };
+            let cpu = cpu_after.since(cpu_before);
             let fault = watching.fault;
             (collect_reports(threads, &judges), Counted { begin_ns, elapsed, cpu, observation, syscalls, fault })
         })
