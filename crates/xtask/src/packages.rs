@@ -63,12 +63,12 @@ impl Release {
     }
 }
 
-/// Makes all packages; returns `false` if one could not be made. Targets that cannot be linked here are no failure.
+/// Makes all packages; returns `false` if a binary is above the limit of size. Targets that cannot be linked here are no failure.
 pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
     let dist = DistFolder::new()?;
     dist.fetch_tools()?;
     let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
-    let mut tarballs = Vec::new();
+    let (mut tarballs, mut too_large) = (Vec::new(), Vec::new());
     for target in binary::TARGETS {
         let program = match binary::build(&dist, &release, target, 0) {
             Ok(program) => program,
@@ -79,6 +79,7 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
             Err(why) => return Err(why.context(target.triple)),
         };
         println!("{}: {}", target.triple, binary::check(&program, target)?);
+        too_large.extend(binary::is_too_large(&program, target)?);
         if is_twice {
             let again = binary::build(&dist, &release, target, 1)?;
             ensure!(std::fs::read(&program)? == std::fs::read(&again)?, "{}: the second build differs", target.triple);
@@ -99,7 +100,8 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
     let mut sums = release.command("sh");
     sums.args(["-c", "cd \"$1\" && sha256sum -- * > SHA256SUMS && cat SHA256SUMS", "sh"]).arg(&release.packages);
     run(&mut sums)?;
-    Ok(true)
+    too_large.iter().for_each(|objection| eprintln!("{objection}"));
+    Ok(too_large.is_empty())
 }
 
 /// Packs the release build, and installs, uses and removes the packages: what of [`run_all`] takes seconds.

@@ -84,8 +84,6 @@ pub(super) fn build(dist: &DistFolder, release: &Release, target: &Target, copy:
 
 /// Checks a binary and returns what was found, for people.
 pub(super) fn check(program: &Path, target: &Target) -> Result<String> {
-    let size_bytes = std::fs::metadata(program)?.len();
-    ensure!(size_bytes <= BINARY_BYTES_MAX, "the binary has {size_bytes} bytes; the limit is {BINARY_BYTES_MAX}");
     let dynamic = output_of(Command::new("readelf").args(["--dynamic", "--program-headers", "--wide"]).arg(program))?;
     let needed: Vec<&str> = dynamic
         .lines()
@@ -111,5 +109,17 @@ pub(super) fn check(program: &Path, target: &Target) -> Result<String> {
         );
     }
     let needs = if needed.is_empty() { "static".to_owned() } else { needed.join(", ") };
-    Ok(format!("{:.1} MiB, {needs}", size_bytes as f64 / (1 << 20) as f64))
+    Ok(format!("{:.1} MiB, {needs}", mib(std::fs::metadata(program)?.len())))
+}
+
+/// Returns what is wrong with the size of a binary. It can be packed all the same.
+pub(super) fn is_too_large(program: &Path, target: &Target) -> Result<Option<String>> {
+    let bytes = std::fs::metadata(program)?.len();
+    let objection =
+        || format!("{}: {:.1} MiB, above the limit of {}", target.triple, mib(bytes), mib(BINARY_BYTES_MAX));
+    Ok((bytes > BINARY_BYTES_MAX).then(objection))
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / (1 << 20) as f64
 }
