@@ -678,6 +678,75 @@ fn a_trend_reads_each_record_once_and_at_most_as_many_as_asked_for() {
     assert_eq!(left, 0, "a digest outlives its run");
 }
 
+/// Goal: the list and the trend say of a run what its end said.
+/// Method: three runs of one load: confirmed, disturbed by `dd`, from memory. Their words are those of `report`. Lists do not read the
+/// records, which are unreadable by then.
+#[test]
+fn lists_and_trends_have_the_words_of_the_end_of_a_run() {
+    let sandbox = Sandbox::new();
+    let finding = |name: &str, brief: &str| trueio_model::Check {
+        name: name.into(),
+        outcome: trueio_model::CheckOutcome::Suspect,
+        cause: trueio_model::Cause::usual_of(name).expect("a check"),
+        source: String::new(),
+        expected: String::new(),
+        found: String::new(),
+        sentence: "A sentence.".into(),
+        brief: brief.into(),
+        explained_percent: Some(23),
+        culprits: Vec::new(),
+        is_accepted: false,
+    };
+    import_runs(&sandbox, 3, |n, record| {
+        let phase = &mut record.phases[0];
+        phase.checks.retain(|check| !check.objects());
+        let checks = [finding("foreign_io", "dd wrote 335 MiB"), finding("page_cache", "96 % from memory")];
+        if let Some(check) = checks.into_iter().nth((n as usize).wrapping_sub(1)) {
+            phase.checks.push(check);
+            phase.verdict = trueio_model::Verdict::Suspect;
+        }
+    });
+    let words = ["+ confirmed", "! disturbed: dd wrote 335 MiB", "x not the disk: 96 % from memory"];
+    for (n, words) in words.iter().enumerate() {
+        sandbox.run(&["report", &format!("{n:032x}"), "--json", "record.json"]).assert_code(0);
+        let phase = &read_record(&sandbox.path("record.json")).phases[0];
+        assert_eq!(format!("{} {}", trueio_report::mark(phase).symbol(), trueio_report::row_words(phase)), *words);
+        fs::remove_file(sandbox.path("record.json")).expect("a record");
+    }
+    let trend = sandbox.run(&["history", "trend", "--metric", "iops", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&trend.out).expect("JSON");
+    let points = document["series"][0]["points"].as_array().expect("points");
+    for (point, words) in points.iter().zip(words) {
+        assert_eq!(point["words"], words[2..], "{trend:?}");
+    }
+    let doubts = "IOPS: in 2 of 3 runs the evidence makes it doubtful (1 not the disk: 96 % from memory; 1 disturbed: dd wrote 335 MiB)";
+    assert!(sandbox.run(&["history", "trend"]).out.contains(doubts), "{trend:?}");
+    sandbox.run(&["history", "trend", "--html", "trend.html"]).assert_code(0);
+    let page = fs::read_to_string(sandbox.path("trend.html")).expect("a page");
+    let exported = sandbox.aside("all.csv");
+    sandbox.run(&["history", "export", exported.to_str().expect("UTF-8")]).assert_code(0);
+    let exported = fs::read_to_string(exported).expect("a table");
+    for words in words {
+        assert!(page.contains(&format!(" · {words} · run ")), "{words}");
+        assert!(exported.contains(&format!(",{},", &words[2..])), "{words}\n{exported}");
+    }
+
+    let history = rusqlite::Connection::open(sandbox.aside("trueio/history.sqlite3")).expect("the history");
+    history.execute("UPDATE runs SET record = 'unreadable'", []).expect("rows");
+    for arguments in [&["history", "list"][..], &["history", "list", "--device", "#1"]] {
+        let listed = sandbox.run(arguments);
+        listed.assert_code(0);
+        for words in words {
+            assert!(listed.out.contains(&format!("  {words}  ")), "{words}\n{listed:?}");
+        }
+    }
+    assert_eq!(rows(&sandbox, &[])[1]["words"], words[1][2..]);
+    // Of a run whose words are unknown, the list has the verdict.
+    history.execute("DELETE FROM run_words", []).expect("rows");
+    assert!(sandbox.run(&["history"]).out.contains("  suspect  "));
+    assert_eq!(rows(&sandbox, &[])[1]["words"], serde_json::Value::Null);
+}
+
 #[test]
 fn a_trend_of_few_runs_or_of_no_device_shows_no_change() {
     let sandbox = Sandbox::new();

@@ -28,6 +28,7 @@ mod iolog;
 mod latency;
 mod latency_slices;
 mod link;
+mod mark;
 mod numa;
 mod operation;
 mod origin;
@@ -80,6 +81,7 @@ pub use iolog::{
 pub use latency::LatencySet;
 pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder};
 pub use link::DiskLink;
+pub use mark::{Mark, finding_words, is_reason, run_words, worst};
 pub use numa::{MemoryMode, MemoryPolicy};
 pub use operation::OpKind;
 pub use origin::{Origin, Sourced};

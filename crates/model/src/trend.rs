@@ -96,6 +96,9 @@ pub struct TrendPoint {
     pub value: f64,
     /// The verdict of its evidence; `None` without evidence.
     pub verdict: Option<Verdict>,
+    /// What the screen says of the load: `disturbed: dd wrote 335 MiB`. Empty without evidence, and in trends of earlier programs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
 }
 
 /// A run of a trend.

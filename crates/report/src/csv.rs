@@ -151,7 +151,8 @@ pub(crate) fn study(study: &StudyRecord) -> String {
 
 /// Formats a trend: one line per run of each series.
 pub(crate) fn trend(trend: &Trend) -> String {
-    const HEADER: [&str; 9] = ["device", "job", "op", "metric", "unit", "run_id", "started_at", "value", "verdict"];
+    const HEADER: [&str; 10] =
+        ["device", "job", "op", "metric", "unit", "run_id", "started_at", "value", "verdict", "words"];
     let mut out = line(&HEADER.map(str::to_owned));
     for series in &trend.series {
         for point in &series.points {
@@ -165,6 +166,7 @@ pub(crate) fn trend(trend: &Trend) -> String {
                 point.run.started_at.clone(),
                 point.value.to_string(),
                 point.verdict.map_or_else(String::new, |verdict| verdict.to_string()),
+                point.words.clone(),
             ]));
         }
     }

@@ -8,7 +8,7 @@ use crate::page::{command_line, data, render};
 use crate::plot::runs::{RunPoint, trend};
 use crate::text::clean;
 use minijinja::context;
-use trueio_model::{TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units};
+use trueio_model::{Mark, TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units};
 
 /// The reason why a text could not be read as a trend.
 #[derive(Debug, thiserror::Error)]
@@ -158,13 +158,18 @@ fn plot(series: &TrendSeries) -> Option<String> {
         _ => crate::text::figure(value),
     };
     let point = |point: &TrendPoint| {
-        let verdict = point.verdict.map_or_else(|| "no evidence".to_owned(), |verdict| verdict.to_string());
+        let words = match (Mark::of_words(&point.words), point.verdict) {
+            (Some(mark), _) => format!("{} {}", mark.symbol(), clean(&point.words)),
+            // A trend of an earlier program.
+            (None, Some(verdict)) => verdict.to_string(),
+            (None, None) => "no evidence".to_owned(),
+        };
         let id: String = point.run.run_id.chars().take(8).collect();
         Some(RunPoint {
             at_unix_s: parse_utc(&point.run.started_at)?,
             value: Some(point.value / unit).filter(|value| value.is_finite())?,
             is_hollow: point.verdict != Some(Verdict::Supported),
-            text: format!("{} · {} · {verdict} · run {id}", point.run.started_at, shown(point.value)),
+            text: format!("{} · {} · {words} · run {id}", point.run.started_at, shown(point.value)),
         })
     };
     let points: Vec<RunPoint> = series.points.iter().map(point).collect::<Option<_>>()?;
@@ -190,6 +195,11 @@ mod tests {
             run: run(i),
             value: if i < 6 { 100.0 } else { 50.0 },
             verdict: Some(if i == 3 { Verdict::Suspect } else { Verdict::Supported }),
+            words: match i {
+                2 => String::new(),
+                3 => "not the disk: 96 % from memory".into(),
+                _ => "confirmed".into(),
+            },
         });
         let series = TrendSeries {
             job: "job \u{1b}[2J<script>".into(),
@@ -232,6 +242,10 @@ mod tests {
         let answer = html.split("class=\"verdict").nth(1).unwrap();
         assert!(answer.split("</div>").next().unwrap().contains("IOPS: fell from 100 to 50"));
         assert_eq!(html.matches("class=\"ring").count(), 1);
+        for words in [" · x not the disk: 96 % from memory · run ", " · + confirmed · run ", " · supported · run "]
+        {
+            assert!(html.contains(words), "{words}\n{html}");
+        }
     }
 
     #[test]

@@ -7,147 +7,17 @@
 //! Reasons are grouped by cause, the most serious cause first. Sentences are those of the record.
 
 use crate::words::{check_sentence, level_meaning};
-use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, PhaseRecord, RunRecord, Verdict};
-
-/// The word for a load, from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mark {
-    /// The disk's own counters agree with the figures.
-    Confirmed,
-    /// Nothing objects, but no counter could show that the I/O reached a device.
-    Unverified,
-    /// The rate changed while it was measured.
-    Unsteady,
-    /// Other processes, heat or a lack of processors affected the figures.
-    Disturbed,
-    /// The figures describe something else: memory, a hole, a limit, a link, missing flushes.
-    NotTheDisk,
-    /// I/Os failed, or blocks did not read back as written.
-    Failed,
-}
-
-impl Mark {
-    /// All of them, from best to worst.
-    pub const ALL: [Mark; 6] =
-        [Mark::Confirmed, Mark::Unverified, Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed];
-
-    /// Returns the word of a load from its verdict and its findings.
-    pub fn of(verdict: Verdict, checks: &[Check]) -> Self {
-        match (verdict, worst(checks)) {
-            (Verdict::Supported, _) => Mark::Confirmed,
-            (Verdict::Unverified, _) => Mark::Unverified,
-            (_, Some(check)) => Self::of_finding(check),
-            // The record does not contain the check that found it.
-            (Verdict::Suspect, None) => Mark::Disturbed,
-            (Verdict::Contradicted, None) => Mark::NotTheDisk,
-        }
-    }
-
-    /// Returns the word for a finding that objects.
-    pub fn of_finding(check: &Check) -> Self {
-        Self::of_cause(check.cause, &check.name, check.outcome == CheckOutcome::Contradicted)
-    }
-
-    /// Returns the word for figures of which only the verdict and the names of the checks that object are known.
-    pub fn of_names<'a>(verdict: Verdict, names: impl Iterator<Item = &'a str>) -> Self {
-        let contradicts = verdict == Verdict::Contradicted;
-        let of_name = |name| Self::of_cause(Cause::usual_of(name).unwrap_or_default(), name, contradicts);
-        let worst = names.map(of_name).max().filter(|_| verdict >= Verdict::Suspect);
-        worst.unwrap_or_else(|| Self::of(verdict, &[]))
-    }
-
-    fn of_cause(cause: Cause, check: &str, contradicts: bool) -> Self {
-        match cause {
-            Cause::Calls => Mark::Failed,
-            Cause::Cache | Cause::Setup => Mark::NotTheDisk,
-            // Heat slows a disk; the others are about what else the figures describe.
-            Cause::Device if check == "heat" => Mark::Disturbed,
-            Cause::Device => Mark::NotTheDisk,
-            Cause::Tool | Cause::Neighbour | Cause::Unsteady if contradicts => Mark::NotTheDisk,
-            Cause::Tool | Cause::Neighbour => Mark::Disturbed,
-            Cause::Unsteady => Mark::Unsteady,
-        }
-    }
-
-    /// Returns the word that is shown.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Mark::Confirmed => "confirmed",
-            Mark::Unverified => "unverified",
-            Mark::Unsteady => "unsteady",
-            Mark::Disturbed => "disturbed",
-            Mark::NotTheDisk => "not the disk",
-            Mark::Failed => "failed",
-        }
-    }
-
-    /// Returns the symbol in front of the word, an ASCII character, so that meaning does not rest on colour.
-    pub const fn symbol(self) -> char {
-        match self {
-            Mark::Confirmed => '+',
-            Mark::Unverified => '?',
-            Mark::Unsteady => '~',
-            Mark::Disturbed => '!',
-            Mark::NotTheDisk => 'x',
-            Mark::Failed => '#',
-        }
-    }
-
-    /// Returns what the word means, as a clause.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Mark::Confirmed => "the disk's own counters agree",
-            Mark::Unverified => "no counter could show whether the I/O reached a device",
-            Mark::Unsteady => "the rate changed while it was measured",
-            Mark::Disturbed => "something else affected the disk or this program",
-            Mark::NotTheDisk => "the figure describes something other than the disk",
-            Mark::Failed => "I/Os failed or returned wrong data",
-        }
-    }
-}
+use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, PhaseRecord, RunRecord, finding_words, is_reason};
+pub use trueio_model::{Mark, worst};
 
 /// Returns the word of a phase.
 pub fn mark(phase: &PhaseRecord) -> Mark {
     Mark::of(phase.verdict, &phase.checks)
 }
 
-/// Returns the finding that determines the word of a load: the most serious one that objects; `None` if none does.
-///
-/// A contradiction comes before a doubt. Then findings about the figures as a whole come before those that affect a part of
-/// them; of the latter, the one that can explain most, before those of its cause that do not tell. Of equal ones the first.
-pub fn worst(checks: &[Check]) -> Option<&Check> {
-    let is_measured = |cause: Cause| {
-        checks.iter().any(|check| check.objects() && check.cause == cause && check.explained_percent.is_some())
-    };
-    let key = |check: &&Check| {
-        let contradicts = match (check.outcome, check.is_accepted) {
-            (CheckOutcome::Contradicted, false) => 2,
-            (CheckOutcome::Contradicted, true) => 1,
-            _ => 0,
-        };
-        let is_whole = matches!(check.cause, Cause::Calls | Cause::Cache | Cause::Setup | Cause::Device);
-        // What a finding explains without saying how much may be all, unless another one of its cause says it: workers that use
-        // all of a quota also wait for a processor, and how long is known.
-        let unknown = if is_measured(check.cause) { 0 } else { 100 };
-        let explained = check.explained_percent.unwrap_or(unknown);
-        (contradicts, is_whole, explained, is_reason(&check.name), std::cmp::Reverse(check.cause))
-    };
-    // `max_by_key` returns the last of equal ones.
-    checks.iter().filter(|check| check.objects()).rev().max_by_key(key)
-}
-
-/// True for a check whose finding is the reason of what counters find, such as missing bytes.
-fn is_reason(check: &str) -> bool {
-    check == "holes"
-}
-
 /// Returns what a row of a table says of its load: `disturbed: dd wrote 335 MiB`.
 pub fn row_words(phase: &PhaseRecord) -> String {
-    let word = mark(phase).word();
-    match worst(&phase.checks).filter(|_| phase.verdict >= Verdict::Suspect) {
-        Some(check) if !check.brief.is_empty() => format!("{word}: {}", check.brief),
-        _ => word.to_owned(),
-    }
+    finding_words(phase.verdict, &phase.checks)
 }
 
 /// Returns the word for the outcome of a check in details: `suspect`, `contradicted`, `contradicted, accepted`.

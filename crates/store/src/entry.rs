@@ -1,7 +1,7 @@
 //! A run's line in the list: what is available without reading its record.
 
 use trueio_model::ForeignRun;
-use trueio_model::{Outcome, RunRecord, Verdict, units};
+use trueio_model::{Outcome, RunRecord, Verdict, run_words, units};
 
 /// Whose document a run's text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,9 @@ pub struct Entry {
     /// The worst verdict of its phases (`supported`, `suspect`, `contradicted`); empty if nothing
     /// was measured, and for a result of fio: it was not checked.
     pub verdict: String,
+    /// What the end of the run said of its worst phase: `disturbed: dd wrote 335 MiB`. Empty if nothing was measured, for a
+    /// result of fio, and for a record of an earlier version that cannot be read any more.
+    pub words: String,
     /// `complete`, `interrupted` or `failed`.
     pub outcome: String,
     /// One line: phases, and the best figures that the evidence supports.
@@ -81,6 +84,7 @@ impl Entry {
             target: paths.join(", "),
             disk: disks.join(", "),
             verdict: record.phases.iter().map(|p| p.verdict).max().map_or_else(String::new, |v| v.to_string()),
+            words: run_words(&record.phases),
             outcome: match &record.outcome {
                 Outcome::Complete => "complete",
                 Outcome::Interrupted { .. } => "interrupted",
@@ -123,6 +127,7 @@ impl Entry {
             target: targets.join(", "),
             disk: String::new(),
             verdict: String::new(),
+            words: String::new(),
             outcome: if run.jobs.iter().any(|job| job.error != 0) { "failed" } else { "complete" }.to_owned(),
             summary,
             source: Source::Fio,

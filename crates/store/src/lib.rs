@@ -26,6 +26,7 @@ mod entry;
 mod error;
 mod query;
 mod schema;
+mod words;
 
 pub use devices::Device;
 pub use directory::{default_directory, default_files};
@@ -134,6 +135,7 @@ impl Store {
             )?;
             if inserted > 0 {
                 devices::assign(&transaction, &entry.id, targets)?;
+                words::keep(&transaction, &entry.id, &entry.words)?;
             }
             transaction.commit()?;
             Ok(inserted)

@@ -79,6 +79,7 @@ const WITH_PREFIX: &str =
     "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY started_unix_s DESC LIMIT ?2";
 
 const COLUMNS: &str = "id, started_unix_s, started_at, kind, target, disk, verdict, outcome, summary, source, note, \
+     (SELECT words FROM run_words WHERE run_id = id) AS words, \
      (SELECT group_concat(tag, char(31)) FROM tags WHERE run_id = id) AS tags, \
      (SELECT group_concat(device_id, char(31)) FROM run_devices WHERE run_id = id) AS devices";
 
@@ -160,6 +161,7 @@ fn entry_from(row: &Row<'_>) -> rusqlite::Result<Entry> {
         target: row.get("target")?,
         disk: row.get("disk")?,
         verdict: row.get("verdict")?,
+        words: joined("words")?,
         outcome: row.get("outcome")?,
         summary: row.get("summary")?,
         source: if source == Source::Fio.name() { Source::Fio } else { Source::Trueio },

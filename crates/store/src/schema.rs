@@ -4,7 +4,7 @@
 //! database it is, `user_version` how many of [`MIGRATIONS`] have been applied. Both change in the
 //! same transaction as the tables, so a program that is killed in between leaves the version before.
 
-use crate::{StoreError, devices};
+use crate::{StoreError, devices, words};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
@@ -77,6 +77,16 @@ CREATE TABLE digests (
 ) STRICT, WITHOUT ROWID;
 ",
         fill: None,
+    },
+    Step {
+        // A table of its own: a column behind `record` would be read through all pages of the record.
+        sql: "
+CREATE TABLE run_words (
+    run_id     TEXT    NOT NULL PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    words      TEXT    NOT NULL                    -- what its screen said of its worst phase: disturbed: dd wrote 335 MiB
+) STRICT, WITHOUT ROWID;
+",
+        fill: Some(words::learn_from_records),
     },
 ];
 

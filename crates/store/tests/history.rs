@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use trueio_model::{Outcome, RunRecord, Verdict};
+use trueio_model::{Mark, Outcome, RunRecord, Verdict, run_words};
 use trueio_store::{FILE_NAME, Filter, SCHEMA_VERSION, Store, StoreError};
 
 /// The kept record of version 1, with another id and time.
@@ -34,6 +34,8 @@ fn a_record_comes_back_as_it_went_in() {
     assert_eq!(stored.entry.target, "/mnt/data");
     assert_eq!(stored.entry.disk, "nvme0n1 (Example NVMe SSD 1TB)");
     assert_eq!((stored.entry.verdict.as_str(), stored.entry.outcome.as_str()), ("suspect", "complete"));
+    assert_eq!(stored.entry.words, run_words(&one.phases));
+    assert!(Mark::of_words(&stored.entry.words).is_some(), "{}", stored.entry.words);
     assert_eq!(stored.entry.summary, "7 phases, up to 3.21 GiB/s and 370,924 IOPS");
 }
 
@@ -237,6 +239,18 @@ fn a_history_of_every_earlier_version_becomes_one_of_today() {
         migrated.0.iter_mut().chain(expected.0.iter_mut()).for_each(|sql| *sql = columns(sql));
         assert_eq!(migrated, expected, "version {version}");
         let entries = store.list(&ALL).unwrap();
+        for entry in &entries {
+            let record = serde_json::from_str::<RunRecord>(&store.get(&entry.id).unwrap().json);
+            let words = record.map_or_else(
+                |_| String::new(),
+                |mut record| {
+                    record.upgrade();
+                    run_words(&record.phases)
+                },
+            );
+            assert_eq!(entry.words, words, "version {version}, run {}", entry.id);
+        }
+        assert!(entries.iter().any(|entry| !entry.words.is_empty()), "version {version}");
         let devices: Vec<&[i64]> = entries.iter().rev().map(|e| e.devices.as_slice()).collect();
         assert_eq!(devices, [&[1][..], &[1], &[2], &[], &[], &[]], "version {version}");
         assert_eq!(store.devices().unwrap().iter().map(|d| (d.id, d.run_count)).collect::<Vec<_>>(), [(2, 1), (1, 2)]);

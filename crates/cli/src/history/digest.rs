@@ -12,7 +12,7 @@ use trueio_store::{Entry, Store};
 
 /// Version of the rules by which digests are made. Raise it whenever [`Digest`] changes, or a rule by which the report computes a figure: all
 /// digests are then made again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The names of [`Digest::properties`].
 pub(super) const PROPERTIES: [&str; 8] =
@@ -39,6 +39,7 @@ pub(super) struct Row {
     pub(super) latency_ns_p999: Option<u64>,
     pub(super) cpu_ns_per_io: Option<f64>,
     pub(super) verdict: Option<Verdict>,
+    pub(super) words: String,
 }
 
 impl Digest {
@@ -54,6 +55,7 @@ impl Digest {
             latency_ns_p999: figure.latency_ns_p999,
             cpu_ns_per_io: figure.cpu_ns_per_io,
             verdict: figure.verdict,
+            words: figure.words,
         };
         Self { properties: properties_of(record).into(), rows: of_record(record).into_iter().map(row).collect() }
     }

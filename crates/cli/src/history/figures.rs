@@ -35,6 +35,8 @@ pub(super) struct Figure {
     pub(super) cpu_ns_per_io: Option<f64>,
     /// `None`: no evidence was collected.
     pub(super) verdict: Option<Verdict>,
+    /// What the screen says of the load: `disturbed: dd wrote 335 MiB`; empty without evidence.
+    pub(super) words: String,
     /// `E0` to `E4`.
     pub(super) level: String,
     /// The reasons of a suspect or contradicted verdict; otherwise empty.
@@ -68,6 +70,7 @@ pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
                 latency_ns_max: row.latency_ns_max,
                 cpu_ns_per_io: row.cpu_ns_per_io,
                 verdict: Some(phase.verdict),
+                words: trueio_report::row_words(phase),
                 level: phase.level.to_string(),
                 reasons: reasons(phase),
             }
@@ -120,6 +123,7 @@ fn fio_row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, cpu_ns_per_io: Op
         latency_ns_max: latency.map(|l| l.max_ns),
         cpu_ns_per_io,
         verdict: None,
+        words: String::new(),
         level: "E0".to_owned(),
         reasons: if job.error == 0 {
             String::new()

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use trueio_model::{IdentityKind, units};
+use trueio_model::{IdentityKind, Mark, units};
 use trueio_report::clean;
 use trueio_report::message;
 use trueio_store::{Device, Entry, Source, Stored};
@@ -39,13 +39,12 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let mut out = String::new();
     for entry in &entries {
-        let verdict = if entry.source == Source::Fio { NO_EVIDENCE } else { &entry.verdict };
         let mut line = format!(
-            "{}  {}  {:8}  {:12}  {}  {}",
+            "{}  {}  {:8}  {:14}  {}  {}",
             short(&entry.id),
             entry.started_at,
             entry.kind,
-            verdict,
+            words_of(entry),
             entry.target,
             entry.summary
         );
@@ -61,11 +60,21 @@ pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the words of a run with their symbol, as at the end of the run: `! disturbed: dd wrote 335 MiB`.
+fn words_of(entry: &Entry) -> String {
+    match (entry.source, Mark::of_words(&entry.words)) {
+        (Source::Fio, _) => NO_EVIDENCE.to_owned(),
+        (Source::Trueio, Some(mark)) => format!("{} {}", mark.symbol(), entry.words),
+        (Source::Trueio, None) => entry.verdict.clone(),
+    }
+}
+
 /// Formats a line of the list as JSON.
 fn entry_json(entry: &Entry) -> Value {
     json!({
         "id": entry.id, "started_at": entry.started_at, "kind": entry.kind, "target": entry.target,
-        "disk": entry.disk, "verdict": verdict_json(entry), "outcome": entry.outcome, "summary": entry.summary,
+        "disk": entry.disk, "verdict": verdict_json(entry), "words": words_json(entry),
+        "outcome": entry.outcome, "summary": entry.summary,
         "source": entry.source.name(), "tags": entry.tags, "note": entry.note, "devices": entry.devices,
     })
 }
@@ -76,6 +85,11 @@ fn verdict_json(entry: &Entry) -> Value {
         Source::Trueio => entry.verdict.clone().into(),
         Source::Fio => Value::Null,
     }
+}
+
+/// Null if they are unknown, and for a result of fio.
+fn words_json(entry: &Entry) -> Value {
+    if entry.words.is_empty() { Value::Null } else { entry.words.clone().into() }
 }
 
 /// `trueio history devices`.

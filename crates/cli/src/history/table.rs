@@ -53,6 +53,7 @@ pub(super) const COLUMNS: &[(&str, Kind)] = &[
     ("latency_ns_max", Kind::Integer),
     ("cpu_ns_per_io", Kind::Real),
     ("verdict", Kind::Text),
+    ("words", Kind::Text),
     ("evidence_level", Kind::Text),
     ("reasons", Kind::Text),
 ];
@@ -97,6 +98,7 @@ pub(super) fn row(entry: &Entry, devices: &[&Device], figure: &Figure) -> Vec<Ce
             Source::Trueio => figure.verdict.map(|verdict| verdict.to_string()),
             Source::Fio => None,
         }),
+        text(&figure.words),
         text(&figure.level),
         text(&figure.reasons),
     ]

@@ -16,10 +16,11 @@ use super::{filter, find_device, short, store, unreadable};
 use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_model::{
-    TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun,
+    Mark, TREND_FORMAT, TREND_VERSION, Trend as Document, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun,
     TrendSeries, Verdict, units,
 };
 use trueio_report::message;
@@ -199,7 +200,7 @@ fn newest_device(store: &Store) -> Result<Device, Failure> {
     // Of a run on several, the one with the newest run; of equal ones, the first that the history learnt of.
     let devices = run.devices.iter().map(|id| store.device(*id)).collect::<Result<Vec<_>, _>>();
     let devices = devices.map_err(|e| unreadable(&e))?.into_iter().flatten();
-    devices.min_by_key(|device| (std::cmp::Reverse(device.newest_unix_s), device.id)).ok_or_else(|| {
+    devices.min_by_key(|device| (Reverse(device.newest_unix_s), device.id)).ok_or_else(|| {
         Failure::refused(format!(
             "the newest run {} ({}) was on a device that cannot be recognised, so which earlier runs were on it is \
              unknown\n\n{HINT}",
@@ -259,6 +260,25 @@ fn gather(store: &mut Store, entries: &[Entry]) -> Result<Gathered, Failure> {
     Ok(Gathered { series, digests, left_out })
 }
 
+/// Returns what makes runs doubtful, the worst first: `2 not the disk: 96 % from memory; 3 disturbed`. The words of a single run, or
+/// of several that are the same, are whole; of others only the word is the same.
+fn doubts<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let mut all: Vec<(Mark, Vec<&str>)> = Vec::new();
+    for words in words {
+        let mark = Mark::of_words(words).unwrap_or(Mark::Disturbed);
+        match all.iter_mut().find(|(known, _)| *known == mark) {
+            Some((_, texts)) => texts.push(words),
+            None => all.push((mark, vec![words])),
+        }
+    }
+    all.sort_by_key(|(mark, _)| Reverse(*mark));
+    let text = |(mark, texts): &(Mark, Vec<&str>)| {
+        let is_one = texts.iter().all(|text| text == &texts[0]);
+        format!("{} {}", texts.len(), if is_one { texts[0] } else { mark.word() })
+    };
+    all.iter().map(text).collect::<Vec<_>>().join("; ")
+}
+
 fn follow(series: &Series, metric: Metric) -> Followed {
     let of = |(index, point): (usize, &Point)| Some((index, metric.of(&point.row)?));
     let values: Vec<(usize, f64)> = series.points.iter().enumerate().filter_map(of).collect();
@@ -298,11 +318,13 @@ impl Trend<'_> {
         } else {
             vec![format!("{name}: {} in the newest of {runs}, {} to {} in all", show(last), show(low), show(high))]
         };
-        let is_suspect = |(index, _): &&(usize, f64)| series.points[*index].row.verdict == Some(Verdict::Suspect);
-        let suspect = followed.values.iter().filter(is_suspect).count();
-        if suspect > 0 {
+        let rows = followed.values.iter().map(|(index, _)| &series.points[*index].row);
+        let suspect: Vec<&Row> = rows.filter(|row| row.verdict == Some(Verdict::Suspect)).collect();
+        if !suspect.is_empty() {
             sentences.push(format!(
-                "{name}: in {suspect} of {runs} the evidence makes it doubtful (`trueio report` prints why)"
+                "{name}: in {} of {runs} the evidence makes it doubtful ({})",
+                suspect.len(),
+                doubts(suspect.iter().map(|row| row.words.as_str()))
             ));
         }
         if followed.changes.is_empty() && count < RUNS_ENOUGH {
@@ -425,6 +447,7 @@ impl Trend<'_> {
             run: run(index),
             value: *value,
             verdict: series.points[*point].row.verdict,
+            words: series.points[*point].row.words.clone(),
         });
         let changes = one.changes.iter().map(|change| TrendChange {
             from: run(change.index - 1),
