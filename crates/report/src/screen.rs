@@ -10,7 +10,7 @@
 //! ! neighbour  dd wrote 335 MiB; can explain at most 23 % of random read 4k q1
 //!              → stop `dd` (pid 812), then run `trueio baseline` again
 //!
-//! 1 of 3 loads confirmed by traced block requests (level E3).
+//! 1 of 3 loads confirmed by block requests traced by their offset (level E3, the highest of a run).
 //! Earlier runs of this device (3): all figures are within their range.
 //! Good for 3,685 durable commits per second, one at a time (p99 659 µs).
 //! Details: trueio report 2028c53e
@@ -28,7 +28,7 @@ use crate::ranks::ranks_within;
 use crate::standing::{PastRun, standing};
 use crate::summary::{Row, plan_of, shape_of, summary};
 use crate::text::{clean, width_of};
-use crate::verdicts::{Mark, Reason, accept_hint, conclusion, mark, raise, reasons, worst};
+use crate::verdicts::{Mark, Reason, accept_hint, conclusion, mark, reasons, worst};
 use trueio_model::{JobPlan, JobRecord, OpKind, OpMix, Order, RunRecord, SeriesRow, Verdict, units};
 
 /// Lines of the smallest terminal, without the line of the next prompt.
@@ -289,17 +289,31 @@ fn words_of(plan: &JobPlan) -> String {
     format!("{order} {mix} {rest}").trim_end().to_owned()
 }
 
-/// Draws the rate of a series over time, from zero to its maximum.
+/// Draws the rate of a series over time, from zero to its maximum: each column has the mean rate of an equal part of the time.
+///
+/// There are as many columns as intervals, at most [`SPARK_WIDTH`], without those of less than a tenth of the longest one: the last
+/// interval may have a single I/O in a microsecond, whose rate says nothing. Its I/Os count in the last column, by its length.
 fn spark(series: &[SeriesRow], is_bytes: bool, unicode: bool) -> String {
-    let rates: Vec<f64> = series
-        .iter()
-        .map(|row| {
-            let ios = row.read_count.saturating_add(row.write_count).saturating_add(row.other_count);
-            let bytes = row.read_bytes.saturating_add(row.write_bytes);
-            (if is_bytes { bytes } else { ios }) as f64 / row.span_ns.max(1) as f64
-        })
-        .collect();
-    spark_of(&rates, unicode)
+    let count = |row: &SeriesRow| {
+        let ios = row.read_count.saturating_add(row.write_count).saturating_add(row.other_count);
+        let bytes = row.read_bytes.saturating_add(row.write_bytes);
+        if is_bytes { bytes } else { ios }
+    };
+    let longest = series.iter().map(|row| row.span_ns).max().unwrap_or(0);
+    let columns = series.iter().filter(|row| row.span_ns.max(1) >= longest / 10).count().min(SPARK_WIDTH);
+    let total = series.iter().map(|row| row.span_ns.max(1) as f64).sum::<f64>();
+    let mut counts = vec![0.0; columns];
+    let mut begin = 0.0;
+    for row in series {
+        let (span, count) = (row.span_ns.max(1) as f64 / total * columns as f64, count(row) as f64);
+        let end = begin + span;
+        for (column, sum) in counts.iter_mut().enumerate() {
+            let shared = end.min(column as f64 + 1.0) - begin.max(column as f64);
+            *sum += count * (shared / span).clamp(0.0, 1.0);
+        }
+        begin = end;
+    }
+    spark_of(&counts, unicode)
 }
 
 /// Draws rates of equal spans, oldest first, in at most [`SPARK_WIDTH`] columns.
@@ -344,12 +358,10 @@ fn reason_lines(page: &mut Page, reasons: &[Reason], left: usize) {
 /// Returns the last sentences, within `left` lines as far as some can be left out: what is confirmed, whether that is good,
 /// how it compares with earlier runs, what it is good for, what limits it, and where the details are.
 fn tail(record: &RunRecord, style: &Style, details: &str, past: &[PastRun], left: usize) -> String {
-    let all_seen = record.phases.iter().all(|phase| mark(phase) != Mark::Unverified);
-    let step = raise(record).filter(|_| !all_seen).map_or_else(String::new, |step| format!(" To raise it: {step}."));
     let standing = standing(record, past);
     // With the rank by which they are kept if there is no room for all.
     let sentences = [
-        (0, Some(format!("{}{step}", conclusion(record)))),
+        (0, Some(conclusion(record))),
         (2, standing.sentence()),
         (3, standing.past_sentence()),
         (5, standing.limits.first().map(|limit| limit.sentence.clone())),
@@ -373,4 +385,57 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(spans_and_counts: &[(u64, u64)]) -> Vec<SeriesRow> {
+        let mut end_ns = 0;
+        let row = |&(span_ns, read_count): &(u64, u64)| {
+            end_ns += span_ns;
+            SeriesRow {
+                end_ns,
+                span_ns,
+                read_count,
+                read_bytes: 0,
+                write_count: 0,
+                write_bytes: 0,
+                other_count: 0,
+                trim_count: 0,
+                trim_bytes: 0,
+                latency_ns_p50: 0,
+                latency_ns_p99: 0,
+                latency_ns_max: 0,
+            }
+        };
+        spans_and_counts.iter().map(row).collect()
+    }
+
+    /// Goal: the shape of a sparkline does not depend on how short the last interval is.
+    /// Method: equal intervals at a constant rate, then one of a microsecond with one I/O (a rate a thousand times higher), or none.
+    #[test]
+    fn a_very_short_last_interval_does_not_change_a_sparkline() {
+        for (count, columns) in [(1, 1), (3, 3), (8, 8), (20, 8)] {
+            let even = vec![(500_000_000, 500_000); count];
+            assert_eq!(spark(&rows(&even), false, false), "#".repeat(columns));
+            for last in [(1_000, 1_000), (1_000, 0), (0, 1), (49_000_000, 0)] {
+                let ended = [even.clone(), vec![last]].concat();
+                let drawn = spark(&rows(&ended), false, false);
+                let (steady, end) = drawn.split_at(columns - 1);
+                assert_eq!(steady, "#".repeat(columns - 1), "{last:?}: {drawn}");
+                assert!(["#", "*"].contains(&end), "{last:?}: {drawn}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sparkline_has_the_rate_of_equal_parts_of_the_time() {
+        assert_eq!(spark(&rows(&[(100, 100), (100, 50), (100, 0)]), false, false), "#-_");
+        // The second interval is as long as the first and the third together, with as many I/Os.
+        assert_eq!(spark(&rows(&[(100, 100), (200, 200), (100, 100)]), false, false), "###");
+        assert_eq!(spark(&rows(&[(50, 0), (100, 100)]), false, false), ":#");
+        assert_eq!(spark(&[], false, false), "");
+    }
 }

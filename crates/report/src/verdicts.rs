@@ -6,7 +6,7 @@
 //!
 //! Reasons are grouped by cause, the most serious cause first. Sentences are those of the record.
 
-use crate::words::{check_sentence, level_meaning};
+use crate::words::{check_sentence, level_meaning, level_step, level_words};
 use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, PhaseRecord, RunRecord, finding_words, is_reason};
 pub use trueio_model::{Mark, worst};
 
@@ -269,12 +269,17 @@ pub fn conclusion(record: &RunRecord) -> String {
         return "Nothing was measured.".to_owned();
     };
     let loads = if count == 1 { "load" } else { "loads" };
-    let by = match level {
-        EvidenceLevel::E0 => String::new(),
-        _ => format!(" by {} (level {level})", level_meaning(level)),
+    let step = level_step(level, step_of(record, level));
+    let by = match (level, &step) {
+        (EvidenceLevel::E0, _) => String::new(),
+        (_, Some(step)) => format!(" by {} (level {level}, {step})", level_meaning(level)),
+        (_, None) => format!(" by {} (level {level})", level_meaning(level)),
     };
     match confirmed {
-        0 => format!("None of {count} {loads} confirmed; level {level}: {}.", level_meaning(level)),
+        0 => {
+            let step = step.map_or_else(String::new, |step| format!(" ({step})"));
+            format!("None of {count} {loads} confirmed; level {level}: {}{step}.", level_meaning(level))
+        }
         _ => format!("{confirmed} of {count} {loads} confirmed{by}."),
     }
 }
@@ -284,12 +289,42 @@ pub(crate) fn levels(record: &RunRecord) -> Option<String> {
     let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
-    let raise = raise(record).map_or_else(String::new, |step| format!(" To raise it: {step}."));
+    let raise = raise(record);
+    let words = |level: &EvidenceLevel| match raise.is_some() && *level == levels[0] {
+        // The sentence at the end has the step with its reason.
+        true => format!("{level} {}", level_meaning(*level)),
+        false => level_words(*level, step_of(record, *level)),
+    };
+    let text: Vec<String> = levels.iter().map(words).collect();
+    let raise = raise.as_ref().map_or_else(String::new, |step| format!(" To raise {}: {step}.", levels[0]));
     (!text.is_empty()).then(|| format!("Evidence level: {}.{raise}", text.join("; ")))
 }
 
-/// Returns what would raise the level of evidence; `None` if nothing known would.
+/// Returns what would raise the level of those phases that have it, in less than half a line; `None` if nothing known would.
+fn step_of(record: &RunRecord, level: EvidenceLevel) -> Option<&'static str> {
+    let phases = || record.phases.iter().filter(|phase| phase.level == level);
+    let is_unseen =
+        |name: &str| phases().flat_map(|p| &p.checks).any(|c| c.outcome == CheckOutcome::NotSeen && c.name == name);
+    match level {
+        EvidenceLevel::E0 if record.plan.idle_baseline_ns == 0 => Some("omit `--no-evidence`"),
+        EvidenceLevel::E0 if is_unseen("block_layer_bytes") => Some("a disk that `/sys` shows"),
+        EvidenceLevel::E0 => Some("I/O on a local disk"),
+        EvidenceLevel::E1 | EvidenceLevel::E2 if !record.environment.is_root => Some("run as root"),
+        EvidenceLevel::E1 | EvidenceLevel::E2 if is_unseen("traced_requests") => {
+            let trace = phases().filter_map(|phase| phase.trace.as_ref()).find(|trace| trace.missing.is_none());
+            Some(match trace.map(|trace| (trace.transfers.sampled_count, trace.ours.count)) {
+                // The sentence of the check stands in the details: no tracefs, a filesystem on several disks, …
+                None => "see `traced_requests`",
+                Some((0, 0)) => "a longer run, direct I/O",
+                Some((0, _)) => "direct I/O",
+                Some(_) => "files at known disk offsets",
+            })
+        }
+        EvidenceLevel::E1 | EvidenceLevel::E2 | EvidenceLevel::E3 | EvidenceLevel::E4 => None,
+    }
+}
+
+/// Returns what would raise the lowest level of evidence of a record, with the reason; `None` if nothing known would.
 pub fn raise(record: &RunRecord) -> Option<String> {
     let level = record.phases.iter().map(|phase| phase.level).min()?;
     let not_seen = |name: &str| {

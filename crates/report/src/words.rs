@@ -355,10 +355,25 @@ pub(crate) fn level_meaning(level: EvidenceLevel) -> &'static str {
     match level {
         EvidenceLevel::E0 => "only the results of the calls",
         EvidenceLevel::E1 => "the disk's counters",
-        EvidenceLevel::E2 => "the disk's counters, and the kernel's counters of process and file",
-        EvidenceLevel::E3 => "traced block requests, matched by their offset on the disk",
+        EvidenceLevel::E2 => "counters of disk, process and file",
+        EvidenceLevel::E3 => "block requests traced by their offset",
         EvidenceLevel::E4 => "verified by a power cut",
     }
+}
+
+/// Describes in half a line what would raise a level; `step` is the step that would, if one is known. `None` if nothing is known.
+pub(crate) fn level_step(level: EvidenceLevel, step: Option<&str>) -> Option<String> {
+    match (level, step) {
+        (EvidenceLevel::E3 | EvidenceLevel::E4, _) => Some("the highest of a run".to_owned()),
+        (_, Some(step)) => Some(format!("to raise it: {step}")),
+        (_, None) => None,
+    }
+}
+
+/// Explains a level in two halves of a line: what it is based on, and what would raise it.
+pub(crate) fn level_words(level: EvidenceLevel, step: Option<&str>) -> String {
+    let step = level_step(level, step).map_or_else(String::new, |step| format!(" ({step})"));
+    format!("{level} {}{step}", level_meaning(level))
 }
 
 /// Formats `p50`, `p99.9`.

@@ -4,7 +4,7 @@ mod fixture;
 
 use trueio_model::{Cause, Check, CheckOutcome, RunRecord, Verdict};
 use trueio_report::{
-    Mark, Style, accept_hint, conclusion, html, json, mark, parse, reasons, row_words, terminal, worst,
+    Mark, Style, accept_hint, conclusion, html, json, mark, parse, reasons, row_words, screen, terminal, worst,
 };
 
 fn style(width: usize) -> Style {
@@ -164,11 +164,78 @@ fn the_conclusion_counts_what_is_confirmed_and_names_the_level() {
     let mut record = every_kind();
     assert_eq!(
         conclusion(&record),
-        "1 of 7 loads confirmed by the disk's counters, and the kernel's counters of process and file (level E2)."
+        "1 of 7 loads confirmed by counters of disk, process and file (level E2, to raise it: run as root)."
     );
     record.phases.truncate(6);
     record.phases.iter_mut().for_each(|phase| phase.level = trueio_model::EvidenceLevel::E0);
-    assert_eq!(conclusion(&record), "None of 6 loads confirmed; level E0: only the results of the calls.");
+    assert_eq!(
+        conclusion(&record),
+        "None of 6 loads confirmed; level E0: only the results of the calls (to raise it: a disk that `/sys` shows)."
+    );
+}
+
+/// Goal: each level is explained where it is printed, with what would raise it, each in at most half a line of 80 columns.
+/// Method: a record at each level, without privileges, and with the traces that leave it at E2 for root.
+#[test]
+fn a_level_is_explained_in_half_a_line_with_what_would_raise_it() {
+    use trueio_model::EvidenceLevel::{E0, E1, E2, E3, E4};
+    let traced = |sampled_count, count| {
+        let mut trace = trueio_model::TraceRecord::default();
+        trace.transfers.sampled_count = sampled_count;
+        trace.ours.count = count;
+        Some(trace)
+    };
+    let untraced =
+        Some(trueio_model::TraceRecord { missing: Some("no tracefs".into()), ..trueio_model::TraceRecord::default() });
+    let based_on = |level| match level {
+        E0 => "only the results of the calls",
+        E1 => "the disk's counters",
+        E2 => "counters of disk, process and file",
+        E3 => "block requests traced by their offset",
+        E4 => "verified by a power cut",
+    };
+    for (level, is_root, baseline_ns, unseen, trace, step) in [
+        (E0, true, 0, "", None, "to raise it: omit `--no-evidence`"),
+        (E0, true, 1, "block_layer_bytes", None, "to raise it: a disk that `/sys` shows"),
+        (E0, true, 1, "", None, "to raise it: I/O on a local disk"),
+        (E1, false, 1, "traced_requests", None, "to raise it: run as root"),
+        (E2, false, 1, "traced_requests", None, "to raise it: run as root"),
+        (E2, true, 1, "traced_requests", traced(0, 0), "to raise it: a longer run, direct I/O"),
+        (E2, true, 1, "traced_requests", traced(0, 9), "to raise it: direct I/O"),
+        (E2, true, 1, "traced_requests", traced(9, 9), "to raise it: files at known disk offsets"),
+        (E2, true, 1, "traced_requests", untraced, "to raise it: see `traced_requests`"),
+        (E3, true, 1, "", traced(9, 9), "the highest of a run"),
+        (E4, true, 1, "", None, "the highest of a run"),
+    ] {
+        let mut record = fixture::baseline(2);
+        record.environment.is_root = is_root;
+        record.plan.idle_baseline_ns = baseline_ns;
+        for phase in &mut record.phases {
+            phase.level = level;
+            phase.trace = trace.clone();
+            phase.checks.retain(|check| check.outcome != CheckOutcome::NotSeen);
+            if !unseen.is_empty() {
+                phase.checks.push(finding(unseen, CheckOutcome::NotSeen, "", None));
+            }
+        }
+        for phrase in [based_on(level), step] {
+            assert!(phrase.chars().count() <= 40, "`{phrase}` is longer than half a line");
+        }
+        // Details have the step with its reason, in a sentence of its own.
+        for shown in [terminal(&record, &style(200)), html(&record)] {
+            let shown = shown.replace("<code>", "`").replace("</code>", "`").replace("&#x27;", "'");
+            let is_raised = shown.contains(step) || shown.contains(&format!("To raise {level}: "));
+            assert!(is_raised && shown.contains(based_on(level)), "{level} {step}\n{shown}");
+        }
+        let first = screen(&record, &style(80), "add -v", &[]);
+        assert!(first.lines().count() <= 23 && first.lines().all(|line| line.chars().count() <= 80), "{first}");
+        let first = first.replace("\n  ", " ");
+        match level {
+            // Others than all may be confirmed: then the level of the others is not printed.
+            E0 => assert!(!first.contains("level E0") || first.contains(step), "{first}"),
+            _ => assert!(first.contains(&format!("{} (level {level}, {step})", based_on(level))), "{first}"),
+        }
+    }
 }
 
 /// Goal: records of version 2 get causes when they are read, and a phase that nothing confirmed is no longer green.

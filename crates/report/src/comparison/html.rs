@@ -135,6 +135,8 @@ struct PagePart {
     tables: Vec<Table>,
     forest: Option<String>,
     plots: Vec<String>,
+    /// What the levels of the sides are based on.
+    levels: Option<String>,
     noise: Option<String>,
 }
 
@@ -206,6 +208,7 @@ impl PagePart {
                 .flatten()
                 .filter(|_| is_few)
                 .collect(),
+            levels: words::levels(part),
             noise: words::noise(part),
         }
     }

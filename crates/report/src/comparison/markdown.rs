@@ -35,6 +35,9 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
                 escaped(&format!("{}{detail}", side.name))
             ));
         }
+        if let Some(sentence) = words::levels(part) {
+            out.push_str(&format!("\n{}\n", escaped(&sentence)));
+        }
         if let Some(sentence) = words::best(part) {
             out.push_str(&format!("\n{}\n", escaped(&sentence)));
         }

@@ -86,6 +86,9 @@ fn part_of(page: &mut Page, comparison: &Comparison, part: &Part) {
         let detail = if side.detail.is_empty() { String::new() } else { format!("  {}", clean(&side.detail)) };
         page.out.push_str(&format!("  {}  {}{detail}  {verdict}\n", words::letter(index), clean(&side.name)));
     }
+    if let Some(sentence) = words::levels(part) {
+        page.aside(Paint::Dim, &[sentence]);
+    }
     if let Some(sentence) = words::best(part) {
         page.out.push('\n');
         page.sentence(&sentence);

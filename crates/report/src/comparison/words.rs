@@ -2,7 +2,8 @@
 
 use crate::text::{counted, figure};
 use crate::verdicts::Mark;
-use trueio_model::{Answer, Comparison, Conclusion, GateVerdict, Method, Metric, Part, Side, units};
+use crate::words::level_words;
+use trueio_model::{Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Method, Metric, Part, Side, units};
 
 /// Returns `A`, `B`, … `Z`, then `side 27`.
 pub(super) fn letter(side: usize) -> String {
@@ -268,6 +269,21 @@ pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
             (format!("{} ({}) {word} {}", letter(index), side.name, side.level), side.reasons.clone())
         })
         .collect()
+}
+
+/// Explains the evidence levels of a part's sides; `None` without a side. What would raise them depends on what a comparison does
+/// not keep of its sides, so of a level the usual step is named.
+pub(super) fn levels(part: &Part) -> Option<String> {
+    let mut levels: Vec<EvidenceLevel> = part.sides.iter().map(|side| side.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let step = |level| match level {
+        EvidenceLevel::E0 => Some("evidence, on a local disk"),
+        EvidenceLevel::E1 | EvidenceLevel::E2 => Some("direct I/O, as root"),
+        EvidenceLevel::E3 | EvidenceLevel::E4 => None,
+    };
+    let text: Vec<String> = levels.iter().map(|level| level_words(*level, step(*level))).collect();
+    (!text.is_empty()).then(|| format!("Evidence level: {}.", text.join("; ")))
 }
 
 /// Returns the word of a side. Of its findings a comparison keeps the sentences, which begin with the check's name.
