@@ -131,3 +131,62 @@ fn a_run_within_a_small_quota_is_starved_and_the_machine_shows_the_quota() {
     let words = "used up its CPU quota of 0.04 processors and was throttled for";
     assert_starved(&ran, &record, words, "a quota of 4 % of a processor");
 }
+
+/// Goal: waits that cost little rate but make the tail are named with the percentile.
+/// Method: a thread takes the worker's processor (nice 19) for 3 ms of every 100 ms. It takes about 3 % of the time, and of the reads
+/// those that were in flight then: more than one in 1,000. On a busy machine others take more, which can then explain the rate, too. Without
+/// that thread, waits that are too few to explain a percentile leave the run as it is.
+#[test]
+fn waits_that_make_the_tail_are_named_with_the_percentile() {
+    let sandbox = Sandbox::new();
+    if cannot_run(&sandbox) {
+        return;
+    }
+    let cpu = (0..rustix::thread::CpuSet::MAX_CPU)
+        .find(|cpu| rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(*cpu)))
+        .expect("a processor");
+    let is_over = AtomicBool::new(false);
+    let options = ["--nice", "19", "--cpus_allowed", &cpu.to_string()];
+    let (ran, record) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu);
+            rustix::thread::sched_setaffinity(None, &set).expect("a usable processor");
+            while !is_over.load(Relaxed) {
+                let begin = std::time::Instant::now();
+                while begin.elapsed() < std::time::Duration::from_millis(3) {
+                    std::hint::spin_loop();
+                }
+                std::thread::sleep(std::time::Duration::from_millis(97));
+            }
+        });
+        let all = run_reads(&sandbox, &options, |_| ());
+        is_over.store(true, Relaxed);
+        all
+    });
+    let wait_of = |record: &RunRecord| {
+        let check =
+            record.phases[0].checks.iter().find(|check| check.name == "processor_wait").expect("the check ran").clone();
+        let threads = &record.phases[0].jobs[0].threads;
+        let waiting = threads.waiting.expect("the kernel counts it");
+        // As the check: without the switches themselves.
+        let waited_ns = waiting.wait_ns.saturating_sub(waiting.run_count * 2_000);
+        (check, waited_ns as f64 / threads.elapsed_ns as f64)
+    };
+    let (check, share) = wait_of(&record);
+    println!("waited {:.1} %: {}", share * 100.0, check.sentence);
+    if share > 0.015 {
+        assert!(check.objects(), "{check:?}\n{ran:?}");
+        assert!(check.brief.starts_with("waited for a processor "), "{check:?}");
+    }
+    if (0.015..0.045).contains(&share) {
+        assert!(check.sentence.contains(" % of the p99.9 of read calls ("), "{check:?}");
+        assert!(check.brief.ends_with(" % of the time (p99.9)") || check.brief.ends_with("(p99)"), "{check:?}");
+    }
+    let (ran, record) = run_reads(&sandbox, &[], |_| ());
+    let (check, share) = wait_of(&record);
+    println!("waited {:.1} %: {}", share * 100.0, check.sentence);
+    if share < 0.01 {
+        assert_eq!(check.outcome, CheckOutcome::Passed, "{check:?}\n{ran:?}");
+    }
+}

@@ -25,5 +25,6 @@ pub(crate) mod stops;
 pub(crate) mod traced_requests;
 pub(crate) mod usb_link;
 pub(crate) mod usb_transfers;
+mod wait_percentiles;
 pub(crate) mod working_set;
 pub(crate) mod zero_blocks;

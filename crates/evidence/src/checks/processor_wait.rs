@@ -10,23 +10,27 @@
 //! held on average (I/Os per second) × (its mean latency) of the job's I/Os; the part of the queue (at most as deep as
 //! the disk's own) that it did not hold is an upper limit of the loss, and the waited share is another. The lower one
 //! counts. A paced job loses no rate as long as it keeps up, so its waiting is compared with the sum of its latencies.
+//! A few long waits affect high percentiles more than the rate: `wait_percentiles.rs` has the limit of what they can explain of those
+//! that are printed.
 //!
 //! Switching to a thread that has just become ready takes 0.6 to 1.1 µs on an idle processor (Linux 6.18, virtual machine);
 //! [`SWITCH_NS`] of each run is no waiting.
 //!
 //! Cannot see: waiting of kernel threads and helper threads that do part of the I/O; stolen time (`clock_and_cpu`);
-//! which I/Os waited: a few long waits affect high percentiles more than the rate.
+//! which I/Os waited.
 //!
-//! Thresholds: waiting can explain more than 5 % of the rate, or of a paced job's latency: suspect. A direct job of at
+//! Thresholds: waiting can explain more than 5 % of the rate, or of a paced job's latency: suspect; so are waits of more than 1 % of the
+//! time that can explain more than 5 % of a printed percentile, beyond its uncertainty. A direct job of at
 //! least a second in which the workers waited for more than half of the time, while the disk held less than half of
 //! the I/Os that it could have held: contradicted. Above 1 %: a note.
 //!
 //! Source: Linux `Documentation/scheduler/sched-stats.rst`. The run queue's time includes throttled time (measured on
 //! Linux 6.18: under a quota of 2 % a busy thread waited for 1.97 of 2.01 s, of which its group was throttled for 1.94).
 
+use super::wait_percentiles::{Explained, most_explained};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, DeviceCounters, OpKind, ProcessorWait};
+use trueio_model::{Check, CheckOutcome, DeviceCounters, OpKind, OpRecord, ProcessorWait};
 
 pub(crate) const NAME: &str = "processor_wait";
 
@@ -52,7 +56,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let mut jobs: Vec<Waiting<'_>> = works.into_iter().filter_map(|work| Waiting::of(facts, work)).collect();
     // The worst first.
-    jobs.sort_by(|a, b| b.explained.total_cmp(&a.explained));
+    jobs.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     let Some(worst) = jobs.first() else {
         let sentence = "The kernel does not count how long the workers' threads waited for a processor.";
         return not_seen(NAME, SOURCE, sentence);
@@ -71,12 +75,18 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(steal) = facts.observation.steal_share {
         found.push(format!("stolen {:.1} %", steal * 100.0));
     }
-    let check = finding(NAME, outcome, SOURCE, "less than 5 % of the rate", found.join(", "), sentence);
+    let check =
+        finding(NAME, outcome, SOURCE, "less than 5 % of the rate and of each percentile", found.join(", "), sentence);
     if outcome == CheckOutcome::Passed {
         return check;
     }
     let brief = format!("waited for a processor {:.0} % of the time", worst.waited_share() * 100.0);
-    check.with_brief(brief).explaining(Some(worst.explained))
+    match worst.percentile {
+        Some(percentile) if worst.explained <= SUSPECT_SHARE => {
+            check.with_brief(format!("{brief} ({})", percentile.name)).explaining(Some(percentile.share))
+        }
+        _ => check.with_brief(brief).explaining(Some(worst.explained)),
+    }
 }
 
 /// A job's waiting and what it can explain.
@@ -89,6 +99,8 @@ struct Waiting<'a> {
     time_ns: u64,
     /// What waiting can explain at most, from 0 to 1: a part of the rate, or of the latency if the job is paced.
     explained: f64,
+    /// The printed percentile of which waiting can explain most.
+    percentile: Option<Explained>,
     /// Mean latency of the disks' requests, and the part of the queue that the disks held, from 0 to 1.
     disk: Option<(f64, f64)>,
 }
@@ -117,7 +129,15 @@ impl<'a> Waiting<'a> {
         } else {
             waited_share
         };
-        Some(Self { work, counted, waited_ns, time_ns, explained, disk })
+        let percentile = explained_percentile(work, waited_ns);
+        Some(Self { work, counted, waited_ns, time_ns, explained, percentile, disk })
+    }
+
+    /// Returns what waiting can explain at most of the figure that it affects most, from 0 to 1. Of percentiles it counts if the
+    /// workers waited for a noted part of the time.
+    fn weight(&self) -> f64 {
+        let percentile = self.percentile.filter(|_| self.waited_share() > NOTED_SHARE);
+        self.explained.max(percentile.map_or(0.0, |percentile| percentile.share))
     }
 
     fn judge(&self, facts: &PhaseFacts<'_>) -> (CheckOutcome, String) {
@@ -138,17 +158,23 @@ impl<'a> Waiting<'a> {
             return (CheckOutcome::Contradicted, sentence);
         }
         let percent = self.explained * 100.0;
-        if self.explained > SUSPECT_SHARE {
-            let sentence = format!(
-                "The workers of `{name}` {waited}, which can explain up to {percent:.0} % of the {what}: {}.",
-                self.cause(facts)
-            );
+        let of_percentile = self.percentile.filter(|percentile| percentile.share > SUSPECT_SHARE).map(|percentile| {
+            let value = format_duration_ns(percentile.value_ns);
+            format!("{:.0} % of the {} of {} calls ({value})", percentile.share * 100.0, percentile.name, percentile.op)
+        });
+        if self.weight() > SUSPECT_SHARE {
+            // A percentile only if the rate alone is not doubtful: it says nothing more.
+            let of_percentile = of_percentile.filter(|_| self.explained <= SUSPECT_SHARE);
+            let figures = of_percentile.unwrap_or_else(|| format!("{percent:.0} % of the {what}"));
+            let sentence =
+                format!("The workers of `{name}` {waited}, which can explain up to {figures}: {}.", self.cause(facts));
             return (CheckOutcome::Suspect, sentence);
         }
+        let percentile = of_percentile.map_or_else(String::new, |percentile| format!(", and up to {percentile}"));
         let sentence = if self.explained > NOTED_SHARE {
-            format!("The workers of `{name}` {waited}; this explains at most {percent:.1} % of the {what}.")
+            format!("The workers of `{name}` {waited}; this explains at most {percent:.1} % of the {what}{percentile}.")
         } else {
-            format!("Waiting for a processor explains at most 1 % of the {what}.")
+            format!("Waiting for a processor explains at most 1 % of the {what}{percentile}.")
         };
         (CheckOutcome::Passed, sentence)
     }
@@ -193,6 +219,19 @@ fn has_pauses(work: Work<'_>) -> bool {
 /// Returns true if the job's I/Os continue while a worker waits.
 fn has_queue(work: Work<'_>) -> bool {
     work.depth() > u64::from(work.job.workers.max(1))
+}
+
+/// Returns the printed percentile of the job's operations of which waiting can explain most.
+fn explained_percentile(work: Work<'_>, waited_ns: u64) -> Option<Explained> {
+    // A worker that waits delays all its I/Os that are in flight.
+    let delayed = (work.depth() / u64::from(work.job.workers.max(1))).max(1);
+    let waited_ns = waited_ns as f64 * delayed as f64;
+    let of = |record: &OpRecord| {
+        let is_paced = !record.latency.from_intended.is_empty();
+        let printed = if is_paced { &record.latency.from_intended } else { &record.latency.total };
+        most_explained(record.op, printed, waited_ns)
+    };
+    work.record.ops.iter().filter_map(of).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
 fn io_count(work: Work<'_>) -> u64 {
