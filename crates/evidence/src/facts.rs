@@ -4,8 +4,8 @@ use crate::observation::Observation;
 use crate::trace::{JobSamples, PhaseTrace, match_samples, others_in};
 use trueio_model::{
     Cause, Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts,
-    DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo,
-    SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
+    DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, LayerKind, OpKind, OpMix, OpRecord, Ruler,
+    SampledIo, SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
 };
 
 /// A measured phase, the input of every check.
@@ -198,6 +198,22 @@ impl<'a> PhaseFacts<'a> {
             None => Ok(trace),
             Some(why) => Err(format!("Requests were not traced: {why}.")),
         }
+    }
+
+    /// Returns where the trace ends above the real disks, as a sentence: a loop device counts as a disk, and the requests to the
+    /// disk of its file are not followed.
+    pub(crate) fn trace_end(&self) -> Option<String> {
+        self.own_targets().into_iter().find_map(|target| {
+            let at = target.stack.iter().position(|layer| layer.kind == LayerKind::Loop)?;
+            let below = &target.stack[at + 1..];
+            let named =
+                |kind: &LayerKind| below.iter().find(|layer| layer.kind == *kind).map(|layer| layer.name.as_str());
+            let file = named(&LayerKind::File).map_or_else(String::new, |path| format!(" in the file `{path}`"));
+            let disk = named(&LayerKind::Disk).map_or_else(String::new, |disk| format!(" on {disk}"));
+            let name = target.stack[at].name.split(" (").next().unwrap_or_default();
+            let to = if file.is_empty() && disk.is_empty() { " elsewhere" } else { "" };
+            Some(format!("Requests were not followed below {name}, whose data is{file}{disk}{to}."))
+        })
     }
 
     /// Returns true if a layer between file and disk may write more than the file's data: RAID, copy on

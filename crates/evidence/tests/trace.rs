@@ -67,6 +67,7 @@ fn direct_transfers_are_found_at_their_disk_offsets_and_nothing_is_flagged() {
             assert_eq!(judgement.verdict, Verdict::Supported, "{kind} {op}:\n{}", judgement.report());
             assert_eq!(judgement.level, EvidenceLevel::E3, "{kind} {op}:\n{}", judgement.report());
             judgement.assert("traced_requests", CheckOutcome::Passed, "at its offset on the disk");
+            judgement.assert("traced_requests", CheckOutcome::Passed, "Requests were not followed below loop");
             let trace = judgement.trace.as_ref().expect("a trace");
             // The number depends on how busy the machine is: a stall may fill a window.
             let found = &trace.transfers;
@@ -132,6 +133,7 @@ fn direct_writes_with_o_dsync_are_flushed_or_carry_forced_unit_access() {
         judgement.assert("flush_order", outcome, "");
         judgement.assert("traced_requests", CheckOutcome::Passed, "");
         if is_honest {
+            judgement.assert("flush_order", outcome, "Requests were not followed below loop");
             assert_eq!(judgement.objections(), [], "{}", judgement.report());
             judgement.assert_listed("direct writes with `O_DSYNC`", &[]);
         } else {

@@ -6,7 +6,7 @@
 //! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
 //! that declares no volatile cache gets none; then only the data must have completed before the return.
 //!
-//! Cannot see: writes whose sync call is in a later window, or missing; which of several flushes in flight
+//! Cannot see: below a loop device, which counts as a disk (its sentence says so); writes whose sync call is in a later window, or missing; which of several flushes in flight
 //! completed; whether the disk did the work that it reported (only a power cut shows that).
 //!
 //! Thresholds: more than 10 % of the sampled writes not durable contradicts, any is suspect.
@@ -69,9 +69,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found.join(", "), sentence);
     if failed == 0 {
-        let sentence = "Each sampled write was on the disk, and durable according to the disk, before its call \
-                        returned.";
-        return report(CheckOutcome::Passed, sentence.to_owned());
+        let end = facts.trace_end().map_or_else(String::new, |end| format!(" {end}"));
+        let sentence = format!(
+            "Each sampled write was on the disk, and durable according to the disk, before its call returned.{end}"
+        );
+        return report(CheckOutcome::Passed, sentence);
     }
     let share = failed as f64 / (durable + failed) as f64;
     let outcome = if share > FAILED_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };

@@ -4,7 +4,7 @@
 //! completed within the I/O. Then this disk completed it at this offset. Requests of other sizes than the
 //! calls (split, merged with neighbours, read ahead) are reported and not suspect.
 //!
-//! Cannot see: buffered transfers, which have no request of their own; transfers between two windows; files
+//! Cannot see: requests below a loop device, which counts as a disk (its sentence says so); buffered transfers, which have no request of their own; transfers between two windows; files
 //! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect.
@@ -51,8 +51,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found = format!("{} found{}", format_count(sum.matched_count), shapes(trace));
     let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found, sentence);
     if sum.missing_count == 0 {
-        let sentence = "Each sampled transfer had a request at its offset on the disk.";
-        return report(CheckOutcome::Passed, sentence.to_owned());
+        let end = facts.trace_end().map_or_else(String::new, |end| format!(" {end}"));
+        let sentence = format!("Each sampled transfer had a request at its offset on the disk.{end}");
+        return report(CheckOutcome::Passed, sentence);
     }
     let share = sum.missing_count as f64 / judged as f64;
     let outcome = if share > MISSING_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };

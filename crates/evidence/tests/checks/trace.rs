@@ -35,6 +35,30 @@ fn sampled_writes_flushed_in_order_raise_the_level_and_others_are_flagged() {
     traced_log(80, 20).judge().assert("flush_order", Contradicted, "a write of 4096 bytes, and no flush");
 }
 
+/// Goal: a trace of a loop device ends there, and what passes says so; one of a disk does not.
+#[test]
+fn a_trace_that_ends_at_a_loop_device_names_the_file_and_the_disk_below() {
+    let mut phase = traced_log(100, 0);
+    assert!(!phase.judge().check("flush_order").sentence.contains("followed"), "a disk");
+    phase.targets[0].stack = vec![
+        layer("filesystem", "ext4 on /mnt", 0),
+        layer("loop", "loop3 (direct)", 1),
+        layer("file", "/images/disk.img", 2),
+        layer("filesystem", "ext4 on /", 3),
+        layer("disk", "vda", 4),
+    ];
+    let end = "Requests were not followed below loop3, whose data is in the file `/images/disk.img` on vda.";
+    phase.judge().assert("flush_order", Passed, end);
+    let mut reads = traced_reads(100, 0);
+    reads.targets[0].stack = phase.targets[0].stack.clone();
+    reads.judge().assert("traced_requests", Passed, end);
+    // The file is another block device, or cannot be found any more.
+    phase.targets[0].stack = vec![layer("loop", "loop3 (direct)", 0), layer("disk", "sdb", 1)];
+    phase.judge().assert("flush_order", Passed, "below loop3, whose data is on sdb.");
+    phase.targets[0].stack.truncate(1);
+    phase.judge().assert("flush_order", Passed, "below loop3, whose data is elsewhere.");
+}
+
 #[test]
 fn without_a_trace_the_level_stays_and_the_finding_names_what_root_adds() {
     let mut phase = traced_log(100, 0);
