@@ -84,7 +84,7 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a bandwidth: `1.42 GiB/s`.
+/// Formats a bandwidth: `1.42 GiB/s`, `371 B/s`; no fraction of a byte: `< 1 B/s`.
 pub fn format_bandwidth(bytes_per_s: f64) -> String {
     let mut unit = 0;
     let mut value = bytes_per_s;
@@ -93,7 +93,11 @@ pub fn format_bandwidth(bytes_per_s: f64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    format!("{} {}", three_digits(value), UNITS[unit])
+    match unit {
+        0 if value > 0.0 && value < 1.0 => "< 1 B/s".to_owned(),
+        0 => format!("{value:.0} B/s"),
+        _ => format!("{} {}", three_digits(value), UNITS[unit]),
+    }
 }
 
 /// Formats a duration: `84.2 µs`, `2.10 ms`, `12.0 s`.
@@ -197,6 +201,11 @@ mod tests {
         assert_eq!(format_bytes(4096), "4 KiB");
         assert_eq!(format_bytes(1_610_612_736), "1.50 GiB");
         assert_eq!(format_bandwidth(1_524_713_390.0), "1.42 GiB/s");
+        for (bytes_per_s, text) in
+            [(0.0, "0 B/s"), (0.01, "< 1 B/s"), (7.3, "7 B/s"), (371.0, "371 B/s"), (1_000.0, "0.98 KiB/s")]
+        {
+            assert_eq!(format_bandwidth(bytes_per_s), text);
+        }
         assert_eq!(format_duration_ns(84_210), "84.2 µs");
         assert_eq!(format_duration_ns(999), "999 ns");
         assert_eq!(format_count(1_234_567), "1,234,567");

@@ -140,7 +140,8 @@ fn change_sentence(facts: &PhaseFacts<'_>, rows: &Rows, rates: &[f64], changes: 
         Some(spread) => format!(
             "The rate then stayed within ±{:.1} %, as under a limit: exhausted burst credits of a cloud volume, or a \
              throttle.",
-            spread * 100.0
+            // "Within": not ±0.0 %, which would be exactly.
+            (spread * 100.0).max(0.1)
         ),
         None => cause(facts, changes).to_owned(),
     };
