@@ -277,6 +277,31 @@ fn in_a_container_the_overlay_reports_hidden_layers_and_a_volume_is_followed() {
     assert_eq!(disks(&facts(&machine, "/data/table")), ["sda"]);
 }
 
+/// Goal: the facts of a file on NFS and on NTFS3, which the kernels of the tests' machines do not have: no disk is below the first, whose
+/// server and options are kept; the second is followed to its disk. Method: a tree written by hand.
+#[test]
+fn nfs_has_no_disk_and_ntfs3_is_followed_to_its_own() {
+    let machine = machine("nfs-and-ntfs3");
+    let nfs = facts(&machine, "/mnt/nas/data");
+    assert_eq!(stack(&nfs), ["0 file /mnt/nas/data", "1 filesystem nfs4 on /mnt/nas"]);
+    assert_eq!(disks(&nfs), [] as [&str; 0]);
+    let filesystem = nfs.filesystem.as_ref().expect("a filesystem");
+    assert_eq!((filesystem.kind.as_str(), filesystem.source.as_str()), ("nfs4", "nas:/export/volume"));
+    assert!(filesystem.options.contains("vers=4.2"), "{}", filesystem.options);
+    assert_eq!(nfs.direct.support, DirectSupport::Unknown);
+    assert_eq!(nfs.direct.write_alignment_bytes.value, None, "there is no sector");
+
+    let ntfs = facts(&machine, "/mnt/win/data");
+    assert_eq!(
+        stack(&ntfs),
+        ["0 file /mnt/win/data", "1 filesystem ntfs3 on /mnt/win", "2 partition sdb1", "3 disk sdb"]
+    );
+    assert_eq!(disks(&ntfs), ["sdb"]);
+    assert_eq!(ntfs.filesystem.as_ref().map(|filesystem| filesystem.kind.as_str()), Some("ntfs3"));
+    assert_eq!(ntfs.direct.support, DirectSupport::Unknown);
+    assert_eq!(ntfs.direct.write_alignment_bytes.value, Some(512));
+}
+
 fn holders(machine: &Machine, path: &str) -> Vec<(String, HolderKind)> {
     let found = who_holds(&machine.system, Path::new(path)).expect(path).found;
     found.into_iter().map(|Holder { device, kind, .. }| (device, kind)).collect()
