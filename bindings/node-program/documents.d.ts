@@ -2341,6 +2341,8 @@ export interface Verify {
   backlog_batch?: number;
   /** The checksum in each header. */
   checksum: Checksum;
+  /** The directory of these files; `None`: the current one. */
+  dump_directory?: string | null;
   /** Blocks that differ are kept in files. */
   dumps?: boolean;
   /** Distance of the header from its usual offset, in bytes; it is exchanged with the data there. */

@@ -60,6 +60,7 @@ pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;
 pub use source::{BodySource, SourceComparison, compare_with_source};
 pub use span::{SpanFigures, SpanJudge};
+pub use stages::save_empty_state;
 pub use start::{Gate, Start};
 pub use target::{TargetFile, TrimCall};
 pub use unlink::unlink_same;

@@ -50,6 +50,7 @@ mod verify;
 mod zones;
 
 pub(crate) use crate::view::{Admission, Done, SyncDone};
+pub use verify::save_empty_state;
 
 use crate::clock::Clock;
 use crate::context::WorkerContext;
@@ -160,6 +161,10 @@ pub(crate) trait Stage: Debug {
     fn next_event(&self) -> u64 {
         u64::MAX
     }
+
+    /// The job has no more I/Os of its own: the stage does those that are still due, within the measured time.
+    #[inline(always)]
+    fn complete_rest(&mut self, _view: &mut View<'_, '_>) {}
 
     /// The last measured I/O was done: the stage gives back what it shares with other workers.
     #[inline(always)]
@@ -343,6 +348,10 @@ impl Stage for JobStages<'_> {
 
     fn next_event(&self) -> u64 {
         self.stages.iter().map(|stage| stage.next_event()).min().unwrap_or(u64::MAX)
+    }
+
+    fn complete_rest(&mut self, view: &mut View<'_, '_>) {
+        self.stages.iter_mut().for_each(|stage| stage.complete_rest(view));
     }
 
     fn leave(&mut self, view: &mut View<'_, '_>) {

@@ -417,7 +417,8 @@ fn verify_compares_what_the_zones_hold_at_the_end_and_finds_a_changed_byte() {
     for backlog in [0, 16] {
         let job = Job::new(EngineKind::Libaio).depth(8).on(&[&path], ZONES * ZONE, Open::ReadWrite).op(OpKind::Write);
         let verify = Verify { backlog, ..Verify::new(Checksum::Crc32c) };
-        let job = zoned(job.ios(500).with(|plan| plan.verify = Some(verify)), zone_plan());
+        let job =
+            zoned(job.ios(if backlog == 0 { 500 } else { 1_000 }).with(|plan| plan.verify = Some(verify)), zone_plan());
         let report = job.run();
         assert_clean(&report, "verified");
         assert!(report.zones.is_some_and(|zones| zones.reset_count > 20));

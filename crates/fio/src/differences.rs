@@ -24,6 +24,12 @@ const fn late(rw: &'static [&'static str]) -> Difference {
     difference(rw, fio, "refused: a job measures what its files hold, so they must exist")
 }
 
+/// A job that writes in order to part of an existing file (`a` and `b` have 1 MiB), in blocks that do not divide the part.
+const fn within_size(options: &'static [&'static str]) -> Difference {
+    let fio = "the last block begins within `size` and is written whole: it replaces data of the file after `size`";
+    difference(options, fio, "a job writes only within `size`: it ends with the last whole block")
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -34,11 +40,10 @@ pub const DIFFERENCES: &[Difference] = &[
         "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
         "they go on until `io_size`",
     ),
-    difference(
-        &["rw=rw", "rwmixread=100"],
-        "if `size` is no multiple of the block, the job ends with the last whole block",
-        "as with other shares, it goes on until `size` is transferred",
-    ),
+    within_size(&["rw=write", "size=50000", "filename=a"]),
+    within_size(&["rw=write", "size=50000", "filename=b"]),
+    within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=a"]),
+    within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=b"]),
     late(&["create_on_open=1", "rw=read"]),
     late(&["create_on_open=1", "rw=randread"]),
     late(&["create_on_open=1", "rw=rw"]),

@@ -41,6 +41,9 @@ pub struct Verify {
     /// Blocks that differ are kept in files.
     #[serde(default)]
     pub dumps: bool,
+    /// The directory of these files; `None`: the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump_directory: Option<String>,
     /// The job's progress is saved to a file.
     #[serde(default)]
     pub saves_state: bool,
@@ -94,6 +97,7 @@ impl Verify {
             is_offline: false,
             stops_at_first: false,
             dumps: false,
+            dump_directory: None,
             saves_state: false,
             loads_state: false,
             synced_only: false,

@@ -35,8 +35,9 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         (Some(command), ..) => Ok(command::run(context, command)),
         _ if plan.handling.creates_only => {
             context.reached();
+            let engine_notes = trueio_engine::save_empty_state(context).into_iter().collect();
             context.finished(false);
-            Ok(WorkerReport::empty())
+            Ok(WorkerReport { engine_notes, ..WorkerReport::empty() })
         }
         // The program takes on the user, this thread does not: it has to end the program.
         (_, Some(program), _) => {

@@ -1649,6 +1649,7 @@ class Verify(TypedDict):
     backlog: "NotRequired[int]"
     backlog_batch: "NotRequired[int]"
     checksum: "Checksum"
+    dump_directory: "NotRequired[str | None]"
     dumps: "NotRequired[bool]"
     header_offset_bytes: "NotRequired[int]"
     interval_bytes: "NotRequired[int]"

@@ -31,6 +31,7 @@ use trueio_model::{BlockSizes, JobPlan, OpKind, OpMix, SyncMode, Verify, VerifyF
 use written::Written;
 
 pub(super) use pass::settle_files;
+pub use saved::save_empty_state;
 
 /// What a worker needs to compare blocks, and what it found.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) struct Verifier<'a> {
     written: Option<Written>,
     zones: &'a [Arc<ZoneMap>],
     read_backs: Option<Box<ReadBacks>>,
+    /// I/Os of a job with backlogs that `number_ios` counts: its own, and what backlogs read and trimmed.
+    io_count: u64,
     /// The job's own I/O is over, and all that it wrote is read back.
     is_final_pass: bool,
     iolog: Option<SharedIolog>,
@@ -100,6 +103,7 @@ impl<'a> Verifier<'a> {
             written: (job.zones.is_some() && plan.reads_back).then(|| Written::new(block_bytes)),
             zones: context.zones,
             read_backs: None,
+            io_count: 0,
             is_final_pass: false,
             iolog,
             log,
@@ -181,7 +185,12 @@ impl<'a> Verifier<'a> {
         if self.failures.len() < FAILURES_MAX {
             self.failures.push(verify::failure(&path, request, difference));
             if self.plan.dumps {
-                view.state.outcome.notes.push(saved::dump(&path, request.offset, block));
+                view.state.outcome.notes.push(saved::dump(
+                    self.plan.dump_directory.as_deref(),
+                    &path,
+                    request.offset,
+                    block,
+                ));
             }
         }
         if self.plan.stops_at_first {
@@ -237,6 +246,13 @@ impl Stage for Verifier<'_> {
             request.op = OpKind::Read;
         }
         if !self.backlog.is_due() {
+            // As in fio, all I/Os count, and writes that are still to be trimmed come first.
+            let most = view.state.context.plan.limits.io_count.unwrap_or(u64::MAX);
+            if self.backlog.is_kept() && self.io_count >= most && !self.backlog.is_to_trim() {
+                view.state.outcome.is_done = true;
+                view.state.steps.exhaust();
+                return Ok(Admission::Drain);
+            }
             return Ok(Admission::Ready);
         }
         if view.state.queue.in_flight() > 0 {
@@ -248,6 +264,7 @@ impl Stage for Verifier<'_> {
     }
 
     fn issued(&mut self, slot: u32, _view: &mut View<'_, '_>) {
+        self.io_count += 1;
         if let Some((is_own, own)) = &mut self.own_reads {
             own[slot as usize] = *is_own;
         }
@@ -289,6 +306,12 @@ impl Stage for Verifier<'_> {
         }
     }
 
+    fn complete_rest(&mut self, view: &mut View<'_, '_>) {
+        if let Err(error) = self.trim_last_backlog(view) {
+            view.state.outcome.fatal = Some(error_line(&error));
+        }
+    }
+
     fn finish(&mut self, view: &mut View<'_, '_>) {
         let context = view.state.context;
         let plan = context.plan;
@@ -296,16 +319,14 @@ impl Stage for Verifier<'_> {
             // Each write was durable when it completed, and all have completed.
             self.synced = view.state.steps.taken();
         }
-        if view.state.payload.sequence == 0 {
-            return;
-        }
         if self.plan.saves_state {
             let state = self.state(plan, context.worker, view.state.steps.taken(), view.state.payload.sequence);
             view.state.outcome.notes.push(
                 state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)),
             );
         }
-        if view.may_verify()
+        if view.state.payload.sequence > 0
+            && view.may_verify()
             && !self.has_given_up()
             && let Err(error) = self.verify_written(view)
         {

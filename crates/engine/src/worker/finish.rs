@@ -16,6 +16,7 @@ pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Box<Worker<'_, E
     let plan = context.plan;
     // A job that had nothing in flight at its end was measured until then all the same.
     worker.state.time.last = worker.state.time.last.max(worker.state.outcome.ended);
+    worker.stages.complete_rest(&mut view!(worker));
     sync_at_end(&mut worker);
     end_measuring(&mut worker);
     context.end_others(worker.state.outcome.has_failed(plan));

@@ -352,20 +352,10 @@ fn processors(job: &JobWords, clone: u64, spec: &mut JobSpec, problems: &mut Pro
         Ok(_) => Ok(Vec::new()),
         Err(message) => Err(BadValue::whole(message, word.text())),
     };
-    let (word, cpus) = match (job.words.get("cpus_allowed"), job.words.get("cpumask")) {
-        (Some((list, true)), Some((_, false))) | (Some((list, _)), None) => (*list, from_list(list)),
-        (None | Some((_, false)), Some((mask, true))) | (None, Some((mask, _))) => (*mask, from_mask(mask)),
-        (Some((list, _)), Some((mask, _))) => {
-            let message = format!(
-                "`cpus_allowed` ({}) and `cpumask` ({}) both name the processors",
-                list.origin(),
-                mask.origin()
-            );
-            let hint = Some("set only one of them".to_owned());
-            return job.complain_about("cpumask", message, hint, problems);
-        }
-        (None, None) => return,
-    };
+    // As in fio, the last of the two applies.
+    let words = job.section.globals.iter().chain(&job.section.words);
+    let Some(word) = words.rev().find(|word| ["cpus_allowed", "cpumask"].contains(&word.option.name())) else { return };
+    let cpus = if word.option.name() == "cpumask" { from_mask(word) } else { from_list(word) };
     let cpus = match cpus {
         Ok(cpus) if !cpus.is_empty() => cpus,
         Ok(_) => return,

@@ -65,7 +65,11 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("warnings-fatal", Takes::Nothing, "refuse a job with a warning or note"),
     ("max-jobs", Takes::Value, "accepted; no memory is reserved for jobs"),
     ("alloc-size", Takes::Value, "accepted; memory is allocated as it is needed"),
-    ("aux-path", Takes::Value, "save and load verify states in this directory; logs are written to the current one"),
+    (
+        "aux-path",
+        Takes::Value,
+        "the directory of verify states and of the files of verify_dump; logs are written to the current one",
+    ),
     ("allow-exec", Takes::Nothing, "let jobs run commands (exec_prerun, exec_postrun)"),
     ("client", Takes::Value, "let this server run the job files after it: HOST[,PORT], sock:PATH, a file of hosts"),
     ("server", Takes::Optional, "run the jobs of clients: [HOST][,PORT], sock:PATH; default: 127.0.0.1,8765"),

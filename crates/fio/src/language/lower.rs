@@ -15,7 +15,9 @@ use super::rules;
 use super::shared::shared_backlogs;
 use super::sort::sort;
 use super::{JOBS_MAX, Section, Settings, Surroundings, Word};
-use trueio_job::options::content::rows::{VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE};
+use trueio_job::options::content::rows::{
+    VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
+};
 use trueio_job::options::limits::rows::EXITALL;
 use trueio_job::options::target::rows::OFFSET_ALIGN;
 use trueio_job::plan::join_path;
@@ -116,7 +118,7 @@ fn lower_clone(
         return None;
     }
     of_clone(job, clone, lowering.jobs.len() as u64, &mut spec, problems);
-    state_file(job, lowering, &mut spec);
+    verify_files(job, lowering, &mut spec);
     let is_percent = |offset: &SpecValue| offset.text.ends_with('%');
     if spec.options.get("offset").is_some_and(is_percent) && !spec.options.contains_key(OFFSET_ALIGN.name) {
         set_default(&mut spec, OFFSET_ALIGN.row());
@@ -124,8 +126,12 @@ fn lower_clone(
     Some(spec)
 }
 
-/// Names the file of the job's verify state as fio does: by the job's name and its number in the run.
-fn state_file(job: &JobWords, lowering: &Lowering, spec: &mut JobSpec) {
+/// Names the files of the job's verification as fio does: its verify state by the job's name and its number in the run, and
+/// both that and its dumps in `--aux-path`.
+fn verify_files(job: &JobWords, lowering: &Lowering, spec: &mut JobSpec) {
+    if let Some(directory) = lowering.settings.aux_path.as_deref().filter(|_| VERIFY_DUMP.value_in(spec)) {
+        spec.set(VERIFY_DUMP_DIRECTORY.name, directory, preset());
+    }
     if !VERIFY_STATE_SAVE.value_in(spec) && !VERIFY_STATE_LOAD.value_in(spec) {
         return;
     }

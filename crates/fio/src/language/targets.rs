@@ -14,12 +14,14 @@ use trueio_job::option::Words;
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
 use trueio_job::options::limits::rows::FILL_DEVICE;
-use trueio_job::options::pattern::rows::{Direction, RW};
+use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
 use trueio_job::options::target::rows::FILE_APPEND;
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of};
+use trueio_model::{
+    BlockSizes, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of,
+};
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
 ///
@@ -85,6 +87,9 @@ pub fn meet_targets(
             if !is_writing && !paths(spec).iter().any(|path| written.contains(path)) {
                 notes.extend(shorten(spec, facts));
             }
+        }
+        if replayed.is_none() && !is_changing {
+            complete_last_block(spec, facts);
         }
         if !is_writing && forbids_files.is_none() {
             continue;
@@ -289,6 +294,42 @@ fn shorten(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
     }
     let again = "it is read again until as much is transferred, and is not extended";
     Some(format!("job `{name}`: `{path}` is shorter than `{option}={}`: {again}", wanted.text))
+}
+
+/// Completes the last block of a job that reads in order, where its files go on: as in fio, each block begins within the size of
+/// its file's region and may end beyond it. A job that writes stays within the region.
+fn complete_last_block(spec: &mut JobSpec, facts: &dyn FactsSource) {
+    let rw = RW.value_in(spec);
+    let read_percent = RWMIXWRITE.value_in(spec).map_or_else(|| RWMIXREAD.value_in(spec), |writes| 100 - writes);
+    let only_reads = rw.direction == Direction::Read || (rw.direction == Direction::ReadWrite && read_percent == 100);
+    let has_own_end = FILE_APPEND.value_in(spec)
+        || spec.options.contains_key("filesize")
+        || ZONEMODE.value_in(spec) != ZoneMode::None
+        || SEQUENTIAL_SKIP.value_in(spec) != 0;
+    let [BlockSizes::Fixed(block), ..] = block_sizes(spec) else { return };
+    let (begin, end) = region(spec);
+    if !only_reads || rw.is_random || has_own_end || end == u64::MAX {
+        return;
+    }
+    let paths = paths(spec);
+    let (size, count) = (end - begin, paths.len().max(1) as u64);
+    let Some(whole) = (size / count).checked_next_multiple_of(block).filter(|whole| *whole > size / count) else {
+        return;
+    };
+    let goes_on = |path: &String| match facts.look(path) {
+        Target::Present(found) => found.size_bytes.value.is_some_and(|there| there >= begin.saturating_add(whole)),
+        _ => false,
+    };
+    if !paths.iter().all(goes_on) {
+        return;
+    }
+    let reason = "the last block is read whole, as in fio: the file goes on".to_owned();
+    let Some(given) = spec.options.get("size").cloned() else { return };
+    spec.set("size", write_bytes(whole * count), Origin::Derived { reason });
+    if !spec.options.contains_key("io_size") {
+        // (As if it had been typed: then the last I/O is a whole one.)
+        spec.set("io_size", given.text, given.origin);
+    }
 }
 
 /// Returns the bytes of a size or an offset; 0 if it is not set, or not in bytes.

@@ -36,7 +36,7 @@ pub(super) fn check_verify(run: &mut Run<'_>, jobs: &mut [JobPlan]) -> Result<()
 /// Returns the jobs that verify blocks of a file to which parallel jobs write, too, with the file's path.
 fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, String)>, Refusal> {
     let mut sharing: Vec<(usize, String)> = Vec::new();
-    if jobs.len() < 2 && !jobs.iter().any(compares_what_it_reads) || jobs.iter().all(|job| job.verify.is_none()) {
+    if jobs.len() < 2 && !jobs.iter().any(compares_what_it_reads) || jobs.iter().all(|job| comparison(job).is_none()) {
         return Ok(sharing);
     }
     let mut users: BTreeMap<Identity, Vec<(&JobPlan, &FilePlan)>> = BTreeMap::new();
@@ -46,7 +46,7 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
         }
     }
     // In the order of the jobs, so that the first one is refused.
-    for (index, job) in jobs.iter().enumerate().filter(|(_, job)| job.verify.is_some()) {
+    for (index, job) in jobs.iter().enumerate().filter(|(_, job)| comparison(job).is_some()) {
         for file in &job.files {
             let users = users.get(&run.facts.identity(&file.path)).map_or(&[][..], |users| users);
             let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
@@ -82,10 +82,15 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
     Ok(sharing)
 }
 
+/// Returns how a job compares blocks; `None`: it does not (`verify=null`).
+fn comparison(job: &JobPlan) -> Option<&Verify> {
+    job.verify.as_ref().filter(|verify| verify.checksum != Checksum::Null)
+}
+
 /// Returns true if a job's verification gives right results while `other` writes to the same blocks: it compares
 /// nothing, or only after all parallel jobs have ended their I/O, and both write the same kind of blocks.
 fn accepts(job: &JobPlan, file: &FilePlan, other: &JobPlan, as_other: &FilePlan) -> bool {
-    let Some(verify) = &job.verify else { return true };
+    let Some(verify) = comparison(job) else { return true };
     let writes = job.pattern.mix != OpMix::Only(OpKind::Read);
     if !writes || verify.is_offline || verify.backlog > 0 || verify.trim.is_some() {
         return false;
@@ -110,7 +115,7 @@ fn refuse(job: &JobPlan, reason: String, hint: &'static str) -> Refusal {
 }
 
 fn compares_what_it_reads(job: &JobPlan) -> bool {
-    let Some(verify) = &job.verify else { return false };
+    let Some(verify) = comparison(job) else { return false };
     verify.is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
 }
 
@@ -124,19 +129,15 @@ fn check_before(
 ) -> Result<(), Refusal> {
     // Below the write pointers of zones there is only written data.
     let reads_written_only = job.zones.is_some_and(|zones| !zones.reads_beyond);
-    let checksum = job.verify.as_ref().map(|verify| verify.checksum);
     // Blocks of a writer that does not verify are recognisable: they have no header, or differ from the
     // expected content.
-    let tells_writers = match reads_written_only {
-        true => checksum.is_some_and(|checksum| checksum != Checksum::Null),
-        false => checksum.is_some_and(Checksum::has_header),
-    };
+    let tells_writers = comparison(job).is_some_and(|verify| reads_written_only || verify.checksum.has_header());
     let needed = part_used(job, file);
     // The content before the run is assumed to be as the user sets.
     let mut written: Vec<Part> = if file.prepare == Prepare::UseExisting { vec![(0, u64::MAX)] } else { Vec::new() };
     let mut last_without = None;
     for (other, as_other) in before.iter().filter(|(other, _)| !other.handling.creates_only) {
-        if other.verify.is_some() || writes_its_pattern(job, other) {
+        if comparison(other).is_some() || writes_its_pattern(job, other) {
             written.extend(part_written(other, as_other));
             last_without = last_without.filter(|_| part_written(other, as_other).is_none());
         } else if tells_writers && overlap(needed, (as_other.offset_bytes, as_other.offset_bytes + as_other.size_bytes))
@@ -168,7 +169,7 @@ fn check_before(
         );
         run.note(&job.name, &sentence);
     }
-    let may_end_early = |other: &JobPlan| other.verify.is_some() && other.limits.runtime_ns.is_some();
+    let may_end_early = |other: &JobPlan| comparison(other).is_some() && other.limits.runtime_ns.is_some();
     let reads_all = file.prepare != Prepare::UseExisting && !reads_written_only;
     if let Some((other, _)) = before.iter().find(|(other, _)| reads_all && may_end_early(other)) {
         let sentence =

@@ -10,7 +10,7 @@ use crate::options::content::rows::VERIFY_ONLY;
 use crate::options::limits::rows::{RAMP_TIME, RUNTIME};
 use crate::options::target::rows::CREATE_ONLY;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{EngineKind, Guard, JobPlan, LogPlan};
+use trueio_model::{EngineKind, Guard, JobPlan, LogPlan, Verify};
 
 /// Notes the options that have no effect on a job without a measured part.
 ///
@@ -63,7 +63,10 @@ pub(super) fn strip(job: &mut JobPlan) {
     if job.is_measured() {
         return;
     }
-    (job.pace, job.think, job.replay, job.verify) = (None, None, None, None);
+    (job.pace, job.think, job.replay) = (None, None, None);
+    // A job that only creates files saves the state of no write, as in fio.
+    let saves_state = |verify: &Verify| verify.saves_state && job.handling.creates_only;
+    job.verify = job.verify.take().filter(saves_state).map(|verify| Verify { reads_back: false, ..verify });
     job.guard = Guard::default();
     (job.control.latency_target, job.control.criterion, job.control.flow) = (None, None, None);
     job.output.logs = LogPlan::default();

@@ -197,6 +197,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("verify_async", &[("rw", "write"), ("verify", "crc64")], "2"),
         ("verify_fatal", &[("rw", "write"), ("verify", "meta")], "true"),
         ("verify_dump", &[("rw", "write"), ("verify", "sha1")], "true"),
+        ("verify_dump_directory", &[("rw", "write"), ("verify", "sha1"), ("verify_dump", "true")], "dumps"),
         ("verify_state_save", &[("rw", "write"), ("verify", "sha512")], "true"),
         ("verify_state_file", &[("rw", "write"), ("verify", "md5"), ("verify_state_save", "true")], "w.state"),
         (

@@ -13,6 +13,23 @@ fn batch_of(batch: u64, length: usize) -> usize {
     if batch > 0 { length.min(batch as usize) } else { length }
 }
 
+/// Returns true if the block of a write, numbered from 1, is trimmed. The share is kept over few writes, too: of each run of
+/// 100 / `percent` writes one is drawn.
+fn is_trimmed_later(seed: u64, sequence: u64, percent: u8) -> bool {
+    let one_of_each = |percent: u64| {
+        let at = sequence - 1;
+        let run = at * percent / 100;
+        let begin = |run: u64| (run * 100).div_ceil(percent);
+        at == begin(run) + mix64(seed ^ run) % (begin(run + 1) - begin(run))
+    };
+    match u64::from(percent) {
+        0 => false,
+        percent @ ..=50 => one_of_each(percent),
+        100.. => true,
+        percent => !one_of_each(100 - percent),
+    }
+}
+
 /// Writes that were not read back or trimmed yet, with their numbers.
 #[derive(Debug)]
 pub(super) struct Backlog {
@@ -58,6 +75,11 @@ impl Backlog {
 
     fn trims_are_due(&self) -> bool {
         self.trims_every.is_some_and(|every| self.untrimmed.len() as u64 >= every)
+    }
+
+    /// Returns true if writes wait for the next trims.
+    pub(super) fn is_to_trim(&self) -> bool {
+        !self.untrimmed.is_empty()
     }
 
     /// Returns true if blocks are to be read back or trimmed before the job goes on.
@@ -123,6 +145,10 @@ impl Verifier<'_> {
 
     /// Trims the chosen share of the blocks that were written since the last time.
     fn trim_backlog(&mut self, view: &mut View<'_, '_>) -> Result<(), EngineError> {
+        self.trim_chosen(true, view)
+    }
+
+    fn trim_chosen(&mut self, is_interruptible: bool, view: &mut View<'_, '_>) -> Result<(), EngineError> {
         let Some(trim) = self.plan.trim else { return Ok(()) };
         let backlog = &mut self.backlog;
         if backlog.trim_count == 0 {
@@ -130,11 +156,11 @@ impl Verifier<'_> {
                 return Ok(());
             }
             let seed = view.state.context.plan.seed;
-            let is_chosen = |(_, sequence): &(Request, u64)| mix64(seed ^ sequence) % 100 < u64::from(trim.percent);
+            let is_chosen = |(_, sequence): &(Request, u64)| is_trimmed_later(seed, *sequence, trim.percent);
             backlog.to_trim.extend(backlog.untrimmed.drain(..).filter(is_chosen));
             backlog.trim_count = batch_of(trim.batch, backlog.to_trim.len());
         }
-        while self.backlog.trim_count > 0 && !view.is_interrupted() {
+        while self.backlog.trim_count > 0 && !(is_interruptible && view.is_interrupted()) {
             self.backlog.trim_count -= 1;
             let Some((request, sequence)) = self.backlog.to_trim.pop_front() else { break };
             if !self.trim(&Request { op: OpKind::Trim, ..request }, view)? {
@@ -142,6 +168,17 @@ impl Verifier<'_> {
             }
             self.backlog.trimmed.insert(sequence);
         }
+        Ok(())
+    }
+
+    /// At the job's end: trims the backlog that its last write filled, as in fio.
+    pub(super) fn trim_last_backlog(&mut self, view: &mut View<'_, '_>) -> Result<(), EngineError> {
+        if !self.backlog.trims_are_due() || !view.state.steps.is_exhausted() || !view.may_verify() {
+            return Ok(());
+        }
+        // (Nothing interrupts it: the job is done.)
+        self.trim_chosen(false, view)?;
+        view.state.time.last = view.clock.now();
         Ok(())
     }
 
@@ -170,6 +207,7 @@ impl Verifier<'_> {
             view.state.outcome.is_done = true;
             return Ok(false);
         }
+        self.io_count += 1;
         recorder.io_count += 1;
         recorder.byte_count += u64::from(request.length);
         recorder.interval.record(ns);
@@ -184,5 +222,23 @@ impl Verifier<'_> {
             log.push(0, u64::from(request.length), now, view);
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_trimmed_writes_is_kept_over_few_writes() {
+        for percent in [0, 1, 10, 33, 50, 70, 99, 100] {
+            for count in [16, 64, 100, 1000] {
+                let trimmed = (1..=count).filter(|sequence| is_trimmed_later(7, *sequence, percent)).count() as u64;
+                let wanted = count * u64::from(percent) / 100;
+                assert!(trimmed.abs_diff(wanted) <= 1, "{percent} % of {count}: {trimmed}");
+            }
+        }
+        let all = |seed| (1..=64).map(|sequence| is_trimmed_later(seed, sequence, 50)).collect::<Vec<_>>();
+        assert_ne!(all(1), all(2), "they are drawn");
     }
 }

@@ -76,6 +76,7 @@ impl Verifier<'_> {
         let Some(read_backs) = self.read_backs.as_mut().filter(|read| !read.has_failed) else { return Ok(false) };
         let request = Request { op: OpKind::Read, ..*request };
         let slot = view.state.queue.take();
+        self.io_count += 1;
         read_backs.expected[slot as usize] = sequence;
         if let Some(iolog) = self.iolog.as_ref().filter(|_| !self.is_final_pass) {
             iolog.issued(&request, slot, view);

@@ -23,6 +23,7 @@
 //!
 //! Source: `verify-state.h` of fio 3.42, by the output of its `fio-verify-state`.
 
+use crate::context::WorkerContext;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -171,6 +172,15 @@ fn fio_crc(bytes: &[u8]) -> u32 {
     !crc32c::crc32c(bytes)
 }
 
+/// Saves the state of a worker that wrote nothing, because its job only creates files, if the job saves one; returns a sentence
+/// with the file's name, or with the error.
+pub fn save_empty_state(context: &WorkerContext<'_>) -> Option<String> {
+    let plan = context.plan;
+    plan.verify.as_ref().filter(|verify| verify.saves_state)?;
+    let state = VerifyState::new(plan, context.worker, (0, 0, None), 0);
+    Some(state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)))
+}
+
 /// Reads what an earlier run left.
 pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     let name = job.verify_state_file(worker);
@@ -180,10 +190,11 @@ pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     Ok(state)
 }
 
-/// Keeps a block that differs; returns a sentence with the file's name, or with the error.
-pub(super) fn dump(path: &str, offset: u64, block: &[u8]) -> String {
+/// Keeps a block that differs, in a directory or the current one; returns a sentence with the file's name, or with the error.
+pub(super) fn dump(directory: Option<&str>, path: &str, offset: u64, block: &[u8]) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
-    let name = format!("{file}.{offset}.received");
+    let directory = directory.map_or(String::new(), |directory| format!("{}/", directory.trim_end_matches('/')));
+    let name = format!("{directory}{file}.{offset}.received");
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&name);
     match made.and_then(|mut made| made.write_all(block)) {
         Ok(()) => format!("verify: the block that was read at offset {offset} of `{path}` is in `{name}`"),

@@ -234,6 +234,13 @@ crate::option::rows! {
         .summary("Blocks that differ are stored in files of the current directory")
         .detail("The first 16, as `NAME.OFFSET.received`.");
 
+    pub const VERIFY_DUMP_DIRECTORY: Opt<Option<String>> = path("verify_dump_directory")
+        .unset("the current directory")
+        .unit("path")
+        .not_in_fio()
+        .scope(&[Scope::Verify])
+        .summary("The directory of the files of `verify_dump`; it must exist");
+
     pub const VERIFY_STATE_SAVE: Opt<bool> = switch("verify_state_save")
         .fio_default_conditional("true")
         .scope(&[Scope::Verify])

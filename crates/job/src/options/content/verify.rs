@@ -4,9 +4,9 @@ use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
-    VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET,
-    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD,
-    VERIFY_STATE_SAVE, VerifyMethod, VerifyPolicy,
+    VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_FATAL,
+    VERIFY_INTERVAL, VERIFY_OFFSET, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY,
+    VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, VerifyPolicy,
 };
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
 use crate::options::engine::rows::NUMJOBS;
@@ -219,6 +219,7 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         is_offline: values.get(VERIFY_ONLY),
         stops_at_first: values.get(VERIFY_FATAL),
         dumps: values.get(VERIFY_DUMP),
+        dump_directory: values.get(VERIFY_DUMP_DIRECTORY).map(str::to_owned),
         saves_state: values.get(VERIFY_STATE_SAVE),
         loads_state: values.get(VERIFY_STATE_LOAD),
         synced_only: values.get(VERIFY_POLICY) == VerifyPolicy::Fsynced,

@@ -35,9 +35,25 @@ impl Passing<'_> {
         self.files.iter().map(|file| file.plan.size_bytes - self.spread_bytes).fold(0, u64::saturating_add)
     }
 
+    /// Returns the only operation that the job has: also that of a mixed job in which the other one has no share.
+    fn only(&self) -> Option<OpKind> {
+        match self.ops.mix {
+            OpMix::Only(op) => Some(op),
+            OpMix::ReadWrite { read_percent: 0 } => Some(OpKind::Write),
+            OpMix::ReadWrite { read_percent: 100.. } => Some(OpKind::Read),
+            OpMix::ReadWrite { .. } => None,
+        }
+    }
+
+    /// Returns the sizes of the operations that have a share.
+    fn sizes(&self) -> Vec<(OpKind, &BlockSizes)> {
+        let only = self.only();
+        self.used.iter().copied().filter(|(op, _)| only.is_none_or(|only| only == *op)).collect()
+    }
+
     /// Returns the unit of which every transfer is a multiple, in bytes.
     fn unit(&self) -> u64 {
-        let unit = unit_of(self.used);
+        let unit = unit_of(&self.sizes());
         if self.steps.is_unaligned { 1 } else { unit }
     }
 
@@ -52,9 +68,9 @@ impl Passing<'_> {
         let of_file = |file: &JobFile| {
             let bytes = file.plan.size_bytes - self.spread_bytes;
             match self.order {
-                Order::Sequential if !matches!(self.ops.mix, OpMix::Only(_)) => None,
+                Order::Sequential if self.only().is_none() => None,
                 Order::Sequential if self.steps.skip_bytes > 0 => {
-                    let is_fixed = self.used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit));
+                    let is_fixed = self.sizes().iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit));
                     self.steps.skipping_ios(bytes, unit).filter(|_| is_fixed).map(|ios| ios * unit)
                 }
                 Order::Sequential if self.steps.skip_bytes < 0 => None,

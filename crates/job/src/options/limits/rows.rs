@@ -110,7 +110,8 @@ crate::option::rows! {
         .default("0")
         .unit("I/Os")
         .scope(&[Scope::Measured, Scope::ByLog])
-        .summary("I/Os after which a worker ends, for each of its `loops`; 0: no limit");
+        .summary("I/Os after which a worker ends, for each of its `loops`; 0: no limit")
+        .detail("As in fio, what `verify_backlog` reads back and `trim_backlog` trims counts, too.");
 
     pub const REPEAT_IOS_OF: Opt<Option<Vec<String>>> = names("repeat_ios_of")
         .unset("the number of I/Os does not depend on another job")
