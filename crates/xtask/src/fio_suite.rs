@@ -15,13 +15,17 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use trueio_testkit::loop_of;
 
 /// The share that `trueio` must pass of what fio passes, in percent, net of what the program without content passes.
 const SHARE_MIN: f64 = 95.0;
+/// The device of suites that trim one.
+const DEVICE_BYTES: u64 = 256 << 20;
 /// The longest run of a suite, in seconds.
 const LONGEST: &str = "1800";
 
-/// A suite: the script in `t/`, and its arguments in addition to the program; `%` is the folder of its results.
+/// A suite: the script in `t/`, and its arguments in addition to the program (`@`). `%` is the folder of its results, `^` that of
+/// fio's source, and `--dut` is followed by a loop device, or left out where there is none.
 struct Suite {
     script: &'static str,
     arguments: &'static [&'static str],
@@ -34,7 +38,7 @@ const fn suite(script: &'static str, arguments: &'static [&'static str]) -> Suit
 const SUITES: &[Suite] = &[
     suite("verify.py", &["-f", "@", "-a", "%/a"]),
     suite("verify_state_save.py", &["-f", "@", "-a", "%/a"]),
-    suite("verify-trim.py", &["-f", "@", "-a", "%/a"]),
+    suite("verify-trim.py", &["-f", "@", "-a", "%/a", "--dut"]),
     suite("numberio_overlap.py", &["-f", "@", "-a", "%/a", "--file", "%/data", "--ioengines", "psync,io_uring"]),
     suite("client_server.py", &["-f", "@", "-a", "%/a"]),
     suite("steadystate_tests.py", &["@"]),
@@ -166,8 +170,18 @@ fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: 
     fs::create_dir_all(folder)?;
     let mut script = command("timeout");
     script.arg(LONGEST).arg(python).arg(source.join("t").join(suite.script));
+    // Detached on drop.
+    let device = suite.arguments.contains(&"--dut").then(|| loop_of(DEVICE_BYTES, 512));
     for argument in suite.arguments {
         match argument.strip_prefix(['@', '%', '^']) {
+            _ if *argument == "--dut" => match &device {
+                Some(Ok(device)) => script.args(["--dut", &device.device]),
+                Some(Err(reason)) => {
+                    println!("note: {} without a loop device: {reason}", suite.script);
+                    &mut script
+                }
+                None => &mut script,
+            },
             _ if *argument == JOB_FILES => script.args((1..=34).map(|number: u32| number.to_string())),
             None => script.arg(argument),
             Some(rest) if argument.starts_with('@') => script.arg(format!("{}{rest}", program.display())),
