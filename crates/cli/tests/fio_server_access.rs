@@ -82,10 +82,8 @@ fn nothing_is_parsed_before_the_token() {
         write_magic(&mut stream).expect("it listens");
         stream
     };
-    let greeting = format!(
-        "{{\"type\":\"hello\",\"protocol\":2,\"version\":\"{}\",\"machine\":\"m\"}}",
-        env!("CARGO_PKG_VERSION")
-    );
+    let greeting =
+        format!("{{\"hello\":{{\"protocol\":3,\"version\":\"{}\",\"machine\":\"m\"}}}}", env!("CARGO_PKG_VERSION"));
     for sent in [greeting.as_bytes(), b"", b"x"] {
         let mut stream = connect();
         send_bytes(&mut stream, sent, SHORT_BYTES_MAX).expect("it takes them");

@@ -41,7 +41,10 @@ fn a_peer_that_is_not_a_trueio_server_is_reported() {
         (b"", "closed the connection without a word"),
         (b"trueio-fio-wire\n\0\0\0\x02{}", "a message cannot be read"),
         (b"trueio-fio-wire\n\xff\xff\xff\xff", "4294967295 bytes"),
-        (b"trueio-fio-wire\n\0\0\0\x40{\"type\":\"hello\",\"protocol\":1,\"version\":\"0.0.0\",\"machine\":\"mmmm\"}", "one version"),
+        (
+            b"trueio-fio-wire\n\0\0\0\x3b{\"hello\":{\"protocol\":1,\"version\":\"0.0.0\",\"machine\":\"mmmm\"}}",
+            "one version",
+        ),
     ] {
         let client = peer_that_sends(bytes);
         let ran = fio(&here, &[&client, "j.fio"]);
