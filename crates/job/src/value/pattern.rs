@@ -211,6 +211,7 @@ mod tests {
         for text in ["", "\"\"", "\"abc", "0x", "0xg", "99999999999", "abc", "'/etc/passwd'", "%o", "-", "é"] {
             assert!(read(text).is_err_and(|reason| reason.len() > 20), "{text}");
         }
-        assert!(read(&format!("0x{}", "ab".repeat(5000))).is_err());
+        assert!(read(&format!("0x{}", "ab".repeat(BYTES_MAX))).is_ok());
+        assert!(read(&format!("0x{}", "ab".repeat(BYTES_MAX + 1))).is_err());
     }
 }
