@@ -71,7 +71,7 @@ impl Address {
             None => (rest, PORT),
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if host.len() > HOST_BYTES_MAX || host.contains(|c: char| c.is_whitespace() || matches!(c, '/' | ',')) {
+        if host.len() > HOST_BYTES_MAX || host.contains(|c: char| c.is_whitespace() || matches!(c, '/' | ',' | '[' | ']')) {
             let hint = "write HOST, HOST,PORT or sock:PATH";
             return Err(format!("`{host}` is not the name of a host: {hint}"));
         }
@@ -160,6 +160,8 @@ mod tests {
             ("sock:", "sock:PATH"),
             ("vsock:3,4", "not supported"),
             ("a b", "not the name of a host"),
+            ("[[[[]]", "not the name of a host"),
+            ("[::1", "not the name of a host"),
             ("/tmp/x", "sock:PATH"),
             ("a\u{1b}b", "control"),
         ] {
