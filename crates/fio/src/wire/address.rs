@@ -71,7 +71,9 @@ impl Address {
             None => (rest, PORT),
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if host.len() > HOST_BYTES_MAX || host.contains(|c: char| c.is_whitespace() || matches!(c, '/' | ',' | '[' | ']')) {
+        if host.len() > HOST_BYTES_MAX
+            || host.contains(|c: char| c.is_whitespace() || matches!(c, '/' | ',' | '[' | ']'))
+        {
             let hint = "write HOST, HOST,PORT or sock:PATH";
             return Err(format!("`{host}` is not the name of a host: {hint}"));
         }
