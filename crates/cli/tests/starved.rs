@@ -70,6 +70,20 @@ fn cannot_run(sandbox: &Sandbox) -> bool {
     !counts
 }
 
+/// Returns a processor that this program may use.
+fn usable_processor() -> usize {
+    (0..rustix::thread::CpuSet::MAX_CPU)
+        .find(|cpu| rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(*cpu)))
+        .expect("a processor")
+}
+
+/// Keeps the calling thread on a processor.
+fn stay_on(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).expect("a usable processor");
+}
+
 /// Goal: the figure of a worker that waits for its processor nearly all the time is withheld.
 /// Method: the worker (nice 19) shares one processor with eight busy threads (nice 0), which leaves it 0.2 %: a read
 /// from the disk needs more processor time than that at any rate that would keep the disk busy.
@@ -79,16 +93,12 @@ fn a_worker_beside_busy_threads_is_starved() {
     if cannot_run(&sandbox) {
         return;
     }
-    let cpu = (0..rustix::thread::CpuSet::MAX_CPU)
-        .find(|cpu| rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(*cpu)))
-        .expect("a processor");
+    let cpu = usable_processor();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let mut set = rustix::thread::CpuSet::new();
-                set.set(cpu);
-                rustix::thread::sched_setaffinity(None, &set).expect("a usable processor");
+                stay_on(cpu);
                 while !is_over.load(Relaxed) {
                     std::hint::spin_loop();
                 }
@@ -142,16 +152,12 @@ fn waits_that_make_the_tail_are_named_with_the_percentile() {
     if cannot_run(&sandbox) {
         return;
     }
-    let cpu = (0..rustix::thread::CpuSet::MAX_CPU)
-        .find(|cpu| rustix::thread::sched_getaffinity(None).is_ok_and(|set| set.is_set(*cpu)))
-        .expect("a processor");
+    let cpu = usable_processor();
     let is_over = AtomicBool::new(false);
     let options = ["--nice", "19", "--cpus_allowed", &cpu.to_string()];
     let (ran, record) = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut set = rustix::thread::CpuSet::new();
-            set.set(cpu);
-            rustix::thread::sched_setaffinity(None, &set).expect("a usable processor");
+            stay_on(cpu);
             while !is_over.load(Relaxed) {
                 let begin = std::time::Instant::now();
                 while begin.elapsed() < std::time::Duration::from_millis(3) {

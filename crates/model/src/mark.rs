@@ -138,7 +138,7 @@ pub fn is_reason(check: &str) -> bool {
     check == "holes"
 }
 
-/// Returns what is said of a load with this verdict and these findings: `disturbed: dd wrote 335 MiB`.
+/// Returns the words for a load with this verdict and these findings: `disturbed: dd wrote 335 MiB`.
 pub fn finding_words(verdict: Verdict, checks: &[Check]) -> String {
     let word = Mark::of(verdict, checks).word();
     match worst(checks).filter(|_| verdict >= Verdict::Suspect) {
@@ -147,7 +147,7 @@ pub fn finding_words(verdict: Verdict, checks: &[Check]) -> String {
     }
 }
 
-/// Returns what is said of a run in one line: [`finding_words`] of its worst phase; empty without a phase.
+/// Returns the words for a run, in one line: [`finding_words`] of its worst phase; empty without a phase.
 ///
 /// The worst phase has the worst word; of those with the same one, it is the phase of which the finding can explain most,
 /// where an unknown share counts as all; of equal ones the first.

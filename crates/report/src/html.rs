@@ -68,6 +68,7 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         uses: placements.uses.iter().map(|s| cleaned(s)).collect(),
         shaded: phases.iter().any(|phase| phase.is_shaded),
         phases,
+        plotted_max: PLOTTED_MAX,
         shared_plan,
         shared_checks,
         footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
@@ -121,6 +122,7 @@ struct Page {
     uses: Vec<String>,
     shaded: bool,
     phases: Vec<Phase>,
+    plotted_max: usize,
     shared_plan: Vec<PlanRow>,
     shared_checks: Vec<CheckRow>,
     footnotes: Vec<String>,
@@ -202,10 +204,11 @@ fn answer(record: &RunRecord, placements: &Standing, reasons: &[Reason]) -> Vec<
     lines.iter().map(|line| cleaned(line)).collect()
 }
 
+/// Most phases with plots. The plots of a phase take up to 20 kB, and a page of 200 phases is to have 2 MB.
+const PLOTTED_MAX: usize = 50;
+
 /// Returns the phases with plots, by index: the most that a page has, and first those that are not confirmed.
 fn plotted(record: &RunRecord) -> Vec<usize> {
-    // The plots of a phase take up to 20 kB, and a page of any length is to be read in a browser: 2 MB with 200 phases.
-    const PLOTTED_MAX: usize = 50;
     let mut indices: Vec<usize> = (0..record.phases.len()).collect();
     indices.sort_by_key(|&index| record.phases[index].verdict == Verdict::Supported);
     indices.truncate(PLOTTED_MAX);

@@ -6,8 +6,8 @@
 //! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
 //! that declares no volatile cache gets none; then only the data must have completed before the return.
 //!
-//! Cannot see: below a loop device, which counts as a disk (its sentence says so); writes whose sync call is in a later window, or missing; which of several flushes in flight
-//! completed; whether the disk did the work that it reported (only a power cut shows that).
+//! Cannot see: below a loop device, which counts as a disk (its sentence says so); writes whose sync call is in a later
+//! window, or missing; which of several flushes in flight completed; whether the disk did the work that it reported (only a power cut shows that).
 //!
 //! Thresholds: more than 10 % of the sampled writes not durable contradicts, any is suspect.
 //!
