@@ -464,13 +464,16 @@ test('small buffers share memory but no byte, and the last of them gives it back
 test('buffers of 1 MiB lie in huge pages where the system gives them on request', linuxOnly, (t) => {
   const setting = fs.readFileSync('/sys/kernel/mm/transparent_hugepage/enabled', 'utf8');
   if (!/\[(madvise|always)\]/.test(setting)) return t.skip(`transparent huge pages are set to: ${setting}`);
+  // A slow huge page pauses them for 64 buffers, and fragmented memory refuses some: one of 256 buffers has to get one.
   const script = `
-    const buffers = Array.from({ length: 32 }, () => require(${JSON.stringify(PACKAGE)}).getAlignedBuffer(1 << 20, 4096).fill(1));
-    const kib = /AnonHugePages: *(\\d+)/.exec(require('fs').readFileSync('/proc/self/smaps_rollup', 'utf8'))[1];
-    console.log(kib, buffers.length);`;
-  // Fragmented memory may refuse some.
+    const { getAlignedBuffer } = require(${JSON.stringify(PACKAGE)});
+    const read = () => Number(/AnonHugePages: *(\\d+)/.exec(require('fs').readFileSync('/proc/self/smaps_rollup', 'utf8'))[1]);
+    const before = read();
+    const buffers = [];
+    while (buffers.length < 256 && read() < before + 2048) buffers.push(getAlignedBuffer(1 << 20, 4096).fill(1));
+    console.log(read() - before, buffers.length);`;
   const [kib, count] = runNode(['-e', script]).stdout.split(' ').map(Number);
-  assert.ok(count === 32 && kib >= 4096, `${kib} KiB of ${count} MiB`);
+  assert.ok(kib >= 2048, `${kib} KiB of ${count} MiB`);
 });
 
 const BAD_PATHS = [
