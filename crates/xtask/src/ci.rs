@@ -4,6 +4,8 @@
 //! with `CI=true` that is a failure. The sums at the end count each test, and each step that is not a
 //! test run.
 
+mod report;
+
 use crate::bench::age;
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
@@ -12,10 +14,10 @@ use crate::{
     pages, publish, python, setup, site,
 };
 use anyhow::{Result, bail};
+use report::{Lane, Report};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The extent of the checks.
@@ -42,73 +44,10 @@ impl FromStr for Extent {
     }
 }
 
-/// A completed step.
-struct Step {
-    name: String,
-    elapsed: Duration,
-    outcome: Outcome,
-    /// Its tests, if it is a test run.
-    tests: Option<Counts>,
-}
-
-/// The checks so far.
-struct Report {
-    is_ci: bool,
-    steps: Vec<Step>,
-}
-
-impl Report {
-    fn step(&mut self, name: &str, body: impl FnOnce() -> Outcome) {
-        self.counted_step(name, || (body(), None));
-    }
-
-    /// Adds the outcome of a step that another thread ran, with the time that it took there.
-    fn joined_step(&mut self, name: &str, thread: JoinHandle<(Outcome, Duration)>) {
-        let panicked = || (Outcome::Failed("xtask panicked".into()), Duration::ZERO);
-        let (outcome, elapsed) = thread.join().unwrap_or_else(|_| panicked());
-        let outcome = outcome.judged(self.is_ci);
-        println!("\n=== {name}\n--- {name}: {outcome}");
-        self.steps.push(Step { name: name.into(), elapsed, outcome, tests: None });
-    }
-
-    fn counted_step(&mut self, name: &str, body: impl FnOnce() -> (Outcome, Option<Counts>)) {
-        println!("\n=== {name}");
-        let begin = Instant::now();
-        let (outcome, tests) = body();
-        let outcome = outcome.judged(self.is_ci);
-        println!("--- {name}: {outcome}");
-        self.steps.push(Step { name: name.into(), elapsed: begin.elapsed(), outcome, tests });
-    }
-
-    /// Renders the table and computes the sums.
-    fn closing(&self) -> (String, Counts) {
-        let mut sums = Counts::default();
-        let width = self.steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
-        let mut text = format!("\n{:width$}  {:>8}  result\n", "step", "time");
-        for Step { name, elapsed, outcome, tests } in &self.steps {
-            text += &format!("{name:width$}  {:>6.1} s  {outcome}\n", elapsed.as_secs_f64());
-            let tests = tests.unwrap_or_default();
-            sums.passed += tests.passed;
-            sums.failed += tests.failed;
-            sums.skipped += tests.skipped;
-            // A test run counts by its tests; one that failed without a failed test (a compile error) counts as one.
-            let is_counted = tests != Counts::default();
-            match outcome {
-                Outcome::Passed(_) if !is_counted => sums.passed += 1,
-                Outcome::Failed(_) if tests.failed == 0 => sums.failed += 1,
-                Outcome::Skipped { .. } => sums.skipped += 1,
-                _ => {}
-            }
-        }
-        text += &format!("\n{} passed, {} failed, {} skipped", sums.passed, sums.failed, sums.skipped);
-        (text, sums)
-    }
-}
-
 /// Runs the checks; returns `false` if one failed.
 pub(crate) fn run(extent: Extent) -> Result<bool> {
-    let mut report = Report { is_ci: std::env::var("CI").is_ok_and(|value| value == "true"), steps: Vec::new() };
-    let is_ci = report.is_ci;
+    let is_ci = skips_fail();
+    let mut report = Report::new(is_ci);
     report.step("format", || of(cargo().args(["fmt", "--all", "--check"])));
     report.step("layers", || match layers::run(layers::Mode::Check) {
         Ok(true) => Outcome::Passed(String::new()),
@@ -147,11 +86,16 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         }
     }
     if extent == Extent::All {
-        whole(&mut report, &required);
+        whole(&mut report, is_ci, &required);
     }
     let (text, sums) = report.closing();
     println!("{text}");
     Ok(sums.failed == 0)
+}
+
+/// Returns true if a check that cannot run here is a failure: `CI=true`.
+fn skips_fail() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
 fn clippy() -> Outcome {
@@ -161,14 +105,13 @@ fn clippy() -> Outcome {
 /// Runs the cases of the lab, all or those whose name contains `case`; returns `false` if one failed or no machine
 /// can run here.
 pub(crate) fn run_lab(case: Option<&str>) -> Result<bool> {
-    let mut report = Report { is_ci: true, steps: Vec::new() };
+    let mut report = Report::new(true);
     lab::set_up();
     report.counted_step("lab", || lab::run(case, true, &mut |line| println!("{line}")));
     let (text, sums) = report.closing();
     println!("{text}");
     // The sums count a step without a test as one.
-    let cases =
-        report.steps.iter().filter_map(|step| step.tests).map(|tests| tests.passed + tests.failed + tests.skipped);
+    let cases = report.tests().map(|tests| tests.passed + tests.failed + tests.skipped);
     if sums.failed == 0 && cases.sum::<u64>() == 0 {
         bail!("no case of the lab has `{}` in its name", case.unwrap_or_default());
     }
@@ -196,15 +139,14 @@ fn release_build() -> (Outcome, Duration) {
 }
 
 /// Runs the steps that only [`Extent::All`] has.
-fn whole(report: &mut Report, required: &[&str]) {
-    let is_ci = report.is_ci;
+fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
     // Build the lab's cases first: cargo builds for one caller at a time, so the lab would wait for the steps next to it.
     report.step("build of the lab's cases", || {
         lab::set_up();
         of(cargo().args(["test", "--package", "trueio-lab", "--no-run"]))
     });
-    // The lab's machines need one processor and mostly wait for modelled disks, so steps that measure nothing run next to
-    // them with idle priority. The lab's output is printed after those steps.
+    // The lab's machines need one processor and mostly wait for modelled disks, and many steps have one thread, so two
+    // lanes of steps that measure nothing run next to the lab, with idle priority. Output is printed after what ran next to it.
     let lab = std::thread::spawn(move || {
         let begin = Instant::now();
         let mut text = String::new();
@@ -214,7 +156,12 @@ fn whole(report: &mut Report, required: &[&str]) {
     let others = std::thread::scope(|scope| {
         let steps = || {
             yield_to_others();
-            steps_next_to_the_lab(report, required);
+            let lane = Lane::start("steps of the release build", &["ci", "steps-of-the-release"]);
+            steps_of_the_sources(report, required);
+            match lane {
+                Ok(lane) => report.join(lane),
+                Err(error) => report.step("steps of the release build", || Outcome::Failed(format!("{error:#}"))),
+            }
         };
         scope.spawn(steps).join()
     });
@@ -229,14 +176,6 @@ fn whole(report: &mut Report, required: &[&str]) {
         Err(_) => (Outcome::Failed("xtask panicked".into()), None),
     });
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
-    report.step("generated pages", || with_program(&program, generated_pages));
-    report.step("pages in a browser", || with_program(&program, |program| pages::run(program, false)));
-    report.step("packages of the release build", || with_program(&program, packages::in_ci));
-    if std::env::var_os("TRUEIO_DIST").is_some() {
-        report.step("documentation as a site", || with_program(&program, site::in_ci));
-    }
-    report.step("manifests of deploy", manifests::run);
-    report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
         None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),
         Some(tree) => match fio_suite::run(Path::new(&tree), program.as_deref().ok(), &[]) {
@@ -245,7 +184,6 @@ fn whole(report: &mut Report, required: &[&str]) {
             Err(error) => Outcome::Failed(format!("{error:#}")),
         },
     });
-    report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: vector code", || with_program(&program, gate::vector_code));
     report.step("gate: memory", || with_program(&program, gate::memory));
@@ -253,9 +191,32 @@ fn whole(report: &mut Report, required: &[&str]) {
     report.step("gate: growth", || with_program(&program, gate::growth));
 }
 
-/// Runs the steps that measure nothing.
-fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
-    let is_ci = report.is_ci;
+/// Runs the steps that test what the release build and the bindings do, and writes them to `path` for [`Report::join`].
+pub(crate) fn steps_of_the_release(path: &Path) -> Result<bool> {
+    let is_ci = skips_fail();
+    let required = if is_ci { needs_met() } else { Vec::new() };
+    let mut report = Report::new(is_ci);
+    let program = workspace::target_dir().map(|target| target.join("release/trueio"));
+    report.step("generated pages", || with_program(&program, generated_pages));
+    report.step("pages in a browser", || with_program(&program, |program| pages::run(program, false)));
+    report.step("packages of the release build", || with_program(&program, packages::in_ci));
+    if std::env::var_os("TRUEIO_DIST").is_some() {
+        report.step("documentation as a site", || with_program(&program, site::in_ci));
+    }
+    report.step("manifests of deploy", manifests::run);
+    report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
+    report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
+    report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
+    report.counted_step("tests of bindings/node-program", node::tests_of_program);
+    report.counted_step("tests of bindings/python", || python::tests(&required));
+    report.step("dependencies", deny::run);
+    report.step("workflows", dist::workflows);
+    report.save(path)?;
+    Ok(true)
+}
+
+/// Runs the steps that compile the sources for other systems and with other tools.
+fn steps_of_the_sources(report: &mut Report, required: &[&str]) {
     report.step("clippy", clippy);
     report.step("documentation", || {
         of(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
@@ -296,11 +257,6 @@ fn steps_next_to_the_lab(report: &mut Report, required: &[&str]) {
         );
     }
     report.step("fuzz targets", fuzz::in_ci);
-    report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
-    report.counted_step("tests of bindings/node-program", node::tests_of_program);
-    report.counted_step("tests of bindings/python", || python::tests(required));
-    report.step("dependencies", deny::run);
-    report.step("workflows", dist::workflows);
     // Half an hour of linking for other systems: for a release.
     if std::env::var_os("TRUEIO_DIST").is_some() {
         let outcome = |result: Result<bool>| match result {
@@ -401,27 +357,5 @@ fn cross_check(target: &str) -> Outcome {
     match setup::add_target(target) {
         Ok(()) => of(cargo().args(["check", "--package", "trueio-direct", "--target", target])),
         Err(why_not) => Outcome::skipped(&why_not),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Goal: the closing line counts every step and test, whatever the failure.
-    /// Method: one step of each outcome, a test run with tests, and one that did not compile.
-    #[test]
-    fn the_closing_line_counts_tests_and_steps() {
-        let step = |outcome, tests| Step { name: "s".into(), elapsed: Duration::ZERO, outcome, tests };
-        let mut report = Report { is_ci: false, steps: Vec::new() };
-        report.steps.push(step(Outcome::Passed(String::new()), None));
-        report.steps.push(step(Outcome::optional("why"), None));
-        let counts = Counts { passed: 7, failed: 0, skipped: 2 };
-        report.steps.push(step(Outcome::Passed(String::new()), Some(counts)));
-        let last = |report: &Report| report.closing().0.lines().last().unwrap_or_default().to_owned();
-        assert_eq!(last(&report), "8 passed, 0 failed, 3 skipped");
-        report.steps.push(step(Outcome::Failed("did not compile".into()), Some(Counts::default())));
-        report.steps.push(step(Outcome::Failed("b".into()), Some(Counts { passed: 1, failed: 2, skipped: 0 })));
-        assert_eq!(last(&report), "9 passed, 3 failed, 3 skipped");
     }
 }

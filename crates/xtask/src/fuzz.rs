@@ -4,7 +4,7 @@
 //! too. They are built with the flags of cargo-fuzz (coverage, AddressSanitizer), with overflow checks and debug assertions.
 //! An input that ends a target (panic, memory error, 20 s, in CI 120 s, 2 GiB) is kept in `target/fuzz/artifacts/TARGET` and fails the run.
 //!
-//! Each target runs for a minute, in CI for half of one, or for the hours of `--hours`. CI builds most crates without optimization, in a directory of
+//! Each target runs for a minute, in CI for 20 s, or for the hours of `--hours`. CI builds most crates without optimization, in a directory of
 //! its own: an input takes longer then, and the instrumented build a third of the processor time.
 //!
 //! Source: LLVM's libFuzzer, <https://llvm.org/docs/LibFuzzer.html#options>
@@ -25,8 +25,8 @@ const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Zsanitizer=address";
 /// Seconds of a target, unless `--hours` is set.
 const SECONDS: u64 = 60;
-/// The same in CI, where all targets take less than three minutes.
-const SECONDS_IN_CI: u64 = 30;
+/// The same in CI, where all targets take less than two minutes.
+const SECONDS_IN_CI: u64 = 20;
 /// Targets that also begin with the records that older versions wrote.
 const OF_RECORDS: [&str; 2] = ["comparison", "record"];
 
@@ -35,7 +35,7 @@ const OF_RECORDS: [&str; 2] = ["comparison", "record"];
 enum Build {
     /// As the manifest sets it: for long runs.
     Optimized,
-    /// Without optimization: for half a minute.
+    /// Without optimization: for 20 s.
     Quick,
 }
 
@@ -71,7 +71,7 @@ impl Build {
     }
 }
 
-/// Runs each target for half a minute.
+/// Runs each target for 20 s.
 pub(crate) fn in_ci() -> Outcome {
     run(None, SECONDS_IN_CI, Build::Quick)
 }

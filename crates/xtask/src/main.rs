@@ -108,6 +108,7 @@ fn main() -> ExitCode {
 fn dispatch(args: &[&str]) -> Result<bool> {
     match args {
         ["ci"] => ci::run(ci::Extent::All),
+        ["ci", "steps-of-the-release", path] => ci::steps_of_the_release(Path::new(path)),
         ["ci", extent] => ci::run(extent.parse()?),
         ["gate"] => gate::run(),
         ["lab"] => ci::run_lab(None),

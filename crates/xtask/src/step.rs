@@ -4,11 +4,12 @@
 //! counted as skipped, and its reason is printed.
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 /// The result of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
     /// Passed; with details, or an empty text.
     Passed(String),
@@ -66,7 +67,7 @@ impl std::fmt::Display for Outcome {
 }
 
 /// Numbers of tests that passed, failed and were skipped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
