@@ -3,6 +3,8 @@
 //! Exit codes: 0 done, and no gate failed; 1 the comparison failed or was interrupted, or a gate's regression
 //! is shown; 2 the request was refused; 3 a gate is undecided.
 
+mod ranks;
+
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::progress::Events;
@@ -18,12 +20,12 @@ use trueio_compare::{
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
-    Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain, format_utc,
-    units,
+    Comparison, GateVerdict, JobPlan, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain,
+    format_utc, units,
 };
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
-use trueio_run::{Reporting, Request, Session, watch_signals};
+use trueio_run::{Reporting, Request, Session, Targets, watch_signals};
 
 /// Length of the idle baseline before each slice, in nanoseconds. Short, because slices are; effects of the
 /// previous slice also settle in this pause.
@@ -122,20 +124,31 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let has_flags = !flags::job_flags(matches).is_empty();
     let wants_live = matches.get_flag("live") || matches.contains_id("vary");
     let read = names.iter().map(|name| Path::new(name.as_str())).filter(|path| path.is_file());
-    output::check(matches, read)?;
     let (comparison, outputs) = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
-        live(&names, margin, &gates, events, matches)?
+        let member = crate::ranks::join()?;
+        let asked = Asked::read(&names, matches, &gates, margin);
+        if let Some(member) = member {
+            return ranks::command(member, asked, &gates, matches);
+        }
+        output::check(matches, read)?;
+        live(asked?, &gates, events, matches)?
     } else {
+        crate::ranks::refuse_several("compare RECORD …")?;
+        output::check(matches, read)?;
         records(&names, margin, &gates, matches)?
     };
     deliver(&comparison, outputs, matches)?;
+    Ok(ExitCode::from(code_of(&comparison)))
+}
+
+fn code_of(comparison: &Comparison) -> u8 {
     let any = |verdict| comparison.gates.iter().any(|gate| gate.verdict == verdict);
-    Ok(match comparison.outcome {
-        Outcome::Failed { .. } | Outcome::Interrupted { .. } => ExitCode::FAILURE,
-        Outcome::Complete if any(GateVerdict::Shown) => ExitCode::FAILURE,
-        Outcome::Complete if any(GateVerdict::CannotTell) => ExitCode::from(EXIT_CANNOT_TELL),
-        Outcome::Complete => ExitCode::SUCCESS,
-    })
+    match comparison.outcome {
+        Outcome::Failed { .. } | Outcome::Interrupted { .. } => 1,
+        Outcome::Complete if any(GateVerdict::Shown) => 1,
+        Outcome::Complete if any(GateVerdict::CannotTell) => EXIT_CANNOT_TELL,
+        Outcome::Complete => 0,
+    }
 }
 
 fn gates(matches: &ArgMatches) -> Result<Vec<Gate>, Failure> {
@@ -166,8 +179,8 @@ fn duration(matches: &ArgMatches, name: &str) -> Result<Option<u64>, Failure> {
     units::parse_duration_ns(text).map(Some).map_err(|e| Failure::refused(format!("--{name} `{text}`: {e}")))
 }
 
-/// Returns the metrics whose answers end the comparison.
-fn until(matches: &ArgMatches, gates: &[Gate], is_paced: bool) -> Result<Vec<Metric>, Failure> {
+/// Returns the metrics whose answers end the comparison; `None`: it depends on the jobs.
+fn until(matches: &ArgMatches, gates: &[Gate]) -> Result<Option<Vec<Metric>>, Failure> {
     let mut metrics = Vec::new();
     if let Some(text) = matches.get_one::<String>("until") {
         for name in text.split(',') {
@@ -178,16 +191,13 @@ fn until(matches: &ArgMatches, gates: &[Gate], is_paced: bool) -> Result<Vec<Met
                 ))
             })?);
         }
-    } else if gates.is_empty() {
-        // With a rate, both sides do the same number of I/Os, whatever each costs.
-        metrics.push(if is_paced { Metric::P99 } else { Metric::Iops });
     }
     for gate in gates {
         if !metrics.contains(&gate.metric) {
             metrics.push(gate.metric);
         }
     }
-    Ok(metrics)
+    Ok((!metrics.is_empty()).then_some(metrics))
 }
 
 fn head(margin: f64, setting: Option<Box<trueio_model::RunRecord>>, started_at: String) -> Head {
@@ -212,46 +222,80 @@ struct LiveSide {
     jobs: Vec<JobSpec>,
 }
 
-fn live(
-    names: &[&String],
+/// What is to be compared live.
+struct Asked {
+    sides: Vec<LiveSide>,
+    /// The files that were read.
+    read: Vec<String>,
+    budget_ns: u64,
+    slice_ns: Option<u64>,
+    seed: Option<u64>,
     margin: f64,
+    until: Option<Vec<Metric>>,
+}
+
+impl Asked {
+    fn read(names: &[&String], matches: &ArgMatches, gates: &[Gate], margin: f64) -> Result<Self, Failure> {
+        let slice_ns = duration(matches, "slice")?;
+        if slice_ns.is_some_and(|ns| ns < 10_000_000) {
+            return Err(Failure::refused("--slice must be at least 10 ms; shorter slices measure their own start"));
+        }
+        let mut read = Vec::new();
+        let sides = live_sides(names, matches, &mut read)?;
+        Ok(Self {
+            sides,
+            read,
+            budget_ns: duration(matches, "budget")?.unwrap_or(60_000_000_000),
+            slice_ns,
+            seed: matches.get_one::<u64>("order-seed").copied(),
+            margin,
+            until: until(matches, gates)?,
+        })
+    }
+
+    /// Returns the settings for a plan; `seed` is used unless one was asked for.
+    fn settings(&self, plan: &Plan, seed: u64) -> Settings {
+        // With a rate, both sides do the same number of I/Os, whatever each costs.
+        let is_paced = plan.jobs.iter().any(JobPlan::is_paced);
+        let deciding = if is_paced { Metric::P99 } else { Metric::Iops };
+        Settings {
+            sides: self.sides.len(),
+            seed: self.seed.unwrap_or(seed),
+            slice_ns: self.slice_ns,
+            budget_ns: self.budget_ns,
+            margin: self.margin,
+            until: self.until.clone().unwrap_or_else(|| vec![deciding]),
+        }
+    }
+
+    /// Returns each side's name and what it does.
+    fn described(&self, plan: &Plan) -> Vec<(String, String)> {
+        let sides = self.sides.iter().enumerate();
+        sides.map(|(index, side)| (side.name.clone(), detail(plan, index))).collect()
+    }
+}
+
+fn live(
+    asked: Asked,
     gates: &[Gate],
     events: Option<Events>,
     matches: &ArgMatches,
 ) -> Result<(Comparison, Outputs), Failure> {
-    let budget_ns = duration(matches, "budget")?.unwrap_or(60_000_000_000);
-    let slice_ns = duration(matches, "slice")?;
-    if slice_ns.is_some_and(|ns| ns < 10_000_000) {
-        return Err(Failure::refused("--slice must be at least 10 ms; shorter slices measure their own start"));
-    }
-    let mut read = Vec::new();
-    let sides = live_sides(names, matches, &mut read)?;
-    let specs = joined(&sides)?;
+    let mut specs = joined(&asked.sides, "")?;
+    trueio_cluster::for_rank(&mut specs, &trueio_cluster::Place::alone(trueio_cluster::host_name()));
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { IDLE_NS } else { 0 };
-    let machine = Machine { command_files: output::command_files(matches, &read), ..machine::machine(idle_ns) };
+    let machine = Machine { command_files: output::command_files(matches, &asked.read), ..machine::machine(idle_ns) };
     let (mut plan, targets) = planned_and_claimed(&specs, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
-    let is_paced = plan.jobs.iter().any(|job| job.is_paced());
-    let settings = Settings {
-        sides: sides.len(),
-        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(machine::entropy),
-        slice_ns,
-        budget_ns,
-        margin,
-        until: until(matches, gates, is_paced)?,
-    };
-    let described: Vec<(String, String)> =
-        sides.iter().enumerate().map(|(index, side)| (side.name.clone(), detail(&plan, index))).collect();
+    let settings = asked.settings(&plan, machine::entropy());
+    let described = asked.described(&plan);
     notes.extend(plan.notes.iter().cloned());
-    let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
+    let outputs = Outputs::reserve(matches, asked.read.iter().map(Path::new))?;
 
     let stop = watch_signals();
     let mut line = progress::Line::new().with_events(events);
-    let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
-    let (kind, command) = ("compare".to_owned(), flags::as_typed());
-    let request = Request { kind, command, spec: specs, plan, targets, has_evidence, reporting };
-    let session = Session::new(request, stop);
+    let session = Session::new(request(specs, plan, targets, has_evidence), stop);
     let started_at = session.record().started_at.clone();
     let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
         Ok(mut bench) => {
@@ -263,11 +307,19 @@ fn live(
     };
     line.clear();
     found.notes.splice(0..0, notes);
-    let mut comparison = from_rounds(head(margin, setting, started_at), &described, &settings, found, gates);
+    let head = head(asked.margin, setting, started_at);
+    let mut comparison = from_rounds(head, &described, &settings, found, gates);
     for part in &mut comparison.parts {
         part.sides.iter_mut().zip(syscalls.iter()).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
     }
     Ok((comparison, outputs))
+}
+
+/// Returns the request for the slices of a plan.
+fn request(spec: Vec<JobSpec>, plan: Plan, targets: Targets, has_evidence: bool) -> Request {
+    let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
+    let (kind, command) = ("compare".to_owned(), flags::as_typed());
+    Request { kind, command, spec, plan, targets, has_evidence, reporting }
 }
 
 /// Returns the sides of the command line; adds the files that were read to `read`.
@@ -343,8 +395,8 @@ fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> 
     Ok(sides)
 }
 
-/// Returns all sides as one list of jobs, one phase per side, on shared files.
-fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
+/// Returns all sides as one list of jobs, one phase per side, on shared files. `of_rank` is a part of their names.
+fn joined(sides: &[LiveSide], of_rank: &str) -> Result<Vec<JobSpec>, Failure> {
     let tag = format!("{:08x}", machine::entropy() as u32);
     let mut all = Vec::new();
     for (index, side) in sides.iter().enumerate() {
@@ -369,7 +421,7 @@ fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
             if touches && !job.options.contains_key("filename") {
                 let count = value_of(&job, "nrfiles").and_then(|n| n.parse::<u32>().ok()).unwrap_or(1).clamp(1, 10_000);
                 let names: Vec<String> =
-                    (0..count).map(|i| format!("trueio-compare-{tag}-{position}-{i}.dat")).collect();
+                    (0..count).map(|i| format!("trueio-compare-{tag}{of_rank}-{position}-{i}.dat")).collect();
                 job.options.remove("nrfiles");
                 job.set("filename", names.join(":"), because("all sides use the same files"));
             }

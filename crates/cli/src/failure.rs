@@ -38,11 +38,6 @@ impl Failure {
         Self { code, text: text.into() }
     }
 
-    /// Returns the text.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Returns the text, for another output.
     pub(crate) fn into_text(self) -> String {
         self.text

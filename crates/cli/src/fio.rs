@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::Line;
-use crate::{flags, output};
+use crate::{flags, output, ranks};
 use std::path::Path;
 use trueio_fio::command::{Program, ProgressLine};
 
@@ -14,6 +14,8 @@ pub(crate) const PROGRAM: Program = Program {
     command_line: flags::as_typed,
     print: |text| output::print_all(text).map_err(Failure::into_text),
     history: output::history,
+    join: || ranks::join().map_err(|failure| failure.show()),
+    refuse_several: || ranks::refuse_several("fio --client or --server").map_err(|failure| failure.show()),
     progress_line: |has_idle| Box::new(Line::new().without_idle(!has_idle)),
 };
 

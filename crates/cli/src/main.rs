@@ -51,9 +51,6 @@ fn main() -> ExitCode {
     }
     // fio's language has its own grammar, and options that resemble ours.
     if let Some(arguments) = fio::arguments() {
-        if let Err(failure) = ranks::refuse_several("fio") {
-            return failure.show();
-        }
         return trueio_fio::command::run(&arguments, &fio::PROGRAM);
     }
     let matches = match arguments::parse(std::env::args_os()) {
@@ -73,7 +70,7 @@ fn main() -> ExitCode {
         Some(("run", arguments)) => run::command(arguments),
         Some(("ior", arguments)) => hpc::command(hpc::Program::Ior, arguments),
         Some(("mdtest", arguments)) => hpc::command(hpc::Program::Mdtest, arguments),
-        Some(("compare", arguments)) => ranks::refuse_several("compare").and_then(|()| compare::command(arguments)),
+        Some(("compare", arguments)) => compare::command(arguments),
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),

@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, SharedFiles};
+use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, ready};
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
 use trueio_run::watch_signals;
@@ -48,8 +48,8 @@ pub(crate) fn refuse_several(command: &str) -> Result<(), Failure> {
         EXIT_UNREACHABLE,
         format!(
             "`trueio {command}` does not run on several ranks, and a launcher started several processes ({signs}): each would \
-             measure alone\n\nhint: `trueio run`, `baseline`, `ior` and `mdtest` run on several ranks; `TRUEIO_LAUNCHER=alone` \
-             lets each process measure by itself"
+             measure alone\n\nhint: `trueio run`, `baseline`, `compare --live`, `fio`, `ior` and `mdtest` run on several ranks; \
+             `TRUEIO_LAUNCHER=alone` lets each process measure by itself"
         ),
     ))
 }
@@ -114,31 +114,21 @@ pub(crate) fn run<J>(
     matches: &ArgMatches,
     printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
-    let agreed = match &jobs {
-        Ok((specs, _)) => member.agree(kind, Ok(specs)),
-        Err(failure) => member.agree(kind, Err(failure.text().to_owned())),
+    let (specs, rest) = match jobs {
+        Ok((specs, rest)) => (Ok(specs), Some(rest)),
+        Err(failure) => (Err(failure.into_text()), None),
     };
-    if let Err(refused) = agreed {
-        return stop(member, refused);
-    }
-    let (mut specs, rest) = jobs?;
-    let shared = match shared_files(&mut member, &mut specs)? {
-        Ok(shared) => shared,
+    let plan = |member: &Member, specs: Vec<JobSpec>| {
+        let rest = rest.expect("a rank whose jobs were refused does not plan");
+        let planned = plan(member, specs, rest).map_err(Failure::into_text)?;
+        let phases = phase_count(&planned.planned.0);
+        Ok((planned, phases))
+    };
+    let (planned, shared) = match ready(&mut member, kind, specs, plan) {
+        Ok(ready) => ready,
         Err(refused) => return stop(member, refused),
     };
-    let found = shared.find().map_err(Failure::refused);
-    let planned = found.and_then(|()| plan(&member, specs, rest));
-    let phase_count = |plan: &Plan| plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
-    let told = match &planned {
-        Ok(planned) => Ok(phase_count(&planned.planned.0)),
-        Err(failure) => Err(failure.text().to_owned()),
-    };
-    if let Err(refused) = member.planned(told) {
-        // The terminal is given back before the refusal is printed.
-        drop(planned);
-        return stop(member, refused);
-    }
-    let Planned { spec, planned, outputs, has_evidence, follow } = planned?;
+    let Planned { spec, planned, outputs, has_evidence, follow } = planned;
     let has_lines = !output::is_json_to_stdout(matches);
     let record = measure(&mut member, kind, spec, planned, has_evidence, (follow, has_lines));
     drop(shared);
@@ -152,24 +142,13 @@ pub(crate) fn run<J>(
     delivered
 }
 
-/// Makes the files that ranks share; every rank returns when all have created theirs.
-fn shared_files(member: &mut Member, specs: &mut [JobSpec]) -> Result<Result<SharedFiles, Refused>, Failure> {
-    let mut shared = SharedFiles::of(specs, &member.place());
-    if shared.as_ref().is_ok_and(SharedFiles::is_empty) {
-        return Ok(Ok(SharedFiles::default()));
-    }
-    let made = match &mut shared {
-        Ok(shared) => shared.create(),
-        Err(text) => Err(text.clone()),
-    };
-    if let Err(refused) = member.planned(made.map(|()| 0)) {
-        return Ok(Err(refused));
-    }
-    shared.map(Ok).map_err(Failure::refused)
+/// Returns the number of phases of a plan.
+pub(crate) fn phase_count(plan: &Plan) -> usize {
+    plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0)
 }
 
 /// Ends all ranks with a refusal, which rank 0 prints.
-fn stop(member: Member, refused: Refused) -> Result<ExitCode, Failure> {
+pub(crate) fn stop(member: Member, refused: Refused) -> Result<ExitCode, Failure> {
     let Refused { code, text } = refused;
     // Printed first: a launcher may kill this process as soon as another one has ended with a code.
     if let Some(text) = text {

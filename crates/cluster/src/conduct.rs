@@ -117,6 +117,29 @@ pub fn run(
     }
 }
 
+/// Does work whose measured part begins on all ranks together, and looks for the end of the run meanwhile. Returns its result, and the
+/// measured part in this rank's clock (`MeasuringBegins` to `MeasuringEnds`), if there was one.
+///
+/// A rank without work in it calls [`wait_through`].
+pub fn begin_together<T>(
+    member: &mut Member,
+    inner: &mut dyn Observer,
+    work: impl FnOnce(&mut dyn Observer) -> T,
+) -> (T, Option<(i64, i64)>) {
+    let (is_in_rounds, has_started, span, late_ns) = (false, false, None, 0);
+    let mut none = |_: RankSample| ();
+    let samples = &mut none;
+    let mut together = Together { member, inner, samples, is_in_rounds, has_started, span, late_ns };
+    let result = work(&mut together);
+    (result, together.span.map(|span| (span.begin_ns, span.end_ns)))
+}
+
+/// Takes part in a beginning of other ranks.
+pub fn wait_through(member: &mut Member) {
+    member.meet();
+    member.start();
+}
+
 /// Runs one phase, or waits through it if this rank has no job in it.
 fn run_phase(
     session: &mut Session<'_>,
@@ -131,8 +154,7 @@ fn run_phase(
     if let Some(reason) = &member.shared.stopping {
         done.outcome = Outcome::Interrupted { signal: reason.clone() };
     } else if !has_jobs {
-        member.meet();
-        member.start();
+        wait_through(member);
     } else {
         let (is_in_rounds, has_started, span, late_ns) = (false, false, None, 0);
         let mut together = Together { member, inner: observer, samples, is_in_rounds, has_started, span, late_ns };

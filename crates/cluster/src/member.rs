@@ -16,10 +16,13 @@ use crate::message::{Done, Hello, JobText, OwnSpan};
 use crate::sample::{RankSample, Sample};
 use crate::star::{self, Star, StarError};
 use crate::{Limit, Place};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use trueio_model::JobSpec;
+use std::time::Duration;
+use trueio_model::{JobSpec, Outcome};
 
 /// A request that the ranks refused together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,6 +248,74 @@ impl Member {
             Role::First(first) => first.finish_phase(&mut self.shared, index, done, measuring, is_last),
             Role::Other(other) => other.finish_phase(&mut self.shared, done, measuring),
         }
+    }
+
+    /// Lets `stop` end this rank's work, and other ranks set it when the run ends early.
+    pub fn watch(&mut self, stop: &'static AtomicBool) {
+        self.shared.stop = Some(stop);
+    }
+
+    /// Returns the time of this rank's clock, in nanoseconds.
+    pub fn now_ns(&self) -> i64 {
+        self.shared.clock.now_ns()
+    }
+
+    /// Returns the host of each rank; empty on other ranks than 0.
+    pub fn hosts(&self) -> BTreeMap<u32, String> {
+        match &self.role {
+            Role::First(first) => first.hosts(),
+            Role::Other(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Returns what is to be added to times of another rank's clock for rank 0's, in nanoseconds; 0 on other ranks than 0.
+    pub fn offset_ns(&self, rank: u32) -> i64 {
+        match &self.role {
+            Role::First(first) => first.offset_ns(rank),
+            Role::Other(_) => 0,
+        }
+    }
+
+    /// Returns how the run ends early, if it does: on rank 0 by which rank's failure or signal.
+    pub fn early_end(&self) -> Option<Outcome> {
+        let reason = self.shared.stopping.clone()?;
+        Some(match &self.role {
+            Role::First(First { failure: Some(outcome), .. }) => outcome.clone(),
+            _ => Outcome::Interrupted { signal: reason },
+        })
+    }
+
+    /// Ends the run on all ranks, because this one cannot go on.
+    pub fn fail(&mut self, outcome: &Outcome) {
+        match &mut self.role {
+            Role::First(first) => first.fail(&mut self.shared, outcome),
+            Role::Other(other) => other.fail(&mut self.shared, outcome),
+        }
+    }
+
+    /// Collects a value of each rank on rank 0, which makes one of them; all ranks return that one, equal to the last bit. Nothing is sent
+    /// before rank 0 gets here. `within` is how much longer than an answer other ranks may take; `None`: the run is ending.
+    pub fn combine<T: Serialize + DeserializeOwned, R: Serialize + DeserializeOwned>(
+        &mut self,
+        own: &T,
+        within: Duration,
+        make: impl FnOnce(&Self, BTreeMap<u32, T>) -> R,
+    ) -> Option<R> {
+        let own = serde_json::to_string(own).expect("values of ranks are JSON");
+        let limit = Limit::new(within + self.shared.limit.length());
+        let made = match &mut self.role {
+            Role::Other(other) => other.combine(&mut self.shared, own, limit)?,
+            Role::First(first) => {
+                let values = first.collect(&mut self.shared, own, limit)?;
+                let read = |(rank, text): (u32, String)| Ok((rank, serde_json::from_str(&text)?));
+                let values = values.into_iter().map(read).collect::<Result<_, serde_json::Error>>();
+                let made = values.map(|values| serde_json::to_string(&make(self, values)).expect("it is JSON"));
+                let Role::First(first) = &mut self.role else { unreachable!("a rank keeps its role") };
+                first.answer(&mut self.shared, made.map_err(|error| trueio_model::error_line(&error)))?
+            }
+        };
+        // Rank 0 reads its own text, too: a number may change by its last bit on the way.
+        serde_json::from_str(&made).ok()
     }
 
     /// Ends the run on all ranks with rank 0's exit code, which is returned.

@@ -77,6 +77,8 @@ pub(crate) enum ToHub {
     Sample(Box<Sample>),
     /// The phase is over.
     Done(Box<Done>),
+    /// A value for [`Member::combine`](crate::Member::combine), as JSON.
+    Value(String),
     /// A signal ends the run.
     Stopping { signal: String },
 }
@@ -102,6 +104,8 @@ pub(crate) enum ToRank {
     Start { at_ns: i64 },
     /// Rank 0 has measured; send results.
     Collect,
+    /// What rank 0 made of the values of all ranks, as JSON.
+    Value(String),
     /// The next phase.
     Next {
         /// How many I/Os each rank has reached in jobs that others follow.

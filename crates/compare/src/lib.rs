@@ -24,4 +24,4 @@ pub use gate::{Gate, GateError, change, metric_names, metric_of};
 pub use live::{Bench, Interleaved, Settings, SliceOrder, Standing, interleave};
 pub use records::{Compared, Named, RecordsError, StoredRun, compare_runs};
 pub use sample::{Objection, Sample, Shape};
-pub use session::{SessionBench, precondition};
+pub use session::{Quiet, SessionBench, precondition};

@@ -4,11 +4,12 @@
 //! is that of transfers; a sync call is its own operation, and its latency is no transfer's. So of a side that
 //! syncs and one that does not, latencies are not compared, rates are ([`Shape`]).
 
+use serde::{Deserialize, Serialize};
 use trueio_model::{CheckOutcome, Dependence, EvidenceLevel, Figure, Histogram, Metric, OpKind, PhaseRecord, Verdict};
 use trueio_stats::{joined_dependence, quantile_within, slice_least_count};
 
 /// What latencies are of: only those of one kind can be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shape {
     /// They count from the due time of each I/O.
     pub is_from_intended: bool,
@@ -19,7 +20,7 @@ pub struct Shape {
 }
 
 /// The figures of a slice.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When its measured part began, in nanoseconds since the comparison began.
     pub begin_ns: u64,
@@ -31,7 +32,9 @@ pub struct Sample {
     pub cpu_ns_per_io: Option<f64>,
     /// Transfers.
     pub io_count: u64,
-    /// Its latencies: buckets (smallest, largest, how many), ascending.
+    /// Its latencies: buckets (smallest, largest, how many), ascending. Those of the histogram beside the sample, so they are not
+    /// sent with it.
+    #[serde(skip)]
     pub buckets: Vec<(u64, u64, u64)>,
     /// What they are of.
     pub shape: Shape,
@@ -44,7 +47,7 @@ pub struct Sample {
 }
 
 /// A check that was not passed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Objection {
     /// The check's name.
     pub check: String,
@@ -113,6 +116,42 @@ impl Sample {
         (sample, latency)
     }
 
+    /// The sample of a slice that several ranks ran together: their rates are added, and their latencies put together. Each part has the
+    /// rank's name. `None`: no rank ran it.
+    pub fn of_ranks(parts: Vec<(String, Self, Histogram)>) -> Option<(Self, Histogram)> {
+        let mut parts = parts.into_iter().map(|(name, mut sample, latency)| {
+            for objection in &mut sample.objections {
+                objection.sentence = format!("{name}: {}", objection.sentence);
+            }
+            (sample, latency)
+        });
+        let cpu_ns = |sample: &Self| sample.cpu_ns_per_io.unwrap_or(0.0) * sample.io_count as f64;
+        let (mut whole, mut latencies) = parts.next()?;
+        let mut cpu = cpu_ns(&whole);
+        for (part, latency) in parts {
+            cpu += cpu_ns(&part);
+            whole.begin_ns = whole.begin_ns.min(part.begin_ns);
+            whole.iops += part.iops;
+            whole.bytes_per_s += part.bytes_per_s;
+            whole.io_count = whole.io_count.saturating_add(part.io_count);
+            whole.shape.is_from_intended |= part.shape.is_from_intended;
+            whole.shape.has_syncs |= part.shape.has_syncs;
+            whole.shape.ops.iter_mut().zip(part.shape.ops).for_each(|(has, also)| *has |= also);
+            whole.verdict = whole.verdict.max(part.verdict);
+            whole.level = whole.level.min(part.level);
+            whole.objections.extend(part.objections);
+            latencies.merge(&latency);
+        }
+        whole.cpu_ns_per_io = (whole.io_count > 0).then(|| cpu / whole.io_count as f64);
+        whole.use_latencies(&latencies);
+        Some((whole, latencies))
+    }
+
+    /// Takes the latencies of a sample that was sent without them.
+    pub fn use_latencies(&mut self, latencies: &Histogram) {
+        self.buckets = latencies.buckets().collect();
+    }
+
     /// Latencies counted; those too long for a bucket are missing.
     pub fn latency_count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum: u64, bucket| sum.saturating_add(bucket.2))
@@ -148,5 +187,58 @@ impl Sample {
             .filter(|&metric| self.supports(metric))
             .filter_map(|metric| Some(Figure { metric, value: self.value(metric)? }))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(iops: f64, io_count: u64, cpu_ns: f64, latency_ns: u64) -> (Sample, Histogram) {
+        let mut latency = Histogram::new();
+        (0..io_count).for_each(|_| latency.record(latency_ns));
+        let sample = Sample {
+            begin_ns: 5,
+            iops,
+            bytes_per_s: iops * 4096.0,
+            cpu_ns_per_io: Some(cpu_ns),
+            io_count,
+            buckets: latency.buckets().collect(),
+            shape: Shape { ops: [true, false, false], ..Shape::default() },
+            verdict: Verdict::Supported,
+            level: EvidenceLevel::E3,
+            objections: Vec::new(),
+        };
+        (sample, latency)
+    }
+
+    /// Goal: the sample of all ranks has the sum of their rates, all latencies, CPU by I/O, and the weakest evidence.
+    #[test]
+    fn ranks_that_ran_a_slice_together_are_one_sample() {
+        let (first, first_latency) = part(100.0, 100, 10.0, 1_000);
+        let (mut second, second_latency) = part(300.0, 300, 30.0, 8_000);
+        second.shape.ops = [false, true, false];
+        (second.verdict, second.level) = (Verdict::Suspect, EvidenceLevel::E1);
+        second.objections.push(Objection { check: "foreign_io".into(), sentence: "others wrote".into() });
+        let parts =
+            vec![("rank 0 (a)".to_owned(), first, first_latency), ("rank 1 (b)".to_owned(), second, second_latency)];
+        let (whole, latency) = Sample::of_ranks(parts).expect("two ranks");
+        assert_eq!((whole.iops, whole.bytes_per_s, whole.io_count), (400.0, 400.0 * 4096.0, 400));
+        assert_eq!(whole.cpu_ns_per_io, Some(25.0));
+        assert_eq!((latency.count(), whole.latency_count()), (400, 400));
+        assert_eq!(whole.shape.ops, [true, true, false]);
+        assert_eq!((whole.verdict, whole.level), (Verdict::Suspect, EvidenceLevel::E1));
+        assert_eq!(whole.objections[0].sentence, "rank 1 (b): others wrote");
+        assert!(Sample::of_ranks(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_sample_that_was_sent_gets_its_latencies_from_the_histogram_beside_it() {
+        let sent = part(100.0, 50, 10.0, 1_000);
+        let text = serde_json::to_string(&sent).expect("JSON");
+        let (mut sample, latency): (Sample, Histogram) = serde_json::from_str(&text).expect("a sample");
+        assert!(sample.buckets.is_empty());
+        sample.use_latencies(&latency);
+        assert_eq!((sample, latency), sent);
     }
 }

@@ -41,8 +41,22 @@ impl<'a> SessionBench<'a> {
     }
 }
 
-impl Bench for SessionBench<'_> {
-    fn slice(&mut self, side: usize, order: &SliceOrder) -> Result<(Sample, Histogram), Outcome> {
+impl SessionBench<'_> {
+    /// Returns true if this process has a job of the side; a rank of several may have none.
+    pub fn has_work(&mut self, side: usize) -> bool {
+        self.session.has_work(side)
+    }
+
+    /// As [`Bench::slice`]; `observer` gets the events of the measured part.
+    ///
+    /// # Errors
+    /// How the comparison ends: interrupted, or failed.
+    pub fn slice_with(
+        &mut self,
+        side: usize,
+        order: &SliceOrder,
+        observer: &mut dyn Observer,
+    ) -> Result<(Sample, Histogram), Outcome> {
         let change = |job: &mut JobPlan, runtime_ns: u64, seed: u64| {
             job.limits.ramp_ns = 0;
             job.limits.start_delay_ns = 0;
@@ -59,7 +73,7 @@ impl Bench for SessionBench<'_> {
             change(job, order.slice_ns, order.seed);
             job.invalidate = false;
         };
-        let mut phase = self.session.run_phase(side, measured, &mut Quiet)?;
+        let mut phase = self.session.run_phase(side, measured, observer)?;
         if let Some(syscalls) = phase.syscalls.take() {
             self.syscalls[side] = Some(syscalls);
         }
@@ -69,6 +83,12 @@ impl Bench for SessionBench<'_> {
         self.session.settle(side)?;
         Ok(Sample::of(&phase))
     }
+}
+
+impl Bench for SessionBench<'_> {
+    fn slice(&mut self, side: usize, order: &SliceOrder) -> Result<(Sample, Histogram), Outcome> {
+        self.slice_with(side, order, &mut Quiet)
+    }
 
     fn elapsed_ns(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
@@ -76,7 +96,8 @@ impl Bench for SessionBench<'_> {
 }
 
 /// Ignores the events of slices: the comparison has a progress line of its own.
-struct Quiet;
+#[derive(Debug)]
+pub struct Quiet;
 
 impl Observer for Quiet {}
 

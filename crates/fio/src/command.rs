@@ -16,6 +16,7 @@ mod instruments;
 mod parsed;
 mod pinned;
 mod program;
+mod ranks;
 mod remote;
 mod status;
 mod trigger;
@@ -57,6 +58,11 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         Ok(request) => request,
         Err(error) => return refused(&error.render()),
     };
+    if matches!(request.action, Action::Serve(_) | Action::Clients(_))
+        && let Err(code) = (program.refuse_several)()
+    {
+        return code;
+    }
     let answer = match &request.action {
         Action::Version => Some(format!("{FIO_VERSION}\n")),
         Action::InflateLog(path) => return inflate(path),
@@ -108,7 +114,11 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(text) => refused(&text),
         },
-        None => run_jobs(request, reading.into_files(), program),
+        None => match (program.join)() {
+            Ok(None) => run_jobs(request, reading.into_files(), program),
+            Ok(Some(member)) => ranks::run(member, request, reading.into_files(), program),
+            Err(code) => code,
+        },
     }
 }
 

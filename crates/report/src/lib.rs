@@ -61,6 +61,7 @@ pub use layout::Style;
 pub use markdown::markdown;
 pub use printing::{Color, escaped, has_colors, is_dumb, print_message, print_text, set_color};
 pub use progress::progress_line;
+pub use ranks::ranks_text;
 pub use screen::{Current, current_line, load_words, remaining_line, screen, screen_phase, screen_table};
 pub use standing::{
     Band, ClassValue, Limit, LimitKind, LinkLimit, PastRun, PastValues, Placement, Position, Standing, class_values,

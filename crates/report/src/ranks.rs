@@ -14,6 +14,14 @@ pub(crate) fn ranks(record: &RunRecord) -> Vec<Item> {
     ranks_within(record, LISTED_MAX)
 }
 
+/// Returns the same as plain lines; empty for a run of one process.
+pub fn ranks_text(record: &RunRecord) -> String {
+    let lines = ranks(record)
+        .into_iter()
+        .flat_map(|(item, below)| std::iter::once(item).chain(below.into_iter().map(|line| format!("  {line}"))));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The same with a largest number of ranks for each phase.
 pub(crate) fn ranks_within(record: &RunRecord, listed_max: usize) -> Vec<Item> {
     let Some(cluster) = &record.cluster else { return Vec::new() };

@@ -1,6 +1,7 @@
 //! `cargo xtask lab cluster`: runs of several ranks on four hosts of this machine, under the launchers that are installed.
 //!
-//! The cases are in `cluster.sh`: network and time namespaces as hosts, and Slurm with four slurmd. The test files of the
+//! The cases are in `cluster.sh`: network and time namespaces as hosts, Slurm with four slurmd, and Open MPI 5, MPICH 5 and Intel MPI
+//! from their Python wheels (kept in `target/launchers`). The test files of the
 //! program start launchers on one host only, because CI may run without these privileges.
 
 use crate::setup;
@@ -31,7 +32,8 @@ pub(crate) fn run() -> Result<bool> {
     if !cargo().args(["build", "--package", "trueio-cli"]).status()?.success() {
         bail!("the build failed");
     }
-    let program = target_dir()?.join("debug/trueio");
-    let status = command("bash").args(["-c", SCRIPT, "cluster.sh"]).arg(program).status();
+    let target = target_dir()?;
+    let program = target.join("debug/trueio");
+    let status = command("bash").args(["-c", SCRIPT, "cluster.sh"]).arg(program).arg(target.join("launchers")).status();
     Ok(status.context("bash cannot be started")?.success())
 }

