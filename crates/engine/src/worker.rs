@@ -48,9 +48,11 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
         context.reached();
         self.state.time.started = self.clock.now();
         view!(self).delay_start();
+        // Before the time begins: a wait for a processor in between would be in the time, and not among the waits.
+        self.state.usage_from = context.usage();
+        self.state.time.started = self.clock.now();
         self.stages.begin(&mut view!(self));
         self.state.time.begin(&context.plan.limits, &self.clock);
-        self.state.usage_from = context.usage();
         if !self.state.time.is_ramping {
             self.stages.measure(self.state.time.started, &mut view!(self));
         }
