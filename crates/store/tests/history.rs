@@ -428,6 +428,111 @@ fn a_kill_in_the_middle_of_an_insert_leaves_every_record_whole() {
     assert!(journal_count > 0, "no kill fell inside a transaction");
 }
 
+/// Fills a new history with copies of one record, in one transaction.
+fn fill(folder: &Path, count: u32) {
+    let mut store = Store::open(folder).unwrap();
+    store.insert(&record(&id(0), 0)).unwrap();
+    drop(store);
+    let mut raw = Connection::open(folder.join(FILE_NAME)).unwrap();
+    let transaction = raw.transaction().unwrap();
+    {
+        let mut copy = transaction
+            .prepare(
+                "INSERT INTO runs (id, started_unix_s, started_at, kind, target, disk, verdict, outcome, summary, source, \
+                 record_version, record) SELECT ?1, ?2, started_at, kind, target, disk, verdict, outcome, summary, source, \
+                 record_version, record FROM runs WHERE id = ?3",
+            )
+            .unwrap();
+        for n in 1..count {
+            copy.execute(rusqlite::params![id(n), n, id(0)]).unwrap();
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+/// Makes the history of `folder` one of schema 3, as a program of then would have left it.
+fn bring_back_to_version_3(folder: &Path) {
+    let raw = Connection::open(folder.join(FILE_NAME)).unwrap();
+    raw.execute_batch("DROP TABLE run_words; PRAGMA user_version = 3").unwrap();
+}
+
+const BEGINS: &str = "the history is opened now";
+const MIGRATION_FOLDER: &str = "TRUEIO_STORE_TEST_MIGRATION_FOLDER";
+
+/// Not a test by itself: the process that the next test kills. Without its variable it does nothing.
+#[test]
+fn child_migrates_until_it_is_killed() {
+    let Some(folder) = std::env::var_os(MIGRATION_FOLDER) else { return };
+    println!("{BEGINS}");
+    Store::open(Path::new(&folder)).unwrap();
+}
+
+/// Goal: a program that is killed while it brings an old history to this version loses nothing: the history is whole, of either version, and
+/// the next program finishes.
+/// Method: a history of schema 3 with 60 records, whose migration takes long enough to be hit. A child process opens it and is killed (SIGKILL)
+/// at times spread over the duration of a whole migration, measured first. At least one kill must fall inside of it. After each, SQLite's own
+/// check and every record are compared, through a connection that migrates nothing.
+#[test]
+fn a_kill_in_the_middle_of_a_migration_loses_no_record() {
+    const COUNT: u32 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), COUNT);
+    let words = Store::open(folder.path()).unwrap().get(&id(0)).unwrap().entry.words;
+    bring_back_to_version_3(folder.path());
+    let child = || {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_migrates_until_it_is_killed", "--nocapture"])
+            .env(MIGRATION_FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(output.any(|line| line.unwrap().contains(BEGINS)), "the child opened nothing");
+        (child, output)
+    };
+    let raw = || Connection::open(folder.path().join(FILE_NAME)).unwrap();
+    let text_of = |connection: &Connection| -> Vec<(String, String)> {
+        let mut statement = connection.prepare("SELECT id, record FROM runs ORDER BY id").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    let before = text_of(&raw());
+    let begin = Instant::now();
+    let (mut whole, output) = child();
+    output.for_each(drop);
+    assert!(whole.wait().unwrap().success());
+    let took = begin.elapsed();
+    bring_back_to_version_3(folder.path());
+    let mut inside_count = 0;
+    for round in 0..200 {
+        if round >= 20 && inside_count > 0 {
+            break;
+        }
+        let (mut child, _output) = child();
+        std::thread::sleep(took * (round % 20) / 20);
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        let connection = raw();
+        let check: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!(check, "ok", "round {round}");
+        assert!([3, SCHEMA_VERSION].contains(&version), "round {round}: version {version}");
+        assert_eq!(text_of(&connection), before, "round {round}");
+        if version == 3 {
+            inside_count += u32::from(!status.success());
+        } else {
+            let words: u32 = connection.query_row("SELECT count(*) FROM run_words", [], |row| row.get(0)).unwrap();
+            assert_eq!(words, COUNT, "round {round}: the new version is there, so all of it is");
+            drop(connection);
+            bring_back_to_version_3(folder.path());
+        }
+    }
+    assert!(inside_count > 0, "no kill fell inside a migration");
+    let store = Store::open(folder.path()).unwrap();
+    let entries = store.list(&ALL).unwrap();
+    assert_eq!(entries.len(), COUNT as usize);
+    assert!(entries.iter().all(|entry| entry.words == words));
+}
+
 /// Goal: many processes that write at once lose no record, and agree on which devices there are.
 /// Method: eight processes insert without pause for a second and are killed; each insert that had
 /// returned must be there. All their records are of one disk: there must be one device.
