@@ -37,6 +37,22 @@ export interface AtomicWriteFacts {
 /** How an interval was computed. */
 export type Basis = "pair_ratios" | "resampled_pairs" | "blocks" | "nothing";
 
+/** Requests of loop devices, followed to the disks of their files. */
+export interface BelowTrace {
+  /** The disks of the files. */
+  disks?: Array<string>;
+  /** Their files, and those of loop devices below them. */
+  files?: Array<string>;
+  /** The loop devices. */
+  loops?: Array<string>;
+  /** Why one of them was not followed, with its name; `None` if all were. */
+  missing?: string | null;
+  /** Sampled durable writes that a flush of a loop device followed. */
+  syncs?: SyncOrder;
+  /** Sampled direct transfers whose requests to loop devices were found. */
+  transfers?: TransferMatch;
+}
+
 /** Bytes that fill a block repeatedly. */
 export interface BlockPattern {
   /** The bytes. */
@@ -2177,6 +2193,8 @@ export interface ToolFacts {
 
 /** Block requests of a phase, traced in short windows spread over its measured part, and their match with the I/Os that the workers sampled in the same windows. */
 export interface TraceRecord {
+  /** How those found on loop devices were found on the disks of their files; `None` without a loop device. */
+  below?: BelowTrace | null;
   /** The disks whose requests were traced. */
   disks?: Array<string>;
   /** Requests elsewhere that the kernel marks as metadata, or that a journal's thread made. */

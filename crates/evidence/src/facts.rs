@@ -2,10 +2,11 @@
 
 use crate::observation::Observation;
 use crate::trace::{JobSamples, PhaseTrace, match_samples, others_in};
+use trueio_model::units::format_count;
 use trueio_model::{
     Cause, Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts,
-    DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, LayerKind, OpKind, OpMix, OpRecord, Ruler,
-    SampledIo, SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
+    DisturbedSpan, EngineKind, Environment, FilePlan, JobPlan, JobRecord, Layer, LayerKind, OpKind, OpMix, OpRecord,
+    Ruler, SampledIo, SteadyState, SyncMode, TargetFacts, TargetKind, TraceRecord,
 };
 
 /// A measured phase, the input of every check.
@@ -200,9 +201,27 @@ impl<'a> PhaseFacts<'a> {
         }
     }
 
-    /// Returns where the trace ends above the real disks, as a sentence: a loop device counts as a disk, and the requests to the
-    /// disk of its file are not followed.
-    pub(crate) fn trace_end(&self) -> Option<String> {
+    /// Returns what is known below loop devices, as a sentence: how many of `sampled` I/Os were found there, or why they were not
+    /// followed. `None` if no disk is a loop device.
+    pub(crate) fn below_loops(&self, trace: &TraceRecord, (found, judged): (u64, u64), what: &str) -> Option<String> {
+        let followed = trace.below.as_ref().filter(|_| judged > 0);
+        let Some(below) = followed else {
+            let why = trace.below.as_ref().and_then(|below| below.missing.as_ref());
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+            return self.trace_end().map(|end| format!("{end}{why}."));
+        };
+        let [loops, disks] = [&below.loops, &below.disks].map(|names| names.join(", "));
+        Some(format!("Of {} followed below {loops}, {} {what} on {disks}.", format_count(judged), format_count(found)))
+    }
+
+    /// Returns true if a loop device under the files uses the page cache of its own file.
+    pub(crate) fn has_buffered_loop(&self) -> bool {
+        let is_buffered = |layer: &Layer| layer.kind == LayerKind::Loop && !layer.name.ends_with("(direct)");
+        self.own_targets().into_iter().flat_map(|target| &target.stack).any(is_buffered)
+    }
+
+    /// Returns where the trace ends above the real disks, as a sentence without its full stop.
+    fn trace_end(&self) -> Option<String> {
         self.own_targets().into_iter().find_map(|target| {
             let at = target.stack.iter().position(|layer| layer.kind == LayerKind::Loop)?;
             let below = &target.stack[at + 1..];
@@ -212,7 +231,7 @@ impl<'a> PhaseFacts<'a> {
             let disk = named(&LayerKind::Disk).map_or_else(String::new, |disk| format!(" on {disk}"));
             let name = target.stack[at].name.split(" (").next().unwrap_or_default();
             let to = if file.is_empty() && disk.is_empty() { " elsewhere" } else { "" };
-            Some(format!("Requests were not followed below {name}, whose data is{file}{disk}{to}."))
+            Some(format!("Requests were not followed below {name}, whose data is{file}{disk}{to}"))
         })
     }
 

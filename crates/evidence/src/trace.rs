@@ -5,14 +5,18 @@
 //! I/Os of the same windows. The extents of the files ([`extents`]), and where layers passed I/O on to ([`places`]), relate the two
 //! ([`matching`]): each
 //! sampled transfer must have a request at its disk offset, and each sampled durable write a flush after its
-//! data and before its return. Requests at other offsets belong to other processes or to the filesystem.
+//! data and before its return. Requests at other offsets belong to other processes or to the filesystem. Those of a loop device are followed
+//! to the disk of its file ([`loops`], [`below`]).
 //!
 //! Needs root. Cannot see: what happens between windows, and inside the disk.
 
+mod below;
+mod carriers;
 mod chunks;
 mod extents;
 pub(crate) mod format;
 mod layers;
+mod loops;
 mod matching;
 mod phase_trace;
 mod piece;
@@ -24,6 +28,7 @@ pub(crate) mod window;
 pub use chunks::ChunkMap;
 pub use extents::{FileExtents, MappedExtent};
 pub use layers::{Layers, PassingDevice, TracedDisk};
+pub use loops::{LoopFile, Loops};
 pub(crate) use matching::{JobSamples, match_samples, others_in};
 pub use phase_trace::PhaseTrace;
 pub use places::AddressSpace;

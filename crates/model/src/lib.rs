@@ -115,7 +115,9 @@ pub use syscalls::{
     JobSyscalls, SyscallError, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace, SyscallUnit,
 };
 pub use time::{format_utc, parse_utc};
-pub use trace::{LatencyParts, PartTimes, RequestPlaces, RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch};
+pub use trace::{
+    BelowTrace, LatencyParts, PartTimes, RequestPlaces, RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch,
+};
 pub use trend::{
     TREND_FORMAT, TREND_VERSION, Trend, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun, TrendSeries,
 };

@@ -71,6 +71,26 @@ pub struct TraceRecord {
     pub places: Option<RequestPlaces>,
     /// Sampled writes that were waited for until durable.
     pub syncs: SyncOrder,
+    /// How those found on loop devices were found on the disks of their files; `None` without a loop device.
+    pub below: Option<BelowTrace>,
+}
+
+/// Requests of loop devices, followed to the disks of their files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BelowTrace {
+    /// The loop devices.
+    pub loops: Vec<String>,
+    /// Their files, and those of loop devices below them.
+    pub files: Vec<String>,
+    /// The disks of the files.
+    pub disks: Vec<String>,
+    /// Why one of them was not followed, with its name; `None` if all were.
+    pub missing: Option<String>,
+    /// Sampled direct transfers whose requests to loop devices were found.
+    pub transfers: TransferMatch,
+    /// Sampled durable writes that a flush of a loop device followed.
+    pub syncs: SyncOrder,
 }
 
 /// Requests of one kind, in the windows.

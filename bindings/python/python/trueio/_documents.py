@@ -27,6 +27,16 @@ class AtomicWriteFacts(TypedDict):
 Basis: TypeAlias = "Literal['pair_ratios'] | Literal['resampled_pairs'] | Literal['blocks'] | Literal['nothing']"
 
 
+class BelowTrace(TypedDict):
+    disks: "NotRequired[list[str]]"
+    files: "NotRequired[list[str]]"
+    loops: "NotRequired[list[str]]"
+    missing: "NotRequired[str | None]"
+    syncs: "NotRequired[SyncOrder]"
+    transfers: "NotRequired[TransferMatch]"
+
+
+
 class BlockPattern(TypedDict):
     bytes: "list[int]"
     offset_places: "list[int]"
@@ -1551,6 +1561,7 @@ class ToolFacts(TypedDict):
 
 
 class TraceRecord(TypedDict):
+    below: "NotRequired[BelowTrace | None]"
     disks: "NotRequired[list[str]]"
     filesystem: "NotRequired[RequestSum]"
     inseparable: "NotRequired[str | None]"

@@ -6,10 +6,11 @@
 //! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
 //! that declares no volatile cache gets none; then only the data must have completed before the return.
 //!
-//! Cannot see: below a loop device, which counts as a disk (its sentence says so); writes whose sync call is in a later
-//! window, or missing; which of several flushes in flight completed; whether the disk did the work that it reported (only a power cut shows that).
+//! A loop device counts as a disk. Its flush must have become one of the disk of its file, after the data.
 //!
-//! Thresholds: more than 10 % of the sampled writes not durable contradicts, any is suspect.
+//! Cannot see: writes whose sync call is in a later window, or missing; which of several flushes in flight completed; whether the disk did the work that it reported (only a power cut shows that).
+//!
+//! Thresholds: more than 10 % of the sampled writes not durable, there or below a loop device, contradicts, any is suspect.
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`; see `trace/matching.rs`.
 
@@ -69,14 +70,24 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found.join(", "), sentence);
     if failed == 0 {
-        let end = facts.trace_end().map_or_else(String::new, |end| format!(" {end}"));
-        let sentence = format!(
-            "Each sampled write was on the disk, and durable according to the disk, before its call returned.{end}"
-        );
-        return report(CheckOutcome::Passed, sentence);
+        let below = trace.below.as_ref().map(|below| &below.syncs);
+        let (reached, failed) = below.map_or((0, 0), |sum| (sum.durable_count(), sum.failed_count()));
+        let end = facts.below_loops(trace, (reached, reached + failed), "were also durable");
+        let mut sentence =
+            "Each sampled write was on the disk, and durable according to the disk, before its call returned."
+                .to_owned();
+        end.into_iter().for_each(|end| sentence += &format!(" {end}"));
+        if failed == 0 {
+            return report(CheckOutcome::Passed, sentence);
+        }
+        let share = failed as f64 / (reached + failed) as f64;
+        let example = below.and_then(|sum| sum.failure_example.as_deref()).unwrap_or_default();
+        return report(outcome_of(share), format!("{sentence} The others were not: {example}."))
+            .with_brief(format!("{} not durable below", format_count(failed)))
+            .explaining(Some(share));
     }
     let share = failed as f64 / (durable + failed) as f64;
-    let outcome = if share > FAILED_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
+    let outcome = outcome_of(share);
     let example = syncs.failure_example.as_deref().unwrap_or_default();
     let sentence = format!(
         "{} of {} sampled writes were not durable when their call returned: {example}.",
@@ -86,4 +97,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(outcome, sentence)
         .with_brief(format!("{} of {} not durable", format_count(failed), format_count(durable + failed)))
         .explaining(Some(share))
+}
+
+fn outcome_of(failed_share: f64) -> CheckOutcome {
+    if failed_share > FAILED_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect }
 }

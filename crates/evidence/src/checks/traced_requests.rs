@@ -4,10 +4,14 @@
 //! completed within the I/O. Then this disk completed it at this offset. Requests of other sizes than the
 //! calls (split, merged with neighbours, read ahead) are reported and not suspect.
 //!
-//! Cannot see: requests below a loop device, which counts as a disk (its sentence says so); buffered transfers, which have no request of their own; transfers between two windows; files
+//! A loop device counts as a disk; its requests are followed to the disk of its file, and the sentence says how many were found there.
+//! Those of a loop device with direct I/O must be.
+//!
+//! Cannot see: buffered transfers, which have no request of their own; transfers between two windows; files
 //! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
-//! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect.
+//! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
+//! loop device with direct I/O.
 
 use super::flush_order::source_of;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
@@ -51,9 +55,19 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found = format!("{} found{}", format_count(sum.matched_count), shapes(trace));
     let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found, sentence);
     if sum.missing_count == 0 {
-        let end = facts.trace_end().map_or_else(String::new, |end| format!(" {end}"));
-        let sentence = format!("Each sampled transfer had a request at its offset on the disk.{end}");
-        return report(CheckOutcome::Passed, sentence);
+        let below = trace.below.as_ref().map(|below| &below.transfers);
+        let (reached, missing) = below.map_or((0, 0), |sum| (sum.matched_count, sum.missing_count));
+        let end = facts.below_loops(trace, (reached, reached + missing), "were also found at the places of its file");
+        let mut sentence = "Each sampled transfer had a request at its offset on the disk.".to_owned();
+        end.into_iter().for_each(|end| sentence += &format!(" {end}"));
+        let share = missing as f64 / (reached + missing).max(1) as f64;
+        if share <= MISSING_SHARE_MAX || facts.has_buffered_loop() {
+            return report(CheckOutcome::Passed, sentence);
+        }
+        let example = below.and_then(|sum| sum.missing_example.as_deref()).unwrap_or_default();
+        return report(CheckOutcome::Suspect, format!("{sentence} Those missing did not reach that disk: {example}."))
+            .with_brief(format!("{} not on the disk below", format_count(missing)))
+            .explaining(Some(share));
     }
     let share = sum.missing_count as f64 / judged as f64;
     let outcome = if share > MISSING_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };

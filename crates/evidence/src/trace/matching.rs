@@ -13,24 +13,21 @@
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
+use super::below::{Below, Reached, names_of_disks};
+use super::carriers::{CLOCKS_DIFFER_NS, Carrier, Finder};
 use super::extents::FileExtents;
 use super::format::Kind;
 use super::layers::Layers;
+use super::loops::Loops;
 use super::phase_trace::PhaseTrace;
-use super::piece::Piece;
 use super::places::{AddressSpace, Hops};
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::units::format_bytes;
 use trueio_model::{
-    Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, OpMix, PartTimes, RequestPlaces, RequestSum,
-    SampledIo, SyncMode, TraceRecord,
+    BelowTrace, Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, OpMix, PartTimes, RequestPlaces,
+    RequestSum, SampledIo, SyncMode, TraceRecord,
 };
-
-/// Maximum difference between the worker's clock and the trace's, in nanoseconds. Both are CLOCK_MONOTONIC;
-/// the worker's is interpolated from a counter that it read together with it before and after the I/O, within
-/// a microsecond.
-const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Maximum number of names of other processes that are kept.
 const NAMES_MAX: usize = 4;
@@ -61,6 +58,7 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
         inseparable: traced.inseparable.clone(),
         ..TraceRecord::default()
     };
+    record.below = below_of(traced);
     record.requeued_count = traced.windows.iter().map(|window| window.requeue_count).sum();
     attribute(traced, &mut record);
     let mut matching =
@@ -72,6 +70,19 @@ pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> Tra
     record.places = places(traced);
     record.latency = [OpKind::Read, OpKind::Write].into_iter().filter_map(|op| parts_of(op, &parts)).collect();
     record
+}
+
+/// Returns the start of the match below loop devices; `None` if no disk is one.
+fn below_of(traced: &PhaseTrace) -> Option<BelowTrace> {
+    let loops = traced.layers.disks.iter().filter(|disk| traced.loops.has(disk.device));
+    let below = BelowTrace {
+        loops: loops.map(|disk| disk.name.clone()).collect(),
+        disks: names_of_disks(&traced.loops),
+        files: traced.loops.files.iter().map(|file| file.extents.path.clone()).collect(),
+        missing: traced.loops.missing.clone(),
+        ..BelowTrace::default()
+    };
+    (!below.loops.is_empty()).then_some(below)
 }
 
 /// Returns true if a job may write.
@@ -393,7 +404,7 @@ impl<'a> Matching<'a, '_> {
         let path = &job.files.get(usize::from(file))?.path;
         let extents = self.traced.files.iter().find(|file| file.path == *path)?;
         let may_move = extents.moves_on_write && self.phase_writes;
-        Some(SampleContext { layers: &self.traced.layers, window, extents, may_move, path })
+        Some(SampleContext { layers: &self.traced.layers, loops: &self.traced.loops, window, extents, may_move, path })
     }
 
     /// Notes that a layer does not report its hops: then it is unknown to whom the requests below it belong.
@@ -407,11 +418,12 @@ impl<'a> Matching<'a, '_> {
         let sum = &mut self.record.transfers;
         sum.sampled_count += 1;
         match found {
-            Some(Transfer::Found { is_split, is_merged, parts }) => {
+            Some(Transfer::Found { is_split, is_merged, parts, below }) => {
                 sum.matched_count += 1;
                 sum.split_count += u64::from(is_split);
                 sum.merged_count += u64::from(is_merged);
                 self.parts.push(parts);
+                self.count_transfer_below(below);
             }
             Some(Transfer::Missing(words)) => {
                 sum.missing_count += 1;
@@ -425,11 +437,46 @@ impl<'a> Matching<'a, '_> {
         }
     }
 
+    fn count_transfer_below(&mut self, found: Option<Reached>) {
+        let (Some(below), Some(found)) = (&mut self.record.below, found) else { return };
+        let sum = &mut below.transfers;
+        sum.sampled_count += 1;
+        match found {
+            Reached::Yes => sum.matched_count += 1,
+            Reached::Unknown => sum.unplaced_count += 1,
+            Reached::No(words) | Reached::Unflushed(words) => {
+                sum.missing_count += 1;
+                sum.missing_example.get_or_insert(words);
+            }
+        }
+    }
+
+    fn count_flush_below(&mut self, found: Option<Reached>) {
+        let (Some(below), Some(found)) = (&mut self.record.below, found) else { return };
+        let sum = &mut below.syncs;
+        sum.sampled_count += 1;
+        match found {
+            Reached::Yes => sum.flushed_count += 1,
+            Reached::Unknown => sum.unplaced_count += 1,
+            Reached::No(words) => {
+                sum.unwritten_count += 1;
+                sum.failure_example.get_or_insert(words);
+            }
+            Reached::Unflushed(words) => {
+                sum.unflushed_count += 1;
+                sum.failure_example.get_or_insert(words);
+            }
+        }
+    }
+
     fn count_durable(&mut self, found: Option<Durable>) {
         let sum = &mut self.record.syncs;
         sum.sampled_count += 1;
         match found {
-            Some(Durable::Flushed) => sum.flushed_count += 1,
+            Some(Durable::Flushed { below }) => {
+                sum.flushed_count += 1;
+                self.count_flush_below(below);
+            }
             Some(Durable::Fua) => sum.fua_count += 1,
             Some(Durable::Uncached) => sum.uncached_count += 1,
             Some(Durable::Unflushed(words)) => {
@@ -454,6 +501,8 @@ enum Transfer {
         is_split: bool,
         is_merged: bool,
         parts: Parts,
+        /// Where it was found below loop devices; `None` without one.
+        below: Option<Reached>,
     },
     Missing(String),
     /// The reason, if it is a layer's.
@@ -461,7 +510,10 @@ enum Transfer {
 }
 
 enum Durable {
-    Flushed,
+    Flushed {
+        /// Where it was found below loop devices; `None` without one.
+        below: Option<Reached>,
+    },
     Fua,
     Uncached,
     Unflushed(String),
@@ -470,21 +522,10 @@ enum Durable {
     Unplaced(Option<String>),
 }
 
-/// A request, and the part of an I/O's addresses that it carries.
-#[derive(Clone, Copy)]
-struct Carrier<'a> {
-    request: &'a Request,
-    /// Index of the piece.
-    piece: usize,
-    begin: u64,
-    end: u64,
-    /// True if it carries more than the piece.
-    is_wider: bool,
-}
-
 /// A sampled I/O's window and file.
 struct SampleContext<'a> {
     layers: &'a Layers,
+    loops: &'a Loops,
     window: &'a Window,
     extents: &'a FileExtents,
     /// True if the file's places may have changed more than once.
@@ -493,54 +534,13 @@ struct SampleContext<'a> {
 }
 
 impl<'a> SampleContext<'a> {
-    /// Returns the requests of a kind that carry a part of one of the pieces and were issued and completed in a span,
-    /// in order of completion.
-    fn carriers(&self, kind: Kind, pieces: &[Piece], (from_ns, to_ns): (u64, u64)) -> Vec<Carrier<'a>> {
-        let first = self.window.requests.partition_point(|request| request.issued_ns < from_ns);
-        let in_time = self.window.requests[first..].iter().take_while(|request| request.issued_ns <= to_ns);
-        let mut found = Vec::new();
-        for request in in_time.filter(|r| r.flags.kind == kind && !r.has_failed && r.completed_ns <= to_ns) {
-            for (index, piece) in pieces.iter().enumerate() {
-                let (begin, end) = (request.begin.max(piece.begin), request.end.min(piece.end()));
-                if request.device == piece.device && begin < end {
-                    let from = |at: u64| piece.from + (at - piece.begin);
-                    let is_wider = request.begin < piece.begin || piece.end() < request.end;
-                    found.push(Carrier { request, piece: index, begin: from(begin), end: from(end), is_wider });
-                }
-            }
-        }
-        found.sort_by_key(|carrier| carrier.request.completed_ns);
-        found
+    fn finder(&self) -> Finder<'a> {
+        Finder { layers: self.layers, window: self.window }
     }
 
-    /// Returns the requests that carried an I/O, in order of completion. `Ok(None)` if a part was not carried, on any place for
-    /// a read, on every place for a write.
-    ///
-    /// # Errors
-    /// A layer does not report where it passes I/O on to.
-    fn carried(
-        &self,
-        kind: Kind,
-        ranges: &[(u64, u64)],
-        (from_ns, to_ns): (u64, u64),
-    ) -> Result<Option<Vec<Carrier<'a>>>, String> {
-        let span = (from_ns.saturating_sub(CLOCKS_DIFFER_NS), to_ns + CLOCKS_DIFFER_NS);
-        let hops = Hops { layers: self.layers, window: self.window };
-        let pieces = hops.pieces(&self.extents.space, ranges, kind, span)?;
-        let carriers = self.carriers(kind, &pieces, span);
-        let Some(mut used) = covering(ranges, &carriers) else { return Ok(None) };
-        if kind == Kind::Write {
-            used.clear();
-            for (index, piece) in pieces.iter().enumerate() {
-                let of_piece: Vec<Carrier<'a>> = carriers.iter().filter(|one| one.piece == index).copied().collect();
-                let Some(of_piece) = covering(&[(piece.from, piece.from + piece.length)], &of_piece) else {
-                    return Ok(None);
-                };
-                used.extend(of_piece);
-            }
-            used.sort_by_key(|carrier| carrier.request.completed_ns);
-        }
-        Ok(Some(used))
+    /// See [`Finder::carried`].
+    fn carried(&self, kind: Kind, ranges: &[(u64, u64)], span: (u64, u64)) -> Result<Option<Vec<Carrier<'a>>>, String> {
+        self.finder().carried(kind, &self.extents.space, ranges, span)
     }
 
     fn transfer(&self, io: &SampledIo) -> Transfer {
@@ -556,10 +556,12 @@ impl<'a> SampleContext<'a> {
         };
         let Some(last) = used.last() else { return Transfer::Unplaced(None) };
         let is_whole = |one: &Carrier<'_>| ranges.iter().all(|(begin, end)| one.begin <= *begin && *end <= one.end);
+        let requests: Vec<&Request> = used.iter().map(|one| one.request).collect();
         Transfer::Found {
             is_split: !used.iter().all(is_whole),
             is_merged: used.iter().any(|one| one.is_wider),
             parts: Parts::of(io, last.request),
+            below: Below::new(self.loops, self.window).of_all(&requests),
         }
     }
 
@@ -606,13 +608,16 @@ impl<'a> SampleContext<'a> {
         }
         let Some(written_ns) = written.values().max().copied() else { return Durable::Uncached };
         let until_ns = returned_ns + CLOCKS_DIFFER_NS;
-        let is_flushed = |(device, written_ns): (&u32, &u64)| {
-            let flushes = self.window.requests.iter().filter(|r| r.flags.kind == Kind::Flush && !r.has_failed);
-            let mut of_disk = flushes.filter(|flush| flush.device == *device);
-            of_disk.any(|flush| flush.issued_ns >= *written_ns && flush.completed_ns <= until_ns)
-        };
-        if written.iter().all(is_flushed) {
-            return Durable::Flushed;
+        let flush_of = |device: u32, from_ns| self.finder().flush_between(device, from_ns, until_ns);
+        let flushes: Option<Vec<&Request>> =
+            written.iter().map(|(device, written_ns)| flush_of(*device, *written_ns)).collect();
+        if let Some(flushes) = flushes {
+            let flushed = used.iter().filter_map(|carrier| {
+                let flush = flushes.iter().find(|flush| flush.device == carrier.request.device)?;
+                Some((carrier.request, *flush))
+            });
+            let below = Below::new(self.loops, self.window).of_flushed(&flushed.collect::<Vec<_>>());
+            return Durable::Flushed { below };
         }
         Durable::Unflushed(format!(
             "{} was on the disk after {} µs and reported durable after {} µs, but no flush was issued and completed in \
@@ -622,38 +627,6 @@ impl<'a> SampleContext<'a> {
             returned_ns.saturating_sub(io.issued_ns) / 1000
         ))
     }
-}
-
-/// Returns the requests that together cover all ranges, in order of completion, without those that add
-/// nothing. `None` if they do not cover them.
-fn covering<'a>(ranges: &[(u64, u64)], carriers: &[Carrier<'a>]) -> Option<Vec<Carrier<'a>>> {
-    let mut open: Vec<(u64, u64)> = ranges.to_vec();
-    let mut used = Vec::new();
-    for carrier in carriers {
-        let mut rest = Vec::new();
-        let mut has_helped = false;
-        for (begin, end) in open {
-            if carrier.end <= begin || end <= carrier.begin {
-                rest.push((begin, end));
-                continue;
-            }
-            has_helped = true;
-            if begin < carrier.begin {
-                rest.push((begin, carrier.begin));
-            }
-            if carrier.end < end {
-                rest.push((carrier.end, end));
-            }
-        }
-        if has_helped {
-            used.push(*carrier);
-        }
-        open = rest;
-        if open.is_empty() {
-            return Some(used);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -812,6 +785,7 @@ mod tests {
         let judge = |trace: &PhaseTrace| {
             let context = SampleContext {
                 layers: &trace.layers,
+                loops: &trace.loops,
                 window: &trace.windows[0],
                 extents: &trace.files[0],
                 may_move: false,
@@ -823,7 +797,7 @@ mod tests {
                 Transfer::Unplaced(why) => format!("unplaced {why:?}"),
             };
             let durable = match context.durable(&write, 200, true) {
-                Durable::Flushed => "flushed",
+                Durable::Flushed { .. } => "flushed",
                 Durable::Fua => "fua",
                 Durable::Uncached => "uncached",
                 Durable::Unflushed(_) => "unflushed",

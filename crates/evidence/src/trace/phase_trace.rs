@@ -2,6 +2,7 @@
 
 use super::extents::FileExtents;
 use super::layers::Layers;
+use super::loops::Loops;
 use super::window::Window;
 
 /// The traced requests of a phase.
@@ -11,6 +12,8 @@ pub struct PhaseTrace {
     pub missing: Option<String>,
     /// The disks whose requests were traced, and the devices above them.
     pub layers: Layers,
+    /// The loop devices among the disks, and what is below them.
+    pub loops: Loops,
     /// The extents of the files on them.
     pub files: Vec<FileExtents>,
     /// The reason why requests at other offsets may still be ours.

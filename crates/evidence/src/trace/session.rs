@@ -2,9 +2,10 @@
 
 use super::extents::{FileExtents, FileLocation};
 use super::format::Formats;
+use super::loops::OpenLoops;
 use super::phase_trace::PhaseTrace;
 use super::tracefs::{Instance, RecordedDevices, Recording, Tracefs};
-use super::window::{Paths, Sampler};
+use super::window::{Paths, Sampler, TracedDevices};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -41,6 +42,8 @@ pub(crate) struct TraceSession {
     system: System,
     /// Path and location of each of `seen.files`.
     locations: Vec<(String, FileLocation)>,
+    /// The files of loop devices under them.
+    loops: OpenLoops,
     seen: PhaseTrace,
     has_ended: bool,
 }
@@ -55,6 +58,7 @@ impl TraceSession {
             spent: None,
             system: system.clone(),
             locations: Vec::new(),
+            loops: OpenLoops::default(),
             seen: PhaseTrace::default(),
             has_ended: false,
         };
@@ -73,7 +77,12 @@ impl TraceSession {
             return trace;
         }
         trace.seen.inseparable = why;
-        let devices = trace.seen.layers.recorded();
+        trace.loops = OpenLoops::below(system, &trace.seen.layers.disks);
+        let mut recorded = trace.seen.layers.clone();
+        recorded.join(&trace.loops.seen.layers);
+        // The entry into a scheduler is of interest for the measured disks only.
+        let has_scheduler = trace.seen.layers.recorded().has_scheduler;
+        let devices = RecordedDevices { has_scheduler, ..recorded.recorded() };
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats(!devices.passing.is_empty())?;
             Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
@@ -116,7 +125,12 @@ impl TraceSession {
     /// Opens the first window.
     pub(crate) fn begin(&mut self) {
         let Some((instance, formats)) = self.ready.take() else { return };
-        match Sampler::begin(instance, formats, Paths::new(&self.seen.layers), Arc::clone(&self.number)) {
+        let (measured, loops) = (&self.seen.layers, &self.loops.seen.layers);
+        let below = loops.disks.iter().map(|disk| disk.device).filter(|device| measured.disk(*device).is_none());
+        let mut layers = measured.clone();
+        layers.join(loops);
+        let devices = TracedDevices { paths: Paths::new(&layers), below: below.collect() };
+        match Sampler::begin(instance, formats, devices, Arc::clone(&self.number)) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(reason) => self.seen.missing = Some(reason),
         }
@@ -159,6 +173,7 @@ impl TraceSession {
                 Err(reason) => drop(self.seen.inseparable.get_or_insert(reason)),
             }
         }
+        self.seen.loops = std::mem::take(&mut self.loops).end(&self.system);
         Some(std::mem::take(&mut self.seen))
     }
 }

@@ -20,6 +20,8 @@ use trueio_model::nth_mix64;
 
 /// Number of requests after which a window may end.
 const ISSUE_COUNT_ENOUGH: usize = 384;
+/// Number of requests to disks below loop devices, which other programs use, too, after which a window may end.
+const BELOW_COUNT_ENOUGH: usize = KEPT_MAX;
 /// Maximum number of requests kept of a window; it ends before the first that is not kept.
 const KEPT_MAX: usize = 1024;
 /// The longest window.
@@ -90,6 +92,10 @@ pub(crate) struct Window {
     pub(crate) names: Vec<String>,
     /// In the order of time.
     pub(crate) remaps: Vec<Remap>,
+    /// Requests of disks below loop devices, in the order of the first issue. Their names are not kept.
+    pub(crate) below: Vec<Request>,
+    /// Until this time all of them are known.
+    pub(crate) below_until_ns: u64,
 }
 
 /// Returns `CLOCK_MONOTONIC`, in nanoseconds: the instance uses the same clock.
@@ -203,6 +209,21 @@ impl Window {
 
     pub(crate) fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+/// The devices of a trace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TracedDevices {
+    pub(crate) paths: Paths,
+    /// The disks below loop devices, without those of the measured files.
+    pub(crate) below: Vec<u32>,
+}
+
+impl TracedDevices {
+    /// Returns true for a request to a disk below a loop device.
+    fn is_below(&self, event: &Event) -> bool {
+        !matches!(event.what, What::Remap { .. }) && self.below.contains(&event.device)
     }
 }
 
@@ -336,7 +357,7 @@ impl Sampler {
     pub(crate) fn begin(
         mut instance: Instance,
         formats: Formats,
-        paths: Paths,
+        devices: TracedDevices,
         number: Arc<AtomicU32>,
     ) -> Result<Self, String> {
         let seed = u64::from(std::process::id()) ^ monotonic_ns();
@@ -345,7 +366,7 @@ impl Sampler {
         number.store(1, Release);
         let stop = Arc::new(Stop::default());
         let mut tracer =
-            Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default(), paths };
+            Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default(), devices };
         let body = move || {
             let windows = tracer.windows(begin_ns, seed);
             (windows, thread_cpu_ns(), tracer.instance)
@@ -367,7 +388,7 @@ struct Tracer {
     number: Arc<AtomicU32>,
     stop: Arc<Stop>,
     own: OwnThreads,
-    paths: Paths,
+    devices: TracedDevices,
 }
 
 impl Tracer {
@@ -402,8 +423,10 @@ impl Tracer {
                 break is_stopped;
             }
             self.read(&mut events, &mut complete);
-            let has_enough = events.iter().filter(|event| matches!(event.what, What::Issue { .. })).count();
-            if complete.lost_count > 0 || has_enough >= ISSUE_COUNT_ENOUGH {
+            let issues = || events.iter().filter(|event| matches!(event.what, What::Issue { .. }));
+            let below_count = issues().filter(|event| self.devices.is_below(event)).count();
+            let has_enough = issues().count() - below_count >= ISSUE_COUNT_ENOUGH || below_count >= BELOW_COUNT_ENOUGH;
+            if complete.lost_count > 0 || has_enough {
                 break false;
             }
         };
@@ -412,8 +435,12 @@ impl Tracer {
         self.instance.disable();
         self.read(&mut events, &mut complete);
         self.own.look();
-        self.paths.join(&mut events);
-        let mut window = Window::of(number, (begin_ns, end_ns.min(complete.until_ns)), events, &self.own);
+        self.devices.paths.join(&mut events);
+        let span = (begin_ns, end_ns.min(complete.until_ns));
+        let (below, events) = events.into_iter().partition(|event| self.devices.is_below(event));
+        let mut window = Window::of(number, span, events, &self.own);
+        let below = Window::of(number, span, below, &self.own);
+        (window.below, window.below_until_ns) = (below.requests, below.end_ns);
         window.lost_count = complete.lost_count;
         (window, is_stopped)
     }

@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
-use trueio_model::{DeviceCounters, EvidenceLevel, RequestSum, SyncOrder, TraceRecord, TransferMatch, Verdict};
+use trueio_model::{
+    BelowTrace, DeviceCounters, EvidenceLevel, RequestSum, SyncOrder, TraceRecord, TransferMatch, Verdict,
+};
 
 /// A log whose requests were traced: 100 sampled writes, flushed or not.
 fn traced_log(flushed: u64, unflushed: u64) -> Phase {
@@ -57,6 +59,75 @@ fn a_trace_that_ends_at_a_loop_device_names_the_file_and_the_disk_below() {
     phase.judge().assert("flush_order", Passed, "below loop3, whose data is on sdb.");
     phase.targets[0].stack.truncate(1);
     phase.judge().assert("flush_order", Passed, "below loop3, whose data is elsewhere.");
+}
+
+/// Goal: what passes on a loop device says how much of it was found on the disk of its file; with direct I/O all must be there, and each flush.
+#[test]
+fn requests_that_are_missing_below_a_loop_device_are_flagged_unless_it_uses_the_page_cache() {
+    let below = |matched_count, missing_count, durable, unflushed_count| BelowTrace {
+        loops: vec!["loop3".to_owned()],
+        disks: vec!["vda".to_owned()],
+        transfers: TransferMatch {
+            matched_count,
+            missing_count,
+            missing_example: Some("a request of 4096 bytes".to_owned()),
+            ..TransferMatch::default()
+        },
+        syncs: SyncOrder {
+            flushed_count: durable,
+            unflushed_count,
+            failure_example: Some("vda received none".to_owned()),
+            ..SyncOrder::default()
+        },
+        ..BelowTrace::default()
+    };
+    let stack = |how: &str| vec![layer("loop", &format!("loop3 ({how})"), 0), layer("disk", "vda", 1)];
+    let reads = |how: &str, below| {
+        let mut phase = traced_reads(100, 0);
+        phase.targets[0].stack = stack(how);
+        phase.trace.as_mut().expect("a trace").below = Some(below);
+        phase.judge()
+    };
+    let all = reads("direct", below(100, 0, 0, 0));
+    all.assert(
+        "traced_requests",
+        Passed,
+        "Of 100 followed below loop3, 100 were also found at the places of its file on vda.",
+    );
+    reads("direct", below(95, 5, 0, 0)).assert("traced_requests", Passed, "Of 100 followed below loop3, 95 were also");
+    reads("direct", below(50, 50, 0, 0)).assert(
+        "traced_requests",
+        Suspect,
+        "did not reach that disk: a request of 4096",
+    );
+    reads("buffered", below(0, 100, 0, 0)).assert(
+        "traced_requests",
+        Passed,
+        "Of 100 followed below loop3, 0 were also",
+    );
+    let unknown = BelowTrace { missing: Some("loop3: deleted".to_owned()), ..below(0, 0, 0, 0) };
+    reads("direct", unknown).assert(
+        "traced_requests",
+        Passed,
+        "Requests were not followed below loop3, whose data is on vda (loop3: deleted).",
+    );
+    let log = |below| {
+        let mut phase = traced_log(100, 0);
+        phase.targets[0].stack = stack("direct");
+        phase.trace.as_mut().expect("a trace").below = Some(below);
+        phase.judge()
+    };
+    log(below(0, 0, 100, 0)).assert(
+        "flush_order",
+        Passed,
+        "Of 100 followed below loop3, 100 were also durable on vda.",
+    );
+    log(below(0, 0, 95, 5)).assert(
+        "flush_order",
+        Suspect,
+        "95 were also durable on vda. The others were not: vda received none.",
+    );
+    log(below(0, 0, 50, 50)).assert("flush_order", Contradicted, "The others were not: vda received none.");
 }
 
 #[test]
