@@ -105,6 +105,9 @@ impl Tool {
     /// Makes exFAT.
     pub const MKFS_EXFAT: Tool =
         Tool { package: "exfatprogs", path: "usr/sbin/mkfs.exfat", name: "mkfs.exfat", libraries: &[] };
+    /// Makes NTFS.
+    pub const MKFS_NTFS: Tool =
+        Tool { package: "ntfs-3g", path: "sbin/mkntfs", name: "mkfs.ntfs", libraries: &["libntfs-3g89"] };
     /// Partition tables; busybox's fdisk asks a person.
     pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", name: "sfdisk", libraries: &["libfdisk1"] };
 

@@ -1,4 +1,4 @@
-//! Level E3 through layers: single requests are found on the disks below dm, md, btrfs, loop devices and NVMe multipath.
+//! Level E3 through layers: single requests are found on the disks below dm, md, btrfs, loop devices (to the disk of their file) and NVMe multipath.
 //!
 //! One machine for all. Each case builds a stack of layers over its disks, runs jobs on it, and takes it down again.
 
@@ -155,7 +155,8 @@ fn requests_to_the_paths_of_an_nvme_disk_are_found() {
     });
 }
 
-/// btrfs by its chunk map, in place (`nodatacow`; otherwise it buffers); and a loop device, whose requests are traced themselves.
+/// btrfs by its chunk map, in place (`nodatacow`; otherwise it buffers); and a loop device, whose requests are traced themselves, and found again
+/// on the disk of its file. Through the page cache of that file the writes arrive with the flush.
 #[test]
 fn files_of_a_btrfs_mirror_and_of_a_loop_device_are_found() {
     on(&machine(), |machine| {
@@ -172,6 +173,16 @@ fn files_of_a_btrfs_mirror_and_of_a_loop_device_are_found() {
         fill(machine, "/mnt/image");
         machine.ok("losetup /dev/loop0 /mnt/image");
         assert_followed(machine, "/dev/loop0", 1);
+        let words = "--rw randwrite --number_ios 200 --sync dsync --overwrite_existing /dev/loop0";
+        let record = run(machine, "/dev/loop0", words);
+        let below = trace(&record).below.as_ref().expect("a loop device");
+        let disk = b.trim_start_matches("/dev/");
+        assert_eq!(
+            (below.loops.join(","), below.files.join(","), below.disks.join(",")),
+            ("loop0".into(), "/mnt/image".into(), disk.into())
+        );
+        assert_eq!(below.missing, None);
+        assert!(below.syncs.durable_count() > 0 && below.syncs.failed_count() == 0, "{below:#?}");
         machine.ok(&format!("losetup -d /dev/loop0; umount /mnt && dd if=/dev/zero of={b} bs=1M count=2 conv=fsync"));
     });
 }
