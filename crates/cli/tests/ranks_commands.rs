@@ -184,6 +184,8 @@ fn fio_on_several_ranks_prints_the_sums_and_each_rank_has_files_of_its_own() {
         "--output-format=json",
         "--ioengine=psync",
     ];
+    // As with fio, a second run uses the files of the first.
+    run_ranks(&sandbox, 3, |_| arguments.to_vec()).iter().for_each(|ran| ran.assert_code(0));
     let ran = run_ranks(&sandbox, 3, |_| arguments.to_vec());
     for (number, ran) in ran.iter().enumerate() {
         ran.assert_code(0);

@@ -66,7 +66,7 @@ P
 launches() {
   local name=$1; shift
   ranks "$name: 4 ranks" 4 1 "$@" -n 4 "$trueio" $null "$here/record.json"
-  mkdir -p "$here/shared"
+  rm -rf "$here/shared"; mkdir "$here/shared"
   case_of "$name: ior" 0 "$@" -n 4 "$trueio" ior --no-evidence --no-history --json "$here/record.json" -b 256k -t 64k -s 2 -C -e \
     -o "$here/shared/ior" && summary "$name: ior" "Max Write: "
   case_of "$name: mdtest" 0 "$@" -n 4 "$trueio" mdtest --no-evidence --no-history --json "$here/record.json" -n 8 -z 1 -b 2 -F \

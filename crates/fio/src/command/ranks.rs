@@ -27,8 +27,8 @@ struct Planned {
 }
 
 /// Runs the jobs on all ranks; `read` holds the paths of their job files.
-pub(super) fn run(mut member: Member, mut request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
-    let jobs = jobs_of(&mut request);
+pub(super) fn run(mut member: Member, request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
+    let jobs = jobs_of(&request);
     let plan = |member: &Member, specs: Vec<JobSpec>| {
         let planned = planned(member, &request, specs, read, program)?;
         let phases = planned.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
@@ -83,7 +83,7 @@ pub(super) fn run(mut member: Member, mut request: FioRequest, read: Vec<String>
 }
 
 /// Returns the jobs with names that differ between ranks, or why they do not run on several.
-fn jobs_of(request: &mut FioRequest) -> Result<Vec<JobSpec>, String> {
+fn jobs_of(request: &FioRequest) -> Result<Vec<JobSpec>, String> {
     let settings = &request.settings;
     let has_command = request.jobs.iter().filter_map(|job| job.fio.as_ref()).any(|fio| {
         ["exec_prerun", "exec_postrun"].iter().any(|name| fio.word(name).is_some_and(|word| !word.text.is_empty()))
@@ -102,15 +102,11 @@ fn jobs_of(request: &mut FioRequest) -> Result<Vec<JobSpec>, String> {
              launcher"
         ));
     }
-    let found = machine::MachineFacts::without_probing();
-    let notes = crate::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|e| e.render())?;
-    request.notes.extend(notes);
     let mut jobs = request.jobs.clone();
     for job in &mut jobs {
         let generated = job.options.get(FILENAME.name).filter(|value| matches!(value.origin, Origin::Preset { .. }));
-        if let Some(names) = generated.map(|value| of_rank(&value.text)) {
-            let reason = "generated names begin with the rank".to_owned();
-            job.set(FILENAME.name, names, Origin::Derived { reason });
+        if let Some((names, origin)) = generated.map(|value| (of_rank(&value.text), value.origin.clone())) {
+            job.set(FILENAME.name, names, origin);
         }
     }
     Ok(jobs)
@@ -142,6 +138,8 @@ fn planned(
     program: &Program,
 ) -> Result<Planned, String> {
     for_rank(&mut spec, &member.place());
+    let found = machine::MachineFacts::without_probing();
+    let notes = crate::language::meet_targets(&mut spec, &found, &request.settings).map_err(|error| error.render())?;
     let mut files: Vec<FileUse> =
         read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     if member.is_first() {
@@ -155,7 +153,7 @@ fn planned(
     let machine = Machine { programs: programs(request), command_files, rank, ..machine::machine(idle_ns) };
     let (mut plan, targets) =
         planning::planned_and_claimed(&spec, &machine, check).map_err(PlanningError::into_text)?;
-    plan.notes.splice(0..0, request.notes.iter().cloned());
+    plan.notes.splice(0..0, request.notes.iter().cloned().chain(notes));
     let results = match member.is_first() {
         true => Some(status::Results::new(&request.settings, *program)?),
         false => None,
