@@ -53,6 +53,34 @@ fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_
     }
 }
 
+/// Goal: requests are found in a time namespace, whose clock is ahead of the kernel's trace, as in a container that was moved.
+#[test]
+fn a_run_in_a_time_namespace_is_traced_and_not_contradicted() {
+    if lacks("root") || lacks("loop") || lacks("tracing") {
+        return;
+    }
+    let ahead = ["--time", "--fork", "--monotonic", "1000"];
+    if let Err(reason) = tool("unshare", &[&ahead[..], &["true"]].concat()) {
+        return println!("skipped: {reason}");
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk", 64 << 20);
+    device.make_ext4();
+    let mount = Mount::try_new("ext4", "noatime", &device.device, &sandbox.path("mount")).expect("a mount");
+    let job = "run --rw randwrite --bs 64k --direct require --size 8m --time_based --runtime 500ms --no-history --json - --directory";
+    let mut arguments: Vec<&str> = job.split_whitespace().collect();
+    arguments.push(mount.path.to_str().expect("UTF-8"));
+    let plain = sandbox.command(&arguments);
+    let mut command = std::process::Command::new("unshare");
+    command.args(ahead).arg(plain.get_program()).args(plain.get_args()).current_dir(sandbox.root());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = Ran::of(command.output().expect("unshare"));
+    let record = trueio_report::parse(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let phase = &record.phases[0];
+    assert_eq!(phase.level, EvidenceLevel::E3, "{:#?}", phase.trace);
+    assert_eq!(check(phase, "traced_requests").outcome, CheckOutcome::Passed, "{:#?}", phase.trace);
+}
+
 /// Goal: the capability that docs/evidence.md names gives a user level E3, and without it the level is E2 and the reason is
 /// reported.
 /// Method: user 65534 reads a file of a private disk, in a mount namespace that has tracefs at its usual place.

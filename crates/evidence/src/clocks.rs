@@ -54,9 +54,34 @@ impl Clocks {
     }
 }
 
+/// Returns how far `CLOCK_MONOTONIC` of this process's time namespace is ahead of the kernel's, in nanoseconds.
+///
+/// Source: time_namespaces(7).
+pub(crate) fn namespace_offset_ns() -> i64 {
+    // Linux before 5.6 has no such file, and no such namespaces.
+    std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_of(&text)).unwrap_or(0)
+}
+
+fn offset_of(text: &str) -> Option<i64> {
+    let mut words = text.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+    let mut number = || words.next()?.parse::<i64>().ok();
+    number()?.checked_mul(1_000_000_000)?.checked_add(number()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_offset_of_a_time_namespace_is_read_from_its_line() {
+        let initial = "monotonic           0         0\nboottime            0         0\n";
+        assert_eq!(offset_of(initial), Some(0));
+        assert_eq!(offset_of("monotonic  1000  500\nboottime 7 8\n"), Some(1_000_000_000_500));
+        assert_eq!(offset_of("monotonic  -1  0\n"), Some(-1_000_000_000));
+        for unknown in ["", "boottime 1 2\n", "monotonic 1\n", "monotonic x 0\n"] {
+            assert_eq!(offset_of(unknown), None, "{unknown:?}");
+        }
+    }
 
     #[test]
     fn a_suspend_and_a_set_clock_are_told_apart() {

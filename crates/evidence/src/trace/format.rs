@@ -123,6 +123,8 @@ pub(crate) struct PageFormat {
     timestamp: Field,
     commit: Field,
     data: usize,
+    /// What is added to the times of events.
+    offset_ns: i64,
 }
 
 impl PageFormat {
@@ -131,11 +133,17 @@ impl PageFormat {
             timestamp: Field::of(text, "timestamp")?,
             commit: Field::of(text, "commit")?,
             data: Field::of(text, "data")?.offset,
+            offset_ns: 0,
         })
     }
 
-    /// Calls `event` for each event of a page, oldest first, with its time in nanoseconds of the instance's
-    /// clock, and its fields. Returns false if the page ends in bytes that cannot be parsed; the events
+    /// Adds this to the times of events: the clock of this process's time namespace is so much ahead of the kernel's.
+    pub(crate) fn ahead_by(self, offset_ns: i64) -> Self {
+        Self { offset_ns, ..self }
+    }
+
+    /// Calls `event` for each event of a page, oldest first, with its time in nanoseconds of this process's
+    /// `CLOCK_MONOTONIC`, and its fields. Returns false if the page ends in bytes that cannot be parsed; the events
     /// before them were passed.
     pub(crate) fn read(&self, page: &[u8], mut event: impl FnMut(u64, &[u8])) -> bool {
         let head = || Some((self.timestamp.number(page)?, self.commit.number(page)?));
@@ -185,7 +193,7 @@ impl PageFormat {
                     at += skip;
                     at_ns += u64::from(delta);
                     let Some(fields) = data.get(at..at + length) else { return false };
-                    event(at_ns, fields);
+                    event(at_ns.wrapping_add_signed(self.offset_ns), fields);
                     at += length;
                 }
             }

@@ -16,6 +16,7 @@
 //! `kernel/trace/trace.c`; fsopen(2), fsmount(2) (Linux 5.2).
 
 use super::format::{Formats, PageFormat, RequestEvents};
+use crate::clocks::namespace_offset_ns;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -138,7 +139,8 @@ impl Tracefs {
 
     /// Returns the format of a ring buffer's pages on this kernel.
     pub(crate) fn page_format(&self) -> Result<PageFormat, String> {
-        PageFormat::parse(&self.read("events/header_page")?)
+        // The kernel's trace knows no namespaces of time, in which containers may run.
+        Ok(PageFormat::parse(&self.read("events/header_page")?)?.ahead_by(namespace_offset_ns()))
     }
 
     /// Returns the format file of an event.
