@@ -69,6 +69,7 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
     dist.fetch_tools()?;
     let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
     let (mut tarballs, mut too_large) = (Vec::new(), Vec::new());
+    let mut of_image = None;
     for target in binary::TARGETS {
         let program = match binary::build(&dist, &release, target, 0) {
             Ok(program) => program,
@@ -93,10 +94,17 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
         }
         if target.is_static && target.runs_here {
             println!("{}", install::alone(&release, &program)?);
+            of_image = Some(program);
         }
     }
     sbom::write(&release)?;
     templates::write(&release, &tarballs)?;
+    if let Some(program) = of_image {
+        match install::image(&release, &program)? {
+            Ok(done) => println!("{done}"),
+            Err(why_not) => println!("skipped the image: {why_not}"),
+        }
+    }
     let mut sums = release.command("sh");
     sums.args(["-c", "cd \"$1\" && sha256sum -- * > SHA256SUMS && cat SHA256SUMS", "sh"]).arg(&release.packages);
     run(&mut sums)?;

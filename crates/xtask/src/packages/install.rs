@@ -4,8 +4,9 @@
 //! records of dpkg itself, is a file that the package or the program left.
 
 use super::{Release, output_of};
+use crate::setup;
 use crate::workspace::is_root;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// Installs, uses and removes the package. `$1` is a folder, `$2` the package.
@@ -66,4 +67,42 @@ pub(super) fn alone(release: &Release, program: &Path) -> Result<String> {
     let text = output_of(&mut alone)?;
     ensure!(text.contains("\"format\": \"trueio-record\""), "the program printed no record: {text}");
     Ok("runs alone in a folder, as user 65534".to_owned())
+}
+
+/// Largest image.
+const IMAGE_BYTES_MAX: u64 = 20 << 20;
+
+/// Builds the image of a static binary from the filled `Containerfile`, and runs a job in it, as the user that it names. `Err` of the
+/// inner result: why no image can be built here.
+pub(super) fn image(release: &Release, program: &Path) -> Result<Result<String, String>> {
+    if !is_root() {
+        return Ok(Err("the image was not built: this needs root".to_owned()));
+    }
+    if let Err(why_not) = setup::install(&[("buildah", "buildah")]) {
+        return Ok(Err(format!("the image was not built: {why_not}")));
+    }
+    let folder = release.scratch.join("image");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::copy(release.packages.join("Containerfile"), folder.join("Containerfile")).context("Containerfile")?;
+    super::tree::write(&folder.join("trueio"), std::fs::read(program)?, 0o755)?;
+    // Images and containers of its own, away from the user's; no overlay filesystem and no network are needed.
+    let storage = tempfile::tempdir()?;
+    let buildah = |words: &[&str]| {
+        let mut buildah = release.command("buildah");
+        buildah.args(["--storage-driver", "vfs", "--root"]).arg(storage.path().join("root"));
+        buildah.arg("--runroot").arg(storage.path().join("run")).args(words);
+        output_of(buildah.current_dir(&folder))
+    };
+    buildah(&["build", "--isolation", "chroot", "--quiet", "--tag", "trueio:smoke", "."])?;
+    let user = buildah(&["inspect", "--type", "image", "--format", "{{.OCIv1.Config.User}}", "trueio:smoke"])?;
+    ensure!(user.trim() == "65534:65534", "the image runs as `{}`", user.trim());
+    let container = buildah(&["from", "trueio:smoke"])?;
+    let job = ["/usr/bin/trueio", "run", "--ioengine", "null", "--size", "1m", "--number_ios", "1000", "--no-evidence"];
+    let run = ["run", "--isolation", "chroot", container.trim(), "--"];
+    let text = buildah(&[&run[..], &job, &["--no-history", "--json", "-"]].concat())?;
+    ensure!(text.contains("\"format\": \"trueio-record\""), "the program printed no record: {text}");
+    let bytes = std::fs::metadata(program)?.len();
+    ensure!(bytes < IMAGE_BYTES_MAX, "the image has {bytes} bytes, and at most {IMAGE_BYTES_MAX} are allowed");
+    Ok(Ok(format!("an image of {:.1} MiB was built, and ran a job as user 65534", bytes as f64 / (1 << 20) as f64)))
 }
