@@ -10,8 +10,8 @@ use crate::bench::age;
 use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, cargo};
 use crate::{
-    arm, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, manifests, nightly, node, packages,
-    pages, publish, python, setup, site,
+    arm, cluster, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, manifests, nightly, node,
+    packages, pages, publish, python, setup, site,
 };
 use anyhow::{Result, bail};
 use report::{Lane, Report};
@@ -206,6 +206,7 @@ pub(crate) fn steps_of_the_release(path: &Path) -> Result<bool> {
     report.step("manifests of deploy", manifests::run);
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
+    report.step("ranks under launchers from wheels", || with_program(&program, cluster::in_ci));
     report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
     report.counted_step("tests of bindings/node-program", node::tests_of_program);
     report.counted_step("tests of bindings/python", || python::tests(&required));

