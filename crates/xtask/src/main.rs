@@ -11,6 +11,7 @@ mod commits;
 mod deny;
 mod dist;
 mod duckdb;
+mod fio_jobs;
 mod fio_plot;
 mod fio_suite;
 mod fuzz;
@@ -53,6 +54,8 @@ cargo xtask dist [--twice | --self PROGRAM]  packages of the program: static bin
                                     --self packs this one, installs, uses and removes it)
 cargo xtask dist-bindings           packages of both bindings, with binaries for all systems that can be
                                     linked here; others are named with the reason (half an hour)
+cargo xtask fio-jobs FOLDER [--self PROGRAM]  the job files below FOLDER, with fio (`FIO` names another one) and with `trueio fio`:
+                                    parsed as they are, run with bounded sizes and times
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask fio-suite TREE [--self PROGRAM] [SUITE…]  fio's own black-box suites, from its source tree, with fio
                                     and with `trueio fio` (half an hour); only those whose names contain SUITE
@@ -147,6 +150,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             fio_suite::run(Path::new(tree), Some(Path::new(program)), only)
         }
         ["fio-suite", tree, only @ ..] => fio_suite::run(Path::new(tree), None, only),
+        ["fio-jobs", folder, "--self", program] => fio_jobs::run(Path::new(folder), Some(Path::new(program))),
+        ["fio-jobs", folder] => fio_jobs::run(Path::new(folder), None),
         ["pages"] => Ok(ci::print_alone((pages::run(&workspace::build_release()?, false), None))),
         ["pages", "--self", program] => {
             Ok(ci::print_alone((pages::run(&std::fs::canonicalize(program)?, false), None)))

@@ -1,0 +1,316 @@
+//! Job files of a folder, with fio and with `trueio fio`: what parses, and what ends with the same exit code.
+//!
+//! Public job files name other machines' disks, and run for hours. So each is parsed as it is (`--parse-only`), and runs
+//! rewritten: targets become files of an empty folder, sizes and times are bounded, commands (`exec_prerun`) are left out.
+//! As root, both programs run as the user 65534, who may open no disk. Nothing of the files enters this repository.
+//!
+//! Limits: job files with an engine for absent hardware or networks are counted apart. A job file that is fio's own (an older name of an
+//! option, a variable of the environment that is not set) fails in both programs, and counts as the same.
+
+use crate::workspace::{self, command};
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tempfile::TempDir;
+
+/// The share of the job files that fio parses which must parse, and of all that must end with fio's exit code, in percent.
+const SHARES_MIN: [f64; 2] = [98.0, 97.0];
+/// Engines for hardware, networks and systems that are not here.
+const ABSENT: &str = "cpp_null fusion-aw-sync net netsplice rdma rbd rados sg spdk xnvme libblkio libzbc gfapi gfapi_async libhdfs http nbd nfs libiscsi mtd \
+                      dev-dax libpmem pmemblk windowsaio solarisaio guasi libcufile dfs external cuda ime_psync ime_psyncv ime_aio \
+                      io_uring_cmd librpma_apm_client librpma_apm_server librpma_gpspm_client librpma_gpspm_server";
+/// Bytes of the files that jobs name, the largest size of a job, and the largest offset.
+const FILE_BYTES: u64 = 8 << 20;
+const SIZE_MAX: u64 = 4 << 20;
+const OFFSET_MAX: u64 = 1 << 20;
+/// A run that takes longer is left out, in seconds.
+const LONGEST: &str = "40";
+
+/// A job file whose run is bounded.
+#[derive(Debug, Default)]
+struct Bounded {
+    text: String,
+    /// The files that it names.
+    files: BTreeSet<String>,
+    /// It has an engine for absent hardware.
+    is_absent: bool,
+}
+
+/// How a program treats a job file.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    parsed: Option<i32>,
+    ran: Option<i32>,
+    said: String,
+}
+
+/// The counts of all job files.
+#[derive(Debug, Default)]
+struct Counts {
+    total: u64,
+    absent: u64,
+    slow: u64,
+    parsed: [u64; 2],
+    ran: [u64; 2],
+    notes: Vec<String>,
+}
+
+/// Runs the job files below `folder`. Returns true if enough are treated alike.
+///
+/// # Errors
+/// If there is no fio (`FIO` names one), or a program cannot be started.
+pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
+    let program = match program {
+        Some(program) => fs::canonicalize(program).with_context(|| format!("no program at {}", program.display()))?,
+        None => workspace::build_release()?,
+    };
+    let fio = std::env::var("FIO").unwrap_or_else(|_| "/usr/bin/fio".to_owned());
+    // Where another user may run them.
+    let bin = TempDir::new()?;
+    fs::set_permissions(bin.path(), fs::Permissions::from_mode(0o755))?;
+    let programs = [(Path::new(&fio), "fio"), (&program, "trueio")].map(|(from, name)| {
+        let to = bin.path().join(name);
+        fs::copy(from, &to).with_context(|| format!("no program at {}", from.display())).map(|_| to)
+    });
+    let [fio, ours] = programs;
+    let programs = [(fio?, &[][..]), (ours?, &["fio"][..])];
+    let mut paths = Vec::new();
+    note_job_files(folder, &mut paths)?;
+    ensure!(!paths.is_empty(), "{} has no job files (*.fio, *.job)", folder.display());
+    paths.sort();
+    let (next, counts) = (AtomicUsize::new(0), Mutex::new(Counts::default()));
+    let work = || -> Result<()> {
+        while let Some(path) = paths.get(next.fetch_add(1, Relaxed)) {
+            let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+            let bounded = bounded(&text);
+            let endings = match bounded.is_absent {
+                true => None,
+                false => Some([ending(&programs[0], &text, &bounded)?, ending(&programs[1], &text, &bounded)?]),
+            };
+            let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+            counts.lock().expect("no thread panics").add(&name, endings);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+    })?;
+    Ok(counts.into_inner().expect("no thread panics").print())
+}
+
+impl Counts {
+    fn add(&mut self, name: &str, endings: Option<[Ending; 2]>) {
+        self.total += 1;
+        let Some([fio, ours]) = endings else {
+            self.absent += 1;
+            return;
+        };
+        if fio.parsed == Some(0) {
+            self.parsed[0] += 1;
+            match ours.parsed {
+                Some(0) => self.parsed[1] += 1,
+                _ => self.notes.push(format!("{name}: does not parse here: {}", ours.said)),
+            }
+        }
+        if [fio.ran, ours.ran].iter().any(|code| matches!(code, Some(124 | 137))) {
+            self.slow += 1;
+            self.notes.push(format!("{name}: too slow: fio {:?}, here {:?}", fio.ran, ours.ran));
+            return;
+        }
+        self.ran[0] += 1;
+        match fio.ran == ours.ran {
+            true => self.ran[1] += 1,
+            false => {
+                let codes = format!("exit code: fio {:?}, here {:?}", fio.ran, ours.ran);
+                self.notes.push(format!("{name}: {codes}\n    fio: {}\n    here: {}", fio.said, ours.said));
+            }
+        }
+    }
+
+    fn print(&self) -> bool {
+        self.notes.iter().for_each(|note| println!("{note}"));
+        let Counts { total, absent, slow, parsed, ran, .. } = self;
+        let share = |[of, part]: [u64; 2]| if of == 0 { 100.0 } else { part as f64 * 100.0 / of as f64 };
+        println!("{total} job files, {absent} of them for absent hardware, {slow} too slow to run");
+        println!("parse: {} of {} that fio parses ({:.1} %)", parsed[1], parsed[0], share(*parsed));
+        println!("run: {} of {} end with fio's exit code ({:.1} %)", ran[1], ran[0], share(*ran));
+        share(*parsed) >= SHARES_MIN[0] && share(*ran) >= SHARES_MIN[1]
+    }
+}
+
+fn note_job_files(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("no folder at {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            note_job_files(&path, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "fio" || extension == "job") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Runs a program on a job file, in a folder with the files that it names.
+fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) -> Result<Ending> {
+    let folder = TempDir::new()?;
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    let within = folder.path().join("d");
+    fs::create_dir(&within)?;
+    for place in [folder.path(), &within] {
+        open(place, 0o777)?;
+        for name in &bounded.files {
+            let path = place.join(name);
+            fs::write(&path, vec![0x5a; FILE_BYTES as usize])?;
+            open(&path, 0o666)?;
+        }
+    }
+    for (name, text) in [("whole.fio", text), ("bounded.fio", &bounded.text)] {
+        fs::write(folder.path().join(name), text)?;
+        open(&folder.path().join(name), 0o644)?;
+    }
+    let run = |arguments: &[&str]| -> Result<(Option<i32>, String)> {
+        let mut limited = command("timeout");
+        limited.args(["-k", "2", LONGEST]);
+        if workspace::is_root() {
+            limited.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        limited.arg(program).args(*first).args(arguments).current_dir(folder.path());
+        limited.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", folder.path()).env("XDG_DATA_HOME", &within);
+        let ran = limited.stdin(Stdio::null()).output()?;
+        let said = [ran.stderr, ran.stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        Ok((ran.status.code(), said))
+    };
+    let (parsed, problems) = run(&["--parse-only", "whole.fio"])?;
+    let (ran, said) = run(&["--output=out.txt", "bounded.fio"])?;
+    let said = if parsed == Some(0) { said } else { problems };
+    Ok(Ending { parsed, ran, said: said.lines().take(4).collect::<Vec<_>>().join(" | ") })
+}
+
+/// Rewrites a job file so that it may run anywhere.
+fn bounded(text: &str) -> Bounded {
+    let mut bounded = Bounded::default();
+    for line in text.lines() {
+        let is_option = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let option = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
+        let rewritten = match option.filter(|(name, _)| is_option(name)) {
+            Some((name, value)) => bounded_option(name, value, &mut bounded),
+            None => Some(line.to_owned()),
+        };
+        if let Some(line) = rewritten {
+            bounded.text += &line;
+            bounded.text.push('\n');
+        }
+    }
+    bounded
+}
+
+/// Rewrites an option; `None`: it is left out.
+fn bounded_option(name: &str, whole: &str, bounded: &mut Bounded) -> Option<String> {
+    // Without a comment.
+    let value = whole.split([' ', '\t']).next().unwrap_or_default();
+    let size = |most: u64| {
+        let limit = |part: &str| match bytes(part) {
+            Some(bytes) if bytes > most => most.to_string(),
+            _ => part.to_owned(),
+        };
+        let parts = if value.contains('%') { vec![value.to_owned()] } else { value.split('-').map(limit).collect() };
+        // A range whose ends are the same is a size.
+        if parts.iter().all(|part| *part == parts[0]) { parts[0].clone() } else { parts.join("-") }
+    };
+    let count = |most: u64| value.parse().map_or(value.to_owned(), |count: u64| count.min(most).to_string());
+    let file = |value: &str| value.rsplit('/').next().unwrap_or_default().to_owned();
+    let value = match &name.to_ascii_lowercase()[..] {
+        "exec_prerun" | "exec_postrun" => return None,
+        "ioengine" => {
+            let engine = value.split(':').next().unwrap_or_default();
+            bounded.is_absent |= ABSENT.split_whitespace().any(|absent| absent == engine);
+            value.to_owned()
+        }
+        "filename" => {
+            let named = value.split(':').map(|path| path.replace('/', "_").trim_matches('_').to_owned());
+            let named: Vec<_> = named.map(|name| if name.is_empty() { "f".to_owned() } else { name }).collect();
+            bounded.files.extend(named.iter().filter(|name| !name.contains('$')).cloned());
+            named.join(":")
+        }
+        "directory" => "d".to_owned(),
+        "size" | "io_size" | "filesize" | "file_size" => size(SIZE_MAX),
+        "offset" | "offset_increment" | "zonesize" | "zonerange" | "zoneskip" => size(OFFSET_MAX),
+        "runtime" | "timeout" | "ramp_time" if seconds(value).is_some_and(|seconds| seconds > 1.0) => "1".to_owned(),
+        "startdelay" => "0".to_owned(),
+        "numjobs" => count(4),
+        "loops" => count(2),
+        "nrfiles" => count(16),
+        "read_iolog" | "write_iolog" | "include" | "opendir" => file(value),
+        log if log.starts_with("write_") && log.ends_with("_log") => file(value),
+        _ => whole.to_owned(),
+    };
+    Some(format!("{name}={value}"))
+}
+
+/// Reads a size such as `4g`.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let text = text.trim_end_matches('b').trim_end_matches('i');
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let exponent = match &text[digits.len()..] {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return None,
+    };
+    Some((digits.parse::<f64>().ok()? * 1024_f64.powi(exponent)) as u64)
+}
+
+/// Reads a time such as `5m`.
+fn seconds(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..].to_ascii_lowercase()[..] {
+        "" | "s" | "sec" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        "ms" | "msec" => 1e-3,
+        "us" | "usec" => 1e-6,
+        _ => return None,
+    };
+    Some(digits.parse::<f64>().ok()? * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_file_is_rewritten_to_files_of_its_folder_and_bounded() {
+        let text = "[global]\nfilename=/dev/sda:/mnt/x # disks\nsize = 100G\nruntime=10m\nexec_prerun=reboot\n\
+                    write_bw_log=/var/log/x\n[a]\nstonewall\nrw=read\nsize=4m-8g\nnumjobs=64\nsize=50%\n";
+        let bounded = bounded(text);
+        let wanted = "[global]\nfilename=dev_sda:mnt_x\nsize=4194304\nruntime=1\nwrite_bw_log=x\n[a]\nstonewall\nrw=read\nsize=4m-4194304\n\
+                      numjobs=4\nsize=50%\n";
+        assert_eq!(bounded.text, wanted);
+        assert_eq!(bounded.files.into_iter().collect::<Vec<_>>(), ["dev_sda", "mnt_x"]);
+        assert!(!bounded.is_absent && super::bounded("ioengine=rbd\n").is_absent);
+    }
+
+    #[test]
+    fn another_exit_code_and_what_does_not_parse_are_counted() {
+        let ending = |parsed, ran| Ending { parsed: Some(parsed), ran: Some(ran), said: String::new() };
+        let mut counts = Counts::default();
+        counts.add("same", Some([ending(0, 1), ending(0, 1)]));
+        counts.add("refused", Some([ending(0, 0), ending(1, 1)]));
+        counts.add("refused by both", Some([ending(1, 1), ending(1, 1)]));
+        counts.add("slow", Some([ending(0, 0), ending(0, 124)]));
+        counts.add("absent", None);
+        assert_eq!((counts.total, counts.absent, counts.slow), (5, 1, 1));
+        assert_eq!((counts.parsed, counts.ran), ([3, 2], [3, 2]));
+        assert!(!counts.print());
+    }
+}
