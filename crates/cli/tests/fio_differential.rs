@@ -9,7 +9,9 @@
 //! prints the sums so far, which add up over runs. `TRUEIO_FIO` names another fio than the installed one.
 //!
 //! Limits: what time decides (runtimes, rates) is only compared by exit code; in mixed jobs only the sums of reads and writes
-//! are, and what is read back of blocks that may be written twice is not; keys of the JSON must be there with fio's types, and their values are not compared.
+//! are, and what is read back of blocks that may be written twice is not; of a file the written sectors are compared where the
+//! set determines them, and the data where it is fixed (`zero_buffers`, `buffer_pattern`); keys of the JSON must be there with
+//! fio's types, and their values are not compared.
 
 mod common;
 
@@ -17,6 +19,7 @@ use common::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -213,10 +216,23 @@ struct Ending {
     code: Option<i32>,
     /// Of each job its error, I/Os and bytes of reads and writes, of trims, and of writes alone.
     jobs: Vec<(u64, [u64; 6])>,
-    /// Files that it left, with their lengths, and with the columns of logs.
-    files: BTreeMap<String, (u64, usize)>,
+    /// Files that it left.
+    files: BTreeMap<String, File>,
     /// Keys of the document with their types.
     keys: BTreeSet<(String, &'static str)>,
+}
+
+/// A file that a program left.
+#[derive(Debug, PartialEq, Clone)]
+struct File {
+    /// 0 for logs and verify states.
+    length: u64,
+    /// Columns of a log.
+    columns: usize,
+    /// The sectors that were written, as ranges: those of `a` and `b` that are not as before, of others those that are not zero.
+    written: String,
+    /// A hash of the content.
+    content: u64,
 }
 
 /// Draws the set of a number, as words `name=value`.
@@ -282,7 +298,7 @@ fn ending(program: &[&str], set: &[String]) -> Option<Ending> {
 }
 
 /// Notes the files in a folder of a sandbox, and below it.
-fn note_files(sandbox: &Sandbox, folder: &str, files: &mut BTreeMap<String, (u64, usize)>) {
+fn note_files(sandbox: &Sandbox, folder: &str, files: &mut BTreeMap<String, File>) {
     for entry in fs::read_dir(sandbox.path(folder)).expect("a folder") {
         let entry = entry.expect("an entry");
         let name = folder.to_owned() + &entry.file_name().to_string_lossy();
@@ -296,8 +312,36 @@ fn note_files(sandbox: &Sandbox, folder: &str, files: &mut BTreeMap<String, (u64
         let columns = first.and_then(|text| Some(text.lines().next()?.split(',').count())).unwrap_or(0);
         // A log is as long as its I/Os took, and fio's versions have verify states of different lengths.
         let has_length = !is_log && !name.ends_with(".state");
-        files.insert(name, (if has_length { metadata.len() } else { 0 }, columns));
+        let mut file = File { length: 0, columns, written: String::new(), content: 0 };
+        if has_length {
+            let content = fs::read(entry.path()).unwrap_or_default();
+            let was_there = ["a", "b"].contains(&&name[..]);
+            file.length = metadata.len();
+            file.written = written(&content, was_there);
+            let mut hasher = DefaultHasher::new();
+            hasher.write(&content);
+            file.content = hasher.finish();
+        }
+        files.insert(name, file);
     }
+}
+
+/// Returns the sectors of a file that were written, as ranges: `0-7 16-23`.
+fn written(content: &[u8], was_there: bool) -> String {
+    let mut ranges: Vec<[usize; 2]> = Vec::new();
+    for (index, sector) in content.chunks(512).enumerate() {
+        // As `Sandbox::data_file` writes it.
+        let is_as_before = match was_there {
+            true => sector[..8] == (index as u64).to_le_bytes() && sector[8..] == [0x5a; 512][8..sector.len()],
+            false => *sector == [0; 512][..sector.len()],
+        };
+        match ranges.last_mut() {
+            _ if is_as_before => {}
+            Some([_, last]) if *last + 1 == index => *last = index,
+            _ => ranges.push([index; 2]),
+        }
+    }
+    ranges.iter().map(|[first, last]| format!("{first}-{last}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Notes the keys of a job with their types, but for those that only some samples have.
@@ -345,14 +389,82 @@ fn difference(fio: &str, set: &[String]) -> Option<String> {
     if !is_timed && !is_failed && !are_alike(set, &counts(&theirs), &counts(&ours)) {
         return Some(format!("I/Os and bytes: fio {:?}, here {:?}", counts(&theirs), counts(&ours)));
     }
-    if !is_failed && theirs.files != ours.files {
-        let only = |one: &Ending, other: &Ending| {
-            let more = one.files.iter().filter(|(name, file)| other.files.get(*name) != Some(file));
-            more.map(|(name, file)| format!("{name} {file:?}")).collect::<Vec<_>>()
-        };
-        return Some(format!("files: fio {:?}, here {:?}", only(&theirs, &ours), only(&ours, &theirs)));
+    if !is_failed {
+        let compared = if is_timed { Compared::Lengths } else { compared(set) };
+        let (theirs, mut ours) = (compared.of(&theirs.files), compared.of(&ours.files));
+        // Of a run that is shorter than the interval of a log, fio logs nothing: a matter of time.
+        for (name, file) in &mut ours {
+            if theirs.get(name).is_some_and(|other| other.columns == 0 && other.length == 0) {
+                file.columns = 0;
+            }
+        }
+        if theirs != ours {
+            let only = |one: &BTreeMap<String, File>, other: &BTreeMap<String, File>| {
+                let more = one.iter().filter(|(name, file)| other.get(*name) != Some(file));
+                more.map(|(name, file)| format!("{name} {file:?}")).collect::<Vec<_>>()
+            };
+            return Some(format!("files: fio {:?}, here {:?}", only(&theirs, &ours), only(&ours, &theirs)));
+        }
     }
     None
+}
+
+/// What of the files is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Compared {
+    /// Lengths, and columns of logs.
+    Lengths,
+    /// The sectors that were written, too.
+    Written,
+    /// The content, too.
+    Content,
+}
+
+impl Compared {
+    /// Returns files without what is not compared.
+    fn of(self, files: &BTreeMap<String, File>) -> BTreeMap<String, File> {
+        let mut files = files.clone();
+        for file in files.values_mut() {
+            if self == Compared::Lengths {
+                file.written.clear();
+            }
+            if self != Compared::Content {
+                file.content = 0;
+            }
+        }
+        files
+    }
+}
+
+/// Returns what a set determines of the files: which blocks are written, unless they are drawn and not all of them are, and
+/// the data, if it is fixed.
+fn compared(set: &[String]) -> Compared {
+    let has = |beginning: &str| set.iter().any(|word| word.starts_with(beginning));
+    let is_random = has("rw=rand") || has("percentage_random=50");
+    let is_mixed = (has("rw=rw") || has("rw=randrw")) && !has("rwmixread=0") && !has("rwmixread=100");
+    let sizes_are_drawn = has("bsrange=") || has("bssplit=") || has("bs=8k,4k");
+    let is_part = [
+        "norandommap=1",
+        "random_distribution=",
+        "io_size=",
+        "io_limit=",
+        "number_ios=",
+        "rw_sequencer=",
+        "softrandommap=1",
+        // Not all places of the file are taken, or not by whole blocks.
+        "filesize=",
+        "ba=",
+        "blockalign=",
+    ];
+    if is_mixed || sizes_are_drawn || has("percentage_random=50") || (is_random && is_part.into_iter().any(has)) {
+        return Compared::Lengths;
+    }
+    let is_fixed = has("zero_buffers=1") || has("buffer_pattern=");
+    let is_varied = ["verify", "experimental_verify=1", "dedupe_", "buffer_compress_"];
+    match is_fixed && !is_varied.into_iter().any(has) {
+        true => Compared::Content,
+        false => Compared::Written,
+    }
 }
 
 /// Returns true if counts agree: those of drawn sizes by their bytes, to the largest block of each job.
@@ -412,11 +524,23 @@ fn a_difference_is_found_and_minimised() {
     let ours = ending(&[], &[read.clone(), word("size=128k")]).expect("it ends");
     let theirs = ending(&[&fio], &set).expect("it ends");
     assert_ne!(ours.jobs, theirs.jobs);
-    assert_eq!(theirs.files["j.0.0"], (64 << 10, 0), "{:?}", theirs.files);
+    assert_eq!(theirs.files["j.0.0"].length, 64 << 10, "{:?}", theirs.files);
     assert_ne!(ours.files, theirs.files);
     let log = [read.clone(), word("size=64k"), word("write_bw_log=d/x"), word("filename=d/n")];
     let logged = ending(&[&fio], &log).expect("it ends");
-    assert!(logged.files.contains_key("d/n") && logged.files["d/x_bw.1.log"].1 > 3, "{:?}", logged.files);
+    assert!(logged.files.contains_key("d/n") && logged.files["d/x_bw.1.log"].columns > 3, "{:?}", logged.files);
+    // Data elsewhere, and other data in the same place.
+    let write = ["rw=write", "filename=a", "size=64k", "offset=64k", "zero_buffers=1"].map(str::to_owned);
+    let wrote = ending(&[&fio], &write).expect("it ends");
+    assert_eq!(wrote.files["a"].written, "128-255");
+    let mut others = [write.clone(), write.clone()];
+    others[0][3] = word("offset=128k");
+    others[1][4] = word("buffer_pattern=0x01");
+    for (other, compared) in others.iter().zip([Compared::Written, Compared::Content]) {
+        let ours = ending(&[], other).expect("it ends");
+        assert_ne!(compared.of(&wrote.files), compared.of(&ours.files), "{other:?}");
+        assert_eq!(Compared::Lengths.of(&wrote.files), Compared::Lengths.of(&ours.files), "{other:?}");
+    }
     // A wanted difference, with an option that has nothing to do with it.
     let refused = [word("rw=write"), size, word("allow_mounted_write=0"), word("thp=1")];
     let wanted = vec![refused[0].clone(), refused[1].clone(), word("ioengine=mmap"), word("thp=1"), word("loops=1")];

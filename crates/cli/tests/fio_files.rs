@@ -500,7 +500,14 @@ fn blocks_of_a_trim_backlog_are_trimmed_in_batches() {
     let sandbox = Sandbox::new();
     let line = "--name=t --rw=write --bs=4k --size=256k --verify=crc32c --trim_percentage=100 --trim_backlog=8";
     // After every eight writes. `number_ios` counts them: of 32 I/Os half are trims, as in fio 3.42.
-    for (more, trims) in [("", 64), ("--trim_backlog_batch=2", 16), ("--number_ios=32", 16)] {
+    for (more, trims) in [
+        ("", 64),
+        ("--trim_backlog_batch=2", 16),
+        ("--number_ios=32", 16),
+        // As in fio 3.42, the job goes on as long as blocks wait for their trim.
+        ("--number_ios=32 --trim_backlog_batch=2", 16),
+        ("--number_ios=32 --trim_backlog_batch=8", 16),
+    ] {
         let ran = ours(&sandbox, &format!("{line} {more} --output-format=json"));
         assert_eq!(first_job(&ran)["trim"]["total_ios"], trims, "{more}");
         fs::remove_file(sandbox.path("t.0.0")).unwrap();

@@ -43,6 +43,47 @@ impl RandomFill {
     }
 }
 
+/// The content of files that are laid out before a run: as the job would write it.
+#[derive(Debug)]
+pub struct FileFill {
+    source: ContentSource,
+    block_bytes: u64,
+    /// Where the next byte belongs.
+    at: u64,
+}
+
+impl FileFill {
+    /// Content of a job with blocks of `block_bytes`, from the beginning of `at` of a file on. Repeats of `dedupe_percentage` are not made.
+    pub fn new(content: &Content, block_bytes: u64, seed: u64, at: u64) -> Self {
+        let content = Content { refill: true, duplicate_percent: 0, common: None, ..content.clone() };
+        Self { source: ContentSource::new(content, seed, 0), block_bytes: block_bytes.max(1), at }
+    }
+
+    /// Fills `out` with the next bytes. Fixed content begins again with each block.
+    pub fn fill(&mut self, mut out: &mut [u8]) {
+        let content = &self.source.content;
+        if content.kind == ContentKind::Random && content.compressible_percent == 0 {
+            self.at += out.len() as u64;
+            return self.source.fill_random(out);
+        }
+        while !out.is_empty() {
+            let within = self.at % self.block_bytes;
+            let length = out.len().min(usize::try_from(self.block_bytes - within).unwrap_or(usize::MAX));
+            let (block, rest) = out.split_at_mut(length);
+            match self.source.content.kind {
+                ContentKind::Pattern => {
+                    let pattern = &self.source.content.pattern;
+                    let from = pattern.iter().cycle().skip((within % pattern.len().max(1) as u64) as usize);
+                    block.iter_mut().zip(from).for_each(|(byte, of_pattern)| *byte = *of_pattern);
+                }
+                _ => self.source.fill_initial(block),
+            }
+            self.at += length as u64;
+            out = rest;
+        }
+    }
+}
+
 /// Fills write buffers for one worker.
 #[derive(Debug)]
 pub(crate) struct ContentSource {
@@ -300,6 +341,31 @@ mod tests {
         assert!((90..=100).contains(&shared), "{shared} blocks in both");
         let [one, other] = [0, 1].map(|worker| different(worker, false));
         assert_eq!(one.intersection(&other).count(), 0);
+    }
+
+    #[test]
+    fn files_are_filled_as_the_job_would_write_them() {
+        let content = |kind, compressible_percent| Content {
+            kind,
+            compressible_percent,
+            pattern: if kind == ContentKind::Pattern { b"abc".to_vec() } else { Vec::new() },
+            ..Content::random()
+        };
+        let filled = |content: &Content| {
+            let (mut fill, mut bytes) = (FileFill::new(content, 1000, 7, 0), vec![1; 8192]);
+            bytes.chunks_mut(1500).for_each(|piece| fill.fill(piece));
+            bytes
+        };
+        assert_eq!(filled(&content(ContentKind::Zero, 0)), vec![0; 8192]);
+        let pattern = filled(&content(ContentKind::Pattern, 0));
+        assert!((0..8192).all(|at| pattern[at] == b"abc"[at % 1000 % 3]), "it begins again with each block");
+        let zeros = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == 0).count();
+        assert!(zeros(&filled(&content(ContentKind::Random, 0))) < 100);
+        assert!((3000..5200).contains(&zeros(&filled(&content(ContentKind::Random, 50)))));
+        let mut later = FileFill::new(&content(ContentKind::Pattern, 0), 1000, 7, 500);
+        let mut bytes = [0; 2];
+        later.fill(&mut bytes);
+        assert_eq!(bytes, *b"ca", "byte 500 of the block");
     }
 
     #[test]

@@ -22,10 +22,14 @@ mod digest;
 pub use block::BlockSeal;
 
 use crate::request::Request;
+use std::ops::Range;
 use trueio_model::{Checksum, VerifyFailure};
 
 /// Bytes of the header; the smallest block that can be verified.
 pub const BLOCK_HEADER_BYTES: usize = 48;
+
+/// The ending of a file that holds what a block should.
+pub(crate) const EXPECTED: &str = "expected";
 
 const MAGIC: [u8; 8] = *b"TRUEIO\0\x01";
 
@@ -64,6 +68,17 @@ fn kind_number(checksum: Checksum) -> u32 {
     Checksum::ALL.iter().zip(1..).find(|(kind, _)| **kind == checksum).map_or(0, |(_, number)| number)
 }
 
+/// The part of a block that differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DifferentPart {
+    /// The header is not that of this block, so it describes no content.
+    Header,
+    /// The content.
+    Content,
+    /// The block was trimmed, and holds something.
+    Trimmed,
+}
+
 /// How a block differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -71,11 +86,19 @@ pub struct Difference {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
+    /// What differs.
+    pub part: DifferentPart,
+    /// The piece of the block that differs, one of `verify_interval`; empty: the whole block.
+    pub piece: Range<usize>,
 }
 
 impl Difference {
-    fn new(expected: String, found: String) -> Self {
-        Self { expected, found }
+    pub(crate) fn new(expected: String, found: String) -> Self {
+        Self { expected, found, part: DifferentPart::Content, piece: 0..0 }
+    }
+
+    fn of_header(expected: String, found: String) -> Self {
+        Self { part: DifferentPart::Header, ..Self::new(expected, found) }
     }
 }
 
@@ -103,7 +126,10 @@ impl BlockHeader {
     /// The first difference.
     pub fn compare(&self, block: &[u8]) -> Result<(), Difference> {
         if block.len() != self.length as usize {
-            return Err(Difference::new(format!("a block of {} bytes", self.length), format!("{} bytes", block.len())));
+            return Err(Difference::of_header(
+                format!("a block of {} bytes", self.length),
+                format!("{} bytes", block.len()),
+            ));
         }
         if block[..8] != MAGIC {
             let found = if block.iter().all(|&b| b == 0) {
@@ -111,7 +137,7 @@ impl BlockHeader {
             } else {
                 format!("no trueio header; the block begins {:02x?}", &block[..16.min(block.len())])
             };
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("the header of write {} to offset {}", self.sequence, self.offset),
                 found,
             ));
@@ -119,32 +145,32 @@ impl BlockHeader {
         let (run, offset, sequence) = (word(block, 8), word(block, 16), word(block, 24));
         let length = word(block, 32) as u32;
         if self.run != 0 && run != self.run {
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("a write of this worker (run {:016x})", self.run),
                 format!("a write of run {run:016x}, number {sequence}, meant for offset {offset}"),
             ));
         }
         if offset != self.offset {
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("the block of offset {}", self.offset),
                 format!("the block of offset {offset} (write {sequence}): it was written or read at the wrong place"),
             ));
         }
         if sequence < self.sequence {
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("write {} or a later one", self.sequence),
                 format!("write {sequence}: an older block, the later write was lost"),
             ));
         }
         if length != self.length {
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("a block of {} bytes", self.length),
                 format!("a header for {length} bytes"),
             ));
         }
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
-            return Err(Difference::new(
+            return Err(Difference::of_header(
                 format!("a checksum of kind {} ({})", kind_number(self.checksum), self.checksum.name()),
                 format!("kind {kind}: the block was written with another `verify`"),
             ));
@@ -167,7 +193,7 @@ fn was_written_by(block: &[u8], run: u64) -> bool {
 
 /// Returns the record of a difference.
 pub(crate) fn failure(path: &str, request: &Request, difference: Difference) -> VerifyFailure {
-    let Difference { expected, found } = difference;
+    let Difference { expected, found, .. } = difference;
     VerifyFailure { path: path.to_owned(), offset: request.offset, length: u64::from(request.length), expected, found }
 }
 
@@ -203,7 +229,7 @@ mod tests {
             assert!(header.compare(&block[..512]).is_err());
             let other = if kind == Checksum::Crc32c { Checksum::Xxhash } else { Checksum::Crc32c };
             let foreign = BlockHeader { checksum: other, ..header };
-            let Difference { expected, found } = foreign.compare(&block).unwrap_err();
+            let Difference { expected, found, .. } = foreign.compare(&block).unwrap_err();
             assert!(
                 expected.ends_with(&format!("({})", other.name())) && found.contains("another `verify`"),
                 "{expected}"

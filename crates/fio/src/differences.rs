@@ -8,6 +8,8 @@
 pub struct Difference {
     /// The options that bring it about, all of them: `name`, `name=value`, or `name=` and the beginning of a value.
     pub options: &'static [&'static str],
+    /// Options next to which it does not come about, each of them.
+    pub without: &'static [&'static str],
     /// What fio does.
     pub fio: &'static str,
     /// What this program does.
@@ -15,7 +17,49 @@ pub struct Difference {
 }
 
 const fn difference(options: &'static [&'static str], fio: &'static str, here: &'static str) -> Difference {
-    Difference { options, fio, here }
+    Difference { options, without: &[], fio, here }
+}
+
+/// A job that reads with `io_submit_mode=offload`, beyond the end of its files.
+const fn once(options: &'static [&'static str]) -> Difference {
+    difference(options, "the job ends with its first pass over its files", "it goes on until `io_size`")
+}
+
+/// A job that writes, with two kinds of flushes.
+const fn several_flushes(options: &'static [&'static str]) -> Difference {
+    difference(options, "a job that writes makes both", "refused: a job makes one kind of sync call")
+}
+
+/// A size that is no whole number of blocks, where the last one can be drawn early.
+const fn drawn_end(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "the part of a block at the end can be drawn, and a job that draws it ends there, with blocks left",
+        "it goes on until `io_size`",
+    )
+}
+
+/// A job that only creates its files, with a log.
+const fn no_logs(options: &'static [&'static str]) -> Difference {
+    difference(options, "empty logs are created", "no logs: nothing is measured")
+}
+
+/// A job that writes through a mapping, with a part of a block at its end.
+const fn mapped(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "a file that is written through a mapping is filled before: what is left at its end holds data",
+        "its space is allocated, and reads as zeros",
+    )
+}
+
+/// Too few blocks for fio's register.
+const fn few_blocks(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "the generator cannot start with few blocks: nothing is transferred, and the job succeeds",
+        "each block is transferred",
+    )
 }
 
 /// A job that reads, with `create_on_open`.
@@ -40,6 +84,37 @@ pub const DIFFERENCES: &[Difference] = &[
         "reads and writes of different sizes end once no free place is found for the next one, with blocks left",
         "they go on until `io_size`",
     ),
+    difference(
+        &["rw=randread", "bs=8k,4k"],
+        "reads that are larger than the blocks of writes end once no free place is found for the next one, with blocks left",
+        "they go on until `io_size`",
+    ),
+    Difference {
+        options: &["verify_only=1"],
+        without: &["verify", "verify_pattern", "experimental_verify"],
+        fio: "without `verify`, blocks are counted as written, and nothing is read or written",
+        here: "they are read, and compared with nothing",
+    },
+    several_flushes(&["sync_file_range", "fdatasync"]),
+    several_flushes(&["sync_file_range", "fsync"]),
+    once(&["io_submit_mode=offload", "rw=read", "io_size=2m"]),
+    once(&["io_submit_mode=offload", "rw=randread", "io_size=2m"]),
+    once(&["io_submit_mode=offload", "rw=read", "io_limit=3m"]),
+    once(&["io_submit_mode=offload", "rw=randread", "io_limit=3m"]),
+    no_logs(&["create_only=1", "write_lat_log"]),
+    no_logs(&["create_only=1", "write_bw_log"]),
+    no_logs(&["create_only=1", "write_iops_log"]),
+    no_logs(&["create_only=1", "write_hist_log"]),
+    difference(
+        &["io_submit_mode=offload", "number_ios"],
+        "I/Os that the submitting threads have not begun are not counted, so some more are issued",
+        "the job ends after that many",
+    ),
+    mapped(&["ioengine=mmap", "size=50000"]),
+    mapped(&["ioengine=mmap", "size=100k"]),
+    few_blocks(&["random_generator=lfsr", "size=50000"]),
+    drawn_end(&["rw=randwrite", "size=50000", "random_distribution=pareto"]),
+    drawn_end(&["rw=randwrite", "size=50000", "percentage_random=50"]),
     within_size(&["rw=write", "size=50000", "filename=a"]),
     within_size(&["rw=write", "size=50000", "filename=b"]),
     within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=a"]),
@@ -69,6 +144,6 @@ impl Difference {
                 false => word.split('=').next() == Some(wanted),
             })
         };
-        self.options.iter().all(|wanted| has(wanted))
+        self.options.iter().all(|wanted| has(wanted)) && !self.without.iter().any(|other| has(other))
     }
 }

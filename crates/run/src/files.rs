@@ -6,7 +6,7 @@
 
 use crate::Observer;
 use crate::file_error::{FileError, acting};
-use crate::fill::{Space, check_growth, create, extend, fill_error, make_directory};
+use crate::fill::{Filling, Space, check_growth, create, extend, fill_error, make_directory};
 use crate::held::{Held, HoldError};
 use crate::sharing::Sharing;
 use crate::targets::Targets;
@@ -140,7 +140,7 @@ impl Prepared {
         file: &FilePlan,
         user: Option<UserPlan>,
         sharing: Sharing,
-        seed: u64,
+        filling: &Filling,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), FileError> {
@@ -157,14 +157,14 @@ impl Prepared {
             Prepare::UseExisting | Prepare::Nothing => Space::AsPlanned,
             _ if let Some(there) = file.extends_from => {
                 let held = self.targets.get_or_open(file)?;
-                acting(user, || extend(file, held, there, sharing, seed, stop, observer))?
+                acting(user, || extend(file, held, there, sharing, filling, stop, observer))?
             }
             Prepare::CreateFilled
             | Prepare::CreateAllocated
             | Prepare::CreateReserved
             | Prepare::CreateSparse
             | Prepare::CreateEmpty => {
-                let (created, space) = acting(user, || create(file, sharing, seed, stop, observer))?;
+                let (created, space) = acting(user, || create(file, sharing, filling, stop, observer))?;
                 self.targets.add_created(file, created)?;
                 space
             }
@@ -342,6 +342,10 @@ mod tests {
     struct NoObserver;
     impl Observer for NoObserver {}
 
+    fn random() -> Filling {
+        Filling::of(&trueio_model::JobPlan::plain(trueio_model::EngineKind::Psync, 1 << 20))
+    }
+
     #[test]
     fn a_partition_has_the_limits_of_its_disk() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -381,7 +385,14 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let prepare_of = |offset_bytes, begin_bytes_max| {
-            Prepared::default().prepare(&plan(offset_bytes), None, sharing(begin_bytes_max), 1, &stop, &mut NoObserver)
+            Prepared::default().prepare(
+                &plan(offset_bytes),
+                None,
+                sharing(begin_bytes_max),
+                &random(),
+                &stop,
+                &mut NoObserver,
+            )
         };
         let prepare = |offset_bytes| prepare_of(offset_bytes, offset_bytes);
         std::fs::write(&path, [7; 1001]).expect("a file");
@@ -431,7 +442,8 @@ mod tests {
             phase_begin_bytes_max: 0,
             access: FileAccess::Private,
         };
-        let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, 1, &stop, &mut NoObserver);
+        let made =
+            prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, &random(), &stop, &mut NoObserver);
         let line = trueio_model::error_line(&made.expect_err("the directory is root's"));
         assert!(line.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{line}");
         std::fs::write(&path, [7; 4096]).expect("a file");
@@ -473,7 +485,7 @@ mod tests {
         let mut prepared = Prepared::default();
         let mut prepare = |phase: usize| {
             let sharing = Sharing::of(&jobs, &path, phase as u32);
-            prepared.prepare(&jobs[phase].files[0], None, sharing, 1, &stop, &mut NoObserver)
+            prepared.prepare(&jobs[phase].files[0], None, sharing, &random(), &stop, &mut NoObserver)
         };
         std::fs::write(&path, [7; 1000]).expect("a file");
         prepare(0).expect("it is as long as it was");

@@ -19,8 +19,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
-use trueio_engine::{RandomFill, unlink_same};
-use trueio_model::{FilePlan, Prepare};
+use trueio_engine::{FileFill, unlink_same};
+use trueio_model::{Content, FilePlan, JobPlan, Prepare};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
@@ -38,6 +38,26 @@ pub(crate) fn make_directory(path: &str) -> io::Result<()> {
             }
         }
         made => made,
+    }
+}
+
+/// What is written to files before a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Filling {
+    content: Content,
+    block_bytes: u64,
+    seed: u64,
+}
+
+impl Filling {
+    /// What the job would write.
+    pub(crate) fn of(job: &JobPlan) -> Self {
+        Self { content: job.content.clone(), block_bytes: job.pattern.write_sizes.max_bytes(), seed: job.seed ^ 0xf111 }
+    }
+
+    /// Returns the content of a file from offset `at` on.
+    fn from(&self, at: u64) -> FileFill {
+        FileFill::new(&self.content, self.block_bytes, self.seed, at)
     }
 }
 
@@ -85,7 +105,7 @@ fn allocate_or_write(
 pub(crate) fn create(
     file: &FilePlan,
     sharing: Sharing,
-    seed: u64,
+    filling: &Filling,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(File, Space), FileError> {
@@ -106,7 +126,7 @@ pub(crate) fn create(
     let failed = |attempted, source| fill_error(file, attempted, 0, end_bytes, source);
     let mut fill_it = || {
         is_filled = true;
-        fill(&created, file, end_bytes, seed, &mut written, stop, observer)
+        fill(&created, file, end_bytes, filling, &mut written, stop, observer)
     };
     let result = match file.prepare {
         Prepare::CreateFilled => fill_it().map(|()| Space::AsPlanned),
@@ -170,7 +190,7 @@ pub(crate) fn extend(
     held: &Held,
     there: u64,
     sharing: Sharing,
-    seed: u64,
+    filling: &Filling,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Space, FileError> {
@@ -198,7 +218,7 @@ pub(crate) fn extend(
     }
     // The contiguous range that was added here.
     let mut own = length..length;
-    let mut append_to_it = || append(&opened, file, &mut own, end_bytes, seed, stop, observer);
+    let mut append_to_it = || append(&opened, file, &mut own, end_bytes, filling, stop, observer);
     let result = match file.prepare {
         Prepare::CreateFilled => append_to_it().map(|()| Space::AsPlanned),
         Prepare::CreateAllocated => allocate_or_write(
@@ -229,12 +249,12 @@ fn append(
     file: &FilePlan,
     own: &mut Range<u64>,
     end_bytes: u64,
-    seed: u64,
+    filling: &Filling,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(), FileError> {
     let failed = |at, source: io::Error| fill_error(file, "writing it before the run", at, end_bytes, source);
-    let mut content = RandomFill::new(seed ^ 0xf111);
+    let mut content = filling.from(own.end);
     let mut buffer = vec![0; FILL_BYTES];
     while own.end < end_bytes {
         if stop.load(Relaxed) {
@@ -286,7 +306,7 @@ fn fill(
     created: &DirectFile,
     file: &FilePlan,
     end_bytes: u64,
-    seed: u64,
+    filling: &Filling,
     written: &mut u64,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
@@ -295,7 +315,7 @@ fn fill(
     let memory = created.alignment().memory_bytes.unwrap_or(4096).max(512);
     let mut buffer = AlignedBuffer::new(FILL_BYTES, memory as usize)
         .map_err(|source| fill_error(file, "allocating a buffer", 0, end_bytes, source))?;
-    let mut content = RandomFill::new(seed ^ 0xf111);
+    let mut content = filling.from(*written);
     while *written < end_bytes {
         if stop.load(Relaxed) {
             return Err(FileError::Stopped);

@@ -237,9 +237,10 @@ impl<'a> Session<'a> {
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
             self.prepared.check(job).map_err(|error| failed(&error))?;
             self.prepared.make_directories(job).map_err(|error| failed(&error))?;
+            let filling = fill::Filling::of(job);
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
                 let sharing = Sharing::of(jobs, &file.path, job.phase);
-                match self.prepared.prepare(file, job.user, sharing, job.seed, self.stop, observer) {
+                match self.prepared.prepare(file, job.user, sharing, &filling, self.stop, observer) {
                     Ok(()) => {
                         remember_target(&mut self.record.targets, &self.system, &self.prepared, &file.path);
                     }

@@ -19,7 +19,7 @@ use crate::context::WorkerContext;
 use crate::engines::EngineError;
 use crate::recorder::{FAILURES_MAX, WorkerReport};
 use crate::request::{Request, Step};
-use crate::verify::{self, BlockSeal, Difference};
+use crate::verify::{self, BlockSeal, Difference, DifferentPart};
 use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
@@ -183,15 +183,14 @@ impl<'a> Verifier<'a> {
         self.failure_count += 1;
         let path = view.state.context.path(request.file);
         if self.failures.len() < FAILURES_MAX {
-            self.failures.push(verify::failure(&path, request, difference));
             if self.plan.dumps {
-                view.state.outcome.notes.push(saved::dump(
-                    self.plan.dump_directory.as_deref(),
-                    &path,
-                    request.offset,
-                    block,
-                ));
+                let notes = self
+                    .seal
+                    .dumps(&difference, request.offset, block)
+                    .map(|(at, kind, bytes)| saved::dump(self.plan.dump_directory.as_deref(), &path, at, kind, &bytes));
+                view.state.outcome.notes.extend(notes);
             }
+            self.failures.push(verify::failure(&path, request, difference));
         }
         if self.plan.stops_at_first {
             view.state.outcome.is_done = true;
@@ -349,7 +348,8 @@ fn zeros(block: &[u8]) -> Result<(), Difference> {
         Some(at) => {
             let end = block.len().min(at + 16);
             let expected = "zeros: the block was trimmed".to_owned();
-            Err(Difference { expected, found: format!("from byte {at} on {:02x?}", &block[at..end]) })
+            let found = format!("from byte {at} on {:02x?}", &block[at..end]);
+            Err(Difference { part: DifferentPart::Trimmed, ..Difference::new(expected, found) })
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A whole block: its pattern, a header for each interval of it, and where the header hides.
 
-use super::{BLOCK_HEADER_BYTES, BlockHeader, Difference, was_written_by};
+use super::{BLOCK_HEADER_BYTES, BlockHeader, Difference, DifferentPart, EXPECTED, was_written_by, word};
 use std::borrow::Cow;
 use trueio_model::{BlockPattern, Verify};
 
@@ -65,7 +65,10 @@ impl BlockSeal {
         if checksum.has_header() {
             for (header, piece) in self.headers(block, run, offset, sequence) {
                 self.hide(piece);
-                header.compare(piece)?;
+                header.compare(piece).map_err(|difference| {
+                    let begin = (header.offset - offset) as usize;
+                    Difference { piece: begin..begin + piece.len(), ..difference }
+                })?;
             }
         }
         let Some(pattern) = self.verify.pattern.as_ref().filter(|_| checksum.compares_pattern()) else { return Ok(()) };
@@ -93,6 +96,39 @@ impl BlockSeal {
                 ))
             }
         }
+    }
+
+    /// Returns the files that `verify_dump` makes of a block that differs: the offset and the ending in the name of each, and
+    /// its content. As in fio, a wrong header makes one of its own.
+    pub(crate) fn dumps(
+        &self,
+        difference: &Difference,
+        offset: u64,
+        received: &[u8],
+    ) -> impl Iterator<Item = (u64, &'static str, Vec<u8>)> {
+        let piece = if difference.piece.is_empty() { 0..received.len() } else { difference.piece.clone() };
+        let at = offset + piece.start as u64;
+        let is_content = difference.part == DifferentPart::Content;
+        let expected = is_content.then(|| self.expected(received, offset)).flatten();
+        let kind = if difference.part == DifferentPart::Header { "hdr_fail" } else { "received" };
+        let received = (at, kind, received[piece.clone()].to_vec());
+        std::iter::once(received).chain(expected.map(|block| (at, EXPECTED, block[piece].to_vec())))
+    }
+
+    /// Returns what a block should hold whose headers are right, and were moved to the beginning of their intervals; `None` unless its
+    /// content is a pattern: other content cannot be made again.
+    pub(crate) fn expected(&self, received: &[u8], offset: u64) -> Option<Vec<u8>> {
+        let pattern = self.verify.pattern.as_ref()?;
+        let mut expected = vec![0; received.len()];
+        fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
+        if self.verify.checksum.has_header() {
+            for (header, piece) in self.headers(&mut expected, 0, offset, 0) {
+                let at = (header.offset - offset) as usize;
+                let (run, sequence) = (word(received, at + 8), word(received, at + 24));
+                BlockHeader { run, sequence, ..header }.seal(piece);
+            }
+        }
+        Some(expected)
     }
 
     /// True if `block` is known to be written by `run`; `None` if it has no header.
@@ -175,7 +211,7 @@ mod tests {
             assert_eq!(seal.check(&mut sealed.clone(), 3, 0x1234_5678, 5), Ok(()), "{kind:?}");
             let mut rotten = sealed.clone();
             rotten[8191] ^= 1;
-            let Difference { expected, found } = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
+            let Difference { expected, found, .. } = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
             assert!(expected.contains("from byte 8191") && found.starts_with('['), "{expected}: {found}");
             assert!(seal.check(&mut sealed.clone(), 3, 0, 5).is_err(), "another place");
         }

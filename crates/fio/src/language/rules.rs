@@ -7,18 +7,19 @@ use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, VERIFY, VERIFY_FATAL,
-    VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, TRIM_BACKLOG,
+    TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
+    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
-use trueio_job::options::limits::rows::{NUMBER_IOS, SHORT_RAMP};
+use trueio_job::options::limits::rows::{LOOPS, NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW,
     RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{FALLOCATE, Fallocate};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate};
 use trueio_job::value::{Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
@@ -44,6 +45,26 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     implied_verify(job);
     without_writing(job, lowering);
     verification(job, lowering);
+    trims_that_fall_behind(job, lowering);
+    reads_only(job, lowering);
+}
+
+/// Drops what has no effect in a job that reads, and would contradict other options.
+fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
+    let direction = RW.value_in(&job.spec).direction;
+    let appends = job.spec.options.get(FILE_APPEND.name).is_some_and(|set| set.text == "true");
+    let reads = matches!(direction, Direction::Read | Direction::ReadWrite);
+    if appends && reads && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
+        lowering.remark("`loops` has no effect next to `file_append` in a job that reads, as in fio".to_owned());
+    }
+    if direction != Direction::Read {
+        return;
+    }
+    let flushes = ["fsync", "fdatasync", "sync_file_range"];
+    if flushes.iter().filter(|name| job.spec.options.contains_key(**name)).count() > 1 {
+        flushes.iter().for_each(|name| drop(job.spec.options.remove(*name)));
+        lowering.remark("flushes have no effect: the job only reads, as in fio".to_owned());
+    }
 }
 
 /// Drops an `fdatasync` that is never due alone: where both are due, fio makes only the `fsync`.
@@ -427,10 +448,25 @@ fn implied_verify(job: &mut JobWords) {
 fn without_writing(job: &mut JobWords, lowering: &mut Lowering) {
     let rw = RW.value_in(&job.spec);
     if VERIFY.value_in(&job.spec) == VerifyMethod::None {
+        let is_on = job.spec.options.get(VERIFY_ONLY.name).is_some_and(|set| set.text == "true");
+        if is_on && matches!(rw.direction, Direction::Write | Direction::ReadWrite) {
+            // As in fio, nothing is written.
+            let reason = "`verify_only` without `verify`: nothing is written, as in fio".to_owned();
+            job.spec.set(VERIFY.name, Checksum::Null.name(), Origin::Derived { reason });
+            let read =
+                "`verify_only` without `verify`: blocks are read and compared with nothing, and nothing is written";
+            return lowering.remark(read.to_owned());
+        }
         if job.spec.options.remove(VERIFY_ONLY.name).is_some_and(|set| set.text == "true") {
             lowering.remark("`verify_only` has no effect without `verify`, as in fio".to_owned());
         }
         return;
+    }
+    let [is_only, loads_state] = [VERIFY_ONLY.name, VERIFY_STATE_LOAD.name]
+        .map(|name| job.spec.options.get(name).is_some_and(|set| set.text == "true"));
+    if is_only && !loads_state && job.spec.options.remove("time_based").is_some() {
+        // Later passes could be steps that the job that wrote did not come to.
+        lowering.remark("`time_based` has no effect next to `verify_only`, as in fio: there is one pass".to_owned());
     }
     if rw.direction == Direction::Trim {
         job.spec.options.remove(VERIFY.name);
@@ -440,13 +476,20 @@ fn without_writing(job: &mut JobWords, lowering: &mut Lowering) {
     if rw.direction != Direction::Read {
         return;
     }
-    let is_on = |name: &str| job.spec.options.get(name).is_some_and(|set| set.text == "true");
-    if is_on(VERIFY_STATE_LOAD.name) {
+    let is_null = matches!(VERIFY.value_in(&job.spec), VerifyMethod::Checksum(Checksum::Null));
+    if is_null && !loads_state {
+        let [reads, ..] = block_sizes(&job.spec).map(|sizes| sizes.min_bytes() != sizes.max_bytes());
+        if reads {
+            job.spec.options.remove(VERIFY.name);
+            return lowering.remark("`verify=null` has no effect: it compares nothing".to_owned());
+        }
+    }
+    if loads_state {
         let reason = "`verify_state_load`: the blocks that the job of the saved state wrote are read".to_owned();
         let word = if rw.is_random { "randwrite" } else { "write" };
         job.spec.set(RW.name, word, Origin::Derived { reason: reason.clone() });
         job.spec.set(VERIFY_ONLY.name, "true", Origin::Derived { reason });
-    } else if is_on(VERIFY_ONLY.name) {
+    } else if is_only {
         job.spec.options.remove(VERIFY_ONLY.name);
         lowering.remark("`verify_only` has no effect: the job only reads, and compares what it reads".to_owned());
     }
@@ -502,6 +545,18 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
     if !goes_on && !VERIFY_FATAL.value_in(&job.spec) {
         let reason = "as in fio, a block that differs ends the job, unless `continue_on_error` covers it".to_owned();
         job.spec.set(VERIFY_FATAL.name, "true", Origin::Derived { reason });
+    }
+}
+
+/// Drops `number_ios` next to batches of trims that fall behind: fio ends a job only when nothing is left to trim.
+fn trims_that_fall_behind(job: &mut JobWords, lowering: &mut Lowering) {
+    let [percent, backlog, batch] =
+        [TRIM_PERCENTAGE, TRIM_BACKLOG, TRIM_BACKLOG_BATCH].map(|option| option.value_in(&job.spec));
+    let is_verified = VERIFY.value_in(&job.spec) != VerifyMethod::None;
+    let falls_behind = is_verified && batch > 0 && percent.saturating_mul(backlog) > batch.saturating_mul(100);
+    if falls_behind && job.spec.options.remove(NUMBER_IOS.name).is_some_and(|count| count.text != "0") {
+        let batch = format!("{}={batch}", TRIM_BACKLOG_BATCH.name);
+        lowering.remark(format!("`number_ios` has no effect next to `{batch}`, which falls behind, as in fio"));
     }
 }
 

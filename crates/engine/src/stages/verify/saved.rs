@@ -24,6 +24,7 @@
 //! Source: `verify-state.h` of fio 3.42, by the output of its `fio-verify-state`.
 
 use crate::context::WorkerContext;
+use crate::verify::EXPECTED;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -190,14 +191,16 @@ pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     Ok(state)
 }
 
-/// Keeps a block that differs, in a directory or the current one; returns a sentence with the file's name, or with the error.
-pub(super) fn dump(directory: Option<&str>, path: &str, offset: u64, block: &[u8]) -> String {
+/// Keeps a block that differs, or what it should hold, in a directory or the current one; returns a sentence with the file's
+/// name, or with the error.
+pub(super) fn dump(directory: Option<&str>, path: &str, offset: u64, kind: &str, block: &[u8]) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let directory = directory.map_or(String::new(), |directory| format!("{}/", directory.trim_end_matches('/')));
-    let name = format!("{directory}{file}.{offset}.received");
+    let name = format!("{directory}{file}.{offset}.{kind}");
+    let what = if kind == EXPECTED { "expected" } else { "read" };
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&name);
     match made.and_then(|mut made| made.write_all(block)) {
-        Ok(()) => format!("verify: the block that was read at offset {offset} of `{path}` is in `{name}`"),
+        Ok(()) => format!("verify: the block that was {what} at offset {offset} of `{path}` is in `{name}`"),
         Err(error) => {
             format!("verify: the block at offset {offset} of `{path}` could not be kept in `{name}`: {error}")
         }

@@ -64,9 +64,9 @@ crate::option::rows! {
     Section::Content;
 
     pub const ZERO_BUFFERS: Opt<bool> = flag("zero_buffers")
-        .scope(&[Scope::WithCommand, Scope::Writes])
+        .scope(&[Scope::WithCommand])
         .summary("Zeros are written instead of random content")
-        .detail("Many devices and filesystems never store zeros; the record notes that zeros were written.");
+        .detail("A file that is created for a job that reads holds zeros, too. Many devices and filesystems never store zeros; the record notes that zeros were written.");
 
     pub const REFILL_BUFFERS: Opt<bool> = flag("refill_buffers")
         .scope(&[Scope::Writes])
@@ -77,10 +77,9 @@ crate::option::rows! {
     pub const BUFFER_PATTERN: Opt<Option<Vec<u8>>> = pattern("buffer_pattern")
         .unset("random content")
         .unit("bytes")
-        .scope(&[Scope::Writes])
         .summary("The same bytes are written repeatedly, from the beginning of each buffer to its end")
         .detail("`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. All writes are \
-                 equal, and the record notes it. In fio's job files and command lines `'name'` is the content \
+                 equal, and the record notes it. A file that is created for a job that reads holds them, too. In fio's job files and command lines `'name'` is the content \
                  of a file.");
 
     pub const MEM: Opt<Memory> = word("mem")
@@ -106,7 +105,6 @@ crate::option::rows! {
     pub const BUFFER_COMPRESS_PERCENTAGE: Opt<u64> = percent("buffer_compress_percentage")
         .default("0")
         .unit("percent")
-        .scope(&[Scope::Writes])
         .summary("The share of each piece of content that is compressible");
 
     pub const BUFFER_COMPRESS_CHUNK: Opt<u64> = bytes("buffer_compress_chunk")
@@ -232,7 +230,10 @@ crate::option::rows! {
     pub const VERIFY_DUMP: Opt<bool> = switch("verify_dump")
         .scope(&[Scope::Verify])
         .summary("Blocks that differ are stored in files of the current directory")
-        .detail("The first 16, as `NAME.OFFSET.received`.");
+        .detail(
+            "The first 16, as `NAME.OFFSET.received`, and next to it `NAME.OFFSET.expected` if the content is a \
+             `verify_pattern`. A piece whose header is wrong is only in `NAME.OFFSET.hdr_fail`.",
+        );
 
     pub const VERIFY_DUMP_DIRECTORY: Opt<Option<String>> = path("verify_dump_directory")
         .unset("the current directory")
