@@ -290,6 +290,29 @@ fn a_quick_run_says_so_in_every_title_and_omits_published_times() {
     {
         assert!(scaled[2].contains(title), "`{title}` is missing");
     }
+    for text in &scaled[..2] {
+        let title = text.lines().next().expect("a title");
+        assert!(title.contains(", quick run"), "{title}");
+    }
+    // Every heading above figures: those of modes, plots, and tables.
+    let shown = scaled[2].split("id=\"study\"").next().expect("what is shown");
+    let headings: Vec<&str> = ["<h1>", "<h2>", "<h3>", "<h4>"]
+        .iter()
+        .flat_map(|tag| shown.split(tag).skip(1))
+        .map(|rest| rest.split("</h").next().unwrap_or_default())
+        .collect();
+    let of_no_figure = [
+        "What follows",
+        "The question",
+        "Implausible published figures",
+        "Units that the source labels wrongly",
+        "Limits of the source&#x27;s method",
+        "Machine",
+        "No figure",
+    ];
+    let is_said = |heading: &&str| heading.contains("quick run") || heading.starts_with("Method: this run");
+    let silent: Vec<&&str> = headings.iter().filter(|heading| !is_said(heading)).collect();
+    assert!(headings.len() >= 8 && silent.iter().all(|heading| of_no_figure.contains(heading)), "{silent:#?}");
     record.is_quick = false;
     record.modes[0].scale.clear();
     let text = study_terminal(&record, &STYLE);

@@ -1,6 +1,7 @@
 //! Studies are data: a fault is reported with its position, and no input panics.
 
 use proptest::prelude::*;
+use trueio_model::value_label;
 use trueio_study::{EMBEDDED, Study, Variables, embedded, rows};
 
 /// A study that is as small as one can be.
@@ -231,6 +232,14 @@ fn every_study_of_the_program_is_sound_in_every_mode() {
                 names.sort_unstable();
                 names.dedup();
                 assert_eq!(names.len(), found.len(), "{} {mode}: two jobs of one name", one.name);
+                // A bare number is no name: the axis stands before it (`depth 16`).
+                for row in &found {
+                    for (axis, value) in &row.key {
+                        let label = value_label(axis, value);
+                        assert!(row.name.contains(&label), "{} {mode}: `{}` lacks `{label}`", one.name, row.name);
+                        assert!(label.starts_with(|first: char| first.is_alphabetic()), "{label}");
+                    }
+                }
             }
         }
         assert!(study.usual_modes().contains(&"faithful"), "{}", one.name);

@@ -16,7 +16,7 @@ pub fn study_html(study: &StudyRecord) -> String {
     let source = &study.source;
     let lines = study.targets.iter().flat_map(crate::words::target_lines);
     let facts = lines.chain(crate::words::machine_lines(&study.environment));
-    let title = format!("{} study {}{}", study.tool.name, study.study, if study.is_quick { ", quick run" } else { "" });
+    let title = format!("{} study {}{}", study.tool.name, study.study, words::quick(study));
     let started = study.started_at.replace('T', " ").replace('Z', " UTC");
     let page = Page {
         title: cleaned(&title),

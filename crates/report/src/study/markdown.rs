@@ -8,8 +8,13 @@ use trueio_model::StudyRecord;
 
 /// Formats the study as Markdown (GitHub's tables), ending with a line feed.
 pub fn study_markdown(study: &StudyRecord) -> String {
-    let mut out =
-        format!("## {} study {}: {}\n\n", escaped(&study.tool.name), escaped(&study.study), escaped(&study.title));
+    let mut out = format!(
+        "## {} study {}{}: {}\n\n",
+        escaped(&study.tool.name),
+        escaped(&study.study),
+        words::quick(study),
+        escaped(&study.title)
+    );
     out.push_str(&format!("{}\n", escaped(&study.question)));
     if let Some(sentence) = crate::words::outcome_sentence(&study.outcome) {
         out.push_str(&format!("\n**{}**\n", escaped(&sentence)));

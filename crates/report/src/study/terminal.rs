@@ -37,7 +37,10 @@ pub fn study_rows(study: &StudyRecord) -> Option<String> {
 }
 
 fn head(page: &mut Page, study: &StudyRecord) {
-    let title = page.paint(Paint::Bold, &format!("{} study {}", clean(&study.tool.name), clean(&study.study)));
+    let title = page.paint(
+        Paint::Bold,
+        &format!("{} study {}{}", clean(&study.tool.name), clean(&study.study), words::quick(study)),
+    );
     let when = study.started_at.replace('T', " ").replace('Z', " UTC");
     page.out.push_str(&format!("{title}  {}\n", clean(&when)));
     page.sentence(&study.title);

@@ -49,6 +49,11 @@ fn is_scaled(mode: &StudyMode) -> bool {
     !mode.scale.is_empty()
 }
 
+/// Returns what follows the name of the study in the title of a report.
+pub(super) fn quick(study: &StudyRecord) -> &'static str {
+    if study.is_quick { ", quick run" } else { "" }
+}
+
 /// Returns a title with the words for a quick run.
 pub(super) fn titled(study: &StudyRecord, title: &str) -> String {
     if study.is_quick { format!("quick run: {title}") } else { title.to_owned() }
