@@ -152,6 +152,41 @@ fn a_job_of_some_ranks_is_waited_for_by_the_others() {
     alone.assert_refused(&["no job runs on rank 0, and this process is alone"]);
 }
 
+/// Goal: the clock of a host that is 1000 s ahead is compared within its bound, and the ranks begin together.
+/// Method: rank 1 runs in a time namespace.
+#[test]
+fn a_rank_whose_clock_is_ahead_begins_with_the_others() {
+    if lacks("root") {
+        return;
+    }
+    let ahead = ["--time", "--fork", "--monotonic", "1000"];
+    if let Err(reason) = tool("unshare", &[&ahead[..], &["true"]].concat()) {
+        return println!("skipped: {reason}");
+    }
+    let sandbox = Sandbox::new();
+    let path = sandbox.aside("record.json");
+    let port = free_port();
+    let start = |number: usize| {
+        let plain = rank(&sandbox, number, 2, port, &null_run(path.to_str().expect("UTF-8")));
+        if number == 0 {
+            let mut first = plain;
+            return Running::start(&mut first);
+        }
+        let mut command = Command::new("unshare");
+        command.args(ahead).arg(plain.get_program()).args(plain.get_args()).current_dir(sandbox.root());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Running::start(&mut command)
+    };
+    let started: Vec<Running> = (0..2).map(start).collect();
+    started.into_iter().for_each(|running| running.wait().0.assert_code(0));
+    let record = record_at(&sandbox, "record.json");
+    assert_sums(&record, 2);
+    let clock = record.cluster.as_ref().expect("two ranks").phases[0].ranks[1].clock_before;
+    // To be added to times of rank 1: it is ahead. The namespace's own offset is exact to a few microseconds.
+    let error_ns = clock.offset_ns + 1_000_000_000_000;
+    assert!(error_ns.unsigned_abs() <= clock.bound_ns + 5_000, "{clock:?}");
+}
+
 /// Starts three ranks whose run would take a minute, and waits until each has done an I/O: a log of its own shows it.
 fn long_run(sandbox: &Sandbox, json: &str) -> Vec<Running> {
     let port = free_port();

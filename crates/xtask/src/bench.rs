@@ -13,6 +13,7 @@ pub(crate) mod agreement;
 mod cases;
 pub(crate) mod evidence;
 pub(crate) mod growth;
+pub(crate) mod ranks;
 pub(crate) mod syscalls;
 mod table;
 mod targets;

@@ -87,6 +87,7 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     environment: FIO=PROGRAM names another fio
 cargo xtask bench growth [--whole] [--markdown FILE] [--self PROGRAM]  how cost grows with I/Os, workers, files,
                                     depth, logs, phases, history (--whole: the largest sizes, too)
+cargo xtask bench ranks [OPTIONS]     skew of the starts of ranks, and a rank next to a run alone
 cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
     --reps N, --seconds S, --self PROGRAM as above
 cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio report the same of
@@ -188,6 +189,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["dist", "--twice"] => packages::run_all(true),
         ["dist", "--self", program] => Ok(ci::print_alone((packages::in_ci(&std::fs::canonicalize(program)?), None))),
         ["dist-bindings"] => dist::run_all(),
+        ["bench", "ranks", rest @ ..] => bench::ranks::run(rest),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
