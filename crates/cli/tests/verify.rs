@@ -37,7 +37,7 @@ fn a_saved_state_limits_the_comparison_to_the_blocks_of_its_run() {
     let (ran, record) = sandbox.record(&job("--verify_only --verify_state_load --verify_dump"));
     ran.assert_code(1);
     assert_eq!(record.phases[0].jobs[0].verify_failure_count, 1);
-    let dump = fs::read(sandbox.path(&format!("data.{}.received", block * 4096))).expect("the block is kept");
+    let dump = fs::read(sandbox.path(&format!("data.{}.hdr_fail", block * 4096))).expect("the block is kept");
     assert_eq!(dump, earlier[block * 4096..][..4096]);
     // Without the state, blocks of both runs are valid.
     sandbox.run(&job("--number_ios 100 --verify_only")).assert_code(0);
