@@ -214,7 +214,10 @@ fn io_uring_works_at_every_depth_and_with_a_polling_kernel_thread() {
                 job.plan.queue.submit_batch = batch;
                 let report = job.verify(Checksum::Crc32c).run();
                 assert_clean(&report, &format!("{}, depth {depth}, batch {batch:?}", way.name));
-                assert_eq!(report.engine_notes, Vec::<String>::new(), "{}", way.name);
+                // Whether each page could be dropped before the read-back is the system's affair.
+                let is_of_engine = |note: &&String| !note.starts_with("verify: ");
+                let notes: Vec<&String> = report.engine_notes.iter().filter(is_of_engine).collect();
+                assert!(notes.is_empty(), "{}: {notes:?}", way.name);
             }
         }
         let mut job = way.job().on(&[&path], MIB, Open::ReadWrite).op(OpKind::Write).depth(8);
