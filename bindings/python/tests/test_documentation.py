@@ -68,7 +68,10 @@ def test_there_are_samples() -> None:
 
 @pytest.mark.parametrize("number", range(len(SAMPLES)))
 def test_a_sample_of_the_readme_runs(number: int, folder: pathlib.Path) -> None:
-    done = subprocess.run([sys.executable, "-c", SAMPLES[number]], cwd=folder, capture_output=True, text=True, timeout=60)
+    # Figures of a program that waited for its processor are contradicted; a sample is to run on a busy machine, too.
+    environment = {**os.environ, "TRUEIO_ACCEPT": "processor_wait"}
+    words = [sys.executable, "-c", SAMPLES[number]]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 

@@ -47,8 +47,10 @@ def test_the_ruler_sees_a_call_that_holds_the_interpreter() -> None:
     """Without this the next test could pass by any call. (Not where there is no such lock.)"""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         pytest.skip("this interpreter has no global lock")
-    data = bytes(64 << 20)
-    assert not any(progress_beside(lambda: data.count(b"\1")) for _ in range(3))
+    data = bytes(128 << 20)
+    # On a busy machine the other thread may run between the first reading of the clock and the call, for most of the time.
+    seen = sum(progress_beside(lambda: data.count(b"\1")) for _ in range(9))
+    assert seen <= 4, f"the other thread ran in {seen} of 9 calls"
 
 
 @pytest.mark.parametrize("name", ["read", "write", "read unaligned", "write unaligned", "flush", "acquire", "copy"])
