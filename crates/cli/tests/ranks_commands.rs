@@ -170,6 +170,35 @@ fn a_comparison_ends_on_all_ranks_when_one_dies_or_is_interrupted() {
     }
 }
 
+/// Goal: records of another number of ranks are compared, and the difference is named.
+#[test]
+fn a_comparison_of_records_names_another_number_of_ranks() {
+    let sandbox = Sandbox::new();
+    let paths = [2, 3].map(|size| {
+        let path = sandbox.aside(&format!("ranks{size}.json")).to_str().expect("UTF-8").to_owned();
+        let job = [
+            "run",
+            "--ioengine",
+            "null",
+            "--size",
+            "1m",
+            "--runtime",
+            "300ms",
+            "--time_based",
+            "--no-history",
+            "--json",
+        ];
+        let arguments = [&job[..], &[path.as_str()]].concat();
+        run_ranks(&sandbox, size, |_| arguments.clone()).iter().for_each(|ran| ran.assert_code(0));
+        path
+    });
+    let json = sandbox.aside("comparison.json");
+    sandbox.run(&["compare", &paths[0], &paths[1], "--json", json.to_str().expect("UTF-8")]).assert_code(0);
+    let comparison = comparison_at(&sandbox, "comparison.json");
+    let ranks = comparison.differences.iter().find(|difference| difference.name == "ranks").expect("a difference");
+    assert_eq!((ranks.first.as_str(), ranks.this.as_str(), ranks.forbids), ("2", "3", false));
+}
+
 /// Goal: fio's results on several ranks are the sums of all; only rank 0 prints them.
 #[test]
 fn fio_on_several_ranks_prints_the_sums_and_each_rank_has_files_of_its_own() {

@@ -84,6 +84,15 @@ pub fn of_records(side: usize, first: &RunRecord, this: &RunRecord) -> Vec<Circu
     let memory =
         |r: &RunRecord| r.environment.memory_bytes.value.map_or_else(String::new, trueio_model::units::format_bytes);
     note("memory", memory(first), memory(this), false);
+    let ranks = |r: &RunRecord| r.cluster.as_ref().map_or_else(|| "1".to_owned(), |c| c.rank_count.to_string());
+    note("ranks", ranks(first), ranks(this), false);
+    let hosts = |r: &RunRecord| {
+        let mut hosts: Vec<&str> = r.cluster.iter().flat_map(|c| &c.ranks).map(|rank| rank.host.as_str()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.join(", ")
+    };
+    note("hosts", hosts(first), hosts(this), false);
     let tool = |r: &RunRecord| format!("{} {} ({} build)", r.tool.name, r.tool.version, r.tool.build);
     note("program", tool(first), tool(this), false);
     found
