@@ -4,6 +4,7 @@
 //! directory. What fio's results have no place for (the common window, the ranks' own rates, checks across ranks) is printed to stderr.
 //! Options that print or run something meanwhile are refused: each rank would do it.
 
+use super::pinned::Pinned;
 use super::program::Program;
 use super::{ended, idle_baseline_ns, programs, refused, status};
 use crate::language::{Eta, FioRequest, Trigger};
@@ -15,13 +16,15 @@ use trueio_job::{CommandFiles, FileUse, Machine, Role};
 use trueio_model::{CheckOutcome, JobSpec, Origin, Plan, RunRecord};
 use trueio_report::{clean_lines, message};
 use trueio_run::planning::{self, PlanningError};
-use trueio_run::{Observer, Reporting, Request, Targets, machine, watch_signals};
+use trueio_run::{Observer, Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
 
 /// What one rank prepared.
 struct Planned {
     spec: Vec<JobSpec>,
     plan: Plan,
     targets: Targets,
+    /// The memory that `lockmem` keeps from the system, until the end.
+    pinned: Option<Pinned>,
     /// Rank 0's.
     results: Option<status::Results>,
 }
@@ -44,7 +47,9 @@ pub(super) fn run(mut member: Member, request: FioRequest, read: Vec<String>, pr
             return ExitCode::from(member.end(code));
         }
     };
-    let Planned { spec, plan, targets, results } = planned;
+    let Planned { spec, plan, targets, pinned, results } = planned;
+    // Interim results are of one process; without this the signal would end the rank.
+    watch_status_signal();
     let has_line = member.is_first() && request.settings.eta != Eta::Never;
     let mut line = match has_line {
         true => (program.progress_line)(plan.idle_baseline_ns > 0),
@@ -63,7 +68,7 @@ pub(super) fn run(mut member: Member, request: FioRequest, read: Vec<String>, pr
     let observer: &mut dyn Observer = &mut *line;
     let record = trueio_cluster::run(whole, &mut member, watch_signals(), observer, &mut |_| ());
     line.clear();
-    drop(shared);
+    drop((shared, pinned));
     let (Some(record), Some(results)) = (record, results) else { return ExitCode::from(member.end(1)) };
     let code = match results.end(&record) {
         Ok(()) => {
@@ -158,7 +163,8 @@ fn planned(
         true => Some(status::Results::new(&request.settings, *program)?),
         false => None,
     };
-    Ok(Planned { spec, plan, targets, results })
+    let pinned = Pinned::of(&spec)?;
+    Ok(Planned { spec, plan, targets, pinned, results })
 }
 
 /// Prints the figures across ranks, and the checks across ranks that object.
