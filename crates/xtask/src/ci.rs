@@ -157,7 +157,7 @@ fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
         let steps = || {
             yield_to_others();
             let lane = Lane::start("steps of the release build", &["ci", "steps-of-the-release"]);
-            steps_of_the_sources(report, required);
+            steps_of_the_sources(report, is_ci, required);
             match lane {
                 Ok(lane) => report.join(lane),
                 Err(error) => report.step("steps of the release build", || Outcome::Failed(format!("{error:#}"))),
@@ -191,11 +191,9 @@ fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
     report.step("gate: growth", || with_program(&program, gate::growth));
 }
 
-/// Runs the steps that test what the release build and the bindings do, and writes them to `path` for [`Report::join`].
+/// Runs the steps that test what the release build does, and writes them to `path` for [`Report::join`].
 pub(crate) fn steps_of_the_release(path: &Path) -> Result<bool> {
-    let is_ci = skips_fail();
-    let required = if is_ci { needs_met() } else { Vec::new() };
-    let mut report = Report::new(is_ci);
+    let mut report = Report::new(skips_fail());
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
     report.step("pages in a browser", || with_program(&program, |program| pages::run(program, false)));
@@ -207,17 +205,14 @@ pub(crate) fn steps_of_the_release(path: &Path) -> Result<bool> {
     report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
     report.step("ranks under launchers from wheels", || with_program(&program, cluster::in_ci));
-    report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
-    report.counted_step("tests of bindings/node-program", node::tests_of_program);
-    report.counted_step("tests of bindings/python", || python::tests(&required));
     report.step("dependencies", deny::run);
     report.step("workflows", dist::workflows);
     report.save(path)?;
     Ok(true)
 }
 
-/// Runs the steps that compile the sources for other systems and with other tools.
-fn steps_of_the_sources(report: &mut Report, required: &[&str]) {
+/// Runs the steps that compile the sources for other systems and with other tools, and the tests of the bindings.
+fn steps_of_the_sources(report: &mut Report, is_ci: bool, required: &[&str]) {
     report.step("clippy", clippy);
     report.step("documentation", || {
         of(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
@@ -258,6 +253,10 @@ fn steps_of_the_sources(report: &mut Report, required: &[&str]) {
         );
     }
     report.step("fuzz targets", fuzz::in_ci);
+    // Not in the other lane: threads of Python and Node need a processor now and then, and the lab has ended by now.
+    report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
+    report.counted_step("tests of bindings/node-program", node::tests_of_program);
+    report.counted_step("tests of bindings/python", || python::tests(required));
     // Half an hour of linking for other systems: for a release.
     if std::env::var_os("TRUEIO_DIST").is_some() {
         let outcome = |result: Result<bool>| match result {
