@@ -70,6 +70,7 @@ fn a_refusal_of_one_rank_names_it_and_leaves_nothing() {
     let ran = run_ranks(&sandbox, 2, |_| arguments.clone());
     ran.iter().for_each(|ran| ran.assert_code(2));
     assert!(ran[0].err.contains("rank 1 (") && ran[0].err.contains("`data-1`"), "{:?}", ran[0]);
+    assert_eq!(ran[0].err.matches("error:").count(), 1, "{:?}", ran[0]);
     assert_eq!(sandbox.listing(), before);
 }
 

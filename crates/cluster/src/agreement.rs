@@ -9,7 +9,7 @@ pub(crate) fn difference(hellos: &BTreeMap<u32, Hello>) -> Option<String> {
     let named = |rank: &u32, hello: &Hello| format!("rank {rank} ({})", hello.host);
     if let Some((rank, hello)) = hellos.iter().find(|(_, hello)| hello.jobs.is_err()) {
         let reason = hello.jobs.as_ref().err().cloned().unwrap_or_default();
-        return Some(format!("{}: {reason}", named(rank, hello)));
+        return Some(format!("{}: {}", named(rank, hello), reason.trim_start_matches("error: ")));
     }
     hellos.iter().find_map(|(rank, hello)| {
         let what = difference_to(first, hello)?;
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_cannot_read_its_jobs_is_named_with_its_reason() {
-        let found = text(Hello { jobs: Err("job file `a.toml` cannot be read".into()), ..hello(&[]) });
+        let found = text(Hello { jobs: Err("error: job file `a.toml` cannot be read".into()), ..hello(&[]) });
         assert_eq!(found.as_deref(), Some("rank 2 (h3): job file `a.toml` cannot be read"));
     }
 }

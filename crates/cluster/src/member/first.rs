@@ -218,7 +218,7 @@ impl First {
             }
         }
         if let Some((rank, text)) = first_refusal {
-            let text = format!("{}: {text}", self.name_of(rank));
+            let text = format!("{}: {}", self.name_of(rank), text.trim_start_matches("error: "));
             return Err(self.refuse(text));
         }
         self.go(shared);
