@@ -20,8 +20,8 @@ use trueio_compare::{
 use trueio_fio::logs::FioLogs;
 use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
-    Comparison, GateVerdict, JobPlan, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, error_chain,
-    format_utc, units,
+    Comparison, GateVerdict, JobPlan, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, SyscallTrace, ToolFacts,
+    error_chain, format_utc, units,
 };
 use trueio_run::machine;
 use trueio_run::planning::{may_run, planned_and_claimed};
@@ -309,10 +309,15 @@ fn live(
     found.notes.splice(0..0, notes);
     let head = head(asked.margin, setting, started_at);
     let mut comparison = from_rounds(head, &described, &settings, found, gates);
-    for part in &mut comparison.parts {
-        part.sides.iter_mut().zip(syscalls.iter()).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
-    }
+    take_syscalls(&mut comparison, &syscalls);
     Ok((comparison, outputs))
+}
+
+/// Adds each side's recorded system calls.
+fn take_syscalls(comparison: &mut Comparison, syscalls: &[Option<SyscallTrace>]) {
+    for part in &mut comparison.parts {
+        part.sides.iter_mut().zip(syscalls).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
+    }
 }
 
 /// Returns the request for the slices of a plan.

@@ -140,7 +140,7 @@ impl Nested {
 }
 
 /// Goal: a loop device is followed to the places of its file on the disk below, and its flushes to that disk's; through the page cache of the
-/// file, requests below are missing, which is counted and accuses nobody.
+/// file, requests below are missing, which is counted, and no finding follows from it.
 #[test]
 fn requests_of_a_loop_device_are_found_on_the_disk_of_its_file() {
     let _alone = alone();

@@ -4,7 +4,7 @@
 //! rank gets these sums, and comes to the same decisions by them. So nothing is sent while a slice is measured, and all ranks end after the
 //! same round. Rank 0 prints the comparison.
 
-use super::{Asked, LiveSide, code_of, deliver, head, joined, request};
+use super::{Asked, LiveSide, code_of, deliver, head, joined, request, take_syscalls};
 use crate::failure::Failure;
 use crate::output::{self, Outputs};
 use crate::{progress, ranks};
@@ -18,7 +18,7 @@ use trueio_cluster::{Member, begin_together, for_rank, ready, wait_through};
 use trueio_compare::{Bench, Gate, Interleaved, Quiet, Sample, SessionBench, SliceOrder};
 use trueio_compare::{from_rounds, interleave, precondition};
 use trueio_job::Machine;
-use trueio_model::{Comparison, Histogram, JobSpec, Origin, Outcome, Plan, SyscallTrace, units};
+use trueio_model::{Comparison, Histogram, JobSpec, Origin, Outcome, Plan, units};
 use trueio_run::planning::{may_run, planned_and_claimed};
 use trueio_run::{Session, Targets, machine, watch_signals};
 
@@ -150,12 +150,7 @@ fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[
     found.notes.splice(0..0, notes);
     let head = head(asked.margin, setting, started_at);
     let mut comparison = from_rounds(head, &described, &settings, found, gates);
-    let with_syscalls = |syscalls: &[Option<SyscallTrace>], comparison: &mut Comparison| {
-        for part in &mut comparison.parts {
-            part.sides.iter_mut().zip(syscalls).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
-        }
-    };
-    with_syscalls(&syscalls, &mut comparison);
+    take_syscalls(&mut comparison, &syscalls);
     (comparison, outputs)
 }
 
