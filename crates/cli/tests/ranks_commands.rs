@@ -231,6 +231,19 @@ fn fio_on_several_ranks_prints_the_sums_and_each_rank_has_files_of_its_own() {
     }
 }
 
+/// Goal: a rank that cannot read its jobs ends all, and one sentence names it.
+/// Method: the job file of rank 1 is missing.
+#[test]
+fn a_rank_that_cannot_read_a_job_file_of_fio_ends_all_ranks() {
+    let sandbox = Sandbox::new();
+    let files = [sandbox.aside("job-0.fio"), sandbox.aside("job-1.fio")];
+    std::fs::write(&files[0], "[job]\nioengine=null\nsize=1m\nrw=read\n").expect("a job file");
+    let ran = run_ranks(&sandbox, 2, |number| vec!["fio", files[number].to_str().expect("UTF-8")]);
+    ran.iter().for_each(|ran| ran.assert_code(2));
+    assert!(ran[0].err.contains("rank 1 (") && ran[0].err.contains("job-1.fio` cannot be read"), "{:?}", ran[0]);
+    assert_eq!((ran[0].err.matches("error:").count(), ran[1].err.as_str()), (1, ""), "{:?}", ran[0]);
+}
+
 #[test]
 fn fio_on_several_ranks_refuses_what_each_rank_would_do_by_itself() {
     for (options, words) in [

@@ -56,7 +56,12 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
     let reading = Reading::default();
     let request = match crate::language::read(arguments, &reading) {
         Ok(request) => request,
-        Err(error) => return refused(&error.render()),
+        // The other ranks, if there are any, end with this one.
+        Err(error) => match (program.join)() {
+            Ok(None) => return refused(&error.render()),
+            Ok(Some(member)) => return ranks::run(member, Err(error.render()), Vec::new(), program),
+            Err(code) => return code,
+        },
     };
     if matches!(request.action, Action::Serve(_) | Action::Clients(_))
         && let Err(code) = (program.refuse_several)()
@@ -116,7 +121,7 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         },
         None => match (program.join)() {
             Ok(None) => run_jobs(request, reading.into_files(), program),
-            Ok(Some(member)) => ranks::run(member, request, reading.into_files(), program),
+            Ok(Some(member)) => ranks::run(member, Ok(request), reading.into_files(), program),
             Err(code) => code,
         },
     }

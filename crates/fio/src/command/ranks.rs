@@ -29,11 +29,16 @@ struct Planned {
     results: Option<status::Results>,
 }
 
-/// Runs the jobs on all ranks; `read` holds the paths of their job files.
-pub(super) fn run(mut member: Member, request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
-    let jobs = jobs_of(&request);
+/// Runs the jobs on all ranks; `read` holds the paths of their job files. `request` is an error if this rank could not read them.
+pub(super) fn run(
+    mut member: Member,
+    request: Result<FioRequest, String>,
+    read: Vec<String>,
+    program: &Program,
+) -> ExitCode {
+    let jobs = request.as_ref().map_err(String::clone).and_then(jobs_of);
     let plan = |member: &Member, specs: Vec<JobSpec>| {
-        let planned = planned(member, &request, specs, read, program)?;
+        let planned = planned(member, request.as_ref().map_err(String::clone)?, specs, read, program)?;
         let phases = planned.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
         Ok((planned, phases))
     };
@@ -50,7 +55,7 @@ pub(super) fn run(mut member: Member, request: FioRequest, read: Vec<String>, pr
     let Planned { spec, plan, targets, pinned, results } = planned;
     // Interim results are of one process; without this the signal would end the rank.
     watch_status_signal();
-    let has_line = member.is_first() && request.settings.eta != Eta::Never;
+    let has_line = member.is_first() && request.is_ok_and(|request| request.settings.eta != Eta::Never);
     let mut line = match has_line {
         true => (program.progress_line)(plan.idle_baseline_ns > 0),
         false => Box::new(super::program::Hidden),
