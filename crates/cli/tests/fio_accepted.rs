@@ -78,10 +78,13 @@ fn spellings_that_fio_accepts_are_accepted() {
         "--flow=8 --flow_watermark=100 --name=k --filename=b --size=256k --flow=-1",
         "--cpumask=1 --cpus_allowed=0",
         "--cpus_allowed=0 --cpumask=1",
+        "--rw=write --verify=meta --verify_backlog_batch=4",
+        "--rw=write --verify_pattern=0xff --dedupe_percentage=30",
     ] {
         let ran = ends_alike(&format!("--name=j --filename=a --size=256k {words}"));
         assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
     }
+    assert_eq!(ends_alike("--name=j --size=256k --rw=write --rate_min=1k --rate_iops_min=1").code, Some(1));
 }
 
 /// Goal: `verify=null` compares nothing, so a job that reads needs no verified data.

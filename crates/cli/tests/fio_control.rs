@@ -456,6 +456,7 @@ fn parse_only_refuses_what_no_machine_runs() {
         "--name=a --filename=/dev/nosuch --rw=randread --size=50% --offset=10%",
         "--name=a --size=1m --allow_file_create=0 --rw=randread",
         "--name=a --read_iolog=nosuch",
+        "--name=a --filename=/dev/nosuch --rw=read --ioscheduler=none",
     ] {
         let ran = parsed(line);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}: {ran:?}");

@@ -74,6 +74,32 @@ const fn within_size(options: &'static [&'static str]) -> Difference {
     difference(options, fio, "a job writes only within `size`: it ends with the last whole block")
 }
 
+/// A job that verifies what no job wrote, and goes on after errors.
+const fn unverifiable(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["filename=a", "filename=b"],
+        fio: "files are created with random content, each block is an error that is ignored, and the job succeeds",
+        here: "refused: no job writes the blocks that would be compared",
+    }
+}
+
+/// A job that writes several times what it verifies.
+const fn read_back_once(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=read", "rw=randread", "do_verify=0", "verify=0"],
+        fio: "each pass over the files is read back when it ends; of random writes, that counts for `io_size`",
+        here: "the last pass is read back, after it; `io_size` counts the writes",
+    }
+}
+
+/// A job that reads after the end of a file that exists.
+const fn appended(options: &'static [&'static str]) -> Difference {
+    let fio = "the file is extended, and the job reads what was appended";
+    difference(options, fio, "refused: a job that only reads does not change a file that it names")
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -113,8 +139,30 @@ pub const DIFFERENCES: &[Difference] = &[
     mapped(&["ioengine=mmap", "size=50000"]),
     mapped(&["ioengine=mmap", "size=100k"]),
     few_blocks(&["random_generator=lfsr", "size=50000"]),
-    drawn_end(&["rw=randwrite", "size=50000", "random_distribution=pareto"]),
-    drawn_end(&["rw=randwrite", "size=50000", "percentage_random=50"]),
+    drawn_end(&["rw=rand", "size=50000", "random_distribution=pareto"]),
+    drawn_end(&["rw=rand", "size=50000", "random_distribution=zipf"]),
+    drawn_end(&["rw=rand", "size=50000", "percentage_random=50"]),
+    unverifiable(&["rw=read", "verify", "continue_on_error=all"]),
+    unverifiable(&["rw=read", "verify", "continue_on_error=verify"]),
+    unverifiable(&["rw=read", "verify_pattern", "continue_on_error=all"]),
+    unverifiable(&["rw=read", "verify_pattern", "continue_on_error=verify"]),
+    unverifiable(&["rw=randread", "verify", "continue_on_error=all"]),
+    unverifiable(&["rw=randread", "verify", "continue_on_error=verify"]),
+    unverifiable(&["rw=randread", "verify_pattern", "continue_on_error=all"]),
+    unverifiable(&["rw=randread", "verify_pattern", "continue_on_error=verify"]),
+    read_back_once(&["verify=", "loops=2"]),
+    read_back_once(&["verify_pattern=", "loops=2"]),
+    read_back_once(&["rw=randwrite", "verify=", "io_size=2m"]),
+    read_back_once(&["rw=randwrite", "verify_pattern=", "io_size=2m"]),
+    read_back_once(&["rw=randwrite", "verify=", "io_limit=3m"]),
+    read_back_once(&["rw=randwrite", "verify_pattern=", "io_limit=3m"]),
+    read_back_once(&["rw=randwrite", "verify=", "size=64k", "io_size=128k"]),
+    read_back_once(&["rw=randwrite", "verify=", "size=50000", "io_size=128k"]),
+    read_back_once(&["rw=randwrite", "verify=", "size=100k", "io_size=128k"]),
+    appended(&["rw=read", "file_append=1", "filename=a"]),
+    appended(&["rw=read", "file_append=1", "filename=b"]),
+    appended(&["rw=randread", "file_append=1", "filename=a"]),
+    appended(&["rw=randread", "file_append=1", "filename=b"]),
     within_size(&["rw=write", "size=50000", "filename=a"]),
     within_size(&["rw=write", "size=50000", "filename=b"]),
     within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=a"]),

@@ -5,6 +5,8 @@
 //! may use it, those of `direct` on other systems too (there without devices and programs).
 
 #[cfg(unix)]
+mod bounded;
+#[cfg(unix)]
 mod control_group;
 mod devices;
 #[cfg(unix)]
@@ -19,6 +21,8 @@ mod tables;
 mod terminal;
 mod tools;
 
+#[cfg(unix)]
+pub use bounded::output_within;
 #[cfg(unix)]
 pub use control_group::ControlGroup;
 pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};

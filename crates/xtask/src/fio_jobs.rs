@@ -4,7 +4,10 @@
 //! rewritten: targets become files of an empty folder, sizes and times are bounded, commands (`exec_prerun`) are left out.
 //! As root, both programs run as the user 65534, who may open no disk. Nothing of the files enters this repository.
 //!
-//! Limits: job files with an engine for absent hardware or networks are counted apart. A job file that is fio's own (an older name of an
+//! The shares are net: job files with an engine for absent hardware or networks, refusals that protect data, and runs that take too long
+//! are left out, and each is printed with its reason.
+//!
+//! Limits: a job file that is fio's own (an older name of an
 //! option, a variable of the environment that is not set) fails in both programs, and counts as the same.
 
 use crate::workspace::{self, command};
@@ -13,10 +16,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 use tempfile::TempDir;
+use trueio_testkit::output_within;
 
 /// The share of the job files that fio parses which must parse, and of all that must end with fio's exit code, in percent.
 const SHARES_MIN: [f64; 2] = [98.0, 97.0];
@@ -24,12 +28,18 @@ const SHARES_MIN: [f64; 2] = [98.0, 97.0];
 const ABSENT: &str = "cpp_null fusion-aw-sync net netsplice rdma rbd rados sg spdk xnvme libblkio libzbc gfapi gfapi_async libhdfs http nbd nfs libiscsi mtd \
                       dev-dax libpmem pmemblk windowsaio solarisaio guasi libcufile dfs external cuda ime_psync ime_psyncv ime_aio \
                       io_uring_cmd librpma_apm_client librpma_apm_server librpma_gpspm_client librpma_gpspm_server";
+/// Rules of refusals that protect data, or start no program that a file names.
+const PROTECTIVE: &str = "command_not_allowed exec_not_allowed output_replaces output_unrecognised output_exists existing_target_not_named \
+                          target_mounted target_member_of_filesystem target_is_swap target_carries_device target_claimed \
+                          target_open_for_writing target_is_link device_not_examined signature_not_named generated_name_taken";
 /// Bytes of the files that jobs name, the largest size of a job, and the largest offset.
 const FILE_BYTES: u64 = 8 << 20;
 const SIZE_MAX: u64 = 4 << 20;
 const OFFSET_MAX: u64 = 1 << 20;
 /// A run that takes longer is left out, in seconds.
-const LONGEST: &str = "40";
+const LONGEST: Duration = Duration::from_secs(20);
+/// The exit code of a run that took longer.
+const SLOW: Option<i32> = Some(124);
 
 /// A job file whose run is bounded.
 #[derive(Debug, Default)]
@@ -37,8 +47,8 @@ struct Bounded {
     text: String,
     /// The files that it names.
     files: BTreeSet<String>,
-    /// It has an engine for absent hardware.
-    is_absent: bool,
+    /// Its engine for absent hardware.
+    absent: Option<String>,
 }
 
 /// How a program treats a job file.
@@ -47,14 +57,16 @@ struct Ending {
     parsed: Option<i32>,
     ran: Option<i32>,
     said: String,
+    /// The rule of the refusal that protects data.
+    protects: Option<String>,
 }
 
 /// The counts of all job files.
 #[derive(Debug, Default)]
 struct Counts {
     total: u64,
-    absent: u64,
-    slow: u64,
+    /// Why job files are left out, of parsing and running or of running alone.
+    excluded: Vec<String>,
     parsed: [u64; 2],
     ran: [u64; 2],
     notes: Vec<String>,
@@ -88,9 +100,9 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
         while let Some(path) = paths.get(next.fetch_add(1, Relaxed)) {
             let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
             let bounded = bounded(&text);
-            let endings = match bounded.is_absent {
-                true => None,
-                false => Some([ending(&programs[0], &text, &bounded)?, ending(&programs[1], &text, &bounded)?]),
+            let endings = match &bounded.absent {
+                Some(engine) => Err(format!("the engine {engine} is for absent hardware, networks or systems")),
+                None => Ok([ending(&programs[0], &text, &bounded)?, ending(&programs[1], &text, &bounded)?]),
             };
             let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
             counts.lock().expect("no thread panics").add(&name, endings);
@@ -105,12 +117,15 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
 }
 
 impl Counts {
-    fn add(&mut self, name: &str, endings: Option<[Ending; 2]>) {
+    fn add(&mut self, name: &str, endings: Result<[Ending; 2], String>) {
         self.total += 1;
-        let Some([fio, ours]) = endings else {
-            self.absent += 1;
-            return;
+        let [fio, ours] = match endings {
+            Ok(endings) => endings,
+            Err(reason) => return self.excluded.push(format!("{name}: {reason}")),
         };
+        if let Some(rule) = ours.protects.as_ref().filter(|_| ours.ran != fio.ran) {
+            return self.excluded.push(format!("{name}: refused to protect data: {rule}: {}", ours.said));
+        }
         if fio.parsed == Some(0) {
             self.parsed[0] += 1;
             match ours.parsed {
@@ -118,10 +133,8 @@ impl Counts {
                 _ => self.notes.push(format!("{name}: does not parse here: {}", ours.said)),
             }
         }
-        if [fio.ran, ours.ran].iter().any(|code| matches!(code, Some(124 | 137))) {
-            self.slow += 1;
-            self.notes.push(format!("{name}: too slow: fio {:?}, here {:?}", fio.ran, ours.ran));
-            return;
+        if [fio.ran, ours.ran].contains(&SLOW) {
+            return self.excluded.push(format!("{name}: too slow to run: fio {:?}, here {:?}", fio.ran, ours.ran));
         }
         self.ran[0] += 1;
         match fio.ran == ours.ran {
@@ -135,9 +148,11 @@ impl Counts {
 
     fn print(&self) -> bool {
         self.notes.iter().for_each(|note| println!("{note}"));
-        let Counts { total, absent, slow, parsed, ran, .. } = self;
+        let Counts { total, parsed, ran, excluded, .. } = self;
         let share = |[of, part]: [u64; 2]| if of == 0 { 100.0 } else { part as f64 * 100.0 / of as f64 };
-        println!("{total} job files, {absent} of them for absent hardware, {slow} too slow to run");
+        println!("left out:");
+        excluded.iter().for_each(|reason| println!("  {reason}"));
+        println!("{total} job files, {} of them left out", excluded.len());
         println!("parse: {} of {} that fio parses ({:.1} %)", parsed[1], parsed[0], share(*parsed));
         println!("run: {} of {} end with fio's exit code ({:.1} %)", ran[1], ran[0], share(*ran));
         share(*parsed) >= SHARES_MIN[0] && share(*ran) >= SHARES_MIN[1]
@@ -175,21 +190,24 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) 
         open(&folder.path().join(name), 0o644)?;
     }
     let run = |arguments: &[&str]| -> Result<(Option<i32>, String)> {
-        let mut limited = command("timeout");
-        limited.args(["-k", "2", LONGEST]);
+        let mut limited = command("nice");
         if workspace::is_root() {
             limited.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
         }
-        limited.arg(program).args(*first).args(arguments).current_dir(folder.path());
+        limited.arg(program).args(*first).args(arguments);
         limited.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", folder.path()).env("XDG_DATA_HOME", &within);
-        let ran = limited.stdin(Stdio::null()).output()?;
+        let Some(ran) = output_within(&mut limited, folder.path(), LONGEST)? else {
+            return Ok((SLOW, String::new()));
+        };
         let said = [ran.stderr, ran.stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         Ok((ran.status.code(), said))
     };
     let (parsed, problems) = run(&["--parse-only", "whole.fio"])?;
     let (ran, said) = run(&["--output=out.txt", "bounded.fio"])?;
+    let rule = said.lines().find_map(|line| line.trim().strip_prefix("rule: "));
+    let protects = rule.filter(|rule| PROTECTIVE.split_whitespace().any(|name| name == *rule)).map(str::to_owned);
     let said = if parsed == Some(0) { said } else { problems };
-    Ok(Ending { parsed, ran, said: said.lines().take(4).collect::<Vec<_>>().join(" | ") })
+    Ok(Ending { protects, parsed, ran, said: said.lines().take(4).collect::<Vec<_>>().join(" | ") })
 }
 
 /// Rewrites a job file so that it may run anywhere.
@@ -229,7 +247,9 @@ fn bounded_option(name: &str, whole: &str, bounded: &mut Bounded) -> Option<Stri
         "exec_prerun" | "exec_postrun" => return None,
         "ioengine" => {
             let engine = value.split(':').next().unwrap_or_default();
-            bounded.is_absent |= ABSENT.split_whitespace().any(|absent| absent == engine);
+            if ABSENT.split_whitespace().any(|absent| absent == engine) {
+                bounded.absent = Some(engine.to_owned());
+            }
             value.to_owned()
         }
         "filename" => {
@@ -297,20 +317,23 @@ mod tests {
                       numjobs=4\nsize=50%\n";
         assert_eq!(bounded.text, wanted);
         assert_eq!(bounded.files.into_iter().collect::<Vec<_>>(), ["dev_sda", "mnt_x"]);
-        assert!(!bounded.is_absent && super::bounded("ioengine=rbd\n").is_absent);
+        assert_eq!((bounded.absent, super::bounded("ioengine=rbd\n").absent.as_deref()), (None, Some("rbd")));
     }
 
     #[test]
     fn another_exit_code_and_what_does_not_parse_are_counted() {
-        let ending = |parsed, ran| Ending { parsed: Some(parsed), ran: Some(ran), said: String::new() };
+        let ending = |parsed, ran| Ending { parsed: Some(parsed), ran: Some(ran), said: String::new(), protects: None };
+        let protective = || Ending { protects: Some("target_mounted".to_owned()), ..ending(0, 1) };
         let mut counts = Counts::default();
-        counts.add("same", Some([ending(0, 1), ending(0, 1)]));
-        counts.add("refused", Some([ending(0, 0), ending(1, 1)]));
-        counts.add("refused by both", Some([ending(1, 1), ending(1, 1)]));
-        counts.add("slow", Some([ending(0, 0), ending(0, 124)]));
-        counts.add("absent", None);
-        assert_eq!((counts.total, counts.absent, counts.slow), (5, 1, 1));
-        assert_eq!((counts.parsed, counts.ran), ([3, 2], [3, 2]));
+        counts.add("same", Ok([ending(0, 1), ending(0, 1)]));
+        counts.add("refused", Ok([ending(0, 0), ending(1, 1)]));
+        counts.add("refused by both", Ok([ending(1, 1), ending(1, 1)]));
+        counts.add("slow", Ok([ending(0, 0), ending(0, 124)]));
+        counts.add("absent", Err("the engine rbd".to_owned()));
+        counts.add("protected", Ok([ending(0, 0), protective()]));
+        counts.add("fails with fio, too", Ok([ending(1, 1), protective()]));
+        assert_eq!((counts.total, counts.excluded.len()), (7, 3), "{:?}", counts.excluded);
+        assert_eq!((counts.parsed, counts.ran), ([3, 2], [4, 3]));
         assert!(!counts.print());
     }
 }

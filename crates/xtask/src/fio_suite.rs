@@ -16,7 +16,6 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 use trueio_testkit::loop_of;
 
 /// The share that `trueio` must pass of what fio passes, in percent, net of what the program without content passes.
@@ -27,10 +26,11 @@ const DEVICE_BYTES: u64 = 256 << 20;
 const LONGEST: &str = "1800";
 /// The longest run of a test, as the scripts' common file sets it, and here: some hang with fio itself.
 const TEST_LONGEST: [&str; 2] = ["'timeout': 600", "'timeout': 30"];
-/// The port of the servers that `client_server.py` starts; those of the run before may still listen.
-const SERVER_PORT: u16 = 8765;
+/// The script that starts servers, and the ports that it has for them.
+const SERVERS: &str = "client_server.py";
+const SERVER_PORTS: [u16; 4] = [8765, 8766, 8767, 8768];
 /// Suites whose programs run one after the other, because they measure or listen at the same port.
-const ALONE: &[&str] = &["client_server.py", "steadystate_tests.py"];
+const ALONE: &[&str] = &[SERVERS, "steadystate_tests.py"];
 
 /// A suite: the script in `t/`, and its arguments in addition to the program (`@`). `%` is the folder of its results, `^` that of
 /// fio's source, and `--dut` is followed by a loop device, or left out where there is none.
@@ -48,7 +48,7 @@ const SUITES: &[Suite] = &[
     suite("verify_state_save.py", &["-f", "@", "-a", "%/a"]),
     suite("verify-trim.py", &["-f", "@", "-a", "%/a", "--dut"]),
     suite("numberio_overlap.py", &["-f", "@", "-a", "%/a", "--file", "%/data", "--ioengines", "psync,io_uring"]),
-    suite("client_server.py", &["-f", "@", "-a", "%/a"]),
+    suite(SERVERS, &["-f", "@", "-a", "%/a"]),
     suite("steadystate_tests.py", &["@"]),
     suite("readonly.py", &["-f", "@", "-a", "%/a"]),
     suite("random_seed.py", &["-f", "@", "-a", "%/a"]),
@@ -191,7 +191,11 @@ fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: 
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
     let mut script = command("timeout");
-    script.arg(LONGEST).arg(python).arg(source.join("t").join(suite.script));
+    let path = source.join("t").join(suite.script);
+    if suite.script == SERVERS {
+        give_free_ports(&path)?;
+    }
+    script.arg(LONGEST).arg(python).arg(path);
     // Detached on drop.
     let device = suite.arguments.contains(&"--dut").then(|| loop_of(DEVICE_BYTES, 512));
     for argument in suite.arguments {
@@ -211,10 +215,6 @@ fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: 
             Some(rest) => script.arg(format!("{}{rest}", source.display())),
         };
     }
-    if suite.script == "client_server.py" {
-        let is_free = || TcpListener::bind(("0.0.0.0", SERVER_PORT)).is_ok();
-        (0..60).take_while(|_| !is_free()).for_each(|_| std::thread::sleep(Duration::from_millis(500)));
-    }
     let ran = script.current_dir(folder).stdin(Stdio::null()).output()?;
     let text = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     fs::write(folder.join("printed.txt"), &text)?;
@@ -222,6 +222,24 @@ fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: 
         bail!("{} is not in the tree", suite.script);
     }
     Ok(counts_of(&text))
+}
+
+/// Rewrites the script of the servers (in the copy of the tree), so that they listen at ports that are free now: those of an earlier run,
+/// or of another program, do not matter.
+fn give_free_ports(script: &Path) -> Result<()> {
+    let original = script.with_extension("py.original");
+    if !original.exists() {
+        fs::copy(script, &original).with_context(|| format!("no script at {}", script.display()))?;
+    }
+    // All at once, so that they differ.
+    let listeners = SERVER_PORTS.map(|_| TcpListener::bind(("0.0.0.0", 0)));
+    let mut text = fs::read_to_string(&original)?;
+    for (port, listener) in SERVER_PORTS.iter().zip(listeners) {
+        let free = listener.context("no port is free")?.local_addr()?.port();
+        text = text.replace(&format!("\",{port}\""), &format!("\",{free}\""));
+    }
+    fs::write(script, text)?;
+    Ok(())
 }
 
 /// Reads the last line of counts: `3 test(s) passed, 0 failed, 1 skipped`.
@@ -242,6 +260,22 @@ fn counts_of(text: &str) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_get_ports_that_are_free_and_differ() {
+        let folder = trueio_testkit::folder();
+        let script = folder.path().join("servers.py");
+        fs::write(&script, "LIST = [\",8765\", \",8766\", \",8767\", \",8768\"]\n").expect("a script");
+        for _ in 0..2 {
+            give_free_ports(&script).expect("ports");
+            let text = fs::read_to_string(&script).expect("the script");
+            let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse::<u16>().ok());
+            let mut ports: Vec<u16> = numbers.collect();
+            ports.sort_unstable();
+            ports.dedup();
+            assert!(ports.len() == 4 && !ports.iter().any(|port| SERVER_PORTS.contains(port)), "{text}");
+        }
+    }
 
     #[test]
     fn the_last_line_of_counts_is_read_as_each_script_prints_it() {

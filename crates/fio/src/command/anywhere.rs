@@ -93,6 +93,10 @@ enum Reason {
 fn imagined(request: &FioRequest, kind: Option<TargetKind>) -> Option<Reason> {
     let facts = Imagined { kind, directories: RefCell::default() };
     let mut jobs = request.jobs.clone();
+    // Which disk a job has, and its scheduler, are facts of a machine.
+    for given in jobs.iter_mut().filter_map(|spec| Some(&mut spec.fio.as_mut()?.given)) {
+        given.retain(|word| word.name != "ioscheduler");
+    }
     if let Err(error) = meet_targets(&mut jobs, &facts, &request.settings) {
         return Some(Reason::Language(error.render()));
     }

@@ -8,8 +8,9 @@ use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
     BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, TRIM_BACKLOG,
-    TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
-    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
+    TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL,
+    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod,
+    ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{LOOPS, NUMBER_IOS, SHORT_RAMP};
@@ -150,6 +151,12 @@ fn cache(job: &mut JobWords, lowering: &mut Lowering) {
 
 /// Sets rates of reads, writes and trims; in a mixed job each direction has its own.
 fn rates(job: &mut JobWords, problems: &mut Problems) {
+    let is_none = |part: &str| ["", "0"].contains(&part.trim());
+    let is_limited = |name| job.spec.options.get(name).is_some_and(|least| !least.text.split(',').all(is_none));
+    if is_limited("rate_min") && is_limited("rate_iops_min") {
+        let message = "`rate_min` and `rate_iops_min` exclude each other, as in fio".to_owned();
+        return job.complain_about("rate_iops_min", message, Some("leave one of them out".to_owned()), problems);
+    }
     let both = job.words.get("rate").zip(job.words.get("rate_iops"));
     let dropped = match both {
         Some(((_, true), (_, false))) => Some("rate_iops"),
@@ -503,14 +510,23 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
         return;
     }
     let repeats = job.spec.options.get(DEDUPE_PERCENTAGE.name).is_some_and(|set| set.text != "0");
-    let has_headers = !matches!(VERIFY.value_in(&job.spec), VerifyMethod::Checksum(kind) if !kind.has_header());
-    if repeats && has_headers {
+    let fills = VERIFY.value_in(&job.spec) != VerifyMethod::Checksum(Checksum::Null);
+    if fills && job.spec.options.remove(ZERO_BUFFERS.name).is_some_and(|set| set.text == "true") {
+        lowering.remark("`zero_buffers` has no effect next to `verify`, which fills each block, as in fio".to_owned());
+    }
+    if repeats && fills {
         job.spec.options.remove(DEDUPE_PERCENTAGE.name);
         job.spec.options.remove(DEDUPE_WORKING_SET_PERCENTAGE.name);
-        lowering.remark(
-            "`dedupe_percentage` has no effect next to `verify`: each block has a header of its own, as in fio"
-                .to_owned(),
-        );
+        lowering
+            .remark("`dedupe_percentage` has no effect next to `verify`, which fills each block, as in fio".to_owned());
+    }
+    for [name, partner] in
+        [[VERIFY_PATTERN_INTERVAL.name, VERIFY_PATTERN.name], [VERIFY_BACKLOG_BATCH.name, VERIFY_BACKLOG.name]]
+    {
+        let is_set = job.spec.options.get(partner).is_some_and(|set| set.text != "0");
+        if !is_set && job.spec.options.remove(name).is_some_and(|set| set.text != "0") {
+            lowering.remark(format!("`{name}` has no effect without `{partner}`, as in fio"));
+        }
     }
     let [reads, writes, _] = block_sizes(&job.spec).map(|sizes| (sizes.min_bytes(), sizes.max_bytes()));
     let given = VERIFY_INTERVAL.value_in(&job.spec).filter(|given| *given > 0);
@@ -528,8 +544,9 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
     }
     let writes = RW.value_in(&job.spec).direction != Direction::Read && !VERIFY_ONLY.value_in(&job.spec);
     let saves = &VERIFY_STATE_SAVE;
-    // Another user may not write to the current directory, and fio goes on without a state.
-    let is_other_user = ["uid", "gid"].iter().any(|name| job.spec.options.contains_key(*name));
+    // Another user than root may not write to the current directory, and fio goes on without a state.
+    let is_other = |name: &&str| job.spec.options.get(*name).is_some_and(|set| set.text != "0");
+    let is_other_user = ["uid", "gid"].iter().any(is_other);
     if !writes && job.spec.options.get(saves.name).is_some_and(|set| set.text == "true") {
         job.spec.options.remove(saves.name);
     } else if writes

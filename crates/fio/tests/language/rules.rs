@@ -98,8 +98,10 @@ fn reads_and_writes_keep_their_own_rates() {
     assert_eq!(of("--rw=write --rate=1m,2m"), expect("2m", "", ""));
     assert_eq!(of("--rw=randrw --rate_iops=300,100"), expect("", "300,100", ""));
     assert_eq!(of("--rw=randrw --rwmixread=70 --rate_iops=100"), expect("", "100,100", "70"));
-    let least = line("--name=a --size=1m --rw=rw --rate_min=1m --rate_iops_min=10,5").jobs.remove(0);
-    assert_eq!((text(&least, "rate_min"), text(&least, "rate_iops_min")), ("1m,1m", "10,5,5"));
+    let least = |words: &str| line(&format!("--name=a --size=1m --rw=rw {words}")).jobs.remove(0);
+    assert_eq!(text(&least("--rate_min=1m"), "rate_min"), "1m,1m");
+    assert_eq!(text(&least("--rate_min=0 --rate_iops_min=10,5"), "rate_iops_min"), "10,5,5");
+    assert!(wrong("--name=a --size=1m --rate_min=1m --rate_iops_min=1").render().contains("exclude each other"));
     let read = line("--name=a --size=1m --rate_min=1m").jobs.remove(0);
     assert_eq!(text(&read, "rate_min"), "1m");
     // One direction may have no rate, and `trimwrite` has that of the writes.
@@ -392,4 +394,43 @@ fn repeats_replace_fixed_content_as_in_fio() {
         "{:?}",
         request.notes
     );
+}
+
+#[test]
+fn what_has_no_effect_next_to_verify_is_dropped_as_in_fio() {
+    for (words, name, partner) in [
+        ("--verify=null --verify_pattern_interval=512", "verify_pattern_interval", "`verify_pattern`"),
+        ("--verify=meta --verify_backlog_batch=4", "verify_backlog_batch", "`verify_backlog`"),
+        ("--verify=meta --verify_backlog=0 --verify_backlog_batch=4", "verify_backlog_batch", "`verify_backlog`"),
+        ("--verify_pattern=0xff --dedupe_percentage=30", "dedupe_percentage", "`verify`"),
+        ("--verify=xxhash --zero_buffers", "zero_buffers", "`verify`"),
+    ] {
+        let request = line(&format!("--name=a --size=1m --rw=write {words}"));
+        assert_eq!(text(&request.jobs[0], name), "", "{words}");
+        assert!(
+            request.notes.iter().any(|note| note.contains(name) && note.contains(partner)),
+            "{words}: {:?}",
+            request.notes
+        );
+    }
+    let both = "--verify_pattern=0xff --verify_pattern_interval=512 --verify_backlog=8 --verify_backlog_batch=4";
+    let kept = line(&format!("--name=a --size=1m --rw=write {both}")).jobs.remove(0);
+    assert_eq!((text(&kept, "verify_pattern_interval"), text(&kept, "verify_backlog_batch")), ("512", "4"));
+    // Blocks without headers may repeat each other.
+    for (words, name, value) in
+        [("--dedupe_percentage=30", "dedupe_percentage", "30"), ("--zero_buffers", "zero_buffers", "true")]
+    {
+        let null = line(&format!("--name=a --size=1m --rw=write --verify=null {words}")).jobs.remove(0);
+        assert_eq!(text(&null, name), value);
+    }
+}
+
+#[test]
+fn root_saves_a_verification_state_and_other_users_do_not() {
+    let of = |user: &str| {
+        let job = line(&format!("--name=a --size=1m --rw=write --verify=md5 {user}")).jobs.remove(0);
+        text(&job, "verify_state_save").to_owned()
+    };
+    assert_eq!([of(""), of("--uid=0"), of("--gid=0")], ["true"; 3]);
+    assert_eq!([of("--uid=65534"), of("--uid=0 --gid=65534")], [""; 2]);
 }
