@@ -449,7 +449,7 @@ fn compared(set: &[String]) -> Compared {
         "blockalign=",
     ];
     // A file that grows with its writes ends where the last one does.
-    if sizes_are_drawn && has("create_on_open=1") {
+    if has("create_on_open=1") && (sizes_are_drawn || (is_random && is_part.into_iter().any(has))) {
         return Compared::Columns;
     }
     if is_mixed || sizes_are_drawn || has("percentage_random=50") || (is_random && is_part.into_iter().any(has)) {

@@ -94,6 +94,16 @@ const fn read_back_once(options: &'static [&'static str]) -> Difference {
     }
 }
 
+/// Random writes that come to blocks again, with headers.
+const fn written_again(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rw=randread", "do_verify=0", "verify=0", "verify=null", "norandommap=1"],
+        fio: "a block that was written twice is compared with the seed of its first header: corruption that does not exist",
+        here: "it is compared with its last write, and the job succeeds",
+    }
+}
+
 /// A job that reads after the end of a file that exists.
 const fn appended(options: &'static [&'static str]) -> Difference {
     let fio = "the file is extended, and the job reads what was appended";
@@ -159,6 +169,20 @@ pub const DIFFERENCES: &[Difference] = &[
     read_back_once(&["rw=randwrite", "verify=", "size=64k", "io_size=128k"]),
     read_back_once(&["rw=randwrite", "verify=", "size=50000", "io_size=128k"]),
     read_back_once(&["rw=randwrite", "verify=", "size=100k", "io_size=128k"]),
+    written_again(&["rw=rand", "random_distribution=zipf", "verify="]),
+    written_again(&["rw=rand", "random_distribution=zipf", "verify_pattern="]),
+    written_again(&["rw=rand", "random_distribution=pareto", "verify="]),
+    written_again(&["rw=rand", "random_distribution=pareto", "verify_pattern="]),
+    written_again(&["rw=rand", "random_distribution=normal", "verify="]),
+    written_again(&["rw=rand", "random_distribution=normal", "verify_pattern="]),
+    written_again(&["rw=rand", "random_distribution=zoned", "verify="]),
+    written_again(&["rw=rand", "random_distribution=zoned", "verify_pattern="]),
+    Difference {
+        options: &["create_on_open=1", "pre_read=1"],
+        without: &["rw=read", "rw=randread", "filename=a", "filename=b"],
+        fio: "the file is read before it exists: an I/O error",
+        here: "a file that does not exist is not read before",
+    },
     appended(&["rw=read", "file_append=1", "filename=a"]),
     appended(&["rw=read", "file_append=1", "filename=b"]),
     appended(&["rw=randread", "file_append=1", "filename=a"]),

@@ -61,7 +61,7 @@ struct Ending {
     protects: Option<String>,
 }
 
-/// The counts of all job files.
+/// The counts of all job files; what differs is printed at once, so that a run that is interrupted has a result.
 #[derive(Debug, Default)]
 struct Counts {
     total: u64,
@@ -69,7 +69,6 @@ struct Counts {
     excluded: Vec<String>,
     parsed: [u64; 2],
     ran: [u64; 2],
-    notes: Vec<String>,
 }
 
 /// Runs the job files below `folder`. Returns true if enough are treated alike.
@@ -119,6 +118,10 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
 impl Counts {
     fn add(&mut self, name: &str, endings: Result<[Ending; 2], String>) {
         self.total += 1;
+        if self.total.is_multiple_of(50) {
+            let Counts { total, parsed, ran, .. } = self;
+            println!("so far: {total} job files, {parsed:?} parse, {ran:?} run");
+        }
         let [fio, ours] = match endings {
             Ok(endings) => endings,
             Err(reason) => return self.excluded.push(format!("{name}: {reason}")),
@@ -130,7 +133,7 @@ impl Counts {
             self.parsed[0] += 1;
             match ours.parsed {
                 Some(0) => self.parsed[1] += 1,
-                _ => self.notes.push(format!("{name}: does not parse here: {}", ours.said)),
+                _ => println!("{name}: does not parse here: {}", ours.said),
             }
         }
         if [fio.ran, ours.ran].contains(&SLOW) {
@@ -141,13 +144,12 @@ impl Counts {
             true => self.ran[1] += 1,
             false => {
                 let codes = format!("exit code: fio {:?}, here {:?}", fio.ran, ours.ran);
-                self.notes.push(format!("{name}: {codes}\n    fio: {}\n    here: {}", fio.said, ours.said));
+                println!("{name}: {codes}\n    fio: {}\n    here: {}", fio.said, ours.said);
             }
         }
     }
 
     fn print(&self) -> bool {
-        self.notes.iter().for_each(|note| println!("{note}"));
         let Counts { total, parsed, ran, excluded, .. } = self;
         let share = |[of, part]: [u64; 2]| if of == 0 { 100.0 } else { part as f64 * 100.0 / of as f64 };
         println!("left out:");

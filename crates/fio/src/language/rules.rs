@@ -13,15 +13,15 @@ use trueio_job::options::content::rows::{
     ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
-use trueio_job::options::limits::rows::{LOOPS, NUMBER_IOS, SHORT_RAMP};
+use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY, RW,
     RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate};
-use trueio_job::value::{Value, write_bytes, write_duration};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate, SIZE};
+use trueio_job::value::{Extent, Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
 /// Applies the rules of this file, except [`flushes`].
@@ -50,10 +50,18 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     reads_only(job, lowering);
 }
 
-/// Drops what has no effect in a job that reads, and would contradict other options.
+/// Drops what has no effect in a job that reads or appends, and would contradict other options.
 fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
     let direction = RW.value_in(&job.spec).direction;
     let appends = job.spec.options.get(FILE_APPEND.name).is_some_and(|set| set.text == "true");
+    let bytes = |row: &OptionRow| match row.kind.read(&job.spec.options.get(row.name)?.text) {
+        Ok(Value::Extent(Extent::Bytes(bytes))) => Some(bytes),
+        _ => None,
+    };
+    let is_beyond = bytes(IO_SIZE.row()).zip(bytes(SIZE.row())).is_some_and(|(all, pass)| all > pass);
+    if appends && is_beyond && job.spec.options.remove(IO_SIZE.name).is_some() {
+        lowering.remark("`io_size` above `size` has no effect next to `file_append`, as in fio".to_owned());
+    }
     let reads = matches!(direction, Direction::Read | Direction::ReadWrite);
     if appends && reads && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
         lowering.remark("`loops` has no effect next to `file_append` in a job that reads, as in fio".to_owned());

@@ -434,3 +434,13 @@ fn root_saves_a_verification_state_and_other_users_do_not() {
     assert_eq!([of(""), of("--uid=0"), of("--gid=0")], ["true"; 3]);
     assert_eq!([of("--uid=65534"), of("--uid=0 --gid=65534")], [""; 2]);
 }
+
+#[test]
+fn a_job_that_appends_ends_with_its_first_pass_as_in_fio() {
+    let of = |words: &str| {
+        let job = line(&format!("--name=a --size=64k --rw=write {words}")).jobs.remove(0);
+        text(&job, "io_size").to_owned()
+    };
+    assert_eq!(of("--file_append=1 --io_size=2m"), "");
+    assert_eq!([of("--file_append=1 --io_size=32k"), of("--io_size=2m")], ["32k", "2m"]);
+}
