@@ -84,6 +84,8 @@ fn spellings_that_fio_accepts_are_accepted() {
         let ran = ends_alike(&format!("--name=j --filename=a --size=256k {words}"));
         assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
     }
+    assert_eq!(ends_alike("--name=j --rw=write --filesize=128k --offset=4k").code, Some(0));
+    assert_eq!(ends_alike("--name=j --rw=write --size=64k --filesize=128k --offset=4k").code, Some(0));
     assert_eq!(ends_alike("--name=j --size=64k --rw=write --file_append=1 --io_size=256k").code, Some(0));
     assert_eq!(ends_alike("--name=j --size=256k --rw=write --rate_min=1k --rate_iops_min=1").code, Some(1));
 }

@@ -189,6 +189,7 @@ pub const DIFFERENCES: &[Difference] = &[
     appended(&["rw=randread", "file_append=1", "filename=b"]),
     within_size(&["rw=write", "size=50000", "filename=a"]),
     within_size(&["rw=write", "size=50000", "filename=b"]),
+    within_size(&["rw=write", "size=100k", "filename=a:b"]),
     within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=a"]),
     within_size(&["rw=rw", "rwmixread=0", "size=50000", "filename=b"]),
     late(&["create_on_open=1", "rw=read"]),

@@ -32,6 +32,8 @@ const ABSENT: &str = "cpp_null fusion-aw-sync net netsplice rdma rbd rados sg sp
 const PROTECTIVE: &str = "command_not_allowed exec_not_allowed output_replaces output_unrecognised output_exists existing_target_not_named \
                           target_mounted target_member_of_filesystem target_is_swap target_carries_device target_claimed \
                           target_open_for_writing target_is_link device_not_examined signature_not_named generated_name_taken";
+/// The beginnings of refusals of fio's language that do so.
+const PROTECTIVE_WORDS: [&str; 2] = ["error: `mem=mmapshared", "error: `ioengine=exec` would run"];
 /// Bytes of the files that jobs name, the largest size of a job, and the largest offset.
 const FILE_BYTES: u64 = 8 << 20;
 const SIZE_MAX: u64 = 4 << 20;
@@ -49,6 +51,8 @@ struct Bounded {
     files: BTreeSet<String>,
     /// Its engine for absent hardware.
     absent: Option<String>,
+    /// The files that it includes, by their names.
+    included: Vec<String>,
 }
 
 /// How a program treats a job file.
@@ -99,9 +103,12 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
         while let Some(path) = paths.get(next.fetch_add(1, Relaxed)) {
             let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
             let bounded = bounded(&text);
+            let beside = path.parent().unwrap_or(folder);
             let endings = match &bounded.absent {
                 Some(engine) => Err(format!("the engine {engine} is for absent hardware, networks or systems")),
-                None => Ok([ending(&programs[0], &text, &bounded)?, ending(&programs[1], &text, &bounded)?]),
+                None => {
+                    Ok([ending(&programs[0], &text, &bounded, beside)?, ending(&programs[1], &text, &bounded, beside)?])
+                }
             };
             let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
             counts.lock().expect("no thread panics").add(&name, endings);
@@ -173,8 +180,8 @@ fn note_job_files(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program on a job file, in a folder with the files that it names.
-fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) -> Result<Ending> {
+/// Runs a program on a job file, in a folder with the files that it names, and those that it includes from `beside`.
+fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded, beside: &Path) -> Result<Ending> {
     let folder = TempDir::new()?;
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     let within = folder.path().join("d");
@@ -190,6 +197,15 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) 
     for (name, text) in [("whole.fio", text), ("bounded.fio", &bounded.text)] {
         fs::write(folder.path().join(name), text)?;
         open(&folder.path().join(name), 0o644)?;
+    }
+    for name in bounded.included.iter().filter(|name| !name.contains("..") && !name.starts_with('/')) {
+        let Ok(text) = fs::read_to_string(beside.join(name)) else { continue };
+        let to = folder.path().join(name);
+        let parent = to.parent().unwrap_or(folder.path());
+        fs::create_dir_all(parent)?;
+        open(parent, 0o777)?;
+        fs::write(&to, self::bounded(&text).text)?;
+        open(&to, 0o644)?;
     }
     let run = |arguments: &[&str]| -> Result<(Option<i32>, String)> {
         let mut limited = command("nice");
@@ -207,7 +223,9 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) 
     let (parsed, problems) = run(&["--parse-only", "whole.fio"])?;
     let (ran, said) = run(&["--output=out.txt", "bounded.fio"])?;
     let rule = said.lines().find_map(|line| line.trim().strip_prefix("rule: "));
-    let protects = rule.filter(|rule| PROTECTIVE.split_whitespace().any(|name| name == *rule)).map(str::to_owned);
+    let rule = rule.filter(|rule| PROTECTIVE.split_whitespace().any(|name| name == *rule));
+    let words = PROTECTIVE_WORDS.iter().find(|words| said.starts_with(**words)).copied();
+    let protects = rule.or(words).map(str::to_owned);
     let said = if parsed == Some(0) { said } else { problems };
     Ok(Ending { protects, parsed, ran, said: said.lines().take(4).collect::<Vec<_>>().join(" | ") })
 }
@@ -216,6 +234,9 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded) 
 fn bounded(text: &str) -> Bounded {
     let mut bounded = Bounded::default();
     for line in text.lines() {
+        if let Some(path) = line.trim_start().strip_prefix("include ") {
+            bounded.included.push(path.trim().to_owned());
+        }
         let is_option = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let option = line.split_once('=').map(|(name, value)| (name.trim(), value.trim()));
         let rewritten = match option.filter(|(name, _)| is_option(name)) {
@@ -312,6 +333,7 @@ mod tests {
 
     #[test]
     fn a_job_file_is_rewritten_to_files_of_its_folder_and_bounded() {
+        assert_eq!(super::bounded("[a]\ninclude x.fio\n").included, ["x.fio"]);
         let text = "[global]\nfilename=/dev/sda:/mnt/x # disks\nsize = 100G\nruntime=10m\nexec_prerun=reboot\n\
                     write_bw_log=/var/log/x\n[a]\nstonewall\nrw=read\nsize=4m-8g\nnumjobs=64\nsize=50%\n";
         let bounded = bounded(text);

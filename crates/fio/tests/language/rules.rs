@@ -444,3 +444,14 @@ fn a_job_that_appends_ends_with_its_first_pass_as_in_fio() {
     assert_eq!(of("--file_append=1 --io_size=2m"), "");
     assert_eq!([of("--file_append=1 --io_size=32k"), of("--io_size=2m")], ["32k", "2m"]);
 }
+
+#[test]
+fn filesize_counts_from_the_beginning_of_the_file_as_in_fio() {
+    let of = |words: &str| {
+        let job = line(&format!("--name=a --rw=write {words}")).jobs.remove(0);
+        text(&job, "filesize").to_owned()
+    };
+    assert_eq!(of("--filesize=128k --offset=4k"), "124k");
+    assert_eq!(of("--filesize=64k-128k --offset=4k"), "60k-124k");
+    assert_eq!([of("--filesize=128k"), of("--filesize=64k --offset=64k")], ["128k", "64k"]);
+}
