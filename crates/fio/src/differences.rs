@@ -94,6 +94,16 @@ const fn read_back_once(options: &'static [&'static str]) -> Difference {
     }
 }
 
+/// Poisson arrivals without a rate, next to a minimum.
+const fn no_rate(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["rate", "rate_iops"],
+        fio: "the distance of I/Os is drawn around a rate of 0: the job ends after one that transfers nothing",
+        here: "`rate_process` has no effect without a rate",
+    }
+}
+
 /// Random writes that come to blocks again, with headers.
 const fn written_again(options: &'static [&'static str]) -> Difference {
     Difference {
@@ -183,6 +193,8 @@ pub const DIFFERENCES: &[Difference] = &[
         fio: "the file is read before it exists: an I/O error",
         here: "a file that does not exist is not read before",
     },
+    no_rate(&["rate_min", "rate_process=poisson"]),
+    no_rate(&["rate_iops_min", "rate_process=poisson"]),
     appended(&["rw=read", "file_append=1", "filename=a"]),
     appended(&["rw=read", "file_append=1", "filename=b"]),
     appended(&["rw=randread", "file_append=1", "filename=a"]),
