@@ -136,6 +136,7 @@ fn a_drained_io_waits_for_those_before_it() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         let pool = BufferPool::new(2, 4096, 4096).unwrap();
         let setup = EngineSetup {
+            is_synchronous: false,
             files: &[pipe_target(reader), target(&path, MIB, Open::ReadOnly)],
             depth: 2,
             buffers: pool.region(),
@@ -190,6 +191,7 @@ fn a_wait_of_no_length_brings_completions_to_the_ring() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let pool = BufferPool::new(1, 4096, 4096).unwrap();
     let setup = EngineSetup {
+        is_synchronous: false,
         files: &[pipe_target(reader)],
         depth: 1,
         buffers: pool.region(),
@@ -233,6 +235,7 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
     let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
     let files = [target(path, MIB, Open::ReadOnly)];
     let setup = EngineSetup {
+        is_synchronous: false,
         files: &files,
         depth: slots,
         buffers: pool.region(),
@@ -454,6 +457,7 @@ fn the_kernel_receives_the_priority_of_each_io() {
             let shares = [share(op, 50, class, 0)];
             let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
             let setup = EngineSetup {
+                is_synchronous: false,
                 files: &files,
                 depth: slots,
                 buffers: pool.region(),

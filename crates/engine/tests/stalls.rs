@@ -60,6 +60,7 @@ fn run_on<E: Engine, C: Clock>(
     let depth = plan.queue.depth;
     let pool = Buffers::new(&plan.handling, depth as usize, 4096, 4096, 0).expect("memory");
     let setup = EngineSetup {
+        is_synchronous: false,
         files: &[],
         depth,
         buffers: (std::ptr::null_mut(), 0),

@@ -9,7 +9,7 @@ use device::{Device, Fault};
 use std::fs::File;
 use std::sync::Arc;
 use trueio_engine::{TargetFile, TrimCall, WorkerReport};
-use trueio_model::{Checksum, EngineKind, OpKind};
+use trueio_model::{Checksum, EngineKind, OpKind, SyncMode};
 use trueio_uas::disk::identify;
 use trueio_uas::host::Host;
 use trueio_uas::queue::{Disk, Queue};
@@ -97,6 +97,27 @@ fn trims_and_flushes_become_commands() {
         let report = job(&queue).op(OpKind::Write).with(|plan| plan.flush.end_fsync = true).run();
         assert_clean(&report, "writes and a flush");
         assert_eq!(op(&report, OpKind::Sync).io_count, 1);
+    });
+}
+
+/// Goal: with `sync = dsync`, each write has FUA set (0x08 in byte 1); without it, none; on a disk with a cache and without FUA
+/// it fails instead of being durable in name only.
+#[test]
+fn synchronous_writes_have_fua_set() {
+    let durable = |plan: &mut trueio_model::JobPlan| plan.sync = SyncMode::Dsync;
+    both(|device| {
+        let queue = queue(device, |_| {});
+        queue.permit_writes();
+        assert_clean(&job(&queue).op(OpKind::Write).run(), "writes");
+        assert_eq!(queue.seen().durable_writes, 0);
+        assert_clean(&job(&queue).op(OpKind::Write).with(durable).run(), "durable writes");
+        assert_eq!(queue.seen().durable_writes, SIZE / (4 * KIB));
+    });
+    both(|device| {
+        let queue = queue(device, |served| served.has_fua = false);
+        queue.permit_writes();
+        let report = job(&queue).op(OpKind::Write).with(durable).run();
+        assert_eq!(report.failures.first().expect("a failure").errno, libc::EOPNOTSUPP);
     });
 }
 

@@ -33,6 +33,8 @@ pub enum Operation {
     Read,
     /// Writes the buffer to blocks.
     Write,
+    /// Writes the buffer to blocks, past the disk's cache (FUA, if the disk has a cache).
+    WriteThrough,
     /// Deallocates blocks; has no buffer.
     Trim,
     /// Flushes the disk's cache; has no range.
@@ -75,6 +77,8 @@ pub struct Seen {
     pub counts: Counts,
     /// What the transport moved.
     pub moved: Moved,
+    /// Writes with FUA.
+    pub durable_writes: u64,
     /// Commands that failed.
     pub failed: u64,
     /// Commands that the disk reported as successful with fewer bytes than asked for.
@@ -175,6 +179,7 @@ struct State<T> {
     clients: Vec<Client>,
     /// I/Os with commands that are not started yet, the oldest first: client and slot in one number.
     waiting: VecDeque<u64>,
+    durable_writes: u64,
     failed: u64,
     short: u64,
     last: Option<Failure>,
@@ -213,7 +218,8 @@ fn parts(number: u64) -> (usize, usize) {
 impl<T: Transport + Send> Queue<T> {
     /// A queue on a host without commands in flight. `after` is dropped when the transport is gone.
     pub fn new(host: Host<T>, served: Served, after: Box<dyn Any + Send + Sync>) -> Self {
-        let state = State { host, clients: Vec::new(), waiting: VecDeque::new(), failed: 0, short: 0, last: None };
+        let (clients, waiting) = (Vec::new(), VecDeque::new());
+        let state = State { host, clients, waiting, durable_writes: 0, failed: 0, short: 0, last: None };
         Self {
             state: Mutex::new(state),
             served,
@@ -284,7 +290,7 @@ impl<T: Transport + Send> Queue<T> {
 
     /// Returns the error number of an I/O that is not sent to the disk; 0: success.
     fn answer_without_disk(&self, io: &Io) -> Option<i32> {
-        let Served { block_bytes, block_count, discard, has_cache, .. } = self.served;
+        let Served { block_bytes, block_count, discard, has_cache, has_fua, .. } = self.served;
         let (block_bytes, may_write) = (u64::from(block_bytes), self.may_write.load(Relaxed));
         let end = io.offset.checked_add(u64::from(io.bytes));
         let is_whole = io.offset.is_multiple_of(block_bytes) && u64::from(io.bytes).is_multiple_of(block_bytes);
@@ -293,8 +299,9 @@ impl<T: Transport + Send> Queue<T> {
             // Nothing was written, or nothing stays in a cache.
             Operation::Flush if !may_write || !has_cache => Some(0),
             Operation::Flush => None,
-            Operation::Write | Operation::Trim if !may_write => Some(libc::EROFS),
+            Operation::Write | Operation::WriteThrough | Operation::Trim if !may_write => Some(libc::EROFS),
             _ if !is_whole || !is_inside => Some(libc::EINVAL),
+            Operation::WriteThrough if has_cache && !has_fua => Some(libc::EOPNOTSUPP),
             Operation::Trim if discard == Discard::None => Some(libc::EOPNOTSUPP),
             _ => None,
         }
@@ -325,10 +332,11 @@ impl<T: Transport> State<T> {
             if unsafe { self.host.start(request, number, data) }.is_err() {
                 return;
             }
+            self.durable_writes += u64::from(request.kind == Kind::Write { is_fua: true });
             slot.running += 1;
             slot.next += blocks;
             slot.left -= blocks;
-            if matches!(slot.operation, Operation::Read | Operation::Write) {
+            if matches!(slot.operation, Operation::Read | Operation::Write | Operation::WriteThrough) {
                 // Within the client's buffer, or just after its end when nothing is left.
                 slot.buffer.0 = slot.buffer.0.wrapping_add(blocks as usize * served.block_bytes as usize);
             }
@@ -403,16 +411,17 @@ impl<T: Transport> State<T> {
 
 /// Returns the next command of a slot's I/O, its data, and the number of its blocks.
 fn command(slot: &mut Slot, served: &Served, zeros: &[u8]) -> (Request, *mut u8, u64) {
-    let Served { lun, block_bytes, request_bytes_max, discard, .. } = *served;
+    let Served { lun, block_bytes, request_bytes_max, discard, has_cache, .. } = *served;
     let most = u64::from(request_bytes_max / block_bytes);
     match slot.operation {
         Operation::Read => {
             let blocks = slot.left.min(most);
             (Request::read(lun, slot.next, blocks as u32, block_bytes), slot.buffer.0, blocks)
         }
-        Operation::Write => {
+        Operation::Write | Operation::WriteThrough => {
             let blocks = slot.left.min(most);
-            (Request::write(lun, slot.next, blocks as u32, block_bytes, false), slot.buffer.0, blocks)
+            let is_fua = slot.operation == Operation::WriteThrough && has_cache;
+            (Request::write(lun, slot.next, blocks as u32, block_bytes, is_fua), slot.buffer.0, blocks)
         }
         Operation::Flush => (Request::flush(lun), std::ptr::null_mut(), 1),
         Operation::Trim => {
@@ -558,6 +567,7 @@ impl<T: Transport + Send> Disk for Queue<T> {
     fn seen(&self) -> Seen {
         let state = self.lock();
         let (counts, moved) = (state.host.counts(), state.host.transport().moved());
-        Seen { counts, moved, failed: state.failed, short: state.short, last: state.last }
+        let State { durable_writes, failed, short, last, .. } = *state;
+        Seen { counts, moved, durable_writes, failed, short, last }
     }
 }

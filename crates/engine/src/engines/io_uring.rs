@@ -570,6 +570,7 @@ mod tests {
         let mut buffer = vec![0u8; 4096];
         let mut custom = |vectored, async_every| {
             let setup = EngineSetup {
+                is_synchronous: false,
                 files: &[],
                 depth: 4,
                 buffers: (buffer.as_mut_ptr(), buffer.len()),
@@ -616,6 +617,7 @@ mod tests {
         let mut buffer = vec![0u8; 4096];
         for i in 0..40 {
             let setup = EngineSetup {
+                is_synchronous: false,
                 files: &[],
                 depth: 4,
                 buffers: (buffer.as_mut_ptr(), buffer.len()),
@@ -641,6 +643,7 @@ mod tests {
     #[test]
     fn a_depth_beyond_the_kernels_rings_is_refused_in_words() {
         let setup = EngineSetup {
+            is_synchronous: false,
             files: &[],
             depth: ENTRIES_MAX + 1,
             buffers: (std::ptr::null_mut(), 0),

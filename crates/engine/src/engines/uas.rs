@@ -1,6 +1,6 @@
 //! `uas`: drives a USB disk with UAS (USB Attached SCSI) in user space, for kernels without the driver.
 //!
-//! Reads, writes, trims and flushes become SCSI commands. They pass neither the page cache nor the block layer, and no
+//! Reads, writes, trims and flushes become SCSI commands; with `sync = dsync`, writes have FUA set. They pass neither the page cache nor the block layer, and no
 //! kernel driver: the disk is claimed through usbfs while the job runs. A transfer that is longer than the disk or the
 //! memory of usbfs permits becomes several commands, as the kernel splits one. The workers of a job share the disk's queue.
 //!
@@ -20,6 +20,7 @@ use trueio_uas::queue::{Disk, Done, Io, Operation};
 pub struct UasEngine {
     disk: Arc<dyn Disk>,
     client: usize,
+    write: Operation,
     queued: Vec<Io>,
     done: Box<[Done]>,
 }
@@ -37,7 +38,8 @@ impl UasEngine {
         let disk = disk.ok_or_else(|| failed("using the disk", missing()))?;
         let client = disk.join(setup.depth).map_err(|source| failed("eventfd", source))?;
         let depth = setup.depth as usize;
-        Ok(Self { disk, client, queued: Vec::with_capacity(depth), done: vec![Done::NONE; depth].into() })
+        let write = if setup.is_synchronous { Operation::WriteThrough } else { Operation::Write };
+        Ok(Self { disk, client, write, queued: Vec::with_capacity(depth), done: vec![Done::NONE; depth].into() })
     }
 }
 
@@ -55,7 +57,7 @@ impl Engine for UasEngine {
     unsafe fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         let operation = match request.op {
             OpKind::Read => Operation::Read,
-            OpKind::Write => Operation::Write,
+            OpKind::Write => self.write,
             OpKind::Trim => Operation::Trim,
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),
         };

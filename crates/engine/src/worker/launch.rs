@@ -42,6 +42,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         buffers: pool.region(),
         flags: plan.write_flags,
         uring: plan.uring,
+        is_synchronous: plan.sync != trueio_model::SyncMode::None,
         writes: plan.modifies_files(),
         priorities: &plan.priorities,
         seed: worker_seed(plan.seed, context.worker),

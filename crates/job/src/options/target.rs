@@ -73,8 +73,11 @@ pub(crate) fn plan(
         None if kind.works_on_names() => vec![names::plan_names(job, &mut decisions, kind)?],
         None => files::plan_files(job, &mut decisions, &usage)?,
     };
-    if kind.drives_usb_disks() && ops.trims {
-        usb::check_trims(job, &files)?;
+    if kind.drives_usb_disks() {
+        usb::check_sync(job, kind, &files)?;
+        if ops.trims {
+            usb::check_trims(job, &files)?;
+        }
     }
     if kind.moves_no_data() {
         check_without_data(job, kind, ops, &files)?;

@@ -243,6 +243,10 @@ fn a_usb_disk_is_driven_by_uas_alone_and_written_only_if_it_is_named() {
     assert_eq!(rule_name(&third), "signature_not_named");
     let named = [&third[..], &[("overwrite_signature", "ext4,dos")]].concat();
     assert!(plan_one(&named).is_ok());
+    // Durable writes have FUA set; a disk without it is refused.
+    let durable = plan_one(&with(&[write, ("overwrite_existing", "usb:2-1"), ("sync", "dsync")])).unwrap();
+    assert_eq!(durable.sync, SyncMode::Dsync);
+    assert_eq!(rule_name(&[&named[..], &[("sync", "dsync")]].concat()), "engine_lacks");
     let trims = [("ioengine", "uas"), ("rw", "trim"), ("filename", "usb:2-2"), ("overwrite_existing", "usb:2-2")];
     assert_eq!(rule_name(&trims), "trim_unsupported");
     for engine in ["psync", "io_uring", "null"] {
@@ -252,9 +256,7 @@ fn a_usb_disk_is_driven_by_uas_alone_and_written_only_if_it_is_named() {
         assert_eq!(rule_name(&[("ioengine", "uas"), ("filename", names)]), "incomplete", "{names}");
     }
     assert_eq!(rule_name(&[("ioengine", "uas"), ("size", "1m")]), "incomplete");
-    for option in
-        [("sync", "dsync"), ("sync_file_range", "write:1"), ("pre_read", "1"), ("zonemode", "zbd"), ("direct", "off")]
-    {
+    for option in [("sync_file_range", "write:1"), ("pre_read", "1"), ("zonemode", "zbd"), ("direct", "off")] {
         assert_eq!(rule_name(&with(&[option])), "engine_lacks", "{option:?}");
     }
     for option in [("uid", "1000"), ("gid", "1000"), ("nowait", "1"), ("hipri", "1"), ("fixedbufs", "1")] {

@@ -75,12 +75,18 @@ fn look(path: &str) -> Target {
         "usb:2-1" | "usb:2-2" | "usb:2-3" => {
             let mut facts = facts(path, TargetKind::BlockDevice, Some(1 << 30));
             let trims = NamedFact { name: "trims".into(), fact: Fact::known("none".into(), "VPD pages") };
+            let cache =
+                NamedFact { name: "cache".into(), fact: Fact::known("write back, no FUA".into(), "MODE SENSE") };
             facts.stack = vec![Layer {
                 kind: LayerKind::Disk,
                 name: "A DISK at 2-1:1.0".into(),
                 source: "INQUIRY".into(),
                 depth: 0,
-                facts: if path == "usb:2-2" { vec![trims] } else { Vec::new() },
+                facts: match path {
+                    "usb:2-1" => Vec::new(),
+                    "usb:2-2" => vec![trims],
+                    _ => vec![cache],
+                },
             }];
             present(facts)
         }

@@ -39,8 +39,7 @@ pub(crate) fn check_usb(job: &JobInput<'_>, engine: EngineKind) -> Result<(), Re
         let rule = Rule::Incomplete { option: job.quote(IOENGINE), needs, hint };
         return Err(job.refuse(IOENGINE, rule));
     }
-    let rows: [(&'static OptionRow, bool, &str, &'static str); 6] = [
-        (SYNC.row(), job.get(SYNC) != SyncMode::None, "has no open flags", "use `fsync = N` or `fdatasync = N`"),
+    let rows: [(&'static OptionRow, bool, &str, &'static str); 5] = [
         (SYNC_FILE_RANGE.row(), job.is_set(SYNC_FILE_RANGE), "has no page cache to write out", "use `fdatasync = N`"),
         (PRE_READ.row(), job.get(PRE_READ), "has no page cache to read into", "leave `pre_read` out"),
         (
@@ -56,6 +55,21 @@ pub(crate) fn check_usb(job: &JobInput<'_>, engine: EngineKind) -> Result<(), Re
         None => Ok(()),
         Some((option, _, lack, hint)) => refuse(option, lack.to_owned(), hint),
     }
+}
+
+/// Refuses writes that are durable at once on a disk that has no command for them.
+pub(crate) fn check_sync(job: &JobInput<'_>, engine: EngineKind, files: &[JobFile]) -> Result<(), Refusal> {
+    if job.get(SYNC) == SyncMode::None {
+        return Ok(());
+    }
+    let layers = files.iter().filter_map(|file| file.facts.as_ref()).flat_map(|facts| &facts.stack);
+    let mut caches = layers.flat_map(|layer| &layer.facts).filter(|fact| fact.name == "cache");
+    let has_no_fua = |cache: &str| !cache.starts_with("write through") && !cache.ends_with(", FUA");
+    if caches.any(|fact| fact.fact.value.as_deref().is_none_or(has_no_fua)) {
+        let lack = "sends writes with FUA for it, and the disk reports none".to_owned();
+        return Err(job.refuse(SYNC, Rule::EngineLacks { engine, lack, hint: "use `fsync = 1` or `fdatasync = 1`" }));
+    }
+    Ok(())
 }
 
 /// Refuses to trim a disk that reports no command for it.
