@@ -24,6 +24,7 @@ mod hands;
 mod lock;
 mod persist;
 mod plan;
+mod spk;
 mod state;
 
 pub use build::{BuildError, BuildPlan, FILES, build, plan_build, usual_headers, verify, why_not_loadable};
@@ -34,4 +35,5 @@ pub use hands::{Hands, LiveHands, WAIT};
 pub use lock::{STATES, is_locked, take_lock};
 pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};
 pub use plan::{Plan, PlanBlock, Refusal, entry_to_keep, plan};
+pub use spk::{Spk, architecture, pack};
 pub use state::{StateError, Step, SwitchState, pending};

@@ -16,7 +16,9 @@ use std::process::ExitCode;
 use trueio_device::System;
 use trueio_device::usb::usb_report;
 use trueio_model::UsbTransport;
-use trueio_usb::{BuildPlan, Outcome, Refusal, WAIT, build, plan_build, plan_of, verify, why_not_loadable};
+use trueio_usb::{
+    BuildPlan, Outcome, Refusal, Spk, WAIT, architecture, build, pack, plan_build, plan_of, verify, why_not_loadable,
+};
 
 /// The command line of `trueio usb build-driver`.
 pub(super) fn arguments() -> Command {
@@ -38,7 +40,7 @@ pub(super) fn arguments() -> Command {
              with the kernel's own modules. Each command is printed. With --load the module is loaded and one disk moved to \
              it, after the checks of `trueio usb switch`; --undo takes both back.",
         )
-        .arg(directory("kernel-tree", "The source tree of the running kernel").required_unless_present("undo"))
+        .arg(directory("kernel-tree", "The source tree of the running kernel").required_unless_present_any(["undo", "spk"]))
         .arg(directory("headers", "Its headers and build files; by default /lib/modules/RELEASE/build"))
         .arg(
             Arg::new("output")
@@ -50,6 +52,24 @@ pub(super) fn arguments() -> Command {
                 .value_parser(value_parser!(PathBuf)),
         )
         .arg(disk("load", "Load the module and move this disk to UAS").conflicts_with("undo"))
+        .arg(
+            Arg::new("spk")
+                .long("spk")
+                .value_name("FILE")
+                .help("Pack a static program of trueio and its documentation as a package for Synology's DSM 7, without a driver")
+                .conflicts_with_all(["kernel-tree", "headers", "load", "undo"])
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("program")
+                .long("program")
+                .value_name("FILE")
+                .help("The program for --spk; by default this one")
+                .requires("spk")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
+        )
         .arg(disk("undo", "Move this disk back to BOT and unload the module").conflicts_with("kernel-tree"))
 }
 
@@ -58,6 +78,9 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = System::live();
     if let Some(disk) = matches.get_one::<String>("undo") {
         return undo(&system, disk);
+    }
+    if let Some(output) = matches.get_one::<PathBuf>("spk") {
+        return packed(output, matches.get_one::<PathBuf>("program"));
     }
     let tree = matches.get_one::<PathBuf>("kernel-tree").expect("it is required without --undo");
     let headers = matches.get_one::<PathBuf>("headers").map(PathBuf::as_path);
@@ -86,6 +109,36 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let _ = unload();
     }
     moved
+}
+
+/// Packs a program and the documentation for DSM 7.
+fn packed(output: &Path, program: Option<&PathBuf>) -> Result<ExitCode, Failure> {
+    let own =
+        || std::env::current_exe().map_err(|error| Failure::failed("the path of this program is unknown", &error));
+    let path = program.cloned().map_or_else(own, Ok)?;
+    let failed = |path: &Path, error| Failure::failed(format!("`{}`", path.display()), &error);
+    let program = fs::read(&path).map_err(|error| failed(&path, error))?;
+    let name = path.display().to_string();
+    let architecture = architecture(&program).map_err(|refusal| refused(&name, "packed", &refusal))?;
+    let texts = [
+        ("usb.md", include_str!("../../../../docs/usb.md")),
+        ("LICENSE-MIT", include_str!("../../../../LICENSE-MIT")),
+        ("LICENSE-APACHE", include_str!("../../../../LICENSE-APACHE")),
+    ];
+    let spk = Spk { program: &program, version: env!("CARGO_PKG_VERSION"), texts: &texts };
+    let create = || OpenOptions::new().write(true).create_new(true).open(output);
+    let mut file = create().map_err(|error| failed(output, error))?;
+    if let Err(error) = pack(&spk, architecture, &mut file) {
+        // A part of a package is of no use, and would be refused as existing the next time.
+        let _ = fs::remove_file(output);
+        return Err(failed(output, error));
+    }
+    output::print_all(&format!("{}\n", output.display()))?;
+    say(&format!(
+        "a package for {architecture}: install it by hand in DSM's Package Center; a task (event \"Boot-up\", user root) runs \
+         `/var/packages/trueio/target/bin/trueio usb serve DISK`. It was not tested on a NAS"
+    ));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the module in a directory of its own, and keeps it as `output` if the running kernel would load it.
