@@ -20,7 +20,7 @@ mod usbredir;
 
 pub use command::Identity;
 pub use descriptors::{Offers, Speed, UsbIdentity};
-pub use medium::{Behaviour, Counts, Failure, Medium};
+pub use medium::{Behaviour, Counts, Failure, Medium, UasFault};
 
 use anyhow::{Context, Result};
 use device::{Device, lock};
@@ -140,6 +140,11 @@ impl SimulatedDisk {
     /// Changes how it behaves, from now on.
     pub fn behave(&self, change: impl FnOnce(&mut Behaviour)) {
         change(&mut lock(&self.medium).behaviour);
+    }
+
+    /// Faults on UAS that no command has met yet.
+    pub fn uas_faults(&self) -> Vec<UasFault> {
+        lock(&self.medium).behaviour.uas_faults.clone()
     }
 
     /// Returns the counts of commands so far.

@@ -1,7 +1,8 @@
 //! `trueio usb serve`: the disk is driven with UAS in user space where the kernel has no driver for it.
 
-use trueio_lab::sim::{Offers, Speed};
-use trueio_lab::{Disk, Machine, Ran, Spec, Tool, fresh, on};
+use std::time::{Duration, Instant};
+use trueio_lab::sim::{Offers, Speed, UasFault};
+use trueio_lab::{Disk, Machine, Ran, Spec, Tool, on};
 
 /// Two kinds of disks with UAS, and no driver for them: `uas` is missing.
 fn spec(kernel: &str) -> Spec {
@@ -35,42 +36,163 @@ fn end(machine: &mut Machine, process: &str) -> String {
     machine.ok(&format!("kill -TERM {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done; cat /tmp/said"))
 }
 
-/// Goal: a filesystem on the served disk keeps its data across an orderly end, on each kind of disk.
-#[test]
-fn a_filesystem_on_a_served_disk_keeps_its_data() {
-    for kernel in ["6.1", "6.12"] {
-        on(&spec(kernel), |machine| {
-            machine.device("bulk");
-            // A disk that takes its time has several commands at once.
-            machine.simulated("stick").behave(|behaviour| {
-                behaviour.latency = std::time::Duration::from_millis(10);
-                behaviour.channels = 8;
-            });
-            for serial in ["EMULATED", "STICK", "SLOW"] {
-                let (device, process) = serve(machine, serial);
-                let explained = machine.trueio(&format!("usb switch {serial} bot --dry-run"));
-                assert_eq!(explained.code, 2, "a served disk is not switched: {explained:?}");
+/// What a host does about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recovery {
+    /// Sends the command again, or nothing.
+    None,
+    /// Task management.
+    Functions,
+    /// A reset of the port.
+    Reset,
+}
+
+/// Goal: the data is right after each fault, and the recovery is the one that the fault needs, and no other.
+/// Method: one fault at a time meets a read or a write of a served disk; the disk counts what its host does.
+fn faults_cost_no_data(machine: &mut Machine, disks: &[&str]) {
+    use Recovery::{Functions, None, Reset};
+    use UasFault::{
+        DeferredError, LoseStatus, ResetItself, StallCommand, StallDataIn, StallDataOut, StallStatus, TaskSetFull,
+        WrongTag,
+    };
+    let both = [
+        (StallCommand, Reset),
+        (StallStatus, Reset),
+        (WrongTag, Reset),
+        (LoseStatus, Functions),
+        (TaskSetFull, None),
+        (DeferredError, None),
+    ];
+    machine.device("bulk");
+    for name in disks {
+        let (device, process) = serve(machine, &format!("{} --timeout 3s", name.to_uppercase()));
+        // A reset by the disk itself, with all written data flushed: no write is in doubt.
+        let (of_reads, of_writes) = ([(StallDataIn, Reset), (ResetItself, Functions)], [(StallDataOut, Reset)]);
+        for (is_read, of_kind) in [(true, &of_reads[..]), (false, &of_writes[..])] {
+            for (fault, recovery) in both.into_iter().chain(of_kind.iter().copied()) {
                 machine.ok(&format!(
-                    "mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt && \
+                    "dd if=/dev/urandom of=/tmp/data bs=4k count=64 2>/dev/null; \
+                     dd if=/tmp/data of={device} bs=256k conv=fsync 2>/dev/null"
+                ));
+                let before = machine.simulated(name).counts();
+                machine.simulated(name).behave(|disk| disk.uas_faults.push(fault));
+                let read = format!(
+                    "echo 3 > /proc/sys/vm/drop_caches; dd if={device} bs=256k count=1 2>/dev/null | cmp - /tmp/data"
+                );
+                if !is_read {
+                    machine.ok(&format!(
+                        "dd if=/dev/urandom of=/tmp/data bs=64k seek=1 count=2 conv=notrunc 2>/dev/null; \
+                         dd if=/tmp/data of={device} bs=256k oflag=direct 2>/dev/null"
+                    ));
+                }
+                let ran = machine.sh(&read);
+                assert_eq!(ran.code, 0, "{name}, {fault:?}: {ran:?}\n{}", machine.ok("cat /tmp/said"));
+                assert_eq!(machine.simulated(name).uas_faults(), [], "{name}, {fault:?}: it was met");
+                // A flush fails once after a deferred error, which reports the loss of a write.
+                let flushed = machine.sh(&format!("dd if=/tmp/data of={device} bs=64k count=1 conv=fsync 2>/dev/null"));
+                assert_eq!(flushed.code != 0, fault == DeferredError, "{name}, {fault:?}: {flushed:?}");
+                let after = machine.simulated(name).counts();
+                let found = if after.resets > before.resets {
+                    Reset
+                } else if after.functions > before.functions {
+                    Functions
+                } else {
+                    None
+                };
+                assert_eq!(found, recovery, "{name}, {fault:?}: {before:?}, {after:?}");
+            }
+        }
+        let said = end(machine, &process);
+        assert!(said.contains("timeouts"), "recoveries are reported: {said}");
+    }
+}
+
+/// Goal: a device that never answers ends the server in bounded time, after every step of recovery, and the kernel gets
+/// errors; one that is repaired by a reset goes on.
+fn a_silent_device_ends_in_bounded_time(machine: &mut Machine) {
+    let (device, process) = serve(machine, "STICK --timeout 1s");
+    let before = machine.simulated("stick").counts();
+    machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
+    let begin = Instant::now();
+    // An error, or the end of a device that has no size any more.
+    assert_eq!(machine.ok(&format!("dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | wc -c")), "0");
+    machine.ok(&format!("while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+    // Twice a command, a query, an abort and a reset of the unit of 1 s each.
+    let took = begin.elapsed();
+    assert!(took > Duration::from_secs(7) && took < Duration::from_secs(60), "{took:?}");
+    machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+    let (said, after) = (machine.ok("cat /tmp/said"), machine.simulated("stick").counts());
+    assert!(said.contains("the device does not answer"), "{said}");
+    assert!(after.functions >= before.functions + 6 && after.resets >= before.resets + 2, "{before:?}, {after:?}");
+    // It can be served again.
+    let (device, process) = serve(machine, "STICK");
+    machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
+    end(machine, &process);
+}
+
+#[test]
+fn a_fault_of_the_disk_costs_no_data_and_one_that_never_answers_is_given_up() {
+    on(&spec("6.1"), |machine| {
+        faults_cost_no_data(machine, &["stick", "slow"]);
+        a_silent_device_ends_in_bounded_time(machine);
+    });
+}
+
+/// Goal: a filesystem on the served disk keeps its data across an orderly end, on each kind of disk.
+fn filesystems_keep_their_data(machine: &mut Machine) {
+    machine.device("bulk");
+    // A disk that takes its time has several commands at once.
+    machine.simulated("stick").behave(|behaviour| {
+        behaviour.latency = std::time::Duration::from_millis(10);
+        behaviour.channels = 8;
+    });
+    for serial in ["EMULATED", "STICK", "SLOW"] {
+        let (device, process) = serve(machine, serial);
+        let explained = machine.trueio(&format!("usb switch {serial} bot --dry-run"));
+        assert_eq!(explained.code, 2, "a served disk is not switched: {explained:?}");
+        machine.ok(&format!(
+            "mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt && \
                      dd if=/dev/urandom of=/mnt/data bs=64k count=100 2>/dev/null && sync && \
                      md5sum < /mnt/data > /tmp/sum && umount /mnt"
-                ));
-                let said = end(machine, &process);
-                assert!(said.contains("UAS in user space"), "{said}");
-                if serial == "STICK" {
-                    let stick = machine.simulated("stick");
-                    assert_eq!(stick.dirty_blocks(), 0, "the last flush");
-                    assert!(stick.counts().depth_max > 4, "many commands at once: {:?}", stick.counts());
-                }
-                // Served again, without its caches: what is read comes from the disk.
-                let (device, process) = serve(machine, &format!("{serial} --read-only"));
-                machine.ok(&format!("mount -t ext4 -o ro,noload {device} /mnt && md5sum < /mnt/data | cmp - /tmp/sum"));
-                machine.sh(&format!("dd if=/dev/zero of={device} bs=4k count=1 oflag=direct")).assert_code(1);
-                machine.ok("umount /mnt");
-                end(machine, &process);
-            }
-        });
+        ));
+        let said = end(machine, &process);
+        assert!(said.contains("UAS in user space"), "{said}");
+        if serial == "STICK" {
+            let stick = machine.simulated("stick");
+            assert_eq!(stick.dirty_blocks(), 0, "the last flush");
+            assert!(stick.counts().depth_max > 4, "many commands at once: {:?}", stick.counts());
+        }
+        // Served again, without its caches: what is read comes from the disk.
+        let (device, process) = serve(machine, &format!("{serial} --read-only"));
+        machine.ok(&format!("mount -t ext4 -o ro,noload {device} /mnt && md5sum < /mnt/data | cmp - /tmp/sum"));
+        machine.sh(&format!("dd if=/dev/zero of={device} bs=4k count=1 oflag=direct")).assert_code(1);
+        machine.ok("umount /mnt");
+        end(machine, &process);
     }
+}
+
+#[test]
+fn a_filesystem_on_a_served_disk_keeps_its_data() {
+    on(&spec("6.1"), filesystems_keep_their_data);
+}
+
+/// The last one, because the others share a machine with another kernel.
+#[test]
+fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
+    on(&spec("6.12"), |machine| {
+        filesystems_keep_their_data(machine);
+        faults_cost_no_data(machine, &["stick"]);
+        let list = machine.trueio("usb list --json").json();
+        let disks = list["disks"].as_array().expect("disks");
+        let stick = disks.iter().find(|disk| disk["usb"]["serial"]["value"] == "STICK").expect("the disk");
+        let port = stick["usb"]["device"].as_str().expect("a name");
+        machine.ok(&format!(
+            "trueio run --ioengine uas --filename usb:{port} --overwrite_existing usb:{port} --rw randwrite --bs 16k --iodepth 8 \
+             --size 4m --verify crc32c --sync dsync --no-history --json - > /tmp/record 2> /tmp/why || grep -q '\"complete\"' /tmp/record"
+        ));
+        let counts = machine.simulated("stick").counts();
+        assert!(counts.fua_writes >= 256, "each write is durable: {counts:?}");
+    });
 }
 
 fn refused(ran: Ran, words: &[&str]) {
@@ -80,8 +202,7 @@ fn refused(ran: Ran, words: &[&str]) {
 /// Goal: each bad input ends in one sentence, and nothing stays claimed.
 #[test]
 fn bad_input_ends_in_one_sentence_and_nothing_stays_claimed() {
-    // The kernel's driver is loaded at the end.
-    fresh(&spec("6.1"), |machine| {
+    on(&spec("6.1"), |machine| {
         machine.device("bulk");
         refused(machine.trueio("usb serve NOTHING"), &["is not a USB disk"]);
         refused(machine.trueio("usb serve BULK"), &["does not offer UAS"]);
@@ -100,6 +221,7 @@ fn bad_input_ends_in_one_sentence_and_nothing_stays_claimed() {
         machine.ok("modprobe uas");
         machine.device("stick");
         refused(machine.trueio("usb serve STICK"), &["the kernel drives", "with UAS already"]);
+        machine.ok("rmmod uas");
     });
 }
 
@@ -107,7 +229,7 @@ fn bad_input_ends_in_one_sentence_and_nothing_stays_claimed() {
 /// served again.
 #[test]
 fn a_killed_server_loses_no_flushed_data_and_the_kernel_gets_errors() {
-    fresh(&spec("6.1"), |machine| {
+    on(&spec("6.1"), |machine| {
         machine.device("bulk");
         let (device, process) = serve(machine, "STICK");
         machine.ok(&format!(
@@ -160,7 +282,7 @@ fn a_disk_on_bot_is_taken_over_and_comes_back_when_the_server_is_killed() {
 /// Goal: a disk that is unplugged while it is served ends the server with its reason, and the kernel gets errors.
 #[test]
 fn an_unplugged_disk_ends_the_server_with_its_reason() {
-    fresh(&spec("6.1"), |machine| {
+    on(&spec("6.1"), |machine| {
         machine.device("bulk");
         let (device, process) = serve(machine, "STICK");
         machine.simulated("stick").unplug();
@@ -169,5 +291,10 @@ fn an_unplugged_disk_ends_the_server_with_its_reason() {
         assert!(said.contains("the device was unplugged"), "{said}");
         // The block device has no size any more.
         assert_eq!(machine.ok(&format!("dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | wc -c")), "0");
+        // Plugged in again, it can be served again.
+        machine.simulated("stick").plug();
+        machine.ok("for i in $(seq 200); do trueio usb list --json | grep -q STICK && break; sleep 0.1; done");
+        let (_, process) = serve(machine, "STICK");
+        end(machine, &process);
     });
 }

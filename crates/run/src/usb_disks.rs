@@ -23,6 +23,7 @@ use trueio_uas::ata::Ata;
 use trueio_uas::disk::Facts;
 use trueio_uas::queue::{Disk, Queue, Seen};
 use trueio_uas::serve::{Discard, Served};
+use trueio_uas::session::Limits;
 use trueio_uas::usbfs::Usbfs;
 use trueio_usb::{Claim, Driven, drive, plan_of};
 
@@ -113,10 +114,11 @@ impl UsbDisk {
         };
         let planned = plan_of(&system, disk).map_err(|error| error_line(&error))?;
         let plan = planned.map_err(|refusal| refusal.reasons.join("; "))?;
-        let Driven { host, facts, memory_bytes, keeper } = drive(&plan, lun).map_err(|error| match &error {
-            trueio_usb::DriveError::Unit { .. } => format!("{error}; name one: `usb:{device}/NUMBER`"),
-            _ => error_line(&error),
-        })?;
+        let Driven { host, facts, memory_bytes, keeper } =
+            drive(&plan, lun, Limits::default()).map_err(|error| match &error {
+                trueio_usb::DriveError::Unit { .. } => format!("{error}; name one: `usb:{device}/NUMBER`"),
+                _ => error_line(&error),
+            })?;
         let served = Served::of(&facts, host.depth(), memory_bytes, false);
         let Some(served) = served else {
             return Err(format!(

@@ -26,6 +26,7 @@ use crate::sense::{Sense, key};
 use crate::verdict::{Answer, Verdict, judge, status};
 use slot::{Pending, Slot, Stage};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Time limits, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,15 @@ impl Default for Limits {
     /// 30 s as Linux gives a disk, 5 s as `uas` gave a task management function.
     fn default() -> Self {
         Self { command_ns: 30_000_000_000, management_ns: 5_000_000_000, ready_ns: 30_000_000_000 }
+    }
+}
+
+impl Limits {
+    /// The default limits with another one of a command; no step of recovery takes longer than it.
+    pub fn of_commands(limit: Duration) -> Self {
+        let default = Self::default();
+        let command_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Self { command_ns, management_ns: default.management_ns.min(command_ns), ..default }
     }
 }
 

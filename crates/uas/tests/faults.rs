@@ -61,6 +61,24 @@ fn what_is_written_is_read_back_and_the_facts_are_the_devices() {
     });
 }
 
+/// Goal: a disk with blocks of 4096 bytes (4Kn) is read and written in its own blocks, and a fault of it is recovered.
+#[test]
+fn a_disk_with_blocks_of_4096_bytes_is_read_and_written_in_them() {
+    both(|device| {
+        let mut host = host(device.with_blocks_of_4096().with(0x28, Fault::WrongTag));
+        let facts = identify(&mut host, 0).expect("a disk");
+        assert_eq!((facts.capacity.block_bytes, facts.capacity.physical_bytes), (4096, 4096));
+        assert_eq!((facts.capacity.block_count, facts.capacity.size_bytes()), (64, 64 * 4096));
+        let mut data = vec![0xa5; 2 * 4096];
+        assert_eq!(host.execute(Request::write(0, 9, 2, 4096, true), &mut data), Ok(2 * 4096));
+        let mut found = vec![0; 3 * 4096];
+        assert_eq!(host.execute(Request::read(0, 8, 3, 4096), &mut found), Ok(3 * 4096));
+        assert_eq!((&found[..4096], &found[4096..]), (&[8; 4096][..], &data[..]));
+        assert_eq!(host.counts().port_resets, 1);
+        flush(&mut host).expect("a flush");
+    });
+}
+
 #[test]
 fn a_full_queue_of_reads_returns_each_buffer_its_own_block() {
     both(|device| {

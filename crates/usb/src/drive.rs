@@ -107,11 +107,11 @@ pub fn plan_of(system: &System, disk: &UsbDisk) -> Result<Result<Claim, Refusal>
     Ok(plan_claim(system, disk, &uses))
 }
 
-/// Claims a disk, and reads the facts of a logical unit: the named one, or the only one.
+/// Claims a disk, and reads the facts of a logical unit: the named one, or the only one. `limits` hold for all commands.
 ///
 /// # Errors
 /// [`DriveError`]; then the disk is as it was before.
-pub fn drive(plan: &Claim, lun: Option<u8>) -> Result<Driven, DriveError> {
+pub fn drive(plan: &Claim, lun: Option<u8>, limits: Limits) -> Result<Driven, DriveError> {
     if !rustix::process::geteuid().is_root() {
         return Err(DriveError::NotRoot);
     }
@@ -125,7 +125,7 @@ pub fn drive(plan: &Claim, lun: Option<u8>) -> Result<Driven, DriveError> {
         let claimed = claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT))?;
         let transport = claimed.transport;
         let (depth, has_streams) = (transport.depth(), transport.has_streams());
-        (Host::new(transport, depth, has_streams, Limits::default()), claimed.memory_bytes)
+        (Host::new(transport, depth, has_streams, limits), claimed.memory_bytes)
     };
     let units = disk::logical_units(&mut host).map_err(DriveError::Units)?;
     let lun = match (lun, units.as_slice()) {

@@ -18,7 +18,7 @@ use trueio_run::watch_signals;
 use trueio_uas::disk::Facts;
 use trueio_uas::nbd::{Nbd, protect_process};
 use trueio_uas::serve::{End, Served, Server};
-use trueio_uas::session::Counts;
+use trueio_uas::session::{Counts, Limits};
 use trueio_uas::usbfs::Usbfs;
 use trueio_usb::{Claim, DriveError, Driven, drive, plan_of};
 
@@ -41,6 +41,24 @@ pub(super) fn arguments() -> Command {
                 .help("The logical unit, if the device has several")
                 .value_parser(value_parser!(u8)),
         )
+        .arg(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_name("TIME")
+                .default_value("30s")
+                .help("How long the disk may take for a command; then it is recovered: abort, reset of the unit, reset of the port"),
+        )
+}
+
+fn limits(matches: &ArgMatches) -> Result<Limits, Failure> {
+    const LEAST: Duration = Duration::from_secs(1);
+    let text = matches.get_one::<String>("timeout").expect("it has a default");
+    let refuse = |why| Failure::refused(format!("`--timeout {text}`: {why}"));
+    let limit = Duration::from_nanos(units::parse_duration_ns(text).map_err(refuse)?);
+    if limit < LEAST {
+        return Err(refuse("a disk may take 1 s or longer for a command".to_owned()));
+    }
+    Ok(Limits::of_commands(limit))
 }
 
 /// `trueio usb serve`.
@@ -57,7 +75,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Before the disk is claimed, so that a signal ends in giving it back.
     let stop = watch_signals();
     let lun = matches.get_one::<u8>("lun").copied();
-    let driven = drive(&plan, lun).map_err(not_driven)?;
+    let driven = drive(&plan, lun, limits(matches)?).map_err(not_driven)?;
     // Dropped after the host, for which it waits.
     let _keeper = driven.keeper;
     let Driven { host, facts, memory_bytes, .. } = driven;

@@ -6,7 +6,7 @@ use super::bot::Bot;
 use super::command::Identity;
 use super::descriptors::{Speed, UsbIdentity};
 use super::medium::Medium;
-use super::pipes::{Pipes, Transfer};
+use super::pipes::{Ending, Pipes, Transfer};
 use super::timing::Timing;
 use super::uas::Uas;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,6 +73,12 @@ impl Device {
         self.setting = 0;
     }
 
+    /// A reset by the host.
+    pub(super) fn reset_by_host(&mut self) {
+        lock(&self.medium).counts.resets += 1;
+        self.reset();
+    }
+
     /// Empties the cache; the number of blocks that are lost.
     pub(super) fn cut_power(&mut self) -> u64 {
         lock(&self.medium).cut_power()
@@ -136,13 +142,15 @@ impl Device {
 
     /// The host sends data to a bulk endpoint.
     pub(super) fn receive(&mut self, id: u64, endpoint: u8, stream: u16, bytes: Vec<u8>) {
-        self.pipes.took(id, endpoint, stream, bytes.len());
+        let length = bytes.len();
         let medium = &mut lock(&self.medium);
-        if self.usb.uas_setting() == Some(self.setting) {
-            self.uas.receive(endpoint, stream, bytes, medium, &mut self.timing);
+        let ending = if self.usb.uas_setting() == Some(self.setting) {
+            self.uas.receive(endpoint, stream, bytes, medium, &mut self.timing)
         } else {
             self.bot.receive(&bytes, medium, &mut self.timing);
-        }
+            Ending::Done
+        };
+        self.pipes.took(id, endpoint, stream, length, ending);
     }
 
     /// The host takes a request back.

@@ -19,6 +19,41 @@ pub enum Failure {
     Medium(u64),
 }
 
+/// A fault of a disk on UAS, which meets one command that reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UasFault {
+    /// The command pipe stalls.
+    StallCommand,
+    /// The status pipe stalls.
+    StallStatus,
+    /// The data-in pipe stalls.
+    StallDataIn,
+    /// The data-out pipe stalls.
+    StallDataOut,
+    /// The command is carried out, and its status is not sent.
+    LoseStatus,
+    /// The status has the tag of no command.
+    WrongTag,
+    /// An earlier write failed; this command is not carried out.
+    DeferredError,
+    /// The disk takes no more commands now.
+    TaskSetFull,
+    /// The disk restarts: it forgets all commands and reports that with the next one. It keeps its cache.
+    ResetItself,
+}
+
+impl UasFault {
+    const ANY: [UasFault; 7] = {
+        use UasFault::{DeferredError, LoseStatus, ResetItself, StallCommand, StallStatus, TaskSetFull, WrongTag};
+        [StallCommand, StallStatus, LoseStatus, WrongTag, DeferredError, TaskSetFull, ResetItself]
+    };
+    pub(super) const OF_WRITES: [UasFault; 7] = Self::ANY;
+    pub(super) const OF_READS: [UasFault; 8] = {
+        let [a, b, c, d, e, f, g] = Self::ANY;
+        [a, b, c, d, e, f, g, UasFault::StallDataIn]
+    };
+}
+
 /// How a disk behaves. All may be changed while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behaviour {
@@ -38,6 +73,16 @@ pub struct Behaviour {
     pub channels: usize,
     /// The number of commands after which it stops answering; `None`: it always answers.
     pub hangs_after: Option<u64>,
+    /// Faults on UAS, the next in front. Each is removed when a command has met it.
+    pub uas_faults: Vec<UasFault>,
+}
+
+impl Behaviour {
+    /// Removes the next fault if it is one of these.
+    pub(super) fn take_fault(&mut self, of: &[UasFault]) -> Option<UasFault> {
+        let is_next = self.uas_faults.first().is_some_and(|fault| of.contains(fault));
+        is_next.then(|| self.uas_faults.remove(0))
+    }
 }
 
 impl Default for Behaviour {
@@ -52,6 +97,7 @@ impl Default for Behaviour {
             latency: Duration::ZERO,
             channels: 1,
             hangs_after: None,
+            uas_faults: Vec::new(),
         }
     }
 }
@@ -73,6 +119,10 @@ pub struct Counts {
     pub lost_blocks: u64,
     /// The most commands that were with the disk at one time.
     pub depth_max: u64,
+    /// Task management functions on UAS.
+    pub functions: u64,
+    /// Resets of a USB disk by its host.
+    pub resets: u64,
 }
 
 /// The medium with its cache.
@@ -136,6 +186,11 @@ impl Medium {
     pub(super) fn takes_and_hangs(&mut self, depth: u64) -> bool {
         self.counts.commands += 1;
         self.counts.depth_max = self.counts.depth_max.max(depth);
+        self.hangs()
+    }
+
+    /// True if the disk does not answer any more.
+    pub(super) fn hangs(&self) -> bool {
         self.behaviour.hangs_after.is_some_and(|after| self.counts.commands > after)
     }
 

@@ -7,6 +7,8 @@ use std::collections::{HashMap, VecDeque};
 pub(super) enum Ending {
     Done,
     Cancelled,
+    /// The device refused it; the endpoint is halted until the host clears that.
+    Stalled,
 }
 
 /// A transfer that is over.
@@ -49,9 +51,19 @@ impl Pipes {
         self.over.push(Transfer { id, endpoint, stream, ending: Ending::Done, data, taken_bytes: 0 });
     }
 
-    /// The device took what the host sent.
-    pub(super) fn took(&mut self, id: u64, endpoint: u8, stream: u16, taken_bytes: usize) {
-        self.over.push(Transfer { id, endpoint, stream, ending: Ending::Done, data: Vec::new(), taken_bytes });
+    /// Refuses the next request; returns false if there is none.
+    pub(super) fn stall(&mut self, endpoint: u8, stream: u16) -> bool {
+        let queue = self.waiting.get_mut(&(endpoint, stream));
+        let Some((id, _)) = queue.and_then(VecDeque::pop_front) else { return false };
+        let (ending, data) = (Ending::Stalled, Vec::new());
+        self.over.push(Transfer { id, endpoint, stream, ending, data, taken_bytes: 0 });
+        true
+    }
+
+    /// The device took what the host sent, or refused it.
+    pub(super) fn took(&mut self, id: u64, endpoint: u8, stream: u16, bytes: usize, ending: Ending) {
+        let taken_bytes = if ending == Ending::Done { bytes } else { 0 };
+        self.over.push(Transfer { id, endpoint, stream, ending, data: Vec::new(), taken_bytes });
     }
 
     /// The host takes a request back.

@@ -7,13 +7,15 @@
 //! Source: "USB Attached SCSI Protocol" (UASP) revision 1.0; information units as Linux's
 //! `include/linux/usb/uas.h` has them.
 //!
-//! Cannot do: task attributes, task management beyond forgetting a task, lengths over 16 bytes of
+//! Each [`UasFault`] of the medium's behaviour meets one command.
+//!
+//! Cannot do: task attributes, task management other than a query, an abort and a reset, lengths over 16 bytes of
 //! command.
 
 use super::command::{Direction, Identity, Outcome};
 use super::descriptors::{UAS_COMMAND, UAS_IN, UAS_STATUS};
-use super::medium::Medium;
-use super::pipes::Pipes;
+use super::medium::{Medium, UasFault};
+use super::pipes::{Ending, Pipes};
 use super::scsi::{direction, execute, takes_time};
 use super::timing::Timing;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -25,6 +27,12 @@ const RESPONSE_UNIT: u8 = 4;
 const TASK_MANAGEMENT_UNIT: u8 = 5;
 const READ_READY_UNIT: u8 = 6;
 const WRITE_READY_UNIT: u8 = 7;
+
+const QUERY_TASK: u8 = 0x80;
+const LOGICAL_UNIT_RESET: u8 = 8;
+const FUNCTION_COMPLETE: u8 = 0;
+const FUNCTION_SUCCEEDED: u8 = 8;
+const TASK_SET_FULL: u8 = 0x28;
 
 #[derive(Debug)]
 enum Stage {
@@ -41,6 +49,8 @@ struct Task {
     cdb: [u8; 16],
     out: Vec<u8>,
     stage: Stage,
+    /// Its status is not sent.
+    loses_status: bool,
 }
 
 /// The transport's state.
@@ -55,6 +65,10 @@ pub(super) struct Uas {
     /// Without streams: tags that send, and tags that receive; the first of each was notified.
     senders: VecDeque<u16>,
     receivers: VecDeque<u16>,
+    /// Endpoints and streams whose next request ends in a stall.
+    stalls: Vec<(u8, u16)>,
+    /// The next command is answered with a report of a reset.
+    has_attention: bool,
 }
 
 impl Uas {
@@ -67,7 +81,7 @@ impl Uas {
         if self.has_streams { tag } else { 0 }
     }
 
-    /// The host sends.
+    /// The host sends; returns how its transfer ends.
     pub(super) fn receive(
         &mut self,
         endpoint: u8,
@@ -75,18 +89,21 @@ impl Uas {
         bytes: Vec<u8>,
         medium: &mut Medium,
         timing: &mut Timing,
-    ) {
+    ) -> Ending {
         if endpoint == UAS_COMMAND {
-            self.unit(&bytes, medium, timing);
-        } else {
-            self.outs.entry(stream).or_default().push_back(bytes);
-            self.take_data(medium, timing);
+            return self.unit(&bytes, medium, timing);
         }
+        if medium.behaviour.take_fault(&[UasFault::StallDataOut]).is_some() {
+            return Ending::Stalled;
+        }
+        self.outs.entry(stream).or_default().push_back(bytes);
+        self.take_data(medium, timing);
+        Ending::Done
     }
 
     /// Handles a unit of the command pipe. An unknown one is ignored; the host times out and resets.
-    fn unit(&mut self, unit: &[u8], medium: &mut Medium, timing: &mut Timing) {
-        let [kind, _, tag_high, tag_low, rest @ ..] = unit else { return };
+    fn unit(&mut self, unit: &[u8], medium: &mut Medium, timing: &mut Timing) -> Ending {
+        let [kind, _, tag_high, tag_low, rest @ ..] = unit else { return Ending::Done };
         let tag = u16::from_be_bytes([*tag_high, *tag_low]);
         match *kind {
             COMMAND_UNIT => {
@@ -94,37 +111,119 @@ impl Uas {
                 for (to, from) in cdb.iter_mut().zip(rest.iter().skip(12)) {
                     *to = *from;
                 }
-                if medium.takes_and_hangs(self.tasks.len() as u64 + 1) {
-                    return;
-                }
-                let stage = match direction(&cdb, medium.block_bytes()) {
-                    Direction::Out(bytes) if bytes > 0 => Stage::DataOut { bytes },
-                    _ => Stage::Working,
-                };
-                if matches!(stage, Stage::Working) {
-                    work(tag, &cdb, medium, timing);
-                } else if !self.has_streams {
-                    self.senders.push_back(tag);
-                    if self.senders.len() == 1 {
-                        self.ready(WRITE_READY_UNIT, tag);
-                    }
-                }
-                self.tasks.insert(tag, Task { cdb, out: Vec::new(), stage });
-                self.take_data(medium, timing);
+                return self.command(tag, cdb, medium, timing);
             }
             TASK_MANAGEMENT_UNIT => {
-                // The function is byte 4, the task that it is about bytes 6 and 7.
-                if let [_, _, high, low, ..] = rest {
-                    self.tasks.remove(&u16::from_be_bytes([*high, *low]));
+                medium.counts.functions += 1;
+                if !medium.hangs() {
+                    self.manage(tag, rest);
                 }
-                // Additional information three bytes, response code zero: done.
-                let mut response = vec![RESPONSE_UNIT, 0];
-                response.extend(tag.to_be_bytes());
-                response.extend([0; 4]);
-                self.units.push_back((self.stream_of(tag), response));
             }
             _ => {}
         }
+        Ending::Done
+    }
+
+    fn command(&mut self, tag: u16, cdb: [u8; 16], medium: &mut Medium, timing: &mut Timing) -> Ending {
+        if medium.takes_and_hangs(self.tasks.len() as u64 + 1) {
+            return Ending::Done;
+        }
+        let direction = direction(&cdb, medium.block_bytes());
+        if std::mem::take(&mut self.has_attention) {
+            // UNIT ATTENTION: power on, reset, or bus device reset.
+            self.refuse(tag, &Outcome::check(6, 0x29, 0));
+            return Ending::Done;
+        }
+        let faults: &[UasFault] = match direction {
+            _ if !takes_time(&cdb) => &[],
+            Direction::In(_) => &UasFault::OF_READS,
+            _ => &UasFault::OF_WRITES,
+        };
+        let fault = medium.behaviour.take_fault(faults);
+        let loses_status = fault == Some(UasFault::LoseStatus);
+        if let Some(fault) = fault.filter(|_| !loses_status) {
+            return self.misbehave(fault, tag);
+        }
+        let stage = match direction {
+            Direction::Out(bytes) if bytes > 0 => Stage::DataOut { bytes },
+            _ => Stage::Working,
+        };
+        if matches!(stage, Stage::Working) {
+            work(tag, &cdb, medium, timing);
+        } else if !self.has_streams {
+            self.senders.push_back(tag);
+            if self.senders.len() == 1 {
+                self.ready(WRITE_READY_UNIT, tag);
+            }
+        }
+        self.tasks.insert(tag, Task { cdb, out: Vec::new(), stage, loses_status });
+        self.take_data(medium, timing);
+        Ending::Done
+    }
+
+    /// Answers a command with an error, without carrying it out.
+    fn refuse(&mut self, tag: u16, outcome: &Outcome) {
+        if self.has_streams {
+            // The data that the host has sent already.
+            self.outs.remove(&tag);
+        }
+        self.finish(tag, outcome);
+    }
+
+    /// Meets a command with a fault instead of carrying it out; returns how the transfer of the command ends.
+    fn misbehave(&mut self, fault: UasFault, tag: u16) -> Ending {
+        let stream = self.stream_of(tag);
+        match fault {
+            UasFault::StallCommand => return Ending::Stalled,
+            UasFault::StallStatus => self.stalls.push((UAS_STATUS, stream)),
+            UasFault::StallDataIn => {
+                if !self.has_streams {
+                    // The host wants data only after this.
+                    self.ready(READ_READY_UNIT, tag);
+                }
+                self.stalls.push((UAS_IN, stream));
+            }
+            UasFault::WrongTag => self.units.push_back((stream, vec![STATUS_UNIT, 0, 0x7f, 0x7f, 0, 0, 0])),
+            UasFault::DeferredError => {
+                // HARDWARE ERROR, PERIPHERAL DEVICE WRITE FAULT, of an earlier command.
+                let mut outcome = Outcome::check(4, 3, 0);
+                outcome.sense[0] = 0x71;
+                self.refuse(tag, &outcome);
+            }
+            UasFault::TaskSetFull => {
+                self.refuse(tag, &Outcome { status: TASK_SET_FULL, data: Vec::new(), sense: Vec::new() });
+            }
+            UasFault::ResetItself => {
+                self.reset();
+                self.has_attention = true;
+            }
+            UasFault::StallDataOut | UasFault::LoseStatus => unreachable!("handled by the callers"),
+        }
+        Ending::Done
+    }
+
+    /// Carries out a task management function. `rest` follows the tag: function, reserved byte, tag of the task.
+    fn manage(&mut self, tag: u16, rest: &[u8]) {
+        let [function, _, high, low, ..] = rest else { return };
+        let task = u16::from_be_bytes([*high, *low]);
+        let code = match *function {
+            QUERY_TASK if self.tasks.contains_key(&task) => FUNCTION_SUCCEEDED,
+            QUERY_TASK => FUNCTION_COMPLETE,
+            LOGICAL_UNIT_RESET => {
+                self.tasks.clear();
+                FUNCTION_COMPLETE
+            }
+            // ABORT TASK.
+            _ => {
+                self.tasks.remove(&task);
+                FUNCTION_COMPLETE
+            }
+        };
+        // Additional information three bytes, then the response code.
+        let mut response = vec![RESPONSE_UNIT, 0];
+        response.extend(tag.to_be_bytes());
+        response.extend([0, 0, 0, code]);
+        self.units.push_back((self.stream_of(tag), response));
     }
 
     fn ready(&mut self, kind: u8, tag: u16) {
@@ -141,7 +240,7 @@ impl Uas {
         };
         for tag in waiting {
             let stream = self.stream_of(tag);
-            let Some(Task { cdb, out, stage }) = self.tasks.get_mut(&tag) else { continue };
+            let Some(Task { cdb, out, stage, .. }) = self.tasks.get_mut(&tag) else { continue };
             let Stage::DataOut { bytes } = *stage else { continue };
             let Some(queue) = self.outs.get_mut(&stream) else { continue };
             while out.len() < bytes {
@@ -186,7 +285,9 @@ impl Uas {
 
     /// The task's status.
     fn finish(&mut self, tag: u16, outcome: &Outcome) {
-        self.tasks.remove(&tag);
+        if self.tasks.remove(&tag).is_some_and(|task| task.loses_status) {
+            return;
+        }
         let mut unit = vec![STATUS_UNIT, 0];
         unit.extend(tag.to_be_bytes());
         // Status qualifier two bytes, status, seven reserved, length of the sense data.
@@ -199,6 +300,7 @@ impl Uas {
     /// Answers the requests that wait.
     pub(super) fn pump(&mut self, pipes: &mut Pipes) {
         while self.send_data(pipes) | self.send_units(pipes) {}
+        self.stalls.retain(|(endpoint, stream)| !pipes.stall(*endpoint, *stream));
     }
 
     fn send_data(&mut self, pipes: &mut Pipes) -> bool {

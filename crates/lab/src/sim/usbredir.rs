@@ -119,7 +119,11 @@ impl Line {
     }
 
     fn answer(&mut self, transfer: &Transfer) -> io::Result<()> {
-        let status = if transfer.ending == Ending::Done { SUCCESS } else { CANCELLED };
+        let status = match transfer.ending {
+            Ending::Done => SUCCESS,
+            Ending::Cancelled => CANCELLED,
+            Ending::Stalled => STALL,
+        };
         let bytes = if transfer.endpoint & 0x80 != 0 { transfer.data.len() } else { transfer.taken_bytes };
         let mut body = vec![transfer.endpoint, status];
         body.extend((bytes as u16).to_le_bytes());
@@ -139,7 +143,7 @@ impl Line {
                 self.plug(device)
             }
             (RESET, _) => {
-                device.reset();
+                device.reset_by_host();
                 Ok(())
             }
             (SET_CONFIGURATION, [number, ..]) => {

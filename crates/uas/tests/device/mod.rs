@@ -71,6 +71,8 @@ struct Held {
 pub(crate) struct Device {
     pub(crate) now_ns: u64,
     pub(crate) has_streams: bool,
+    /// Bytes of a block.
+    pub(crate) block_bytes: usize,
     pub(crate) medium: Vec<u8>,
     /// For the next command with this operation code (`None`: any).
     pub(crate) faults: VecDeque<(Option<u8>, Fault)>,
@@ -105,6 +107,7 @@ impl Device {
         Self {
             now_ns: 1,
             has_streams,
+            block_bytes: BLOCK,
             medium: (0..64 * BLOCK).map(|at| (at / BLOCK) as u8).collect(),
             faults: VecDeque::new(),
             response: Some(0),
@@ -220,10 +223,17 @@ impl Device {
         self.in_flight_max = self.in_flight_max.max(self.tasks.len());
     }
 
-    fn range(cdb: &[u8; 16]) -> std::ops::Range<usize> {
+    /// A disk with blocks of 4096 bytes (4Kn), each filled with its number.
+    pub(crate) fn with_blocks_of_4096(mut self) -> Self {
+        self.block_bytes = 4096;
+        self.medium = (0..64 * 4096).map(|at| (at / 4096) as u8).collect();
+        self
+    }
+
+    fn range(&self, cdb: &[u8; 16]) -> std::ops::Range<usize> {
         let block = u32::from_be_bytes(cdb[2..6].try_into().expect("4 bytes")) as usize;
         let count = usize::from(u16::from_be_bytes([cdb[7], cdb[8]]));
-        block * BLOCK..(block + count) * BLOCK
+        block * self.block_bytes..(block + count) * self.block_bytes
     }
 
     /// Takes the data of a write that the host offers for this tag. True if it was there.
@@ -236,7 +246,8 @@ impl Device {
         // SAFETY: the host's buffer is valid while the transfer is held.
         let data = unsafe { std::slice::from_raw_parts(self.held[at].buffer, bytes) };
         if cdb[0] == 0x2a {
-            self.medium[Self::range(cdb)].copy_from_slice(data);
+            let range = self.range(cdb);
+            self.medium[range].copy_from_slice(data);
         }
         self.end(at, Ok(bytes as u32));
         true
@@ -245,12 +256,17 @@ impl Device {
     fn answer_data(&self, cdb: &[u8; 16]) -> Vec<u8> {
         let page = |page: u8, body: &[u8]| [&[0, page, 0, body.len() as u8], body].concat();
         match (cdb[0], cdb[1] & 1, cdb[2]) {
-            (0x28, ..) => self.medium[Self::range(cdb)].to_vec(),
+            (0x28, ..) => self.medium[self.range(cdb)].to_vec(),
             (0x12, 0, _) => [&[0, 0, 6, 2, 31, 0, 0, 0], &b"TEST    DEVICE          1.0 "[..]].concat(),
             (0x12, _, 0) => page(0, &[0, 0x80, 0xb0]),
             (0x12, _, 0x80) => page(0x80, b"SERIAL"),
             (0x12, _, 0xb0) => page(0xb0, &[0, 0, 0, 0, 0, 0, 8, 0]),
-            (0x9e, ..) => [&[0, 0, 0, 0, 0, 0, 0, 63, 0, 0, 2, 0, 0, 3], &[0; 18][..]].concat(),
+            // Eight logical blocks of 512 bytes are a physical one, or one of 4096.
+            (0x9e, ..) => {
+                let [high, low] = (self.block_bytes as u16).to_be_bytes();
+                let exponent = if self.block_bytes == BLOCK { 3 } else { 0 };
+                [&[0, 0, 0, 0, 0, 0, 0, 63, 0, 0, high, low, 0, exponent], &[0; 18][..]].concat()
+            }
             (0x1a, ..) => vec![23, 0, 0x10, 0, 8, 18, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             (0x85, ..) if cdb[14] == 0xec => self.identity(),
             (0x85, ..) if cdb[14] == 0xb0 => smart(),
