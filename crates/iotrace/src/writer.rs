@@ -1,14 +1,14 @@
 //! Writes a trace while the jobs run.
 //!
-//! The writer's thread takes chunks of I/Os from a channel of bounded length and collects [`GROUP_ROWS`] rows, which it
-//! encodes and writes as one row group. A worker does not wait for it: if the channel is full, the worker drops its chunk and
+//! The writer's thread takes chunks of I/Os from a channel of bounded length and collects [`PAGE_ROWS`] rows, which it encodes as one
+//! page of each column: so few that they stay in the processor's cache. The pages of [`GROUP_ROWS`] rows are written as one row group. A worker does not wait for it: if the channel is full, the worker drops its chunk and
 //! counts the rows.
 
 use crate::delta;
 use crate::format::{COLUMNS, Dropped, HEADER_KEY, TraceError, TraceHeader, TracedJob, VERSION, number_of};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, EncodingMask, Repetition, Type as Physical};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::page::{CompressedPage, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
@@ -24,8 +24,10 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use trueio_engine::{DroppedIos, LogChunk, TraceChannel, TracedIo, log_channel};
 
-/// Rows of a group: 7.5 MiB before they are encoded. The file's description grows by about 1 KiB with each group.
-const GROUP_ROWS: usize = 131_072;
+/// Rows of a page: 480 KiB before they are encoded.
+const PAGE_ROWS: usize = 8_192;
+/// Rows of a group, about 1 MiB encoded. The file's description grows by about 1 KiB with each group.
+const GROUP_ROWS: usize = 16 * PAGE_ROWS;
 
 /// What a trace contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,14 +91,106 @@ fn write_all(
     Ok(TraceSummary { rows, dropped })
 }
 
-/// The file, and the rows of the group that is being collected, by column.
+/// The file, the columns of the group in the making, and the rows of its next page.
 struct Groups {
     file: SerializedFileWriter<BufWriter<File>>,
+    columns: [Column; COLUMNS.len()],
+    page: Page,
+    /// Rows of the group, without those of the next page.
+    group_rows: usize,
+    rows: u64,
+}
+
+/// Rows that are not encoded yet, by column.
+struct Page {
     /// The columns with 64 bits, in the order of [`COLUMNS`].
     wide: [Vec<i64>; 5],
     /// The others.
     narrow: [Vec<i32>; 5],
-    rows: u64,
+}
+
+impl Page {
+    fn new() -> Self {
+        Self {
+            wide: std::array::from_fn(|_| Vec::with_capacity(PAGE_ROWS)),
+            narrow: std::array::from_fn(|_| Vec::with_capacity(PAGE_ROWS)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.wide[0].len()
+    }
+
+    fn extend(&mut self, worker: u32, ios: &[TracedIo]) {
+        // Column by column: the compiler sees each length in advance and copies with vectors.
+        let [end, offset, slat, clat, intended] = &mut self.wide;
+        end.extend(ios.iter().map(|io| io.end_ns as i64));
+        offset.extend(ios.iter().map(|io| io.offset as i64));
+        slat.extend(ios.iter().map(|io| io.slat_ns as i64));
+        clat.extend(ios.iter().map(|io| io.clat_ns as i64));
+        intended.extend(ios.iter().map(|io| io.intended_ns as i64));
+        let [of_worker, op, file, length, error] = &mut self.narrow;
+        of_worker.resize(of_worker.len() + ios.len(), worker as i32);
+        op.extend(ios.iter().map(|io| number_of(io.op)));
+        file.extend(ios.iter().map(|io| i32::from(io.file)));
+        length.extend(ios.iter().map(|io| io.length as i32));
+        error.extend(ios.iter().map(|io| io.error));
+    }
+
+    fn clear(&mut self) {
+        self.wide.iter_mut().for_each(Vec::clear);
+        self.narrow.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// A column of the group in the making: its pages, with their headers.
+struct Column {
+    description: ColumnDescPtr,
+    pages: TrackedWrite<Vec<u8>>,
+}
+
+impl Column {
+    fn add_page<V: delta::Value>(&mut self, values: &[V]) -> Result<(), ParquetError> {
+        // A typical row's 16 bytes are those of ten columns.
+        let mut encoded = Vec::with_capacity(2 * values.len() + 64);
+        delta::encode(values, &mut encoded);
+        let length = encoded.len();
+        let page = parquet::column::page::Page::DataPage {
+            buf: encoded.into(),
+            num_values: values.len() as u32,
+            encoding: Encoding::DELTA_BINARY_PACKED,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        SerializedPageWriter::new(&mut self.pages).write_page(CompressedPage::new(page, length))?;
+        Ok(())
+    }
+
+    /// Returns the pages of all `rows` of the group, and their description; the column has no page then.
+    fn take_chunk(&mut self, rows: usize) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+        let chunk = std::mem::replace(&mut self.pages, TrackedWrite::new(Vec::new())).into_inner()?;
+        let encodings = EncodingMask::new_from_encodings([Encoding::DELTA_BINARY_PACKED, Encoding::RLE].iter());
+        let metadata = ColumnChunkMetaData::builder(self.description.clone())
+            .set_compression_codec(Compression::UNCOMPRESSED.into())
+            .set_encodings_mask(encodings)
+            .set_total_compressed_size(chunk.len() as i64)
+            .set_total_uncompressed_size(chunk.len() as i64)
+            .set_num_values(rows as i64)
+            .set_data_page_offset(0)
+            .build()?;
+        let close = ColumnCloseResult {
+            bytes_written: chunk.len() as u64,
+            rows_written: rows as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        // The next chunk is about as long.
+        self.pages = TrackedWrite::new(Vec::with_capacity(chunk.len()));
+        Ok((chunk.into(), close))
+    }
 }
 
 impl Groups {
@@ -110,109 +204,70 @@ impl Groups {
         // Pages are encoded here, so that no property of encoding matters.
         let properties = WriterProperties::builder().set_offset_index_disabled(true).build();
         let file = SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))?;
-        Ok(Self {
-            file,
-            wide: std::array::from_fn(|_| Vec::with_capacity(GROUP_ROWS)),
-            narrow: std::array::from_fn(|_| Vec::with_capacity(GROUP_ROWS)),
-            rows: 0,
-        })
+        let descriptions = file.schema_descr().columns();
+        let columns = std::array::from_fn(|index| Column {
+            description: descriptions[index].clone(),
+            pages: TrackedWrite::new(Vec::new()),
+        });
+        Ok(Self { file, columns, page: Page::new(), group_rows: 0, rows: 0 })
     }
 
     fn add(&mut self, worker: u32, mut ios: &[TracedIo]) -> Result<(), TraceError> {
         while !ios.is_empty() {
-            let (now, later) = ios.split_at(ios.len().min(GROUP_ROWS - self.wide[0].len()));
+            let (now, later) = ios.split_at(ios.len().min(PAGE_ROWS - self.page.len()));
             ios = later;
-            // Column by column: the compiler sees each length in advance and copies with vectors.
-            let [end, offset, slat, clat, intended] = &mut self.wide;
-            end.extend(now.iter().map(|io| io.end_ns as i64));
-            offset.extend(now.iter().map(|io| io.offset as i64));
-            slat.extend(now.iter().map(|io| io.slat_ns as i64));
-            clat.extend(now.iter().map(|io| io.clat_ns as i64));
-            intended.extend(now.iter().map(|io| io.intended_ns as i64));
-            let [of_worker, op, file, length, error] = &mut self.narrow;
-            of_worker.extend(now.iter().map(|_| worker as i32));
-            op.extend(now.iter().map(|io| number_of(io.op)));
-            file.extend(now.iter().map(|io| i32::from(io.file)));
-            length.extend(now.iter().map(|io| io.length as i32));
-            error.extend(now.iter().map(|io| io.error));
-            if self.wide[0].len() == GROUP_ROWS {
+            self.page.extend(worker, now);
+            if self.page.len() == PAGE_ROWS {
+                self.end_page()?;
+            }
+            if self.group_rows == GROUP_ROWS {
                 self.write_group()?;
             }
         }
         Ok(())
     }
 
-    /// Writes the collected rows as a row group.
-    fn write_group(&mut self) -> Result<(), TraceError> {
-        if self.wide[0].is_empty() {
-            return Ok(());
-        }
-        self.rows += self.wide[0].len() as u64;
-        let columns = self.file.schema_descr().columns().to_vec();
-        let mut group = self.file.next_row_group()?;
-        let (mut wide, mut narrow) = (self.wide.iter_mut(), self.narrow.iter_mut());
-        for ((_, is_wide), column) in COLUMNS.iter().zip(columns) {
-            let (chunk, close) = if let Some(values) = is_wide.then(|| wide.next()).flatten() {
-                let encoded = chunk_of(values, column);
-                values.clear();
-                encoded?
+    /// Encodes the collected rows as a page of each column.
+    fn end_page(&mut self) -> Result<(), TraceError> {
+        let rows = self.page.len();
+        let (mut wide, mut narrow) = (self.page.wide.iter(), self.page.narrow.iter());
+        for ((_, is_wide), column) in COLUMNS.iter().zip(&mut self.columns) {
+            if let Some(values) = is_wide.then(|| wide.next()).flatten() {
+                column.add_page(values)?;
             } else if let Some(values) = narrow.next() {
-                let encoded = chunk_of(values, column);
-                values.clear();
-                encoded?
-            } else {
-                break;
-            };
+                column.add_page(values)?;
+            }
+        }
+        self.page.clear();
+        self.group_rows += rows;
+        Ok(())
+    }
+
+    /// Writes the pages so far as a row group.
+    fn write_group(&mut self) -> Result<(), TraceError> {
+        let mut group = self.file.next_row_group()?;
+        for column in &mut self.columns {
+            let (chunk, close) = column.take_chunk(self.group_rows)?;
             group.append_column(&chunk, close)?;
         }
         group.close()?;
+        self.rows += std::mem::take(&mut self.group_rows) as u64;
         Ok(())
     }
 
     /// Writes the rest; returns the number of all rows.
     fn finish(mut self, header: &TraceHeader) -> Result<u64, TraceError> {
-        self.write_group()?;
+        if self.page.len() > 0 {
+            self.end_page()?;
+        }
+        if self.group_rows > 0 {
+            self.write_group()?;
+        }
         let json = serde_json::to_string(header).map_err(io::Error::other)?;
         self.file.append_key_value_metadata(KeyValue::new(HEADER_KEY.to_owned(), json));
         self.file.close()?;
         Ok(self.rows)
     }
-}
-
-/// Encodes a column of a group: one page, and its description.
-fn chunk_of<V: delta::Value>(values: &[V], column: ColumnDescPtr) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
-    // Most columns need fewer bits than their type has; twice a typical row's 16 bytes by ten columns.
-    let mut encoded = Vec::with_capacity(4 * values.len() + 64);
-    delta::encode(values, &mut encoded);
-    let length = encoded.len();
-    let page = Page::DataPage {
-        buf: encoded.into(),
-        num_values: values.len() as u32,
-        encoding: Encoding::DELTA_BINARY_PACKED,
-        def_level_encoding: Encoding::RLE,
-        rep_level_encoding: Encoding::RLE,
-        statistics: None,
-    };
-    let mut sink = TrackedWrite::new(Vec::with_capacity(length + 64));
-    SerializedPageWriter::new(&mut sink).write_page(CompressedPage::new(page, length))?;
-    let chunk = sink.into_inner()?;
-    let metadata = ColumnChunkMetaData::builder(column)
-        .set_compression_codec(Compression::UNCOMPRESSED.into())
-        .set_encodings_mask(EncodingMask::new_from_encodings([Encoding::DELTA_BINARY_PACKED, Encoding::RLE].iter()))
-        .set_total_compressed_size(chunk.len() as i64)
-        .set_total_uncompressed_size(chunk.len() as i64)
-        .set_num_values(values.len() as i64)
-        .set_data_page_offset(0)
-        .build()?;
-    let close = ColumnCloseResult {
-        bytes_written: chunk.len() as u64,
-        rows_written: values.len() as u64,
-        metadata,
-        bloom_filter: None,
-        column_index: None,
-        offset_index: None,
-    };
-    Ok((chunk.into(), close))
 }
 
 #[cfg(test)]
@@ -259,7 +314,7 @@ mod tests {
     /// Goal: a trace needs at most 16 bytes a row, and what is read is what was written, over several groups.
     #[test]
     fn a_trace_takes_at_most_16_bytes_a_row_and_reads_back_whole() {
-        let rows = 2 * GROUP_ROWS as u64 + 1_234;
+        let rows = (2 * GROUP_ROWS + 3 * PAGE_ROWS) as u64 + 1_234;
         let (file, summary) = written(rows);
         assert_eq!(summary, TraceSummary { rows, dropped: Vec::new() });
         let bytes = file.as_file().metadata().expect("a length").len();
