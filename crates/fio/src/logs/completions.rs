@@ -19,12 +19,12 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
-use super::lines::{Lines, Priority, Sample};
+use super::lines::{Around, Lines, Priority, Sample};
 use super::packed::Packer;
 use super::thread::join;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
@@ -130,8 +130,18 @@ struct LogFile {
 }
 
 enum Out {
-    Text(BufWriter<File>, Box<Lines>),
+    Text(Box<Lines<File>>),
     Packed(Packer),
+}
+
+impl LogFile {
+    fn sample(&mut self, sample: &Sample) -> Result<(), LogError> {
+        let result = match &mut self.out {
+            Out::Text(lines) => lines.write(sample),
+            Out::Packed(packer) => packer.push(sample),
+        };
+        result.map_err(|source| LogError::new(self.path.clone(), source))
+    }
 }
 
 /// The files of a phase.
@@ -175,7 +185,7 @@ impl LogFiles {
         };
         let out = match logs.is_packed(kind) {
             true => Out::Packed(Packer::new(file)),
-            false => Out::Text(BufWriter::new(file), Box::default()),
+            false => Out::Text(Box::new(Lines::new(file))),
         };
         self.all.push(LogFile { path: path.to_owned(), out });
         Ok(place)
@@ -194,18 +204,13 @@ impl Opened<'_> {
     }
 
     fn sample(&mut self, kind: LogKind, sample: &Sample) -> Result<(), LogError> {
-        let Some(file) = self.file(kind) else { return Ok(()) };
-        let result = match &mut file.out {
-            Out::Text(out, lines) => lines.write(sample, out),
-            Out::Packed(packer) => packer.push(sample),
-        };
-        result.map_err(|source| LogError::new(file.path.clone(), source))
+        self.file(kind).map_or(Ok(()), |file| file.sample(sample))
     }
 
     fn histogram(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
         let Some(file) = self.file(LogKind::Histogram) else { return Ok(()) };
-        let Out::Text(out, _) = &mut file.out else { return Ok(()) };
-        writeln!(out, "{line}").map_err(|source| LogError::new(file.path.clone(), source))
+        let Out::Text(lines) = &mut file.out else { return Ok(()) };
+        lines.write_other(line).map_err(|source| LogError::new(file.path.clone(), source))
     }
 
     fn has(&self, kind: LogKind) -> bool {
@@ -217,7 +222,7 @@ impl Opened<'_> {
         for place in self.places.into_iter().flatten() {
             let Some(file) = self.all.get_mut(place) else { continue };
             let result = match &mut file.out {
-                Out::Text(out, _) => out.flush(),
+                Out::Text(lines) => lines.flush(),
                 Out::Packed(packer) if is_end => packer.end_stream(),
                 Out::Packed(_) => Ok(()),
             };
@@ -254,9 +259,14 @@ impl Peak {
     }
 }
 
+/// The logs that may have a line for each I/O.
+const OF_ONE_IO: [LogKind; 5] = [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat];
+
 /// A worker's sums of the current span, and the form of its lines.
 struct Sums {
     logs: LogPlan,
+    /// The text that the lines of one I/O share.
+    around: Around,
     /// From the workers' beginning to the measured part, in milliseconds.
     delay_ms: u64,
     /// The directions of the job: number and largest block.
@@ -310,6 +320,7 @@ impl Sums {
         directions.sort_unstable();
         Self {
             logs: job.output.logs.clone(),
+            around: Around::default(),
             delay_ms: (job.limits.ramp_ns + job.limits.start_delay_ns) / 1_000_000,
             directions,
             span: 0,
@@ -355,36 +366,52 @@ impl Sums {
         Ok(())
     }
 
-    /// Writes the line of one I/O.
-    fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
-        let ms = base_ms + io.end_ns / 1_000_000;
-        let offset = self.logs.has_offset.then_some(io.offset);
-        let priority = match self.logs.has_priority {
-            true => Priority::Whole(io.priority.value()),
-            false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
+    /// Writes the lines of one I/O.
+    fn one(&mut self, io: &LoggedIo, direction: usize, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
+        let mut sample = Sample {
+            ms: base_ms + io.end_ns / 1_000_000,
+            value: 0,
+            second: None,
+            direction: direction as u32,
+            bytes: io.bytes,
+            offset: self.logs.has_offset.then_some(io.offset),
+            priority: match self.logs.has_priority {
+                true => Priority::Whole(io.priority.value()),
+                false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
+            },
+            issue_ns: None,
         };
-        let issued_ns = io.end_ns.saturating_sub(io.completion_ns);
-        for kind in [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat] {
-            if !out.has(kind) {
-                continue;
-            }
-            let value = match kind {
+        let has_same_text = !self.logs.has_offset && !self.logs.has_issue_time;
+        if has_same_text {
+            self.around.set(&sample);
+        }
+        for kind in OF_ONE_IO {
+            let Some(file) = out.file(kind) else { continue };
+            sample.value = match kind {
                 LogKind::Bw => {
                     let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
-                    Some(u64::try_from(bandwidth).unwrap_or(u64::MAX))
+                    u64::try_from(bandwidth).unwrap_or(u64::MAX)
                 }
-                LogKind::Slat => io.submission_ns,
-                LogKind::Clat => Some(io.completion_ns),
-                LogKind::Lat => Some(io.total_ns),
-                _ => Some(1),
+                LogKind::Slat => match io.submission_ns {
+                    Some(ns) => ns,
+                    None => continue,
+                },
+                LogKind::Clat => io.completion_ns,
+                LogKind::Lat => io.total_ns,
+                _ => 1,
             };
-            let Some(value) = value else { continue };
-            let direction = direction as u32;
-            let bytes = io.bytes;
-            // As in fio, 0 in the logs that are not about one part of an I/O.
-            let is_part = matches!(kind, LogKind::Slat | LogKind::Clat);
-            let issue_ns = self.logs.has_issue_time.then_some(if is_part { issued_ns } else { 0 });
-            out.sample(kind, &Sample { ms, value, second: None, direction, bytes, offset, priority, issue_ns })?;
+            if let (Out::Text(lines), true) = (&mut file.out, has_same_text) {
+                let written = lines.write_value(&self.around, sample.value);
+                written.map_err(|source| LogError::new(file.path.clone(), source))?;
+                continue;
+            }
+            if self.logs.has_issue_time {
+                // As in fio, 0 in the logs that are not about one part of an I/O.
+                let is_part = matches!(kind, LogKind::Slat | LogKind::Clat);
+                let issued_ns = io.end_ns.saturating_sub(io.completion_ns);
+                sample.issue_ns = Some(if is_part { issued_ns } else { 0 });
+            }
+            file.sample(&sample)?;
         }
         Ok(())
     }

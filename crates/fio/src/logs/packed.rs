@@ -178,10 +178,18 @@ pub enum InflateError {
 /// # Errors
 /// A file in another format, a damaged or truncated file, or output that cannot be written.
 pub fn inflate_log(input: impl Read, out: &mut impl Write) -> Result<(), InflateError> {
+    let mut lines = Lines::new(out);
+    // Of a damaged log, the lines before the damage are written.
+    let result = inflate_to(input, &mut lines);
+    lines.flush().map_err(InflateError::Write)?;
+    result
+}
+
+fn inflate_to(input: impl Read, lines: &mut Lines<impl Write>) -> Result<(), InflateError> {
     let mut input = BufReader::with_capacity(64 << 10, input);
     let damaged = |error: io::Error| InflateError::NotALog(error.to_string());
     let mut layout = None;
-    let (mut samples, mut lines) = (Vec::new(), Lines::default());
+    let mut samples = Vec::new();
     while !input.fill_buf().map_err(damaged)?.is_empty() {
         let mut stream = ZlibDecoder::new(&mut input);
         loop {
@@ -200,7 +208,7 @@ pub fn inflate_log(input: impl Read, out: &mut impl Write) -> Result<(), Inflate
                 return Err(InflateError::NotALog("it ends within a sample".to_owned()));
             }
             for sample in samples.chunks_exact(found.bytes()) {
-                lines.write(&found.sample(sample), out).map_err(InflateError::Write)?;
+                lines.write(&found.sample(sample)).map_err(InflateError::Write)?;
             }
             samples.clear();
         }
@@ -233,8 +241,10 @@ mod tests {
         let (mut there, mut expected) = (Vec::new(), Vec::new());
         inflate_log(File::open(&path).expect("it is there"), &mut there).expect("readable");
         std::fs::remove_file(&path).expect("it is there");
-        let mut lines = Lines::default();
-        samples.iter().for_each(|sample| lines.write(sample, &mut expected).expect("memory"));
+        let mut lines = Lines::new(&mut expected);
+        samples.iter().for_each(|sample| lines.write(sample).expect("memory"));
+        lines.flush().expect("memory");
+        drop(lines);
         (String::from_utf8(there).expect("text"), String::from_utf8(expected).expect("text"))
     }
 
