@@ -11,10 +11,16 @@ use trueio_model::{JobSpec, Origin, PlanValue, SpecValue};
 /// The options of one job.
 pub struct Values {
     pub(crate) job: String,
-    /// In the table's order; `None` for a row without a default that is not set.
-    values: Vec<Option<Value>>,
-    /// In the table's order, as the plan has them.
-    shown: Vec<PlanValue>,
+    /// In the table's order; `None`: the row has its default. Most rows have, and a file may have thousands of jobs.
+    given: Vec<Option<Box<Given>>>,
+}
+
+/// The value of a row that was set or decided.
+struct Given {
+    /// `None`: that of [`DEFAULTS`].
+    value: Option<Value>,
+    /// As the plan has it.
+    shown: PlanValue,
 }
 
 /// A decision about the value of one option.
@@ -40,6 +46,13 @@ static DEFAULTS: LazyLock<Vec<Option<Value>>> = LazyLock::new(|| {
     TABLE.iter().map(default).collect()
 });
 
+/// The rows of a plan whose job sets nothing.
+static SHOWN_DEFAULTS: LazyLock<Vec<PlanValue>> = LazyLock::new(|| TABLE.iter().copied().map(default_of).collect());
+
+fn default_of(row: &'static OptionRow) -> PlanValue {
+    PlanValue { name: row.name.into(), value: Cow::Borrowed(default_text(row)), origin: Origin::Default }
+}
+
 impl Values {
     /// Looks up every row: the set value, or the default.
     pub(crate) fn resolve(spec: &JobSpec) -> Result<Self, Refusal> {
@@ -48,43 +61,43 @@ impl Values {
             origin: Some(origin.clone()),
             rule: Box::new(rule),
         };
-        let mut given: Vec<Option<&SpecValue>> = vec![None; TABLE.len()];
+        let mut given: Vec<(&OptionRow, &SpecValue)> = Vec::with_capacity(spec.options.len());
         for (name, value) in &spec.options {
             match row(name) {
-                Some(row) if row.name == name => given[place_of(row)] = Some(value),
+                Some(row) if row.name == name => given.push((row, value)),
                 _ => {
                     let rule = Rule::UnknownOption { option: name.clone(), suggestion: suggestion(name) };
                     return Err(refuse(&value.origin, rule));
                 }
             }
         }
-        let mut values = Vec::with_capacity(TABLE.len());
-        let mut shown = Vec::with_capacity(TABLE.len());
-        for ((row, default), given) in TABLE.iter().copied().zip(DEFAULTS.iter()).zip(given) {
-            let (value, text, origin) = match given {
-                Some(given) => match row.kind.read(&given.text) {
-                    Ok(value) => {
-                        let text = row.kind.write(&value).into();
-                        (Some(value), text, given.origin.clone())
-                    }
-                    Err(reason) => return Err(refuse(&given.origin, Rule::BadValue { option: row.name, reason })),
-                },
-                None => (default.clone(), Cow::Borrowed(default_text(row)), Origin::Default),
-            };
-            values.push(value);
-            shown.push(PlanValue { name: row.name.into(), value: text, origin });
+        given.sort_unstable_by_key(|(row, _)| place_of(row));
+        let mut values = Self { job: spec.name.clone(), given: Vec::new() };
+        values.given.resize_with(TABLE.len(), || None);
+        for (row, given) in given {
+            let value = row.kind.read(&given.text);
+            let value = value.map_err(|reason| refuse(&given.origin, Rule::BadValue { option: row.name, reason }))?;
+            let shown =
+                PlanValue { name: row.name.into(), value: row.kind.write(&value).into(), origin: given.origin.clone() };
+            values.given[place_of(row)] = Some(Box::new(Given { value: Some(value), shown }));
         }
-        Ok(Self { job: spec.name.clone(), values, shown })
+        Ok(values)
+    }
+
+    /// Returns the value of the row at a place of the table; `None`: it is not set, and has no default.
+    fn value(&self, place: usize) -> Option<&Value> {
+        self.given[place].as_ref().and_then(|given| given.value.as_ref()).or(DEFAULTS[place].as_ref())
     }
 
     /// Returns the value of an option, as its type.
     pub fn get<T: Read>(&self, option: Opt<T>) -> T::Out<'_> {
         let row = option.row();
-        T::read(row, self.values[place_of(row)].as_ref())
+        T::read(row, self.value(place_of(row)))
     }
 
     fn shown(&self, row: &OptionRow) -> &PlanValue {
-        &self.shown[place_of(row)]
+        let place = place_of(row);
+        self.given[place].as_ref().map_or_else(|| &SHOWN_DEFAULTS[place], |given| &given.shown)
     }
 
     /// Returns true if the option was set, in any way: it has neither its default nor a derived value.
@@ -124,7 +137,13 @@ impl Values {
     /// Applies a decision about one option.
     pub(crate) fn change(&mut self, row: &OptionRow, change: Change) {
         let is_set = self.is_set_row(row);
-        let (value, shown) = (&mut self.values[place_of(row)], &mut self.shown[place_of(row)]);
+        if matches!(change, Change::Forget(_)) && !is_set {
+            return;
+        }
+        let place = place_of(row);
+        let given = self.given[place]
+            .get_or_insert_with(|| Box::new(Given { value: None, shown: SHOWN_DEFAULTS[place].clone() }));
+        let Given { value, shown } = &mut **given;
         match change {
             Change::Derive(text, reason) => {
                 shown.value = text.into();
@@ -135,12 +154,11 @@ impl Values {
                 *value = Some(settled);
                 shown.origin = Origin::Derived { reason };
             }
-            Change::Forget(reason) if is_set => {
-                value.clone_from(&DEFAULTS[place_of(row)]);
+            Change::Forget(reason) => {
+                *value = None;
                 shown.value = default_text(row).into();
                 shown.origin = Origin::Derived { reason };
             }
-            Change::Forget(_) => {}
             Change::Replace(equivalent) => {
                 shown.value = row.kind.write(&equivalent).into();
                 *value = Some(equivalent);
@@ -150,7 +168,7 @@ impl Values {
 
     /// Returns a number of zones that is not converted to a size yet.
     pub(crate) fn zones(&self, row: &OptionRow) -> Option<u64> {
-        match &self.values[place_of(row)] {
+        match self.value(place_of(row)) {
             Some(Value::Zones(count)) => Some(*count),
             _ => None,
         }
@@ -168,7 +186,11 @@ impl Values {
 
     /// Every row's final value and origin, in the table's order.
     pub(crate) fn into_plan_values(self) -> Vec<PlanValue> {
-        self.shown
+        let mut shown = Vec::with_capacity(TABLE.len());
+        for (row, given) in TABLE.iter().copied().zip(self.given) {
+            shown.push(given.map_or_else(|| default_of(row), |given| given.shown));
+        }
+        shown
     }
 }
 
