@@ -40,6 +40,10 @@ pub trait Clock {
     }
     /// A span of ticks in nanoseconds.
     fn to_ns(&self, ticks: u64) -> u64;
+    /// What [`Self::to_ns`] multiplies by, for whoever does not know the clock's type and has many spans.
+    fn scale(&self) -> TickScale {
+        TickScale { ns_per_tick_q32: self.to_ns(1 << 32) }
+    }
     /// A span of nanoseconds in ticks.
     fn to_ticks(&self, ns: u64) -> u64;
     /// Waits until `tick` has come; returns the present.
@@ -47,6 +51,21 @@ pub trait Clock {
     /// True if it is `CLOCK_MONOTONIC` itself.
     fn is_kernels(&self) -> bool {
         false
+    }
+}
+
+/// How long a tick is.
+#[derive(Debug, Clone, Copy)]
+pub struct TickScale {
+    /// Nanoseconds, times 2^32.
+    ns_per_tick_q32: u64,
+}
+
+impl TickScale {
+    /// A span of ticks in nanoseconds.
+    #[inline(always)]
+    pub(crate) fn to_ns(self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.ns_per_tick_q32)) >> 32) as u64
     }
 }
 
@@ -104,8 +123,7 @@ impl Clock for MonotonicClock {
 /// The processor's time stamp counter.
 #[derive(Debug, Clone, Copy)]
 pub struct TscClock {
-    /// Nanoseconds a tick, times 2^32.
-    ns_per_tick_q32: u64,
+    scale: TickScale,
     /// Ticks a nanosecond, times 2^32.
     ticks_per_ns_q32: u64,
 }
@@ -162,7 +180,8 @@ impl TscClock {
         }
         let (ticks_b, ns_b) = simultaneous();
         let (ticks, ns) = (u128::from(ticks_b - ticks_a), u128::from(ns_b - ns_a));
-        Self { ns_per_tick_q32: ((ns << 32) / ticks) as u64, ticks_per_ns_q32: ((ticks << 32) / ns) as u64 }
+        let scale = TickScale { ns_per_tick_q32: ((ns << 32) / ticks) as u64 };
+        Self { scale, ticks_per_ns_q32: ((ticks << 32) / ns) as u64 }
     }
 }
 
@@ -177,7 +196,11 @@ impl Clock for TscClock {
     }
     #[inline(always)]
     fn to_ns(&self, ticks: u64) -> u64 {
-        ((u128::from(ticks) * u128::from(self.ns_per_tick_q32)) >> 32) as u64
+        self.scale.to_ns(ticks)
+    }
+    #[inline(always)]
+    fn scale(&self) -> TickScale {
+        self.scale
     }
     #[inline(always)]
     fn to_ticks(&self, ns: u64) -> u64 {
@@ -305,7 +328,7 @@ mod tests {
 
     #[test]
     fn ticks_and_nanoseconds_convert_there_and_back() {
-        let clock = TscClock { ns_per_tick_q32: (1 << 32) / 2, ticks_per_ns_q32: 2 << 32 };
+        let clock = TscClock { scale: TickScale { ns_per_tick_q32: (1 << 32) / 2 }, ticks_per_ns_q32: 2 << 32 };
         assert_eq!(clock.to_ns(10), 5);
         assert_eq!(clock.to_ticks(5), 10);
         assert_eq!(clock.to_ns(u64::MAX / 4), u64::MAX / 8);

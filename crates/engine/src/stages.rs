@@ -66,8 +66,10 @@ use std::ops::Range;
 pub(crate) struct Hooks {
     /// [`Stage::admit`], [`Stage::issued`].
     pub(crate) is_issuing: bool,
-    /// [`Stage::making_room`], [`Stage::completed`].
+    /// [`Stage::completed`].
     pub(crate) is_completing: bool,
+    /// [`Stage::making_room`].
+    pub(crate) is_making_room: bool,
 }
 
 /// What a job may need between its I/Os. Every method has a default that compiles to nothing.
@@ -239,6 +241,7 @@ impl<'a> JobStages<'a> {
         for of in self.stages.iter().map(|stage| stage.hooks()) {
             hooks.is_issuing |= of.is_issuing;
             hooks.is_completing |= of.is_completing;
+            hooks.is_making_room |= of.is_making_room;
         }
         self.hooks = hooks;
     }
@@ -325,13 +328,11 @@ impl Stage for JobStages<'_> {
         self.stages.iter_mut().for_each(|stage| stage.next_pass(file, view));
     }
 
-    #[cold]
     fn making_room(&mut self, count: usize, now: u64, view: &mut View<'_, '_>) {
         view.state.queue.note_room(now);
         self.stages.iter_mut().for_each(|stage| stage.making_room(count, now, view));
     }
 
-    #[cold]
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
         self.stages.iter_mut().rev().for_each(|stage| stage.completed(done, view));
         self.publish_emptied(view);

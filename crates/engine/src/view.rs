@@ -23,7 +23,7 @@ pub(crate) use state::LoopState;
 pub(crate) use steps::StepQueue;
 pub(crate) use tally::{Call, Run};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, TickScale};
 use crate::engines::{Completion, Engine, EngineError, sync_range};
 use crate::recorder::INTERVAL_NS;
 use crate::request::{Request, Step};
@@ -35,7 +35,6 @@ use trueio_model::{EngineKind, OpKind, RangeSync};
 /// An engine, whatever its type.
 pub(crate) trait AnyEngine {
     fn kind(&self) -> EngineKind;
-    fn blocks(&self) -> bool;
     fn needs_ordered_clock(&self) -> bool;
     /// Notes an I/O for `slot`.
     ///
@@ -53,9 +52,6 @@ pub(crate) trait AnyEngine {
 impl<E: Engine> AnyEngine for E {
     fn kind(&self) -> EngineKind {
         E::KIND
-    }
-    fn blocks(&self) -> bool {
-        E::BLOCKS
     }
     fn needs_ordered_clock(&self) -> bool {
         E::NEEDS_ORDERED_CLOCK
@@ -89,6 +85,10 @@ pub(crate) struct View<'v, 'a> {
     pub(crate) state: &'v mut LoopState<'a>,
     pub(crate) engine: &'v mut dyn AnyEngine,
     pub(crate) clock: &'v dyn Clock,
+    /// The clock's, at hand without a call.
+    pub(crate) scale: TickScale,
+    /// [`Engine::BLOCKS`].
+    pub(crate) blocks: bool,
 }
 
 impl View<'_, '_> {
@@ -98,8 +98,9 @@ impl View<'_, '_> {
     }
 
     /// Returns the nanoseconds from one tick to a later one; 0 if it is earlier.
+    #[inline(always)]
     pub(crate) fn ns_between(&self, from: u64, to: u64) -> u64 {
-        self.clock.to_ns(to.saturating_sub(from))
+        self.scale.to_ns(to.saturating_sub(from))
     }
 
     /// Waits until the job's `start_delay` is over, or the run is to stop.
@@ -165,7 +166,7 @@ impl View<'_, '_> {
             recorder.byte_count += moved;
             recorder.short_count += 1;
             recorder.interval.record(total_ns);
-            if !self.engine.blocks() {
+            if !self.blocks {
                 recorder.set.completion.record(total_ns);
             }
         } else {

@@ -35,7 +35,13 @@ pub(crate) struct Worker<'a, E, C, S> {
 /// What stages see of a worker.
 macro_rules! view {
     ($worker:ident) => {
-        View { state: &mut $worker.state, engine: &mut $worker.engine, clock: &$worker.clock }
+        View {
+            state: &mut $worker.state,
+            engine: &mut $worker.engine,
+            clock: &$worker.clock,
+            scale: $worker.clock.scale(),
+            blocks: E::BLOCKS,
+        }
     };
 }
 use view;
@@ -249,7 +255,7 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
     /// Records the completions reaped at `now`. Neighbours of one submission have one latency and are counted together.
     #[inline(always)]
     fn complete(&mut self, count: usize, now: u64, call: &Call) {
-        if self.stages.hooks().is_completing {
+        if self.stages.hooks().is_making_room {
             self.stages.making_room(count, now, &mut view!(self));
         }
         if !E::BLOCKS {

@@ -100,7 +100,7 @@ impl Drop for FileLocks {
 
 impl Stage for FileLocks {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: true }
+        Hooks { is_issuing: true, is_completing: true, ..Hooks::default() }
     }
 
     fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {

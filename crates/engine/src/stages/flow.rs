@@ -30,7 +30,7 @@ impl<'a> FlowMember<'a> {
 
 impl Stage for FlowMember<'_> {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: false }
+        Hooks { is_issuing: true, is_completing: false, ..Hooks::default() }
     }
 
     fn prepare(&mut self, view: &mut View<'_, '_>) {

@@ -70,7 +70,7 @@ impl Watch {
 
 impl Stage for Watch {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: self.guard.latency_ns_max > 0 }
+        Hooks { is_issuing: false, is_completing: self.guard.latency_ns_max > 0, ..Hooks::default() }
     }
 
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {

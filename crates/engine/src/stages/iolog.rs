@@ -70,7 +70,7 @@ struct Iolog {
 
 impl Stage for Iolog {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: self.log.shows_ios }
+        Hooks { is_issuing: true, is_completing: self.log.shows_ios, ..Hooks::default() }
     }
 
     fn issued(&mut self, slot: u32, view: &mut View<'_, '_>) {

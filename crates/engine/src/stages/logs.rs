@@ -8,15 +8,22 @@ use crate::recorder::WorkerReport;
 use crate::view::View;
 use std::cell::RefCell;
 use std::rc::Rc;
+use trueio_model::IoPriority;
 
 /// A worker's log of completed I/Os, shared with the stages that do I/O of their own.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedLog(Rc<RefCell<LogBuffer>>);
+pub(crate) struct SharedLog {
+    buffer: Rc<RefCell<LogBuffer>>,
+    is_paced: bool,
+    /// Of I/Os that have none of their own.
+    priority: IoPriority,
+}
 
 impl SharedLog {
     /// `None` if the job has no log.
     pub(crate) fn new(context: &WorkerContext<'_>) -> Option<Self> {
-        Some(Self(Rc::new(RefCell::new(LogBuffer::new(context.log.as_ref()?)))))
+        let buffer = Rc::new(RefCell::new(LogBuffer::new(context.log.as_ref()?)));
+        Some(Self { buffer, is_paced: context.plan.is_paced(), priority: of_thread(context.plan) })
     }
 
     pub(crate) fn stage<'a>(self) -> Box<dyn Stage + 'a> {
@@ -32,21 +39,20 @@ impl SharedLog {
         let of_share =
             |of: &PriorityRecorder| of.priority(state.queue.slot(slot).request.op, view.engine.share_of(slot));
         let priority = state.recorder.priorities.as_deref().and_then(of_share);
-        let plan = state.context.plan;
         let slot = state.queue.slot(slot);
-        let (submission_ns, completion_ns) = match view.engine.blocks() {
+        let (submission_ns, completion_ns) = match view.blocks {
             true => (None, view.ns_between(slot.issued, now)),
             false => (Some(view.ns_between(slot.issued, slot.submitted)), view.ns_between(slot.submitted, now)),
         };
-        self.0.borrow_mut().push(LoggedIo {
+        self.buffer.borrow_mut().push(LoggedIo {
             op: slot.request.op,
             end_ns: view.ns_between(state.time.measured_from, now),
             submission_ns,
             completion_ns,
-            total_ns: view.ns_between(if plan.is_paced() { slot.due } else { slot.issued }, now),
+            total_ns: view.ns_between(if self.is_paced { slot.due } else { slot.issued }, now),
             bytes,
             offset: slot.request.offset,
-            priority: priority.unwrap_or_else(|| of_thread(plan)),
+            priority: priority.unwrap_or(self.priority),
         });
     }
 }
@@ -57,7 +63,7 @@ struct CompletionLog(SharedLog);
 
 impl Stage for CompletionLog {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: true }
+        Hooks { is_issuing: false, is_completing: true, ..Hooks::default() }
     }
 
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
@@ -67,15 +73,15 @@ impl Stage for CompletionLog {
     }
 
     fn at_interval(&mut self, _end_ns: u64, _view: &mut View<'_, '_>) {
-        self.0.0.borrow_mut().flush();
+        self.0.buffer.borrow_mut().flush();
     }
 
     fn leave(&mut self, _view: &mut View<'_, '_>) {
-        self.0.0.borrow_mut().flush();
+        self.0.buffer.borrow_mut().flush();
     }
 
     fn report(&mut self, report: &mut WorkerReport, _view: &mut View<'_, '_>) {
-        report_wait(&mut self.0.0.borrow_mut(), report);
+        report_wait(&mut self.0.buffer.borrow_mut(), report);
     }
 }
 

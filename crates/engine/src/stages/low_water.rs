@@ -19,7 +19,7 @@ impl LowWater {
 
 impl Stage for LowWater {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: true }
+        Hooks { is_issuing: false, is_completing: true, is_making_room: true }
     }
 
     fn making_room(&mut self, count: usize, _now: u64, view: &mut View<'_, '_>) {

@@ -28,7 +28,7 @@ impl Overlap {
 
 impl Stage for Overlap {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: false }
+        Hooks { is_issuing: true, is_completing: false, ..Hooks::default() }
     }
 
     fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {

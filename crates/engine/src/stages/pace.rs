@@ -29,7 +29,7 @@ impl Pace {
 
 impl Stage for Pace {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: true }
+        Hooks { is_issuing: true, is_completing: true, is_making_room: true }
     }
 
     fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {

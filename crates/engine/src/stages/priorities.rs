@@ -20,7 +20,7 @@ impl Priorities {
 
 impl Stage for Priorities {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: true }
+        Hooks { is_issuing: false, is_completing: true, ..Hooks::default() }
     }
 
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
@@ -28,7 +28,7 @@ impl Stage for Priorities {
         // A short transfer's completion latency is all of it.
         let submitted = match done.is_whole {
             true => slot.submitted,
-            false if done.moved() > 0 && !view.engine.blocks() => slot.issued,
+            false if done.moved() > 0 && !view.blocks => slot.issued,
             false => return,
         };
         let from_due_ns = self.is_paced.then(|| view.ns_between(slot.due, done.now));

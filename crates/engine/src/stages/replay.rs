@@ -32,7 +32,7 @@ impl LogTimes {
 
 impl Stage for LogTimes {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: true }
+        Hooks { is_issuing: true, is_completing: true, is_making_room: true }
     }
 
     fn admit(&mut self, _request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {

@@ -129,7 +129,7 @@ impl<'a> Samples<'a> {
 
 impl Stage for Samples<'_> {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: self.is_open() }
+        Hooks { is_issuing: false, is_completing: self.is_open(), ..Hooks::default() }
     }
 
     fn measure(&mut self, now: u64, view: &mut View<'_, '_>) {

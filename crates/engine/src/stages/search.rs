@@ -207,7 +207,7 @@ impl Search {
 
 impl Stage for Search {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: true }
+        Hooks { is_issuing: false, is_completing: true, is_making_room: true }
     }
 
     fn measure(&mut self, now: u64, _view: &mut View<'_, '_>) {

@@ -110,7 +110,7 @@ impl<'a> Supply<'a> {
 
 impl Stage for Supply<'_> {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: false }
+        Hooks { is_issuing: true, is_completing: false, ..Hooks::default() }
     }
 
     /// Opens the body; nothing is requested before the start.

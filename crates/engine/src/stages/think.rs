@@ -50,7 +50,7 @@ impl Thinking {
 
 impl Stage for Thinking {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: false }
+        Hooks { is_issuing: true, is_completing: false, ..Hooks::default() }
     }
 
     fn begin(&mut self, view: &mut View<'_, '_>) {

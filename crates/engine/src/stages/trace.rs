@@ -18,6 +18,7 @@ pub(crate) struct Trace {
     /// When the measured part began, in nanoseconds since the trace did.
     base_ns: u64,
     is_measuring: bool,
+    is_paced: bool,
 }
 
 impl Trace {
@@ -25,13 +26,14 @@ impl Trace {
     pub(crate) fn stage<'a>(context: &WorkerContext<'_>) -> Option<Box<dyn Stage + 'a>> {
         let trace = context.trace.as_ref()?;
         let buffer = LogBuffer::new(&trace.channel);
-        Some(Box::new(Self { buffer, began: trace.began, base_ns: 0, is_measuring: false }))
+        let is_paced = context.plan.is_paced();
+        Some(Box::new(Self { buffer, began: trace.began, base_ns: 0, is_measuring: false, is_paced }))
     }
 }
 
 impl Stage for Trace {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: false, is_completing: true }
+        Hooks { is_issuing: false, is_completing: true, ..Hooks::default() }
     }
 
     fn measure(&mut self, _now: u64, _view: &mut View<'_, '_>) {
@@ -45,12 +47,12 @@ impl Stage for Trace {
         }
         let state = &*view.state;
         let slot = state.queue.slot(done.slot);
-        let (slat_ns, clat_ns) = match view.engine.blocks() {
+        let (slat_ns, clat_ns) = match view.blocks {
             true => (0, view.ns_between(slot.issued, done.now)),
             false => (view.ns_between(slot.issued, slot.submitted), view.ns_between(slot.submitted, done.now)),
         };
         let from = state.time.measured_from;
-        let intended = if state.context.plan.is_paced() { slot.due } else { slot.issued };
+        let intended = if self.is_paced { slot.due } else { slot.issued };
         let moved = done.moved();
         self.buffer.push_or_drop(TracedIo {
             op: slot.request.op,

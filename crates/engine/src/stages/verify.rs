@@ -205,7 +205,11 @@ impl<'a> Verifier<'a> {
 
 impl Stage for Verifier<'_> {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: self.backlog.is_kept() || self.own_reads.is_some(), is_completing: true }
+        Hooks {
+            is_issuing: self.backlog.is_kept() || self.own_reads.is_some(),
+            is_completing: true,
+            ..Hooks::default()
+        }
     }
 
     fn measure(&mut self, _now: u64, _view: &mut View<'_, '_>) {
@@ -337,7 +341,7 @@ impl Stage for Verifier<'_> {
         report.verified_block_count += self.block_count;
         report.verify_failure_count += self.failure_count;
         report.verify_failures.append(&mut self.failures);
-        report.read_back = self.read_backs.take().and_then(|read| read.into_counts(!view.engine.blocks()));
+        report.read_back = self.read_backs.take().and_then(|read| read.into_counts(!view.blocks));
     }
 }
 

@@ -468,7 +468,7 @@ fn end_job(view: &mut View<'_, '_>) -> Admission {
 
 impl Stage for Zoned {
     fn hooks(&self) -> Hooks {
-        Hooks { is_issuing: true, is_completing: true }
+        Hooks { is_issuing: true, is_completing: true, ..Hooks::default() }
     }
 
     fn prepare(&mut self, view: &mut View<'_, '_>) {

@@ -211,7 +211,7 @@ impl Verifier<'_> {
         recorder.io_count += 1;
         recorder.byte_count += u64::from(request.length);
         recorder.interval.record(ns);
-        if !view.engine.blocks() {
+        if !view.blocks {
             recorder.set.submission.record(ns);
             recorder.set.completion.record(0);
         }

@@ -143,7 +143,7 @@ impl Verifier<'_> {
             reads.short_count += u64::from(done < length);
             *within_count += u64::from(!self.is_final_pass);
             reads.latency.total.record(total_ns);
-            if !view.engine.blocks() {
+            if !view.blocks {
                 reads.latency.submission.record(total_ns - completion_ns);
                 reads.latency.completion.record(completion_ns);
             }
