@@ -299,6 +299,46 @@ impl AnyClock {
     }
 }
 
+/// For engines that are not compiled for each clock.
+impl Clock for AnyClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        match self {
+            AnyClock::Tsc(clock) => clock.now(),
+            AnyClock::Monotonic(clock) => clock.now(),
+        }
+    }
+    #[inline]
+    fn now_ordered(&self) -> u64 {
+        match self {
+            AnyClock::Tsc(clock) => clock.now_ordered(),
+            AnyClock::Monotonic(clock) => clock.now_ordered(),
+        }
+    }
+    #[inline]
+    fn to_ns(&self, ticks: u64) -> u64 {
+        match self {
+            AnyClock::Tsc(clock) => clock.to_ns(ticks),
+            AnyClock::Monotonic(clock) => clock.to_ns(ticks),
+        }
+    }
+    fn to_ticks(&self, ns: u64) -> u64 {
+        match self {
+            AnyClock::Tsc(clock) => clock.to_ticks(ns),
+            AnyClock::Monotonic(clock) => clock.to_ticks(ns),
+        }
+    }
+    fn wait_until(&self, tick: u64) -> u64 {
+        match self {
+            AnyClock::Tsc(clock) => clock.wait_until(tick),
+            AnyClock::Monotonic(clock) => clock.wait_until(tick),
+        }
+    }
+    fn is_kernels(&self) -> bool {
+        matches!(self, AnyClock::Monotonic(_))
+    }
+}
+
 /// Chooses the clock: the counter if the kernel uses it itself, otherwise `clock_gettime`.
 pub fn choose_clock() -> AnyClock {
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");

@@ -57,31 +57,31 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Null => on_real_clock(context, pool, || Ok(NullEngine::<false>::new(&setup))),
         EngineKind::Psync => on_real_clock(context, pool, || BlockingEngine::<Psync>::new(&setup)),
         EngineKind::Sync => on_real_clock(context, pool, || BlockingEngine::<SyncCall>::new(&setup)),
-        EngineKind::Vsync => on_real_clock(context, pool, || BlockingEngine::<Vsync>::new(&setup)),
-        EngineKind::Pvsync => on_real_clock(context, pool, || BlockingEngine::<Pvsync>::new(&setup)),
+        EngineKind::Vsync => on_any_clock(context, pool, || BlockingEngine::<Vsync>::new(&setup)),
+        EngineKind::Pvsync => on_any_clock(context, pool, || BlockingEngine::<Pvsync>::new(&setup)),
         EngineKind::Pvsync2 => on_real_clock(context, pool, || BlockingEngine::<Pvsync2>::new(&setup)),
-        EngineKind::Splice => on_real_clock(context, pool, || BlockingEngine::<Splice>::new(&setup)),
-        EngineKind::Falloc => on_real_clock(context, pool, || BlockingEngine::<Falloc>::new(&setup)),
-        EngineKind::Ftruncate => on_real_clock(context, pool, || BlockingEngine::<Ftruncate>::new(&setup)),
+        EngineKind::Splice => on_any_clock(context, pool, || BlockingEngine::<Splice>::new(&setup)),
+        EngineKind::Falloc => on_any_clock(context, pool, || BlockingEngine::<Falloc>::new(&setup)),
+        EngineKind::Ftruncate => on_any_clock(context, pool, || BlockingEngine::<Ftruncate>::new(&setup)),
         EngineKind::E4defrag if plan.handling.allocates_each_donor => {
-            on_real_clock(context, pool, || BlockingEngine::<E4defrag<true>>::new(&setup))
+            on_any_clock(context, pool, || BlockingEngine::<E4defrag<true>>::new(&setup))
         }
-        EngineKind::E4defrag => on_real_clock(context, pool, || BlockingEngine::<E4defrag<false>>::new(&setup)),
-        EngineKind::Filecreate => on_real_clock(context, pool, || NamesEngine::<Filecreate>::new(plan, context.worker)),
-        EngineKind::Filestat => on_real_clock(context, pool, || NamesEngine::<Filestat>::new(plan, context.worker)),
-        EngineKind::Fileread => on_real_clock(context, pool, || NamesEngine::<Fileread>::new(plan, context.worker)),
-        EngineKind::Filedelete => on_real_clock(context, pool, || NamesEngine::<Filedelete>::new(plan, context.worker)),
-        EngineKind::Dircreate => on_real_clock(context, pool, || NamesEngine::<Dircreate>::new(plan, context.worker)),
-        EngineKind::Dirstat => on_real_clock(context, pool, || NamesEngine::<Dirstat>::new(plan, context.worker)),
-        EngineKind::Dirdelete => on_real_clock(context, pool, || NamesEngine::<Dirdelete>::new(plan, context.worker)),
-        EngineKind::PageFault => on_real_clock(context, pool, || PageFaultEngine::new(plan)),
+        EngineKind::E4defrag => on_any_clock(context, pool, || BlockingEngine::<E4defrag<false>>::new(&setup)),
+        EngineKind::Filecreate => on_any_clock(context, pool, || NamesEngine::<Filecreate>::new(plan, context.worker)),
+        EngineKind::Filestat => on_any_clock(context, pool, || NamesEngine::<Filestat>::new(plan, context.worker)),
+        EngineKind::Fileread => on_any_clock(context, pool, || NamesEngine::<Fileread>::new(plan, context.worker)),
+        EngineKind::Filedelete => on_any_clock(context, pool, || NamesEngine::<Filedelete>::new(plan, context.worker)),
+        EngineKind::Dircreate => on_any_clock(context, pool, || NamesEngine::<Dircreate>::new(plan, context.worker)),
+        EngineKind::Dirstat => on_any_clock(context, pool, || NamesEngine::<Dirstat>::new(plan, context.worker)),
+        EngineKind::Dirdelete => on_any_clock(context, pool, || NamesEngine::<Dirdelete>::new(plan, context.worker)),
+        EngineKind::PageFault => on_any_clock(context, pool, || PageFaultEngine::new(plan)),
         EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
         EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
-        EngineKind::Posixaio => on_real_clock(context, pool, || PosixaioEngine::new(&setup)),
+        EngineKind::Posixaio => on_any_clock(context, pool, || PosixaioEngine::new(&setup)),
         EngineKind::Mmap => on_real_clock(context, pool, || MmapEngine::new(&setup)),
         EngineKind::Libaio => on_real_clock(context, pool, || LibaioEngine::new(&setup)),
         EngineKind::IoUring => on_real_clock(context, pool, || IoUringEngine::new(&setup)),
-        EngineKind::Uas => on_real_clock(context, pool, || UasEngine::new(&setup)),
+        EngineKind::Uas => on_any_clock(context, pool, || UasEngine::new(&setup)),
         EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
         EngineKind::Simulated => {
             let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
@@ -102,6 +102,20 @@ fn on_real_clock<E: Engine>(
         AnyClock::Tsc(clock) => run_worker_on(context, engine, clock, pool),
         AnyClock::Monotonic(clock) => run_worker_on(context, engine, clock, pool),
     })
+}
+
+/// Runs a worker on an engine of which no I/O is so short that the clock's type matters, or that few jobs use: its loop is
+/// compiled once, not for each clock with and without stages.
+#[inline(never)]
+fn on_any_clock<E: Engine>(
+    context: &WorkerContext<'_>,
+    pool: Buffers,
+    engine: impl FnOnce() -> Result<E, EngineError>,
+) -> Result<WorkerReport, String> {
+    let engine = engine().map_err(|error| error_line(&error))?;
+    let clock = context.clock;
+    let (state, stages) = parts::<E>(context, &clock, pool);
+    Ok(Box::new(Worker { engine, clock, state, stages }).run())
 }
 
 /// Runs a worker on an engine that was made over `pool`'s region, with the stages of its job. A job without stages runs
@@ -137,15 +151,25 @@ fn assembled<'a, E: Engine, C: Clock>(
     clock: C,
     pool: Buffers,
 ) -> Assembled<'a, E, C> {
+    let (state, stages) = parts::<E>(context, &clock, pool);
+    match stages.is_empty() {
+        true => Assembled::Plain(Box::new(Worker { engine, clock, state, stages: NoStages })),
+        false => Assembled::Staged(Box::new(Worker { engine, clock, state, stages })),
+    }
+}
+
+/// Makes the state of a worker's loop, and the stages of its job.
+fn parts<'a, E: Engine>(
+    context: &'a WorkerContext<'a>,
+    clock: &dyn Clock,
+    pool: Buffers,
+) -> (LoopState<'a>, JobStages<'a>) {
     let mut steps = StepQueue::new(context);
     // Not in `new`, which would hold the steps twice: 4 KiB of each worker's stack.
     if context.plan.skipped_ios > 0 {
         steps.skip(context.plan.skipped_ios);
     }
-    let (stages, fault) = JobStages::new(context, &clock, &steps);
-    let state = LoopState::new::<E>(context, &clock, pool, steps, fault);
-    match stages.is_empty() {
-        true => Assembled::Plain(Box::new(Worker { engine, clock, state, stages: NoStages })),
-        false => Assembled::Staged(Box::new(Worker { engine, clock, state, stages })),
-    }
+    let (stages, fault) = JobStages::new(context, clock, &steps);
+    let state = LoopState::new::<E>(context, clock, pool, steps, fault);
+    (state, stages)
 }
