@@ -12,7 +12,8 @@
 
 use crate::option::{OptionRow, Section};
 use crate::options;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 use trueio_model::{JobSpec, Origin, SpecValue};
 
 /// Every option, in the order of the documentation.
@@ -60,9 +61,20 @@ pub(crate) fn place_of(row: &OptionRow) -> usize {
     STARTS[row.section as usize] + usize::from(row.index)
 }
 
+/// The row of each name and synonym: of two rows with a name in common, the first in the table.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static OptionRow>> = LazyLock::new(|| {
+    let mut rows = HashMap::with_capacity(2 * TABLE.len());
+    for row in TABLE.iter().copied() {
+        for name in std::iter::once(&row.name).chain(row.fio_names) {
+            rows.entry(*name).or_insert(row);
+        }
+    }
+    rows
+});
+
 /// Returns the row of a name or of one of its synonyms.
 pub fn row(name: &str) -> Option<&'static OptionRow> {
-    TABLE.iter().copied().find(|row| row.name == name || row.fio_names.contains(&name))
+    BY_NAME.get(name).copied()
 }
 
 /// Applies one level of options to a specification: a job's table over `[defaults]`, flags over both. An
