@@ -13,7 +13,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, Type};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -147,16 +147,18 @@ impl Page {
 struct Column {
     description: ColumnDescPtr,
     pages: TrackedWrite<Vec<u8>>,
+    /// Room for the next page.
+    encoded: Vec<u8>,
 }
 
 impl Column {
     fn add_page<V: delta::Value>(&mut self, values: &[V]) -> Result<(), ParquetError> {
-        // A typical row's 16 bytes are those of ten columns.
-        let mut encoded = Vec::with_capacity(2 * values.len() + 64);
+        let mut encoded = std::mem::take(&mut self.encoded);
         delta::encode(values, &mut encoded);
         let length = encoded.len();
+        let encoded = Bytes::from(encoded);
         let page = parquet::column::page::Page::DataPage {
-            buf: encoded.into(),
+            buf: encoded.clone(),
             num_values: values.len() as u32,
             encoding: Encoding::DELTA_BINARY_PACKED,
             def_level_encoding: Encoding::RLE,
@@ -164,11 +166,16 @@ impl Column {
             statistics: None,
         };
         SerializedPageWriter::new(&mut self.pages).write_page(CompressedPage::new(page, length))?;
+        self.encoded = room_of(encoded);
         Ok(())
     }
 
-    /// Returns the pages of all `rows` of the group, and their description; the column has no page then.
-    fn take_chunk(&mut self, rows: usize) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+    /// Writes the pages of all `rows` of the group; the column has no page then.
+    fn write_to(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
+        rows: usize,
+    ) -> Result<(), ParquetError> {
         let chunk = std::mem::replace(&mut self.pages, TrackedWrite::new(Vec::new())).into_inner()?;
         let encodings = EncodingMask::new_from_encodings([Encoding::DELTA_BINARY_PACKED, Encoding::RLE].iter());
         let metadata = ColumnChunkMetaData::builder(self.description.clone())
@@ -187,10 +194,19 @@ impl Column {
             column_index: None,
             offset_index: None,
         };
-        // The next chunk is about as long.
-        self.pages = TrackedWrite::new(Vec::with_capacity(chunk.len()));
-        Ok((chunk.into(), close))
+        let chunk = Bytes::from(chunk);
+        group.append_column(&chunk, close)?;
+        self.pages = TrackedWrite::new(room_of(chunk));
+        Ok(())
     }
+}
+
+/// Returns the memory of bytes that were written, empty. New memory would cost more than what is written to it: the kernel clears
+/// each page of it.
+fn room_of(written: Bytes) -> Vec<u8> {
+    let mut room = Vec::from(written);
+    room.clear();
+    room
 }
 
 impl Groups {
@@ -208,6 +224,7 @@ impl Groups {
         let columns = std::array::from_fn(|index| Column {
             description: descriptions[index].clone(),
             pages: TrackedWrite::new(Vec::new()),
+            encoded: Vec::new(),
         });
         Ok(Self { file, columns, page: Page::new(), group_rows: 0, rows: 0 })
     }
@@ -247,8 +264,7 @@ impl Groups {
     fn write_group(&mut self) -> Result<(), TraceError> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {
-            let (chunk, close) = column.take_chunk(self.group_rows)?;
-            group.append_column(&chunk, close)?;
+            column.write_to(&mut group, self.group_rows)?;
         }
         group.close()?;
         self.rows += std::mem::take(&mut self.group_rows) as u64;
