@@ -48,14 +48,14 @@ const CASES: [Case; 5] = [
         flags: NULL,
         output: Some(("--write_lat_log", "log")),
         counts: [20_000, 60_000],
-        most: 1_058.0,
+        most: 570.0,
     },
     Case {
         name: "a traced I/O, above one without a trace",
         flags: NULL,
         output: Some(("--trace", "trace.parquet")),
         counts: [20_000, 60_000],
-        most: 607.0,
+        most: 290.0,
     },
     Case { name: "an I/O of psync on tmpfs", flags: PSYNC, output: None, counts: [4_000, 16_000], most: 395.0 },
     Case {
