@@ -368,6 +368,7 @@ fn exit_codes_are_fios() {
         ("--name=a --size=1m --rw=sideways", 1, 1),
         ("--name=a --size=64k --bs=0", 1, 1),
         ("--name=a --rw=read --size=4k --allow_file_create=0", 1, 1),
+        ("--name=a --rw=read --size=4k --allow_file_create=0 --numjobs=4", 4, 4),
         ("--name=a --rw=write --size=64k --readonly", 1, 1),
         ("--enghelp=nosuch", 1, 1),
         ("--parse-only --name=a --size=1m --rw=sideways", 1, 1),

@@ -219,7 +219,8 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         Ok(planned) => planned,
         Err(text) => {
             refused(&text);
-            return ExitCode::from(failed_for_size(&request.jobs).max(1));
+            let failed = failed_for_size(&request.jobs).max(without_files(&request.jobs));
+            return ExitCode::from(failed.max(1));
         }
     };
     show(&mut plan, &request.settings);
@@ -341,6 +342,13 @@ fn failed_for_size(jobs: &[JobSpec]) -> u8 {
         }
         _ => 0,
     }
+}
+
+/// Returns the number of jobs that fail in fio because `allow_file_create=0` forbids to create one of their files.
+fn without_files(jobs: &[JobSpec]) -> u8 {
+    let found = machine::MachineFacts::without_probing();
+    let lacking = jobs.iter().filter(|job| crate::language::lacks_forbidden_file(job, &found));
+    u8::try_from(lacking.count()).unwrap_or(u8::MAX)
 }
 
 /// Returns how long the disks are watched idle before each phase, in nanoseconds. Short jobs have no idle baseline,

@@ -146,6 +146,13 @@ fn forbidding(spec: &JobSpec, settings: &Settings) -> Option<&'static str> {
     }
 }
 
+/// Returns true if a file of the job does not exist, and `allow_file_create=0` forbids its creation.
+pub(crate) fn lacks_forbidden_file(spec: &JobSpec, facts: &dyn FactsSource) -> bool {
+    let word = spec.fio.as_ref().and_then(|fio| fio.word("allow_file_create"));
+    let is_forbidden = word.is_some_and(|word| switch_of(&word.text) == Some(false));
+    is_forbidden && paths(spec).iter().any(|path| matches!(facts.look(path), Target::Missing))
+}
+
 /// Returns the names of the logs of all jobs of a run in fio's language: each job has one worker.
 pub fn log_files(jobs: &[JobSpec]) -> Vec<String> {
     let of_job = |(number, spec): (u32, &JobSpec)| {
