@@ -40,7 +40,7 @@ pub trait Clock {
     }
     /// A span of ticks in nanoseconds.
     fn to_ns(&self, ticks: u64) -> u64;
-    /// What [`Self::to_ns`] multiplies by, for whoever does not know the clock's type and has many spans.
+    /// Returns the factor of [`Self::to_ns`], for callers that convert many spans and see the clock as a trait object.
     fn scale(&self) -> TickScale {
         TickScale { ns_per_tick_q32: self.to_ns(1 << 32) }
     }

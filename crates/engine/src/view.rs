@@ -85,7 +85,7 @@ pub(crate) struct View<'v, 'a> {
     pub(crate) state: &'v mut LoopState<'a>,
     pub(crate) engine: &'v mut dyn AnyEngine,
     pub(crate) clock: &'v dyn Clock,
-    /// The clock's, at hand without a call.
+    /// The clock's factor: a span is converted without a call of the trait object.
     pub(crate) scale: TickScale,
     /// [`Engine::BLOCKS`].
     pub(crate) blocks: bool,

@@ -393,6 +393,21 @@ mod tests {
         assert_eq!(number, 1_000);
     }
 
+    /// Goal: a group and its pages use the memory of those before. Method: the addresses of the memory, once it has grown.
+    #[test]
+    fn written_memory_is_used_again() {
+        let file = tempfile::tempfile().expect("a file");
+        let mut groups = Groups::new(file).expect("it begins");
+        let ios: Vec<TracedIo> = (0..GROUP_ROWS as u64).map(io).collect();
+        let addresses = |groups: &Groups| {
+            groups.columns.each_ref().map(|column| (column.encoded.as_ptr(), column.pages.inner().as_ptr()))
+        };
+        groups.add(1, &ios).expect("it is written");
+        let first = addresses(&groups);
+        (0..3).for_each(|_| groups.add(1, &ios).expect("it is written"));
+        assert_eq!(addresses(&groups), first);
+    }
+
     #[test]
     fn an_incomplete_trace_and_another_parquet_file_are_refused() {
         let (file, _) = written(10);

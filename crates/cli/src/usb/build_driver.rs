@@ -57,7 +57,7 @@ pub(super) fn arguments() -> Command {
                 .long("spk")
                 .value_name("FILE")
                 .help("Pack a static program of trueio and its documentation as a package for Synology's DSM 7, without a driver")
-                .conflicts_with_all(["kernel-tree", "headers", "load", "undo"])
+                .conflicts_with_all(["kernel-tree", "headers", "output", "load", "undo"])
                 .value_hint(ValueHint::FilePath)
                 .value_parser(value_parser!(PathBuf)),
         )

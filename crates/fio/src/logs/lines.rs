@@ -48,7 +48,7 @@ struct Kept {
 impl Kept {
     const EMPTY: Self = Self { bytes: [0; KEPT_BYTES], length: 0 };
 
-    /// Keeps what `make` puts; returns the length.
+    /// Keeps the text that `make` appends to an empty line.
     fn of(make: impl FnOnce(&mut Line<'_>)) -> Self {
         let mut bytes = [0; LINE_BYTES];
         let mut line = Line { bytes: &mut bytes, length: 0 };
@@ -163,7 +163,7 @@ impl Around {
 
 /// Lines that are not written to their file yet.
 #[derive(Debug)]
-struct Room<W> {
+struct Room<W: Write> {
     out: W,
     bytes: Box<[u8]>,
     /// How long the lines are.
@@ -188,7 +188,7 @@ impl<W: Write> Room<W> {
 
 /// Writes the lines of one file.
 #[derive(Debug)]
-pub(super) struct Lines<W> {
+pub(super) struct Lines<W: Write> {
     room: Room<W>,
     around: Around,
 }
@@ -230,6 +230,13 @@ impl<W: Write> Lines<W> {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.room.empty()?;
         self.room.out.flush()
+    }
+}
+
+/// What was not written when a writer ends, because another log failed, is written as far as it can be.
+impl<W: Write> Drop for Room<W> {
+    fn drop(&mut self) {
+        let _ = self.empty();
     }
 }
 
@@ -325,6 +332,26 @@ mod tests {
         lines.flush().expect("memory");
         drop(lines);
         assert_eq!(String::from_utf8(written).expect("text"), expected);
+    }
+
+    /// Goal: lines are written although the writer ended without being flushed.
+    #[test]
+    fn a_writer_that_is_dropped_writes_its_lines() {
+        let sample = Sample {
+            ms: 1,
+            value: 2,
+            second: None,
+            direction: 0,
+            bytes: 512,
+            offset: None,
+            priority: Priority::IsRealTime(false),
+            issue_ns: None,
+        };
+        let mut written = Vec::new();
+        let mut lines = Lines::new(&mut written);
+        lines.write(&sample).expect("memory");
+        drop(lines);
+        assert_eq!(written, b"1, 2, 0, 512, 0\n");
     }
 
     /// Goal: digits are those of the standard library, at every length, and the longest kept text has room.
