@@ -1,5 +1,8 @@
 //! `trueio usb serve`: the disk is driven with UAS in user space where the kernel has no driver for it.
 
+mod common;
+
+use common::record_in;
 use std::time::{Duration, Instant};
 use trueio_lab::sim::{Offers, Speed, UasFault};
 use trueio_lab::{Disk, Machine, Ran, Spec, Tool, on};
@@ -31,9 +34,20 @@ fn serve(machine: &mut Machine, arguments: &str) -> (String, String) {
     (machine.ok("cat /tmp/device"), process)
 }
 
+/// Waits until a process has ended. One that does not within a minute is an error that shows where its threads are.
+fn ended(machine: &mut Machine, process: &str) {
+    machine.ok(&format!(
+        "for i in $(seq 600); do kill -0 {process} 2>/dev/null || exit 0; sleep 0.1; done; \
+         for task in /proc/{process}/task/*; do echo $task; grep State $task/status; cat $task/wchan $task/stack; done >&2; \
+         dmesg | tail -n 60 >&2; exit 1"
+    ));
+}
+
 /// Ends the server in order and returns its exit code and what it printed.
 fn end(machine: &mut Machine, process: &str) -> String {
-    machine.ok(&format!("kill -TERM {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done; cat /tmp/said"))
+    machine.ok(&format!("kill -TERM {process}"));
+    ended(machine, process);
+    machine.ok("cat /tmp/said")
 }
 
 /// What a host does about a fault.
@@ -116,7 +130,7 @@ fn a_silent_device_ends_in_bounded_time(machine: &mut Machine) {
     let begin = Instant::now();
     // An error, or the end of a device that has no size any more.
     assert_eq!(machine.ok(&format!("dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | wc -c")), "0");
-    machine.ok(&format!("while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+    ended(machine, &process);
     // Twice a command, a query, an abort and a reset of the unit of 1 s each.
     let took = begin.elapsed();
     assert!(took > Duration::from_secs(7) && took < Duration::from_secs(60), "{took:?}");
@@ -174,6 +188,41 @@ fn filesystems_keep_their_data(machine: &mut Machine) {
 #[test]
 fn a_filesystem_on_a_served_disk_keeps_its_data() {
     on(&spec("6.1"), filesystems_keep_their_data);
+}
+
+/// Goal: random writes of several sizes to a file on a served disk, in a deep queue, are read back without a difference, on each kind of disk.
+/// Method: passes for 20 s, and for `TRUEIO_LAB_SECONDS=600` by hand.
+#[test]
+fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
+    let given = std::env::var("TRUEIO_LAB_SECONDS");
+    let limit = Duration::from_secs(given.map_or(20, |text| text.parse().expect("a number of seconds")));
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let begin = Instant::now();
+        let (mut passes, mut blocks) = (0, 0);
+        while begin.elapsed() < limit || passes < 3 {
+            let (device, process) = serve(machine, ["EMULATED", "STICK", "SLOW"][passes % 3]);
+            machine.ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt"));
+            let job = "--rw randwrite --bsrange 4k-64k --blockalign 4k --size 8m --iodepth 16 --ioengine io_uring --direct require \
+                       --verify crc32c --end_fsync --filename /mnt/data";
+            let command = format!(
+                "trueio run --no-history --no-evidence --json /tmp/record.json {job} > /tmp/out 2>&1; cat /tmp/out"
+            );
+            let ran = machine.sh_within(Duration::from_secs(200), &command);
+            assert_eq!(machine.sh("test -s /tmp/record.json").code, 0, "{ran:?}");
+            let record = record_in(machine, "/tmp/record.json");
+            let jobs = || record.phases.iter().flat_map(|phase| &phase.jobs);
+            assert_eq!(jobs().map(|job| job.verify_failure_count).sum::<u64>(), 0, "{ran:?}");
+            let verified: u64 = jobs().map(|job| job.verified_block_count).sum();
+            assert!(verified > 0, "{ran:?}");
+            machine.ok("umount /mnt; rm /tmp/record.json");
+            (passes, blocks) = (passes + 1, blocks + verified);
+            let said = end(machine, &process);
+            // The line is printed if anything was seen. A command that was sent again is no loss.
+            assert!(!said.contains("the disk had") || said.contains("0 timeouts and 0 protocol errors"), "{said}");
+        }
+        println!("{passes} passes of 8 MiB, {blocks} blocks compared, no difference, in {:.0?}", begin.elapsed());
+    });
 }
 
 /// The last one, because the others share a machine with another kernel.
@@ -240,7 +289,8 @@ fn a_killed_server_loses_no_flushed_data_and_the_kernel_gets_errors() {
         machine.ok("(while dd if=/dev/zero of=/mnt/load bs=64k count=160 conv=fsync 2>/dev/null; do :; done; echo ended > /tmp/load) \
              > /dev/null 2>&1 &");
         machine.ok("while ! [ -s /mnt/load ]; do sleep 0.1; done");
-        machine.ok(&format!("kill -KILL {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+        machine.ok(&format!("kill -KILL {process}"));
+        ended(machine, &process);
         // Not silent, and no hang: the writer gets an error, and so does a direct read.
         machine.ok("while ! [ -s /tmp/load ]; do sleep 0.1; done");
         let read = machine.sh(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct"));
@@ -272,7 +322,8 @@ fn a_disk_on_bot_is_taken_over_and_comes_back_when_the_server_is_killed() {
         assert_eq!(machine.simulated("both").dirty_blocks(), 0, "flushed before the driver was disconnected");
         assert_eq!(machine.ok(&format!("head -c 6 {device}")), "trueio");
         machine.ok(&format!("! [ -e {before} ]"));
-        machine.ok(&format!("kill -KILL {process}; while kill -0 {process} 2>/dev/null; do sleep 0.1; done"));
+        machine.ok(&format!("kill -KILL {process}"));
+        ended(machine, &process);
         let after = machine.device("both");
         assert_eq!(machine.ok(&format!("head -c 6 {after}")), "trueio");
         machine.ok(&format!("echo > {quirks}"));

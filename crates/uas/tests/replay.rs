@@ -2,7 +2,7 @@
 //! ends as it did.
 //!
 //! The files in `captures` are the text of Linux's `usbmon` while `trueio usb serve` drove QEMU's UAS disk or a simulated one in the
-//! lab (`crates/lab/tests/usb_by_hand.rs` writes them). A line has the address of the URB, the time in microseconds, `S` (submitted) or
+//! lab (`crates/lab/examples/usb_captures.rs` writes them). A line has the address of the URB, the time in microseconds, `S` (submitted) or
 //! `C` (ended), pipe and endpoint, the status, the length, and up to 32 bytes of data. What the host submits is compared; what
 //! the device answered, and when, is fed to the session. The recorded program saw an answer some time after its line, so answers are fed
 //! when the next line needs them.
