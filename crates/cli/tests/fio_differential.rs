@@ -377,7 +377,10 @@ fn difference(fio: &str, set: &[String]) -> Option<String> {
         return Some(format!("I/Os and bytes: fio {:?}, here {:?}", counts(&theirs), counts(&ours)));
     }
     if !is_failed {
-        let compared = if is_timed { Compared::Lengths } else { compared(set) };
+        let mut compared = compared(set);
+        if is_timed && compared > Compared::Lengths {
+            compared = Compared::Lengths;
+        }
         let (theirs, mut ours) = (compared.of(&theirs.files), compared.of(&ours.files));
         // Of a run that is shorter than the interval of a log, fio logs nothing: a matter of time.
         for (name, file) in &mut ours {

@@ -322,7 +322,9 @@ fn appended_data_follows_existing_data() {
     let sandbox = Sandbox::new();
     let before: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
     let line = "--name=a --filename=data --rw=write --bs=16k --size=64k --file_append=1";
-    for (more, clones) in [("", 1), ("--fallocate=none", 1), ("--rw=randwrite", 1), ("--numjobs=2", 2)] {
+    for (more, clones) in
+        [("", 1), ("--fallocate=none", 1), ("--rw=randwrite", 1), ("--numjobs=2", 2), ("--offset=8k", 1)]
+    {
         let line = format!("{line} {more} --output-format=json");
         let check = |who: &str, ran: Ran| {
             assert_eq!(first_job(&ran)["write"]["io_bytes"], 64 << 10, "{who} {more}");
@@ -492,6 +494,32 @@ fn a_dedupe_working_set_has_as_many_different_blocks_as_in_fio() {
         assert!(theirs.output().expect("fio starts").status.success());
         let count = different_blocks(&sandbox, "set");
         assert!((448..=576).contains(&count), "fio: {count}");
+    }
+}
+
+/// Goal: the compressible part of a block that `verify` fills is its end, as in fio, and not that of each piece of 512 bytes.
+#[test]
+fn the_compressible_part_of_a_verified_block_is_its_end() {
+    let sandbox = Sandbox::new();
+    let check = |who: &str, verify: &str, random: [bool; 8]| {
+        let content = fs::read(sandbox.path("data")).unwrap();
+        for block in content.chunks(4096) {
+            let is_random: Vec<bool> = block.chunks(512).map(|piece| piece.iter().any(|byte| *byte != 0)).collect();
+            assert_eq!(is_random, random, "{who} {verify}");
+        }
+        fs::remove_file(sandbox.path("data")).unwrap();
+    };
+    let half = [true, true, true, true, false, false, false, false];
+    for (verify, random) in [("meta", half), ("crc32c", half), ("null", [true; 8])] {
+        let line = format!(
+            "--name=c --filename=data --rw=write --size=64k --verify={verify} --buffer_compress_percentage=50 --verify_state_save=0"
+        );
+        first_job(&ours(&sandbox, &format!("{line} --output-format=json")));
+        check("ours", verify, random);
+        if let Some(mut theirs) = real_fio(&sandbox, &line) {
+            assert!(theirs.output().expect("fio starts").status.success());
+            check("fio", verify, random);
+        }
     }
 }
 

@@ -120,6 +120,22 @@ const fn appended(options: &'static [&'static str]) -> Difference {
     difference(options, fio, "refused: a job that only reads does not change a file that it names")
 }
 
+/// A job that writes with `io_submit_mode=offload` and saves the state of its verification.
+const fn aborted(verify: &'static [&'static str]) -> Difference {
+    Difference {
+        options: verify,
+        without: &["rw=read", "rw=randread", "rw=randtrim", "verify=0", "verify_only=1", "verify_state_save=0"],
+        fio: "an assertion fails in the threads that submit: the job is aborted without a result, and the exit code is 0",
+        here: "the job writes, and reads back",
+    }
+}
+
+/// A job that appends to a file (`a` and `b` have 1 MiB) that is longer than its `filesize`.
+const fn beyond_filesize(options: &'static [&'static str]) -> Difference {
+    let fio = "the region would begin at the end of the file, after `filesize`: an error";
+    difference(options, fio, "`filesize` is the amount to append")
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -208,6 +224,37 @@ pub const DIFFERENCES: &[Difference] = &[
     late(&["create_on_open=1", "rw=randread"]),
     late(&["create_on_open=1", "rw=rw"]),
     late(&["create_on_open=1", "rw=randrw"]),
+    aborted(&["io_submit_mode=offload", "verify="]),
+    aborted(&["io_submit_mode=offload", "verify_pattern"]),
+    beyond_filesize(&["file_append=1", "filesize", "filename=a"]),
+    beyond_filesize(&["file_append=1", "filesize", "filename=b"]),
+    difference(
+        &["filesize=64k", "offset=64k"],
+        "the region would begin at the end of the file: nothing is transferred, and the job succeeds",
+        "the region after `offset` has the length `filesize`",
+    ),
+    Difference {
+        options: &["ioengine=io_uring", "sync_file_range"],
+        without: &["rw=read", "rw=randread", "rw=randtrim"],
+        fio: "the address of an earlier write is left in the submission, which the kernel refuses (`EINVAL`)",
+        here: "the range that was written since the last call is synced",
+    },
+    Difference {
+        options: &["direct=1", "pre_read=1"],
+        without: &["rw=write", "rw=randwrite", "rw=randtrim"],
+        fio: "the buffer of the reads before the run is not aligned: an I/O error on most filesystems",
+        here: "it is aligned, and the files are read before the run",
+    },
+    difference(
+        &["filename", "directory"],
+        "on a command line, `directory` has no effect if it follows `filename`: the files are in the working directory",
+        "`directory` applies in any order, as fio applies it in a job file",
+    ),
+    difference(
+        &["buffer_pattern", "scramble_buffers=1"],
+        "on a command line, if `scramble_buffers` follows `buffer_pattern`, the time of each I/O is written over the pattern",
+        "the pattern is written whole",
+    ),
     difference(
         &["verify_offset=0"],
         "refused: a value below the length of its header",

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::Words;
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS};
 use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
-use trueio_job::options::target::rows::SIZE;
+use trueio_job::options::target::rows::{FILE_APPEND, SIZE};
 use trueio_job::value::{Value, ValueKind, split_paths, write_bytes, write_duration, write_paths, zones};
 use trueio_model::{JobSpec, Origin, mix64};
 
@@ -272,7 +272,9 @@ pub(super) fn of_clone(job: &JobWords, clone: u64, index: u64, spec: &mut JobSpe
             Err(bad) => job.complain(word, &bad, problems),
         }
     }
-    if let Some(word) = job.word("offset_increment") {
+    // (With `file_append`, the region begins at the end of the file.)
+    let increment = job.word("offset_increment").filter(|_| !FILE_APPEND.value_in(spec));
+    if let Some(word) = increment {
         match offset(spec, word.text(), job.base_of("offset_increment"), clone) {
             Ok(None) => {}
             Ok(Some(text)) => spec.set("offset", text, word.origin()),

@@ -7,10 +7,10 @@ use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, DEDUPE_WORKING_SET_PERCENTAGE, TRIM_BACKLOG,
-    TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL,
-    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod,
-    ZERO_BUFFERS,
+    BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
+    DEDUPE_WORKING_SET_PERCENTAGE, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_BACKLOG,
+    VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL,
+    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
@@ -44,6 +44,7 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     repeats(job, lowering);
     fixed_twice(job, lowering);
     implied_verify(job);
+    compressible_of_verified(job);
     without_writing(job, lowering);
     verification(job, lowering);
     trims_that_fall_behind(job, lowering);
@@ -79,6 +80,9 @@ fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
     let is_beyond = bytes(IO_SIZE.row()).zip(bytes(SIZE.row())).is_some_and(|(all, pass)| all > pass);
     if appends && is_beyond && job.spec.options.remove(IO_SIZE.name).is_some() {
         lowering.remark("`io_size` above `size` has no effect next to `file_append`, as in fio".to_owned());
+    }
+    if appends && job.spec.options.remove(OFFSET.name).is_some_and(|offset| offset.text != "0") {
+        lowering.remark("`offset` has no effect next to `file_append`, as in fio".to_owned());
     }
     let reads = matches!(direction, Direction::Read | Direction::ReadWrite);
     if appends && reads && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
@@ -440,6 +444,19 @@ fn compressible(job: &mut JobWords, lowering: &mut Lowering) {
         true => format!("`zero_buffers` has no effect next to {other}, as in fio: the compressible part is zero"),
         false => format!("{other} has no effect next to fixed content, as in fio"),
     });
+}
+
+/// Makes the end of each block compressible, not of each piece of it, in a job whose blocks `verify` fills.
+fn compressible_of_verified(job: &mut JobWords) {
+    let is_compressible = job.spec.options.get(BUFFER_COMPRESS_PERCENTAGE.name).is_some_and(|set| set.text != "0");
+    let fills = !matches!(
+        VERIFY.value_in(&job.spec),
+        VerifyMethod::None | VerifyMethod::Checksum(Checksum::Null | Checksum::Pattern)
+    );
+    if is_compressible && fills && RW.value_in(&job.spec).direction != Direction::Read {
+        let reason = "`verify` fills each block whole, as in fio".to_owned();
+        job.spec.set(BUFFER_COMPRESS_CHUNK.name, "0", Origin::Derived { reason });
+    }
 }
 
 /// Applies `dedupe_percentage` next to fixed content, which it replaces.
