@@ -25,6 +25,7 @@ mod histogram;
 mod identity;
 mod io_limit;
 mod iolog;
+mod json;
 mod latency;
 mod latency_slices;
 mod link;
@@ -78,6 +79,7 @@ pub use io_limit::{IoLimit, IoLimitKind};
 pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
+pub use json::Document;
 pub use latency::LatencySet;
 pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder};
 pub use link::DiskLink;

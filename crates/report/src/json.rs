@@ -9,7 +9,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use trueio_model::{RECORD_FORMAT, RECORD_VERSION, RunRecord};
+use trueio_model::{Document, RECORD_FORMAT, RECORD_VERSION, RunRecord};
 
 /// The reason why a text could not be read as a record.
 #[derive(Debug, thiserror::Error)]
@@ -83,8 +83,7 @@ pub fn parse(text: &str) -> Result<RunRecord, ReadError> {
         None | Some(0) => Err(ReadError::NoVersion { found: shown(head.version) }),
         Some(found) if found > u64::from(RECORD_VERSION) => Err(ReadError::Newer { found }),
         Some(version) => {
-            let mut record: RunRecord =
-                serde_json::from_str(text).map_err(|source| ReadError::Damaged { version, source })?;
+            let mut record = RunRecord::from_json(text).map_err(|source| ReadError::Damaged { version, source })?;
             record.upgrade();
             Ok(record)
         }
@@ -105,9 +104,14 @@ pub fn json(record: &RunRecord) -> String {
 }
 
 /// Formats a document as indented JSON, without a line feed at its end.
-pub(crate) fn indented(document: &impl serde::Serialize) -> String {
+pub(crate) fn indented(document: &impl Document) -> String {
     // Our documents contain strings, numbers and lists only; keys of maps are strings.
-    let compact = serde_json::to_string(document).unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
+    let compact = document.to_json().unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
+    indented_text(&compact)
+}
+
+/// Indents compact JSON.
+fn indented_text(compact: &str) -> String {
     let mut page = Indented { text: compact.as_bytes(), at: 0, out: Vec::with_capacity(compact.len() * 5 / 4) };
     page.value(0);
     String::from_utf8(page.out).unwrap_or_else(|e| unreachable!("whole pieces of a text were copied: {e}"))
@@ -251,7 +255,7 @@ mod tests {
             "none": [],
             "last": "e\\"
         });
-        let text = indented(&document);
+        let text = indented_text(&document.to_string());
         let expected = format!(
             r#"{{
   "plain": [1,2.5,null,true,"a, ] }} \\\" b"],

@@ -8,7 +8,9 @@ use crate::page::{command_line, data, render};
 use crate::plot::runs::{RunPoint, trend};
 use crate::text::clean;
 use minijinja::context;
-use trueio_model::{Mark, TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units};
+use trueio_model::{
+    Document, Mark, TREND_FORMAT, TREND_VERSION, Trend, TrendPoint, TrendSeries, Verdict, parse_utc, units,
+};
 
 /// The reason why a text could not be read as a trend.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +34,7 @@ pub fn parse_trend(text: &str) -> Result<Trend, TrendError> {
     let (format, version) = crate::json::head(text).ok_or(TrendError::NotATrend)?;
     match (format.as_str(), version) {
         (TREND_FORMAT, version) if version > u64::from(TREND_VERSION) => Err(TrendError::Newer(version)),
-        (TREND_FORMAT, 1..) => serde_json::from_str(text).map_err(TrendError::Damaged),
+        (TREND_FORMAT, 1..) => Trend::from_json(text).map_err(TrendError::Damaged),
         _ => Err(TrendError::NotATrend),
     }
 }

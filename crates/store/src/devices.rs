@@ -12,7 +12,7 @@
 use crate::Store;
 use crate::error::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
-use trueio_model::{DeviceIdentity, IdentityKind, RunRecord, TargetFacts, units};
+use trueio_model::{DeviceIdentity, Document, IdentityKind, RunRecord, TargetFacts, units};
 
 /// A device of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,7 +188,7 @@ pub(crate) fn learn_from_records(connection: &Connection) -> rusqlite::Result<()
     for id in ids {
         // One at a time: a record has a hundred kilobytes.
         let text: String = connection.query_row("SELECT record FROM runs WHERE id = ?1", [&id], |row| row.get(0))?;
-        if let Ok(record) = serde_json::from_str::<RunRecord>(&text) {
+        if let Ok(record) = RunRecord::from_json(&text) {
             assign(connection, &id, &record.targets)?;
         }
     }

@@ -39,7 +39,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trueio_model::ForeignRun;
-use trueio_model::{RunRecord, TargetFacts};
+use trueio_model::{Document, RunRecord, TargetFacts};
 
 /// The history's file name in its directory.
 pub const FILE_NAME: &str = "history.sqlite3";
@@ -84,8 +84,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::AlreadyThere`] if the history holds a record of this id; otherwise SQLite's error.
     pub fn insert(&mut self, record: &RunRecord) -> Result<(), StoreError> {
-        let json =
-            serde_json::to_string(record).map_err(|source| StoreError::Record { id: record.id.clone(), source })?;
+        let json = record.to_json().map_err(|source| StoreError::Record { id: record.id.clone(), source })?;
         self.insert_text(record, &json)
     }
 

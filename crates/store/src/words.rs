@@ -4,7 +4,7 @@
 //! saying what the user saw. A result of fio has none; neither has a run that measured nothing.
 
 use rusqlite::{Connection, params};
-use trueio_model::{RunRecord, run_words};
+use trueio_model::{Document, RunRecord, run_words};
 
 /// Stores the words of a run, unless they are empty.
 pub(crate) fn keep(connection: &Connection, run_id: &str, words: &str) -> rusqlite::Result<()> {
@@ -24,7 +24,7 @@ pub(crate) fn learn_from_records(connection: &Connection) -> rusqlite::Result<()
     for id in ids {
         // One at a time: a record has a hundred kilobytes.
         let text: String = connection.query_row("SELECT record FROM runs WHERE id = ?1", [&id], |row| row.get(0))?;
-        if let Ok(mut record) = serde_json::from_str::<RunRecord>(&text) {
+        if let Ok(mut record) = RunRecord::from_json(&text) {
             record.upgrade();
             keep(connection, &id, &run_words(&record.phases))?;
         }

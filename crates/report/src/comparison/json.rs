@@ -1,6 +1,6 @@
 //! Writes a comparison as JSON, and reads it.
 
-use trueio_model::{COMPARISON_FORMAT, COMPARISON_VERSION, Comparison};
+use trueio_model::{COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, Document};
 
 /// The reason why a text could not be read as a comparison.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
     match head.version.as_u64() {
         Some(version) if version > u64::from(COMPARISON_VERSION) => Err(ComparisonError::Newer(version)),
         Some(1..) => {
-            let mut comparison: Comparison = serde_json::from_str(text).map_err(ComparisonError::Damaged)?;
+            let mut comparison = Comparison::from_json(text).map_err(ComparisonError::Damaged)?;
             comparison.setting.iter_mut().for_each(|record| record.upgrade());
             Ok(comparison)
         }

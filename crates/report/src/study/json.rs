@@ -1,6 +1,6 @@
 //! Writes a study as JSON, and reads it.
 
-use trueio_model::{STUDY_FORMAT, STUDY_VERSION, StudyRecord};
+use trueio_model::{Document, STUDY_FORMAT, STUDY_VERSION, StudyRecord};
 
 /// The reason why a text could not be read as a study's record.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub fn parse_study(text: &str) -> Result<StudyRecord, StudyError> {
     let head: Head = serde_json::from_str(text).map_err(|_| StudyError::NotAStudy)?;
     match (head.format.as_str(), head.version.as_u64()) {
         (Some(STUDY_FORMAT), Some(version)) if version > u64::from(STUDY_VERSION) => Err(StudyError::Newer(version)),
-        (Some(STUDY_FORMAT), Some(1..)) => serde_json::from_str(text).map_err(StudyError::Damaged),
+        (Some(STUDY_FORMAT), Some(1..)) => StudyRecord::from_json(text).map_err(StudyError::Damaged),
         _ => Err(StudyError::NotAStudy),
     }
 }
