@@ -1679,6 +1679,8 @@ export interface Ratio {
 export interface ReadBack {
   /** Duration of the pass after the measured time, in nanoseconds: that of the slowest worker. */
   elapsed_ns: number;
+  /** How long, within the measured time, what earlier loops wrote was read back, in nanoseconds: of the slowest worker. */
+  loops_ns?: number;
   /** The reads. */
   reads: OpRecord;
   /** How many of them were made within the measured time. */
@@ -2363,6 +2365,8 @@ export interface Verify {
   dump_directory?: string | null;
   /** Blocks that differ are kept in files. */
   dumps?: boolean;
+  /** What each of the job's loops wrote is read back when the loop ends, not only what the last one did. */
+  each_loop?: boolean;
   /** Distance of the header from its usual offset, in bytes; it is exchanged with the data there. */
   header_offset_bytes?: number;
   /** Distance from one header to the next, in bytes; 0: one header per block. */

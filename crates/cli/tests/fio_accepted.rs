@@ -523,7 +523,9 @@ fn writes_with_skips_of_whole_blocks_are_verified() {
         let (code, reads, writes) = counts(&ran);
         let content = fs::read(folder.path("n")).expect("the file");
         let written = content.chunks(4096).filter(|block| block.iter().any(|byte| *byte != 0)).count() as u64;
-        assert_eq!((code, reads), (Some(0), Some(written)), "{words}: {ran:?}");
+        // What each loop wrote is read back when it ends.
+        let compared = Some(written * if words.contains("loops") { 2 } else { 1 });
+        assert_eq!((code, reads), (Some(0), compared), "{words}: {ran:?}");
         let beside = sandbox("");
         // With `verify` fio 3.33 begins some of these passes again.
         if let Some(mut fio) = real_fio(&beside, &words.trim_start_matches("fio ").replace("--verify=md5", "")) {

@@ -118,6 +118,40 @@ fn a_pass_over_files_transfers_as_much_as_fios() {
     assert!(unlike.is_empty(), "{unlike:#?}");
 }
 
+/// Goal: what each loop wrote is read back when it ends, as in fio; `file_append` ends with the first loop.
+/// Method: the number of reads and writes, next to those of the installed fio.
+#[test]
+fn each_loop_is_read_back_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let counts = |ran: &Ran| {
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+        let document: Value = serde_json::from_str(&ran.out[begin..]).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+        ["read", "write"].map(|op| document["jobs"][0][op]["total_ios"].as_u64().expect("a count"))
+    };
+    for (job, expected) in [
+        ("--rw=randwrite --size=1m --verify=md5", [768, 768]),
+        ("--rw=write --size=50000 --verify=crc32c", [36, 36]),
+        ("--rw=write --size=1m --io_size=64k --verify=meta", [48, 48]),
+        ("--rw=randwrite --size=1m --nrfiles=3 --verify=xxhash", [765, 765]),
+        ("--rw=randwrite --size=1m --verify=md5 --verify_backlog=16", [768, 768]),
+        ("--rw=write --size=1m --verify_pattern=0xff --ioengine=libaio --iodepth=4", [768, 768]),
+        ("--rw=write --size=1m --verify=md5 --do_verify=0", [0, 768]),
+        ("--rw=write --size=1m --file_append=1", [0, 256]),
+    ] {
+        let line =
+            format!("--name=l --loops=3 --filename_format=l.$filenum --verify_state_save=0 --output-format=json {job}");
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        let remove = || (0..3).for_each(|file| drop(fs::remove_file(sandbox.path(&format!("l.{file}")))));
+        assert_eq!(counts(&sandbox.run(&words)), expected, "{job}");
+        remove();
+        if let Some(mut command) = real_fio(&sandbox, &line) {
+            assert_eq!(counts(&Ran::of(command.output().expect("fio starts"))), expected, "fio {job}");
+            remove();
+        }
+    }
+}
+
 /// Goal: no block of a file is written twice in one pass, and what was written is compared whole.
 #[test]
 fn no_block_repeats_in_a_pass_over_several_files() {

@@ -165,7 +165,7 @@ impl Generator {
         }
         let flush = FlushEvery::new(plan);
         let turns = ArrivalSchedule::new(plan, worker).filter(ArrivalSchedule::chooses_ops);
-        let passes = Passes::new(plan.handling, files.len());
+        let passes = Passes::new(plan, files.len());
         // Of one operation in order, or each block once: there a pass ends where a block of requests does.
         let is_simple = matches!(pattern.mix, OpMix::Only(_))
             && files.iter().all(|file| matches!(file.order, OffsetOrder::Sequential { .. } | OffsetOrder::Once { .. }));
@@ -317,6 +317,10 @@ impl Generator {
                         Some(step) => *slot = step,
                         None => return filled,
                     }
+                    // The generator's state is that of the next loop.
+                    if matches!(slot, Step::NextPass { ends_loop: true, .. }) {
+                        return filled + 1;
+                    }
                 }
                 count
             }
@@ -352,7 +356,7 @@ impl Generator {
                     self.left_bytes = self.left_bytes.saturating_add(self.rounding_bytes);
                 }
                 if let Some(passes) = &mut self.passes {
-                    passes.end(None);
+                    passes.end_loop();
                 }
             }
             allowed = allowed.min(self.left_bytes / size);

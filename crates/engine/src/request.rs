@@ -43,10 +43,12 @@ pub enum Step {
         /// Bytes; 0: to the end of the file.
         bytes: u64,
     },
-    /// A further pass begins: cached pages are dropped, or files are made again.
+    /// A further pass begins: cached pages are dropped, files are made again, or what a loop wrote is read back.
     NextPass {
         /// The file whose pass begins; `None`: all files.
         file: Option<u16>,
+        /// One of the job's loops ended.
+        ends_loop: bool,
     },
 }
 
@@ -77,7 +79,7 @@ impl Step {
             Step::Io(request) => request,
             Step::Sync { file, .. } => Request { op: OpKind::Sync, file, ..Request::NONE },
             Step::SyncRange { file, offset, .. } => Request { op: OpKind::Sync, file, offset, length: 0 },
-            Step::NextPass { file } => Request { op: OpKind::Sync, file: file.unwrap_or(0), ..Request::NONE },
+            Step::NextPass { file, .. } => Request { op: OpKind::Sync, file: file.unwrap_or(0), ..Request::NONE },
         }
     }
 }

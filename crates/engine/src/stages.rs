@@ -134,9 +134,9 @@ pub(crate) trait Stage: Debug {
     #[inline(always)]
     fn synced(&mut self, _call: &SyncDone, _view: &mut View<'_, '_>) {}
 
-    /// A further pass over a file begins, or over all (`None`). Nothing is in flight.
+    /// A further pass over a file begins, or over all (`None`), with the job's next loop or without. Nothing is in flight.
     #[inline(always)]
-    fn next_pass(&mut self, _file: Option<u16>, _view: &mut View<'_, '_>) {}
+    fn next_pass(&mut self, _file: Option<u16>, _ends_loop: bool, _view: &mut View<'_, '_>) {}
 
     /// `count` slots become free at `now`.
     #[inline(always)]
@@ -324,8 +324,8 @@ impl Stage for JobStages<'_> {
         self.stages.iter_mut().rev().for_each(|stage| stage.synced(call, view));
     }
 
-    fn next_pass(&mut self, file: Option<u16>, view: &mut View<'_, '_>) {
-        self.stages.iter_mut().for_each(|stage| stage.next_pass(file, view));
+    fn next_pass(&mut self, file: Option<u16>, ends_loop: bool, view: &mut View<'_, '_>) {
+        self.stages.iter_mut().for_each(|stage| stage.next_pass(file, ends_loop, view));
     }
 
     fn making_room(&mut self, count: usize, now: u64, view: &mut View<'_, '_>) {

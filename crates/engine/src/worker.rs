@@ -183,9 +183,9 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
         if self.state.queue.in_flight() > 0 {
             return Admission::Drain;
         }
-        if let Step::NextPass { file } = step {
+        if let Step::NextPass { file, ends_loop } = step {
             self.state.steps.advance();
-            self.stages.next_pass(file, &mut view!(self));
+            self.stages.next_pass(file, ends_loop, &mut view!(self));
         } else {
             let wait = self.stages.admit_sync(&mut view!(self));
             if wait != Admission::Ready {

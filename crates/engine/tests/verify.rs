@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use trueio_engine::Start;
 use trueio_model::{
-    BlockPattern, BlockSizes, Checksum, Distribution, EngineKind, JobPlan, OpKind, OpMix, Order, TrimVerify, Verify,
+    BlockPattern, BlockSizes, Checksum, Distribution, EngineKind, FileSelection, JobPlan, OpKind, OpMix, Order,
+    TrimVerify, Verify,
 };
 
 const BLOCKS: u64 = 64;
@@ -79,6 +80,62 @@ fn a_backlog_is_read_back_before_the_end_and_what_it_left_at_the_end() {
         let back = report.read_back.unwrap();
         assert_eq!((back.within_count, back.reads.io_count), (early, BLOCKS), "{backlog}, {batch}");
         assert_eq!(report.verified_block_count, BLOCKS, "{backlog}, {batch}");
+    }
+}
+
+/// Goal: what each loop wrote is read back when the loop ends, and compared with the writes of that loop.
+/// Method: the number of blocks that are read within the measured time; on a dishonest disk, where writes through a second name
+/// of the file replace half of each block, the differences of each loop are found.
+#[test]
+fn each_loop_is_read_back_when_it_ends() {
+    let folder = folder();
+    let once = Order::Random { distribution: Distribution::Uniform, each_block_once: true };
+    let range = BlockSizes::Range { min_bytes: 4 * KIB, max_bytes: 16 * KIB };
+    type Change<'a> = &'a dyn Fn(&mut JobPlan);
+    let cases: [(&str, Change<'_>); 6] = [
+        ("in order", &|_| {}),
+        ("each once", &|plan| plan.pattern.order = once.clone()),
+        ("sizes", &|plan| (plan.pattern.order, plan.pattern.write_sizes) = (once.clone(), range.clone())),
+        ("pages are dropped", &|plan| plan.handling.invalidates_each_pass = true),
+        ("a backlog", &|plan| plan.verify.as_mut().expect("it verifies").backlog = 48),
+        ("sync calls", &|plan| plan.flush.fsync_every = 5),
+    ];
+    for (name, change) in cases {
+        for each_loop in [false, true] {
+            let path = filled(folder.path(), "loops", SIZE);
+            let report = writes(&path, Verify { each_loop, ..Verify::new(Checksum::Crc32c) })
+                .with(|plan| {
+                    (plan.limits.loops, plan.pattern.order) = (3, Order::Sequential);
+                    change(plan);
+                })
+                .run();
+            assert_clean(&report, name);
+            let back = report.read_back.expect("it is read back");
+            let loops = if each_loop || name == "a backlog" { 3 } else { 1 };
+            assert_eq!(back.reads.byte_count, loops * SIZE, "{name} {each_loop}");
+            assert_eq!(back.loops_ns > 0, each_loop, "{name}");
+            if name != "sizes" && name != "a backlog" {
+                assert_eq!(back.within_count, (loops - 1) * BLOCKS, "{name} {each_loop}");
+            }
+        }
+    }
+    let path = filled(folder.path(), "first", SIZE);
+    let other = folder.path().join("second");
+    std::fs::hard_link(&path, &other).unwrap();
+    for each_loop in [false, true] {
+        let verify = Verify { each_loop, ..Verify::new(Checksum::Crc32c) };
+        let job = Job::new(EngineKind::Psync).on(&[&path, &other], SIZE, Open::ReadWrite).op(OpKind::Write);
+        let report = job
+            .with(|plan| {
+                (plan.verify, plan.pattern.order) = (Some(verify), Order::Sequential);
+                plan.file_selection = FileSelection::Sequential;
+                (plan.files[1].offset_bytes, plan.files[1].size_bytes) = (2 * KIB, SIZE - 4 * KIB);
+                (plan.limits.loops, plan.limits.io_bytes) = (3, 2 * SIZE - 4 * KIB);
+            })
+            .run();
+        let loops = if each_loop { 3 } else { 1 };
+        assert_eq!(report.verify_failure_count, loops * BLOCKS, "{each_loop}");
+        assert_eq!(report.verified_block_count, loops * (2 * BLOCKS - 1), "{each_loop}");
     }
 }
 

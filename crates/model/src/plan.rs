@@ -213,6 +213,14 @@ impl JobPlan {
         (file.offset_bytes + shift_bytes, file.size_bytes - spread_bytes)
     }
 
+    /// Returns true if what each loop wrote is read back before the next one begins.
+    pub fn reads_back_each_loop(&self) -> bool {
+        let wants =
+            self.verify.as_ref().is_some_and(|verify| verify.each_loop && verify.reads_back && !verify.synced_only);
+        let has_loops = self.limits.loops > 1 && !self.limits.is_time_based && self.replay.is_none();
+        wants && has_loops && self.zones.is_none() && !self.handling.remakes_each_pass
+    }
+
     /// Returns a job with default settings: one worker that reads random blocks of 4 KiB, each once, at depth 1, for
     /// `io_bytes`, without files. For jobs that are created without options: those of the ruler and of tests.
     pub fn plain(engine: EngineKind, io_bytes: u64) -> Self {

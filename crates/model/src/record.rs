@@ -342,6 +342,9 @@ pub struct ReadBack {
     pub within_count: u64,
     /// Duration of the pass after the measured time, in nanoseconds: that of the slowest worker.
     pub elapsed_ns: u64,
+    /// How long, within the measured time, what earlier loops wrote was read back, in nanoseconds: of the slowest worker.
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
+    pub loops_ns: u64,
 }
 
 /// A percentile and its interval.

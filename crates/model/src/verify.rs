@@ -32,6 +32,9 @@ pub struct Verify {
     /// Written blocks are read back at the job's end.
     #[serde(default = "yes")]
     pub reads_back: bool,
+    /// What each of the job's loops wrote is read back when the loop ends, not only what the last one did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub each_loop: bool,
     /// Nothing is written: the blocks that the job would write are read and compared.
     #[serde(default)]
     pub is_offline: bool,
@@ -94,6 +97,7 @@ impl Verify {
             backlog_batch: 0,
             threads: 0,
             reads_back: true,
+            each_loop: false,
             is_offline: false,
             stops_at_first: false,
             dumps: false,

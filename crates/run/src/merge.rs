@@ -230,6 +230,7 @@ fn add_read_back(sum: &mut Option<ReadBack>, back: ReadBack) {
     sum.within_count += back.within_count;
     // Workers read back at the same time.
     sum.elapsed_ns = sum.elapsed_ns.max(back.elapsed_ns);
+    sum.loops_ns = sum.loops_ns.max(back.loops_ns);
 }
 
 fn join(known: &mut OpRecord, op: OpRecord) {

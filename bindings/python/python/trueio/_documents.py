@@ -1238,6 +1238,7 @@ class Ratio(TypedDict):
 
 class ReadBack(TypedDict):
     elapsed_ns: "int"
+    loops_ns: "NotRequired[int]"
     reads: "OpRecord"
     within_count: "int"
 
@@ -1662,6 +1663,7 @@ class Verify(TypedDict):
     checksum: "Checksum"
     dump_directory: "NotRequired[str | None]"
     dumps: "NotRequired[bool]"
+    each_loop: "NotRequired[bool]"
     header_offset_bytes: "NotRequired[int]"
     interval_bytes: "NotRequired[int]"
     is_offline: "NotRequired[bool]"

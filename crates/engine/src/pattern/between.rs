@@ -1,11 +1,18 @@
 //! What comes between I/Os: sync calls after every Nth write, and the begins of further passes.
 
 use crate::request::Step;
-use trueio_model::{Handling, JobPlan};
+use trueio_model::JobPlan;
 
-/// Pages are dropped, or files made again, where a pass ends and another request follows.
+/// Pages are dropped, or files made again, where a pass ends and another request follows; and what a loop wrote is read back
+/// where the loop ends.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Passes {
+    /// Something happens between passes, not only between loops.
+    counts_passes: bool,
+    /// Something happens between loops.
+    counts_loops: bool,
+    /// A loop ended.
+    is_loop_over: bool,
     /// Which files a pass ended of, where only a pass over all of them counts; else empty.
     over: Vec<bool>,
     /// Before the next request: of this file, or of all (`Some(None)`).
@@ -16,9 +23,18 @@ pub(super) struct Passes {
 
 impl Passes {
     /// `None` if nothing happens between passes.
-    pub(super) fn new(handling: Handling, file_count: usize) -> Option<Self> {
+    pub(super) fn new(plan: &JobPlan, file_count: usize) -> Option<Self> {
+        let handling = plan.handling;
         let over = vec![false; if handling.remakes_each_pass { file_count } else { 0 }];
-        (handling.invalidates_each_pass || handling.remakes_each_pass).then(|| Self { over, ..Self::default() })
+        let counts_passes = handling.invalidates_each_pass || handling.remakes_each_pass;
+        let counts_loops = plan.reads_back_each_loop();
+        (counts_passes || counts_loops).then(|| Self { over, counts_passes, counts_loops, ..Self::default() })
+    }
+
+    /// One of the job's loops ended.
+    pub(super) fn end_loop(&mut self) {
+        self.is_loop_over = self.counts_loops && self.is_begun;
+        self.end(None);
     }
 
     /// An I/O of a pass was given.
@@ -28,7 +44,7 @@ impl Passes {
 
     /// A pass over a file ended, or one over all of them.
     pub(super) fn end(&mut self, file: Option<u16>) {
-        if !self.is_begun {
+        if !self.is_begun || !self.counts_passes {
             return;
         }
         match file {
@@ -49,12 +65,13 @@ impl Passes {
 
     /// What is to be dropped before the next request.
     pub(super) fn take(&mut self) -> Option<Step> {
-        let due = self.due.take();
-        self.is_begun &= due.is_none();
-        if due.is_some() {
-            self.over.fill(false);
+        let (due, ends_loop) = (self.due.take(), std::mem::take(&mut self.is_loop_over));
+        if due.is_none() && !ends_loop {
+            return None;
         }
-        due.map(|file| Step::NextPass { file })
+        self.is_begun = false;
+        self.over.fill(false);
+        Some(Step::NextPass { file: due.flatten(), ends_loop })
     }
 }
 

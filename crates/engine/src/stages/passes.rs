@@ -35,7 +35,7 @@ impl Passes {
 }
 
 impl Stage for Passes {
-    fn next_pass(&mut self, file: Option<u16>, view: &mut View<'_, '_>) {
+    fn next_pass(&mut self, file: Option<u16>, _ends_loop: bool, view: &mut View<'_, '_>) {
         match self.remakes {
             true => remake_all(view),
             false => drop_pages(file, view),

@@ -6,6 +6,7 @@
 
 mod backlog;
 mod last_writes;
+mod loops;
 mod offline;
 mod pass;
 mod read_back;
@@ -23,6 +24,7 @@ use crate::verify::{self, BlockSeal, Difference, DifferentPart};
 use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
+use loops::Loops;
 use offline::Offline;
 use read_back::ReadBacks;
 use std::ops::Range;
@@ -56,6 +58,8 @@ pub(crate) struct Verifier<'a> {
     /// The last write to each block of zones, for the pass at the end.
     written: Option<Written>,
     zones: &'a [Arc<ZoneMap>],
+    loops: Loops,
+    reads_back_loops: bool,
     read_backs: Option<Box<ReadBacks>>,
     /// I/Os of a job with backlogs that `number_ios` counts: its own, and what backlogs read and trimmed.
     io_count: u64,
@@ -102,6 +106,8 @@ impl<'a> Verifier<'a> {
             // A job that verifies has blocks of one size.
             written: (job.zones.is_some() && plan.reads_back).then(|| Written::new(block_bytes)),
             zones: context.zones,
+            loops: Loops::default(),
+            reads_back_loops: job.reads_back_each_loop() && !plan.is_offline,
             read_backs: None,
             io_count: 0,
             is_final_pass: false,
@@ -206,7 +212,7 @@ impl<'a> Verifier<'a> {
 impl Stage for Verifier<'_> {
     fn hooks(&self) -> Hooks {
         Hooks {
-            is_issuing: self.backlog.is_kept() || self.own_reads.is_some(),
+            is_issuing: self.backlog.is_kept() || self.own_reads.is_some() || self.reads_back_loops,
             is_completing: true,
             ..Hooks::default()
         }
@@ -247,6 +253,10 @@ impl Stage for Verifier<'_> {
         if let Some((is_own, _)) = &mut self.own_reads {
             *is_own = request.op == OpKind::Read;
             request.op = OpKind::Read;
+        }
+        if self.loops.is_reading() {
+            // (Nothing is in flight: the step between two loops waited for that.)
+            return self.read_back_loop(view).map(|()| Admission::Again);
         }
         if !self.backlog.is_due() {
             // As in fio, all I/Os count, and writes that are still to be trimmed come first.
@@ -302,6 +312,15 @@ impl Stage for Verifier<'_> {
         }
     }
 
+    fn next_pass(&mut self, _file: Option<u16>, ends_loop: bool, view: &mut View<'_, '_>) {
+        if ends_loop
+            && self.reads_back_loops
+            && let Err(error) = self.end_loop(view)
+        {
+            view.state.outcome.fail(error_line(&error));
+        }
+    }
+
     fn emptied(&mut self, file: u16, bytes: &Range<u64>) {
         self.backlog.forget(file, bytes);
         if let Some(written) = &mut self.written {
@@ -316,6 +335,7 @@ impl Stage for Verifier<'_> {
     }
 
     fn finish(&mut self, view: &mut View<'_, '_>) {
+        self.loops.end();
         let context = view.state.context;
         let plan = context.plan;
         if (plan.sync != SyncMode::None || plan.write_flags.dsync) && view.state.queue.in_flight() == 0 {

@@ -8,9 +8,9 @@ use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{
     BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
-    DEDUPE_WORKING_SET_PERCENTAGE, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY, VERIFY_BACKLOG,
-    VERIFY_BACKLOG_BATCH, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL,
-    VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
+    DEDUPE_WORKING_SET_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY,
+    VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_EACH_LOOP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
+    VERIFY_PATTERN_INTERVAL, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
@@ -84,9 +84,8 @@ fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
     if appends && job.spec.options.remove(OFFSET.name).is_some_and(|offset| offset.text != "0") {
         lowering.remark("`offset` has no effect next to `file_append`, as in fio".to_owned());
     }
-    let reads = matches!(direction, Direction::Read | Direction::ReadWrite);
-    if appends && reads && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
-        lowering.remark("`loops` has no effect next to `file_append` in a job that reads, as in fio".to_owned());
+    if appends && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
+        lowering.remark("`loops` has no effect next to `file_append`, as in fio".to_owned());
     }
     if direction != Direction::Read {
         return;
@@ -586,6 +585,10 @@ fn verification(job: &mut JobWords, lowering: &mut Lowering) {
         }
     }
     let writes = RW.value_in(&job.spec).direction != Direction::Read && !VERIFY_ONLY.value_in(&job.spec);
+    if writes && LOOPS.value_in(&job.spec) > 1 && DO_VERIFY.value_in(&job.spec) {
+        let reason = "what each loop wrote is read back when it ends, as in fio".to_owned();
+        job.spec.set(VERIFY_EACH_LOOP.name, "true", Origin::Derived { reason });
+    }
     let saves = &VERIFY_STATE_SAVE;
     // Another user than root may not write to the current directory, and fio goes on without a state.
     let is_other = |name: &&str| job.spec.options.get(*name).is_some_and(|set| set.text != "0");

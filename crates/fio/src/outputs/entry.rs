@@ -577,7 +577,9 @@ impl Entry<'_> {
                 OpKind::Trim => &mut self.ops[2],
                 OpKind::Sync => &mut self.sync,
             };
-            add_op(figures, op, job.elapsed_ns, plan.is_paced(), plan);
+            // As in fio, reading back between loops takes no part of the time of the job's own I/Os.
+            let elapsed_ns = job.elapsed_ns.saturating_sub(job.read_back.as_ref().map_or(0, |back| back.loops_ns));
+            add_op(figures, op, elapsed_ns, plan.is_paced(), plan);
         }
         if let Some(back) = &job.read_back {
             // fio counts the read back as reads, and its time after the time of the job's own reads.

@@ -82,21 +82,25 @@ pub(super) struct LastWrites {
 }
 
 impl LastWrites {
-    /// `None`: every write is the last to its block. `compares_pieces`: the header of each piece names its own write, so a
-    /// block that was overwritten in part is compared, too.
+    /// Of `taken` steps from `begin` on, the first `compared` of which are compared. The error is `begin`: every write is the last to
+    /// its block. `compares_pieces`: the header of each piece names its own write, so a block that was overwritten in part is
+    /// compared, too.
     ///
     /// # Errors
     /// There is no memory for the bits.
-    pub(super) fn of(view: &View<'_, '_>, compared: u64, compares_pieces: bool) -> Result<Option<Self>, EngineError> {
-        let context = view.state.context;
-        let (plan, taken) = (context.plan, view.state.steps.taken());
+    pub(super) fn of(
+        view: &View<'_, '_>,
+        begin: Begin,
+        [taken, compared]: [u64; 2],
+        compares_pieces: bool,
+    ) -> Result<Result<Self, Begin>, EngineError> {
+        let plan = view.state.context.plan;
         if comes_once(plan, taken) {
-            return Ok(None);
+            return Ok(Err(begin));
         }
-        let generator = Generator::with_log(plan, context.worker, context.host.open_log);
-        let sizes = Sizes::of(&generator);
-        let last = Self::new(plan, generator, [taken, compared], sizes, compares_pieces);
-        last.map(Some).map_err(|(units, path)| EngineError {
+        let sizes = Sizes::of(&begin.generator);
+        let last = Self::new(plan, begin, [taken, compared], sizes, compares_pieces);
+        last.map(Ok).map_err(|(units, path)| EngineError {
             engine: view.engine.kind(),
             attempted: format!("remembering which of {units} units of `{path}` were written later"),
             source: io::ErrorKind::OutOfMemory.into(),
@@ -132,21 +136,22 @@ impl LastWrites {
             return Ok(None);
         }
         let sizes = Sizes::of(&generator);
-        let last = Self::new(plan, new(), [taken, taken], sizes, compares_pieces);
+        let last = Self::new(plan, Begin::of(new()), [taken, taken], sizes, compares_pieces);
         last.map(|last| Some((last, taken, writes))).map_err(|(units, path)| {
             format!("there is no memory to remember which of {units} units of `{path}` were written later")
         })
     }
 
-    /// Of the first `taken` steps; the writes among the first `compared` of them are returned. The error names the units and the
+    /// Of the first `taken` steps from `begin` on; the writes among the first `compared` of them are returned. The error names the units and the
     /// file for which there was no memory.
     fn new(
         plan: &JobPlan,
-        generator: Generator,
+        begin: Begin,
         [taken, compared]: [u64; 2],
         Sizes { span_steps, states_max }: Sizes,
         compares_pieces: bool,
     ) -> Result<Self, (u64, String)> {
+        let Begin { generator, sequence, .. } = begin;
         let unit_bytes = generator.unit_bytes();
         let mut seen = Vec::new();
         for file in &plan.files {
@@ -159,7 +164,7 @@ impl LastWrites {
             seen.push(vec![0; words]);
         }
         let bases = plan.files.iter().map(|file| file.offset_bytes).collect();
-        let mut rest = Span { generator, sequence: 0, steps: taken };
+        let mut rest = Span { generator, sequence, steps: taken };
         let mut spans = Vec::new();
         while rest.steps > 0 {
             spans.push(rest.split_off_front(span_steps.max(taken.div_ceil(states_max))));
@@ -237,6 +242,85 @@ impl LastWrites {
     }
 }
 
+/// Where a job, or one of its loops, begins.
+#[derive(Debug)]
+pub(super) struct Begin {
+    pub(super) generator: Generator,
+    /// The number of the last write before it.
+    pub(super) sequence: u64,
+    /// The steps before it.
+    pub(super) steps: u64,
+}
+
+impl Begin {
+    /// The beginning of a job.
+    pub(super) fn of(generator: Generator) -> Self {
+        Self { generator, sequence: 0, steps: 0 }
+    }
+}
+
+/// The writes of some steps, each the last to its block, with their numbers.
+#[derive(Debug)]
+pub(super) struct Writes {
+    source: Source,
+    /// Those that were found and not returned.
+    found: std::vec::IntoIter<Numbered>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Last(LastWrites),
+    /// Every write is the last to its block: those of so many more steps.
+    Each(Begin, u64),
+}
+
+impl Writes {
+    /// Of `taken` steps from `begin` on, the first `compared` of which are compared.
+    ///
+    /// # Errors
+    /// There is no memory for the bits of [`LastWrites`].
+    pub(super) fn of(
+        view: &View<'_, '_>,
+        begin: Begin,
+        [taken, compared]: [u64; 2],
+        compares_pieces: bool,
+    ) -> Result<Self, EngineError> {
+        let source = match LastWrites::of(view, begin, [taken, compared], compares_pieces)? {
+            Ok(last) => Source::Last(last),
+            Err(begin) => Source::Each(begin, compared),
+        };
+        Ok(Self { source, found: Vec::new().into_iter() })
+    }
+
+    /// Returns the next write.
+    pub(super) fn next(&mut self) -> Option<Numbered> {
+        loop {
+            if let Some(next) = self.found.next() {
+                return Some(next);
+            }
+            self.found = match &mut self.source {
+                Source::Last(last) => last.next_span()?,
+                Source::Each(_, 0) => return None,
+                Source::Each(at, left) => {
+                    let mut block = [Step::NONE; REQUEST_BLOCK];
+                    let steps = next_steps(&mut at.generator, &mut block, *left);
+                    *left -= steps.len() as u64;
+                    let writes = steps.iter().filter_map(write);
+                    writes
+                        .map(|request| {
+                            (request, {
+                                at.sequence += 1;
+                                at.sequence
+                            })
+                        })
+                        .collect()
+                }
+            }
+            .into_iter();
+        }
+    }
+}
+
 /// A write and its number.
 type Numbered = (Request, u64);
 
@@ -274,7 +358,7 @@ fn comes_once(plan: &JobPlan, taken: u64) -> bool {
 }
 
 /// Returns the generator's next block of steps, `most` of them at most.
-pub(super) fn next_steps<'b>(generator: &mut Generator, block: &'b mut [Step; REQUEST_BLOCK], most: u64) -> &'b [Step] {
+fn next_steps<'b>(generator: &mut Generator, block: &'b mut [Step; REQUEST_BLOCK], most: u64) -> &'b [Step] {
     let count = generator.refill(block).min(usize::try_from(most).unwrap_or(usize::MAX));
     assert!(count > 0, "the same plan gives the same steps again");
     &block[..count]
@@ -414,7 +498,8 @@ mod tests {
                 for (states_max, pieces) in [(1_000, false), (1_000, true), (3, false), (1, true)] {
                     let generator = Generator::new(plan, 0);
                     let sizes = Sizes { span_steps: 64, states_max };
-                    let mut last = LastWrites::new(plan, generator, steps, sizes, pieces).expect("there is memory");
+                    let mut last =
+                        LastWrites::new(plan, Begin::of(generator), steps, sizes, pieces).expect("there is memory");
                     let mut found = Vec::new();
                     while let Some(span) = last.next_span() {
                         assert!(span.is_sorted_by_key(|(_, sequence)| *sequence));
@@ -452,7 +537,8 @@ mod tests {
             HELD.with(|held| held.set([0; 2]));
             let generator = Generator::new(&plan, 0);
             let sizes = Sizes::of(&generator);
-            let mut last = LastWrites::new(&plan, generator, [BLOCKS; 2], sizes, false).expect("there is memory");
+            let mut last =
+                LastWrites::new(&plan, Begin::of(generator), [BLOCKS; 2], sizes, false).expect("there is memory");
             let mut found = 0;
             while let Some(span) = last.next_span() {
                 found += span.len() as u64;

@@ -1,11 +1,10 @@
 //! The pass at a job's end: everything that the worker wrote is read back and compared, here or on threads.
 
 use super::Verifier;
-use super::last_writes::{LastWrites, next_steps, write};
+use super::last_writes::Writes;
 use super::written::Written;
 use crate::engines::EngineError;
-use crate::pattern::Generator;
-use crate::request::{REQUEST_BLOCK, Request, Step};
+use crate::request::{Request, Step};
 use crate::view::View;
 use std::io;
 use std::sync::Mutex;
@@ -144,35 +143,19 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Reads back every block that the job's steps wrote.
+    /// Reads back every block that the steps of the job, or of its last loop, wrote.
     fn read_back_steps(
         &mut self,
         threads: Option<&SyncSender<Item>>,
         view: &mut View<'_, '_>,
     ) -> Result<(), EngineError> {
-        let context = view.state.context;
-        let compared = self.compared(view.state.steps.taken());
-        if let Some(mut last) = LastWrites::of(view, compared, self.plan.compares_pieces())? {
-            while let Some(writes) = last.next_span() {
-                for (request, sequence) in writes {
-                    if !self.is_undefined(sequence) && !self.continue_pass(&request, sequence, threads, view)? {
-                        return Ok(());
-                    }
-                }
-            }
-            return Ok(());
-        }
-        let mut generator = Generator::with_log(context.plan, context.worker, context.host.open_log);
-        let mut block = [Step::NONE; REQUEST_BLOCK];
-        let (mut left, mut sequence) = (compared, 0);
-        while left > 0 {
-            let steps = next_steps(&mut generator, &mut block, left);
-            left -= steps.len() as u64;
-            for request in steps.iter().filter_map(write) {
-                sequence += 1;
-                if !self.is_undefined(sequence) && !self.continue_pass(&request, sequence, threads, view)? {
-                    return Ok(());
-                }
+        let begin = self.loops.take_begin(view);
+        let counts = [view.state.steps.taken(), self.compared(view.state.steps.taken())];
+        let counts = counts.map(|count| count.saturating_sub(begin.steps));
+        let mut writes = Writes::of(view, begin, counts, self.plan.compares_pieces())?;
+        while let Some((request, sequence)) = writes.next() {
+            if !self.is_undefined(sequence) && !self.continue_pass(&request, sequence, threads, view)? {
+                return Ok(());
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ pub(super) struct ReadBacks {
 
 impl ReadBacks {
     fn new(depth: usize) -> Self {
-        let mut counts = ReadBack { reads: empty_op(OpKind::Read), within_count: 0, elapsed_ns: 0 };
+        let mut counts = ReadBack { reads: empty_op(OpKind::Read), within_count: 0, elapsed_ns: 0, loops_ns: 0 };
         counts.reads.latency.total.reserve();
         Self { expected: vec![0; depth].into(), counts, has_failed: false }
     }
@@ -32,11 +32,17 @@ impl ReadBacks {
     pub(super) fn forget_counts(&mut self) {
         self.counts.reads = empty_op(OpKind::Read);
         self.counts.within_count = 0;
+        self.counts.loops_ns = 0;
     }
 
     /// Records how long the pass at the end took.
     pub(super) fn note_pass(&mut self, elapsed_ns: u64) {
         self.counts.elapsed_ns = elapsed_ns;
+    }
+
+    /// Adds to how long what loops wrote was read back.
+    pub(super) fn note_loop(&mut self, elapsed_ns: u64) {
+        self.counts.loops_ns += elapsed_ns;
     }
 
     /// Returns what was read, if anything. `has_submission`: as for the job's own I/Os.
@@ -78,7 +84,7 @@ impl Verifier<'_> {
         let slot = view.state.queue.take();
         self.io_count += 1;
         read_backs.expected[slot as usize] = sequence;
-        if let Some(iolog) = self.iolog.as_ref().filter(|_| !self.is_final_pass) {
+        if let Some(iolog) = self.iolog.as_ref().filter(|_| !self.is_final_pass && !self.loops.is_reading()) {
             iolog.issued(&request, slot, view);
         }
         let issued = view.clock.now();
@@ -130,7 +136,7 @@ impl Verifier<'_> {
         view: &mut View<'_, '_>,
     ) {
         let Slot { request, issued, submitted, .. } = *view.state.queue.slot(slot);
-        if let Some(iolog) = self.iolog.as_ref().filter(|_| !self.is_final_pass) {
+        if let Some(iolog) = self.iolog.as_ref().filter(|_| !self.is_final_pass && !self.loops.is_reading()) {
             iolog.completed(&request, slot, view);
         }
         let (done, length) = (result.max(0) as u64, u64::from(request.length));

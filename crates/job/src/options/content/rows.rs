@@ -216,6 +216,13 @@ crate::option::rows! {
         .scope(&[Scope::Verify])
         .summary("Number of blocks of the `verify_backlog` that are read back at a time; 0: all");
 
+    pub const VERIFY_EACH_LOOP: Opt<bool> = switch("verify_each_loop")
+        .not_in_fio()
+        .scope(&[Scope::Verify])
+        .summary("What each of several `loops` wrote is read back before the next one begins, not only what the last one wrote")
+        .detail("Within the measured time, and not counted as reads; the record holds how long it took. It has no effect next \
+                 to `time_based`, zones, `unlink_each_loop` and `verify_policy`.");
+
     pub const VERIFY_ASYNC: Opt<u32> = count("verify_async", 0, 64)
         .default("0")
         .unit("threads")

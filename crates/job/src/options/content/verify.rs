@@ -4,8 +4,8 @@ use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
-    VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_FATAL,
-    VERIFY_INTERVAL, VERIFY_OFFSET, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY,
+    VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_EACH_LOOP,
+    VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET, VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY,
     VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, VerifyPolicy,
 };
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
@@ -89,6 +89,7 @@ pub(crate) fn plan_verify(
         let names = [
             DO_VERIFY.row(),
             VERIFY_BACKLOG.row(),
+            VERIFY_EACH_LOOP.row(),
             VERIFY_ASYNC.row(),
             VERIFY_STATE_SAVE.row(),
             VERIFY_POLICY.row(),
@@ -216,6 +217,7 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         backlog_batch: values.get(VERIFY_BACKLOG_BATCH),
         threads: values.get(VERIFY_ASYNC),
         reads_back: values.get(DO_VERIFY),
+        each_loop: values.get(VERIFY_EACH_LOOP),
         is_offline: values.get(VERIFY_ONLY),
         stops_at_first: values.get(VERIFY_FATAL),
         dumps: values.get(VERIFY_DUMP),
