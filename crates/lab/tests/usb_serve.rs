@@ -302,6 +302,121 @@ fn a_killed_server_loses_no_flushed_data_and_the_kernel_gets_errors() {
     });
 }
 
+/// Goal: a server that is killed while the kernel waits to send it a request ends nevertheless, and the writer gets an error,
+/// whether a signal asked the server to end before or not.
+/// Method: the disk does not answer, so every slot is taken and no request is read. A writer fills the socket, and a thread of
+/// the kernel waits for room with the lock that ends of the device wait for.
+#[test]
+fn a_killed_server_ends_although_the_kernel_waits_to_send_a_request() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        for is_asked_before in [false, true] {
+            // With a limit that the case does not reach.
+            let (device, process) = serve(machine, "STICK --timeout 120s");
+            // The first one to open it reads its partitions.
+            machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
+            machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
+            machine.ok(&format!(
+                "rm -f /tmp/load; (dd if=/dev/zero of={device} bs=1M count=40 conv=fsync 2>/dev/null; echo $? > /tmp/load) \
+                 > /dev/null 2>&1 & n=0; while [ $n -lt 5 ]; do \
+                 if grep -qs sock_alloc_send_pskb /proc/[0-9]*/stack; then n=$((n+1)); else n=0; fi; sleep 0.2; done"
+            ));
+            if is_asked_before {
+                // Two threads are in calls then: one runs the device, the other disconnects it.
+                machine.ok(&format!(
+                    "kill -TERM {process}; for i in $(seq 50); do \
+                     [ $(grep -ls nbd_ioctl /proc/{process}/task/*/stack | wc -l) = 2 ] && break; sleep 0.1; done"
+                ));
+            }
+            machine.ok(&format!("kill -KILL {process}"));
+            ended(machine, &process);
+            machine.ok("while ! [ -s /tmp/load ]; do sleep 0.1; done");
+            assert_ne!(machine.ok("cat /tmp/load"), "0", "the writer gets an error");
+            machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+        }
+        let (device, process) = serve(machine, "STICK");
+        machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
+        end(machine, &process);
+    });
+}
+
+/// Goal: when a served disk loses its power, the server ends with the reason, and what was flushed or written with FUA is
+/// there afterwards.
+/// Method: the simulated disk forgets its cache; a write that was not flushed is lost, so there was one.
+#[test]
+fn a_served_disk_that_loses_power_keeps_what_was_flushed() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK");
+        // The last block of a letter is the one that counts; each is written past the page cache.
+        let write = |machine: &mut Machine, letter: &str, block: u32, flags: &str| {
+            machine.ok(&format!(
+                "head -c 4096 /dev/zero | tr '\\0' {letter} | dd of={device} bs=4k seek={block} oflag=direct{flags} 2>/dev/null"
+            ));
+        };
+        for block in 0..3 {
+            write(machine, "o", block, " conv=fsync");
+        }
+        write(machine, "f", 0, " conv=fsync");
+        machine.ok(&format!(
+            "trueio run --no-history --no-evidence --filename {device} --overwrite_existing {device} --rw write --bs 4k --offset 4k \
+             --size 4k --direct require --sync dsync --buffer_pattern 0x64 > /dev/null"
+        ));
+        write(machine, "u", 2, "");
+        assert!(machine.simulated("stick").dirty_blocks() > 0, "the last write is in the cache");
+        assert!(machine.simulated("stick").cut_power() > 0, "blocks were lost");
+        machine.ok(&format!("while kill -0 {process} 2>/dev/null; do dd if={device} of=/dev/null bs=4k count=1 iflag=direct; sleep 0.1; done; true"));
+        let said = machine.ok("cat /tmp/said");
+        assert!(said.contains("the device was unplugged"), "{said}");
+        machine.simulated("stick").plug();
+        machine.ok("for i in $(seq 200); do trueio usb list --json | grep -q STICK && break; sleep 0.1; done");
+        let (device, process) = serve(machine, "STICK");
+        let found = machine.ok(&format!(
+            "for block in 0 1 2; do dd if={device} bs=4k skip=$block count=1 iflag=direct 2>/dev/null | head -c 1; done"
+        ));
+        assert_eq!(found, "fdo", "flushed, durable, lost");
+        end(machine, &process);
+    });
+}
+
+/// Goal: a served disk is measured by its block device as any other disk: the server is no user of it.
+#[test]
+fn a_served_disk_is_measured_and_verified_by_its_block_device() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK");
+        machine
+            .ok(&format!("dd if=/dev/zero of={device} bs=64k count=1 conv=fsync 2>/dev/null; rm -f /tmp/record.json"));
+        let accept =
+            "TRUEIO_ACCEPT=achieved_depth,clock_and_cpu,processor_wait,steadiness,stops,zero_blocks,latency_floor";
+        let command = format!(
+            "{accept} trueio run --no-history --json /tmp/record.json --filename {device} --overwrite_existing {device} --rw randwrite \
+             --bs 16k --size 8m --iodepth 8 --ioengine io_uring --direct require --verify crc32c --end_fsync"
+        );
+        let ran = machine.sh_within(Duration::from_secs(120), &command);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let record = record_in(machine, "/tmp/record.json");
+        let job = &record.phases[0].jobs[0];
+        assert_eq!((job.verified_block_count, job.verify_failure_count), (512, 0), "{ran:?}");
+        assert_eq!(machine.simulated("stick").dirty_blocks(), 0, "the flush reached the disk");
+        let command = format!(
+            "{accept} trueio baseline --quick {device} --overwrite {device} --no-history --json /tmp/record.json"
+        );
+        let ran = machine.sh_within(Duration::from_secs(200), &command);
+        let record = record_in(machine, "/tmp/record.json");
+        assert_eq!(record.outcome, trueio_model::Outcome::Complete, "{ran:?}");
+        end(machine, &process);
+        // While a program writes to it, it is refused.
+        let (device, process) = serve(machine, "STICK");
+        machine.ok(&format!("sleep 1000 >> {device} & sleep 1"));
+        machine
+            .trueio(&format!("run --no-history --filename {device} --overwrite_existing {device} --rw write --size 1m"))
+            .assert_refused(&["is open for writing in `sleep`"]);
+        machine.ok("kill $(pidof sleep); sleep 1");
+        end(machine, &process);
+    });
+}
+
 /// Goal: a disk that runs on BOT, as on a kernel without UAS, is taken over with its cache flushed, and comes back to the
 /// kernel's driver when the server is killed.
 #[test]

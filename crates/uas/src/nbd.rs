@@ -3,15 +3,23 @@
 //! The client is in the module `nbd`. The call that runs the device (`NBD_DO_IT`) returns when the socket closes, so it has a
 //! thread of its own.
 //!
+//! A thread that waits for the device must not hold the server's end of the socket open. If the process is killed, a thread of
+//! the kernel may be sending a request: it holds a lock, and waits for room in a socket that nothing reads any more. The runner
+//! waits for the lock. A process's descriptors are closed when the last thread that shares them exits, so both would wait
+//! for ever. Therefore such threads have descriptors of their own, without the server's end ([`leave_server_end`]).
+//!
+//! The device is opened for reading, which all calls accept: it is not in use for writing because it is served.
+//!
 //! Limits: one connection. The interface of ioctls is used, which every kernel with NBD has; the one of netlink would add
 //! timeouts for a dead server, which a closed socket does not need.
 //!
-//! Source: Linux `drivers/block/nbd.c`, `include/uapi/linux/nbd.h`.
+//! Source: Linux `drivers/block/nbd.c` (`sock_shutdown` takes the lock of `nbd_send_cmd`), `include/uapi/linux/nbd.h`;
+//! unshare(2), `CLONE_FILES`.
 
 use crate::serve::{Discard, Served};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -59,6 +67,8 @@ pub struct Nbd {
     file: File,
     /// `/dev/nbdN`.
     device: PathBuf,
+    /// The server's end of the socket, which its owner closes.
+    server_end: RawFd,
     runner: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -109,10 +119,10 @@ impl Nbd {
             let device = device.clone();
             move |source| NbdError::Step { device, step, source }
         };
-        let file = OpenOptions::new().read(true).write(true).open(&device).map_err(failed("opening it"))?;
+        let file = File::open(&device).map_err(failed("opening it"))?;
         let (ours, theirs) = UnixStream::pair().map_err(failed("a socket pair"))?;
         ioctl(&file, SET_SOCKET, theirs.as_raw_fd() as u64).map_err(failed("NBD_SET_SOCK"))?;
-        let this = Self { file, device: device.clone(), runner: None };
+        let this = Self { file, device: device.clone(), server_end: ours.as_raw_fd(), runner: None };
         // From here on, dropping it clears the socket. The kernel holds its own reference to it.
         drop(theirs);
         let mut flags = HAS_FLAGS;
@@ -144,10 +154,27 @@ impl Nbd {
     /// # Errors
     /// No thread or descriptor.
     pub fn run(&mut self) -> io::Result<()> {
-        let file = self.file.try_clone()?;
-        let name = "trueio-nbd".to_owned();
-        self.runner = Some(std::thread::Builder::new().name(name).spawn(move || ioctl(&file, RUN, 0))?);
-        Ok(())
+        let (file, server_end) = (self.file.try_clone()?, self.server_end);
+        let (name, (said, result)) = ("trueio-nbd".to_owned(), std::sync::mpsc::sync_channel(1));
+        self.runner = Some(std::thread::Builder::new().name(name).spawn(move || {
+            let left = leave_server_end(server_end);
+            // A signal would end the call, and with it the device. SIGKILL cannot be blocked.
+            block_signals();
+            let may_run = left.is_ok();
+            // The other end waits for it.
+            let _ = said.send(left);
+            if may_run { ioctl(&file, RUN, 0) } else { Ok(()) }
+        })?);
+        result.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the device has died")))
+    }
+
+    /// Prepares the calling thread for calls that wait for the device ([`Self::is_claimed`], [`Self::disconnect`]): if the
+    /// process is killed meanwhile, the thread does not keep the server's end of the socket open.
+    ///
+    /// # Errors
+    /// No memory for descriptors.
+    pub fn prepare_thread(&self) -> io::Result<()> {
+        leave_server_end(self.server_end)
     }
 
     /// Returns whether something has the device mounted, claimed or stacked upon. Opening it may read it, so the server's own
@@ -164,6 +191,27 @@ impl Nbd {
     /// The kernel's.
     pub fn disconnect(&self) -> io::Result<()> {
         ioctl(&self.file, DISCONNECT, 0)
+    }
+}
+
+/// Gives the calling thread a copy of the process's descriptors without the server's end of a socket. Other threads do not
+/// notice.
+fn leave_server_end(server_end: RawFd) -> io::Result<()> {
+    // SAFETY: plain call; from here on this thread's descriptors are its own.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the copy belongs to this thread alone, and nothing on it uses the descriptor.
+    if unsafe { libc::close(server_end) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Blocks every signal on the calling thread.
+fn block_signals() {
+    // SAFETY: a set of signals is plain data, which the first call fills; the second takes it.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
     }
 }
 
@@ -200,4 +248,35 @@ pub fn protect_process() -> Vec<String> {
         failed.push(format!("it may be killed when memory runs out: /proc/self/oom_score_adj: {error}"));
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// Goal: a thread that hangs in the kernel does not keep the socket open when the server's own descriptor is closed, as it
+    /// is when the process is killed. The other descriptors stay.
+    #[test]
+    fn a_thread_without_the_servers_end_does_not_keep_the_socket_open() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+        let other = File::open("/dev/null").expect("it is there");
+        let (server_end, other_end) = (ours.as_raw_fd(), other.as_raw_fd());
+        let (left, has_left) = std::sync::mpsc::channel();
+        let (end, may_end) = std::sync::mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            leave_server_end(server_end).expect("descriptors of its own");
+            // SAFETY: plain calls.
+            let is_open = |descriptor| unsafe { libc::fcntl(descriptor, libc::F_GETFD) } >= 0;
+            left.send((is_open(server_end), is_open(other_end))).expect("the test waits");
+            let _ = may_end.recv();
+        });
+        assert_eq!(has_left.recv().expect("it answers"), (false, true));
+        // SAFETY: plain call: it is still open here.
+        assert!(unsafe { libc::fcntl(server_end, libc::F_GETFD) } >= 0);
+        drop(ours);
+        assert_eq!(theirs.read(&mut [0]).expect("the end of the stream"), 0);
+        drop(end);
+        waiting.join().expect("no panic");
+    }
 }

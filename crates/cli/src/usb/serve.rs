@@ -197,6 +197,10 @@ fn serve(mut server: Server<Usbfs>, mut nbd: Nbd, description: &str, stop: &Atom
 fn disconnect_at_signal(nbd: &Nbd, stop: &AtomicBool, has_ended: &AtomicBool) {
     const LOOK: Duration = Duration::from_millis(100);
     let mut has_said = false;
+    if let Err(error) = nbd.prepare_thread() {
+        say(&format!("no signal ends this in order: {error}"));
+        return;
+    }
     while !has_ended.load(Relaxed) {
         std::thread::sleep(LOOK);
         if !stop.load(Relaxed) || has_ended.load(Relaxed) {
