@@ -72,6 +72,47 @@ fn a_disk_without_a_driver_is_read_written_and_verified() {
     });
 }
 
+/// Goal: `baseline` and `compare` drive a disk by its port; the disk is only read and is given back.
+/// Method: a disk that does four commands of 4 ms at once, so eight in flight do four times the reads of one.
+#[test]
+fn baseline_and_compare_drive_a_disk_by_its_port() {
+    let physics = Behaviour { latency: Duration::from_millis(4), channels: 4, ..Behaviour::default() };
+    on(&spec(), |machine| {
+        let disk = name(machine, "STICK");
+        let before = machine.simulated("stick").fingerprint();
+        machine.simulated("stick").behave(|behaviour| *behaviour = physics);
+        let command =
+            format!("TRUEIO_ACCEPT={EMULATED} trueio baseline --quick {disk} --no-history --json /tmp/baseline.json");
+        let ran = machine.sh_within(Duration::from_secs(200), &command);
+        let text = String::from_utf8(machine.get("/tmp/baseline.json")).expect("UTF-8");
+        let record = trueio_report::parse(&text).unwrap_or_else(|error| panic!("{error}\n{ran:?}"));
+        assert_eq!(record.outcome, Outcome::Complete, "{ran:?}");
+        assert!(!record.phases.is_empty(), "{ran:?}");
+        for phase in &record.phases {
+            assert_eq!(phase.level, EvidenceLevel::E1, "{}: {:?}", phase.name, phase.checks);
+            assert!(phase.checks.iter().any(|check| check.name == "usb_transfers"), "{}", phase.name);
+        }
+        let command = format!(
+            "TRUEIO_ACCEPT={EMULATED} trueio compare --vary iodepth=1,8 --ioengine uas --filename {disk} --rw randread --bs 4k \
+             --size 16m --budget 20s --slice 500ms --json /tmp/compare.json"
+        );
+        let ran = machine.sh_within(Duration::from_secs(120), &command);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let text = String::from_utf8(machine.get("/tmp/compare.json")).expect("UTF-8");
+        let comparison: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let part = &comparison["parts"][0];
+        let answers = part["answers"].as_array().expect("answers");
+        let iops = answers.iter().find(|answer| answer["metric"] == "iops").expect("an answer");
+        println!("8 in flight against 1: {iops}");
+        assert!(iops["ratio"]["low"].as_f64() > Some(2.0), "{iops}");
+        assert!(part["sides"].as_array().expect("sides").iter().all(|side| side["level"] == "E1"), "{ran:?}");
+        assert_eq!(machine.simulated("stick").fingerprint(), before, "it was only read");
+        machine.simulated("stick").behave(|behaviour| *behaviour = Behaviour::default());
+        let list = machine.trueio("usb list --json").assert_code(0).out;
+        assert!(!list.contains("usbfs"), "nothing stays claimed: {list}");
+    });
+}
+
 /// Goal: nothing is written without the disk's name; what is on it is found through the transport; a disk that the kernel
 /// drives and uses is not taken away.
 #[test]
