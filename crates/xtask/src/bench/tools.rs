@@ -70,12 +70,25 @@ impl Tools {
             Tool::TrueioParse | Tool::FioParse => Ok(Answer { io_count: files.sections, ..Answer::default() }),
         };
         let answer = answer.map(|answer| Answer { output_bytes: files.bytes(), ..answer });
-        let dropped = cost.stderr.lines().find(|line| line.contains("dropped"));
-        ensure!(dropped.is_none(), "not every I/O is in the file: {}", dropped.unwrap_or_default());
+        if files.flags.contains("--trace=") {
+            let io_count = answer.as_ref().map_or(0, |answer| answer.io_count);
+            ensure!(
+                traced_ios(&cost.stderr) == Some(io_count),
+                "not all {io_count} I/Os are in the trace: {}",
+                cost.stderr
+            );
+        }
         // Dropped now: memory of this process counts in the peak of the next child.
         cost.stdout = Vec::new();
         Ok(Sample { answer: answer.with_context(|| format!("the output of `{name} {}`", flags.trim()))?, cost })
     }
+}
+
+/// Returns how many I/Os a trace holds, by the program's line `trace: FILE (1,000 I/Os)`.
+fn traced_ios(messages: &str) -> Option<u64> {
+    let line = messages.lines().find(|line| line.starts_with("trace: "))?;
+    let (count, _) = line.rsplit_once('(')?.1.split_once(" I/Os")?;
+    count.replace(',', "").parse().ok()
 }
 
 /// A program's result of its run.
@@ -204,6 +217,14 @@ fn limit_answer(stdout: &[u8], wall_ns: u64) -> Result<Answer> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn rows_of_a_trace_are_counted_by_the_line_of_the_program() {
+        assert_eq!(traced_ios("note: x\ntrace: /a (b)/t.parquet (1,000,000 I/Os)\n"), Some(1_000_000));
+        let missing = "trace: t (3,590,400 I/Os; 409,600 rows are missing, of worker 1: the file was written more slowly than I/O was done)";
+        assert_eq!(traced_ios(missing), Some(3_590_400));
+        assert_eq!(traced_ios("no trace"), None);
+    }
 
     /// A record as the program prints it: one phase, reads and writes, two latencies each.
     fn record(outcome: &Value) -> String {
