@@ -150,6 +150,15 @@ const fn beyond_filesize(options: &'static [&'static str]) -> Difference {
     difference(options, fio, "`filesize` is the amount to append")
 }
 
+/// A job that appends in blocks of several sizes, each place once.
+const fn appended_sizes(options: &'static [&'static str]) -> Difference {
+    difference(
+        options,
+        "there is one pass, which ends once no free place is found for the next size, with blocks left",
+        "it goes on until `size`",
+    )
+}
+
 /// The wanted differences.
 pub const DIFFERENCES: &[Difference] = &[
     difference(&["rw=trim"], "a trim of a regular file is an error", "it punches a hole (`fallocate`)"),
@@ -167,7 +176,7 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     Difference {
         options: &["verify_only=1"],
-        without: &["verify", "verify_pattern", "experimental_verify"],
+        without: &["verify", "verify_pattern"],
         fio: "without `verify`, blocks are counted as written, and nothing is read or written",
         here: "they are read, and compared with nothing",
     },
@@ -239,6 +248,8 @@ pub const DIFFERENCES: &[Difference] = &[
     late(&["create_on_open=1", "rw=randrw"]),
     aborted(&["io_submit_mode=offload", "verify="]),
     aborted(&["io_submit_mode=offload", "verify_pattern"]),
+    appended_sizes(&["rw=rand", "file_append=1", "bssplit"]),
+    appended_sizes(&["rw=rand", "file_append=1", "bsrange"]),
     beyond_filesize(&["file_append=1", "filesize", "filename=a"]),
     beyond_filesize(&["file_append=1", "filesize", "filename=b"]),
     difference(

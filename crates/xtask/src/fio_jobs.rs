@@ -4,7 +4,7 @@
 //! rewritten: targets become files of an empty folder, sizes and times are bounded, commands (`exec_prerun`) are left out.
 //! As root, both programs run as the user 65534, who may open no disk. Nothing of the files enters this repository.
 //!
-//! The shares are net: job files with an engine for absent hardware or networks, refusals that protect data, and runs that take too long
+//! The shares are net: job files with an engine for absent hardware or networks, or that include a file which is not there, refusals that protect data, and runs that take too long
 //! are left out, and each is printed with its reason.
 //!
 //! Limits: a job file that is fio's own (an older name of an
@@ -104,8 +104,14 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
             let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
             let bounded = bounded(&text);
             let beside = path.parent().unwrap_or(folder);
-            let endings = match &bounded.absent {
-                Some(engine) => Err(format!("the engine {engine} is for absent hardware, networks or systems")),
+            let missing = bounded.included.iter().find(|name| !beside.join(name).is_file());
+            let absent = bounded.absent.as_ref();
+            let left_out =
+                absent.map(|engine| format!("the engine {engine} is for absent hardware, networks or systems"));
+            // fio prints an error, and runs what is left of the file.
+            let left_out = left_out.or_else(|| missing.map(|name| format!("it includes `{name}`, which is not there")));
+            let endings = match left_out {
+                Some(reason) => Err(reason),
                 None => {
                     Ok([ending(&programs[0], &text, &bounded, beside)?, ending(&programs[1], &text, &bounded, beside)?])
                 }
