@@ -328,20 +328,20 @@ impl Recorder {
         (ops.collect(), series)
     }
 
-    /// Ends the recording. `has_submission`: the engine has a separate submission; without
+    /// Ends the recording, and takes what was recorded. `has_submission`: the engine has a separate submission; without
     /// one the completion latency is the total latency.
-    pub(crate) fn finish(mut self, has_submission: bool) -> Recorded {
+    pub(crate) fn finish(&mut self, has_submission: bool) -> Recorded {
         self.fold_inline();
         if let Some((_, row)) = self.pending.take() {
             self.series.push(row);
         }
-        let priorities = self.priorities;
+        let priorities = self.priorities.take();
         let mut slices = Vec::new();
         let ops = OPS
             .into_iter()
-            .zip(self.ops)
+            .zip(&mut self.ops)
             .filter_map(|(op, recorder)| {
-                let mut recorder = *recorder?;
+                let mut recorder = *recorder.take()?;
                 recorder.drain();
                 slices.push(OpSlices { op, total: recorder.slices, from_intended: recorder.slices_from_due });
                 // A sync call blocks on every engine's behalf: it has no submission either.
@@ -361,7 +361,8 @@ impl Recorder {
                 })
             })
             .collect();
-        Recorded { ops, slices, series: self.series, pacing_lateness: self.pacing_lateness.unwrap_or_default() }
+        let pacing_lateness = self.pacing_lateness.take().unwrap_or_default();
+        Recorded { ops, slices, series: std::mem::take(&mut self.series), pacing_lateness }
     }
 }
 

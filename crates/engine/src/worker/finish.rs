@@ -7,7 +7,8 @@ use crate::recorder::WorkerReport;
 use crate::request::Step;
 use crate::stages::Stage;
 use crate::usage::usage_between;
-use crate::view::ADAPTED_BATCH_MAX;
+use crate::view::{ADAPTED_BATCH_MAX, LoopState};
+use trueio_model::ThreadUsage;
 
 /// Ends a worker that issues no more; returns its report. Its frame, in which the report is made, is not that of the loop.
 #[inline(never)]
@@ -28,27 +29,44 @@ pub(super) fn finish<E: Engine, C: Clock, S: Stage>(mut worker: Box<Worker<'_, E
     worker.stages.finish(&mut view!(worker));
 
     let mut report = WorkerReport::empty();
-    report.elapsed_ns = elapsed_ns;
-    report.threads = usage_between(&worker.state.usage_from, &usage, elapsed_ns);
-    report.queue = (!E::BLOCKS).then_some(worker.state.recorder.queue);
     report.engine_notes = worker.engine.notes();
-    report.engine_notes.append(&mut worker.state.outcome.notes);
-    report.engine_notes.extend(sharing_note(worker.state.batch.sharing.count));
+    begin_report(&mut report, &mut worker.state, &usage, elapsed_ns, !E::BLOCKS);
     worker.stages.report(&mut report, &mut view!(worker));
     let Worker { engine, state, stages, .. } = *worker;
-    let has_lost_ios = state.queue.in_flight() > 0;
-    let recorded = state.recorder.finish(!E::BLOCKS);
+    drop(stages);
+    // The engine goes first: it may hold registrations of the buffers' memory.
+    drop(engine);
+    end_report(&mut report, state, !E::BLOCKS);
+    report
+}
+
+/// Reports what stages may add to. Not generic: it would be compiled for each engine.
+#[inline(never)]
+fn begin_report(
+    report: &mut WorkerReport,
+    state: &mut LoopState<'_>,
+    usage: &ThreadUsage,
+    elapsed_ns: u64,
+    has_submission: bool,
+) {
+    report.elapsed_ns = elapsed_ns;
+    report.threads = usage_between(&state.usage_from, usage, elapsed_ns);
+    report.queue = has_submission.then_some(state.recorder.queue);
+    report.engine_notes.append(&mut state.outcome.notes);
+    report.engine_notes.extend(sharing_note(state.batch.sharing.count));
+}
+
+/// Reports what was recorded, and frees the buffers if no I/O was lost. The engine must be gone.
+#[inline(never)]
+fn end_report(report: &mut WorkerReport, mut state: LoopState<'_>, has_submission: bool) {
+    let recorded = state.recorder.finish(has_submission);
     (report.ops, report.slices, report.series) = (recorded.ops, recorded.slices, recorded.series);
     report.pacing_lateness = recorded.pacing_lateness;
     (report.failures, report.fatal) = (state.outcome.failures, state.outcome.fatal);
     report.was_stopped = state.outcome.was_stopped;
-    drop(stages);
-    // The engine goes first: it may hold registrations of the buffers' memory.
-    drop(engine);
-    if !has_lost_ios {
+    if state.queue.in_flight() == 0 {
         state.payload.free();
     }
-    report
 }
 
 /// Makes the sync calls that the job makes at its end.

@@ -105,21 +105,26 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     }
 }
 
+/// Runs a worker on an engine whose I/Os may be so short that the clock's type matters: its loop is compiled for the time stamp
+/// counter, with stages and without. A reading of the kernel's clock takes twice as long as the counter's, and its loop is that of any
+/// clock.
 #[inline(never)]
 fn on_real_clock<E: Engine>(
     context: &WorkerContext<'_>,
     pool: Buffers,
     engine: impl FnOnce() -> Result<E, EngineError>,
 ) -> Result<WorkerReport, String> {
-    let engine = engine().map_err(|error| error_line(&error))?;
-    Ok(match context.clock {
-        AnyClock::Tsc(clock) => run_worker_on(context, engine, clock, pool),
-        AnyClock::Monotonic(clock) => run_worker_on(context, engine, clock, pool),
-    })
+    match context.clock {
+        AnyClock::Tsc(clock) => {
+            let engine = engine().map_err(|error| error_line(&error))?;
+            Ok(run_worker_on(context, engine, clock, pool))
+        }
+        AnyClock::Monotonic(_) => on_any_clock(context, pool, engine),
+    }
 }
 
-/// Runs a worker on an engine of which no I/O is so short that the clock's type matters, or that few jobs use: its loop is
-/// compiled once, not for each clock with and without stages.
+/// Runs a worker on an engine of which no I/O is so short that the clock's type matters, or that few jobs use, or on the kernel's clock:
+/// its loop is compiled once, not for each clock with and without stages.
 #[inline(never)]
 fn on_any_clock<E: Engine>(
     context: &WorkerContext<'_>,
