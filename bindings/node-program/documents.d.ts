@@ -553,6 +553,16 @@ export interface DisturbedSpan {
   what: string;
 }
 
+/** What a disk that is driven in user space reports about its commands; the kernel has no block device of it. */
+export interface DrivenDisk {
+  /** Whether it has a command that deallocates blocks. */
+  can_trim: Fact5;
+  /** Whether it accepts forced-unit-access writes. */
+  has_fua: Fact5;
+  /** `write back` (a volatile cache) or `write through`. Unknown: the disk does not report it, so a cache is assumed. */
+  write_cache: Fact6;
+}
+
 /** Zones that are reset before they are full, as a garbage collector would. */
 export interface EarlyResets {
   /** Above that share, every Nth write resets its zone first. */
@@ -2124,6 +2134,8 @@ export interface TargetFacts {
   direct: DirectFacts;
   /** The disks at the bottom of the stack. Empty if there are none (tmpfs, network). */
   disks: Array<DiskFacts>;
+  /** The commands of a disk that this process drives itself, which is not in `disks`. `None` for other targets. */
+  driven?: DrivenDisk | null;
   /** The filesystem of the target; `None` for a raw block device. */
   filesystem?: FilesystemFacts | null;
   /** Limits of this process's control groups on the block devices of the stack. */

@@ -67,7 +67,7 @@ fn facts_of(system: &System, path: &Path, ask: AskDirectory) -> Result<TargetFac
     };
     let size_bytes = size_bytes(system, &identity, kind);
     let path = path.display().to_string();
-    Ok(TargetFacts { path, kind, size_bytes, filesystem, stack: layers, disks, direct, io_limits })
+    Ok(TargetFacts { path, kind, size_bytes, filesystem, stack: layers, disks, direct, io_limits, driven: None })
 }
 
 fn size_bytes(system: &System, identity: &PathIdentity, kind: TargetKind) -> Fact<u64> {

@@ -59,6 +59,7 @@ impl FactsSource for Described {
                 atomic_write: Fact::unknown("not read"),
             },
             io_limits: Fact::not_recorded(),
+            driven: None,
         }))
     }
 

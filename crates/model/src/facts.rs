@@ -42,6 +42,20 @@ pub struct TargetFacts {
     /// Limits of this process's control groups on the block devices of the stack.
     #[serde(default = "Fact::<Vec<IoLimit>>::not_recorded")]
     pub io_limits: Fact<Vec<IoLimit>>,
+    /// The commands of a disk that this process drives itself, which is not in `disks`. `None` for other targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven: Option<DrivenDisk>,
+}
+
+/// What a disk that is driven in user space reports about its commands; the kernel has no block device of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DrivenDisk {
+    /// `write back` (a volatile cache) or `write through`. Unknown: the disk does not report it, so a cache is assumed.
+    pub write_cache: Fact<WriteCache>,
+    /// Whether it accepts forced-unit-access writes.
+    pub has_fua: Fact<bool>,
+    /// Whether it has a command that deallocates blocks.
+    pub can_trim: Fact<bool>,
 }
 
 /// A mounted filesystem.

@@ -68,8 +68,9 @@ pub use error::{causes, error_chain, error_line};
 pub use evidence::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
-    AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts,
-    FilesystemKind, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, Transport, WriteCache, ZoneModel,
+    AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, DrivenDisk, Environment,
+    FilesystemFacts, FilesystemKind, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, Transport, WriteCache,
+    ZoneModel,
 };
 pub use failure::{IoFailure, VerifyFailure};
 pub use foreign::{ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun};

@@ -16,8 +16,8 @@ use trueio_engine::TargetFile;
 use trueio_evidence::UsbTransfers;
 use trueio_job::{InUse, Mark};
 use trueio_model::{
-    DirectFacts, DirectSupport, Fact, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, UsbTargetName,
-    UsbTransport, error_line, units,
+    DirectFacts, DirectSupport, DrivenDisk, Fact, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, UsbTargetName,
+    UsbTransport, WriteCache, error_line, units,
 };
 use trueio_uas::ata::Ata;
 use trueio_uas::disk::Facts;
@@ -191,6 +191,21 @@ impl Drop for UsbDisk {
     }
 }
 
+/// Returns what the planner of a job asks of the disk's commands.
+fn driven_facts(facts: &Facts, served: &Served) -> DrivenDisk {
+    const SOURCE: &str = "MODE SENSE";
+    let not_reported = "the disk has no caching page";
+    let (write_cache, has_fua) = match facts.caching {
+        None => (Fact::unknown(not_reported), Fact::unknown(not_reported)),
+        Some(caching) => {
+            let cache = if caching.has_write_cache { WriteCache::WriteBack } else { WriteCache::WriteThrough };
+            (Fact::known(cache, SOURCE), Fact::known(caching.has_fua, SOURCE))
+        }
+    };
+    let can_trim = Fact::known(served.discard != Discard::None, "VPD pages 0xb0 and 0xb2");
+    DrivenDisk { write_cache, has_fua, can_trim }
+}
+
 /// What a disk reports about itself, as the facts of a target.
 fn target_facts(
     name: &str,
@@ -260,6 +275,7 @@ fn target_facts(
             atomic_write: Fact::unknown("not read"),
         },
         io_limits: Fact::known(Vec::new(), "control groups do not limit transfers of usbfs"),
+        driven: Some(driven_facts(facts, served)),
     }
 }
 

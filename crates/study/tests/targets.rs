@@ -364,6 +364,7 @@ fn write_through(path: &Path) -> TargetFacts {
             atomic_write: Fact::not_recorded(),
         },
         io_limits: Fact::not_recorded(),
+        driven: None,
     }
 }
 

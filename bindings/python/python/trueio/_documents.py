@@ -420,6 +420,13 @@ class DisturbedSpan(TypedDict):
 
 
 
+class DrivenDisk(TypedDict):
+    can_trim: "Fact5"
+    has_fua: "Fact5"
+    write_cache: "Fact6"
+
+
+
 class EarlyResets(TypedDict):
     every: "int"
     threshold: "float"
@@ -1516,6 +1523,7 @@ SyscallUnit: TypeAlias = "Literal['bytes'] | Literal['ios']"
 class TargetFacts(TypedDict):
     direct: "DirectFacts"
     disks: "list[DiskFacts]"
+    driven: "NotRequired[DrivenDisk | None]"
     filesystem: "NotRequired[FilesystemFacts | None]"
     io_limits: "NotRequired[Fact12]"
     kind: "TargetKind"

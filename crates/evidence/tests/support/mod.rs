@@ -126,6 +126,7 @@ pub fn target() -> TargetFacts {
             atomic_write: Fact::unknown("not asked"),
         },
         io_limits: Fact::known(Vec::new(), "by hand"),
+        driven: None,
     }
 }
 

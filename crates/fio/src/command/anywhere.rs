@@ -58,6 +58,7 @@ impl FactsSource for Imagined {
                 atomic_write: Fact::unknown(reason),
             },
             io_limits: Fact::unknown(reason),
+            driven: None,
         }))
     }
 

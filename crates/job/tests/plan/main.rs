@@ -58,6 +58,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             atomic_write: Fact::unknown("not read"),
         },
         io_limits: Fact::not_recorded(),
+        driven: None,
     }
 }
 
@@ -74,20 +75,11 @@ fn look(path: &str) -> Target {
         }
         "usb:2-1" | "usb:2-2" | "usb:2-3" => {
             let mut facts = facts(path, TargetKind::BlockDevice, Some(1 << 30));
-            let trims = NamedFact { name: "trims".into(), fact: Fact::known("none".into(), "VPD pages") };
-            let cache =
-                NamedFact { name: "cache".into(), fact: Fact::known("write back, no FUA".into(), "MODE SENSE") };
-            facts.stack = vec![Layer {
-                kind: LayerKind::Disk,
-                name: "A DISK at 2-1:1.0".into(),
-                source: "INQUIRY".into(),
-                depth: 0,
-                facts: match path {
-                    "usb:2-1" => Vec::new(),
-                    "usb:2-2" => vec![trims],
-                    _ => vec![cache],
-                },
-            }];
+            facts.driven = Some(DrivenDisk {
+                write_cache: Fact::known(WriteCache::WriteBack, "MODE SENSE"),
+                has_fua: Fact::known(path != "usb:2-3", "MODE SENSE"),
+                can_trim: Fact::known(path != "usb:2-2", "VPD pages"),
+            });
             present(facts)
         }
         "/dev/null" => present(facts(path, TargetKind::CharacterDevice, None)),

@@ -12,7 +12,7 @@ use crate::options::process::rows::{GID, UID};
 use crate::options::target::files::JobFile;
 use crate::options::target::rows::{DIRECTORY, FILENAME};
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{EngineKind, SyncMode, UsbTargetName};
+use trueio_model::{DrivenDisk, EngineKind, SyncMode, UsbTargetName, WriteCache};
 
 /// Refuses names of USB disks with other engines, other names with `uas`, and what commands to a disk do not have.
 pub(crate) fn check_usb(job: &JobInput<'_>, engine: EngineKind) -> Result<(), Refusal> {
@@ -62,10 +62,9 @@ pub(crate) fn check_sync(job: &JobInput<'_>, engine: EngineKind, files: &[JobFil
     if job.get(SYNC) == SyncMode::None {
         return Ok(());
     }
-    let layers = files.iter().filter_map(|file| file.facts.as_ref()).flat_map(|facts| &facts.stack);
-    let mut caches = layers.flat_map(|layer| &layer.facts).filter(|fact| fact.name == "cache");
-    let has_no_fua = |cache: &str| !cache.starts_with("write through") && !cache.ends_with(", FUA");
-    if caches.any(|fact| fact.fact.value.as_deref().is_none_or(has_no_fua)) {
+    let mut disks = files.iter().filter_map(|file| file.facts.as_ref()?.driven.as_ref());
+    let needs_fua = |disk: &DrivenDisk| disk.write_cache.value != Some(WriteCache::WriteThrough);
+    if disks.any(|disk| needs_fua(disk) && disk.has_fua.value != Some(true)) {
         let lack = "sends writes with FUA for it, and the disk reports none".to_owned();
         return Err(job.refuse(SYNC, Rule::EngineLacks { engine, lack, hint: "use `fsync = 1` or `fdatasync = 1`" }));
     }
@@ -75,9 +74,8 @@ pub(crate) fn check_sync(job: &JobInput<'_>, engine: EngineKind, files: &[JobFil
 /// Refuses to trim a disk that reports no command for it.
 pub(crate) fn check_trims(job: &JobInput<'_>, files: &[JobFile]) -> Result<(), Refusal> {
     let cannot = |file: &&JobFile| {
-        let layers = file.facts.iter().flat_map(|facts| &facts.stack);
-        let mut facts = layers.flat_map(|layer| &layer.facts);
-        facts.any(|fact| fact.name == "trims" && fact.fact.value.as_deref() == Some("none"))
+        let disk = file.facts.as_ref().and_then(|facts| facts.driven.as_ref());
+        disk.is_some_and(|disk| disk.can_trim.value == Some(false))
     };
     match files.iter().find(cannot) {
         None => Ok(()),
