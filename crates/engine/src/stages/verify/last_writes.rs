@@ -271,7 +271,7 @@ pub(super) struct Writes {
 enum Source {
     Last(LastWrites),
     /// Every write is the last to its block: those of so many more steps.
-    Each(Begin, u64),
+    Each(Box<Begin>, u64),
 }
 
 impl Writes {
@@ -287,7 +287,7 @@ impl Writes {
     ) -> Result<Self, EngineError> {
         let source = match LastWrites::of(view, begin, [taken, compared], compares_pieces)? {
             Ok(last) => Source::Last(last),
-            Err(begin) => Source::Each(begin, compared),
+            Err(begin) => Source::Each(Box::new(begin), compared),
         };
         Ok(Self { source, found: Vec::new().into_iter() })
     }

@@ -13,7 +13,7 @@ use crate::view::View;
 #[derive(Debug)]
 enum Reading {
     /// What its steps wrote.
-    Steps(Writes),
+    Steps(Box<Writes>),
     /// What a backlog has not come to.
     Waiting,
 }
@@ -61,7 +61,7 @@ impl Verifier<'_> {
         let steps = view.state.steps.taken() - 1 - begin.steps;
         self.loops.reading = Some(match self.plan.backlog > 0 && self.plan.trim.is_none() {
             true => Reading::Waiting,
-            false => Reading::Steps(Writes::of(view, begin, [steps; 2], self.plan.compares_pieces())?),
+            false => Reading::Steps(Box::new(Writes::of(view, begin, [steps; 2], self.plan.compares_pieces())?)),
         });
         let (generator, sequence) = (view.state.steps.generator().state(), view.state.payload.sequence);
         self.loops.begin = Some(Begin { generator, sequence, steps: view.state.steps.taken() });
