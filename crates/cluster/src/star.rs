@@ -18,6 +18,7 @@ use link::{Link, LinkError};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use trueio_run::random_id;
 
 /// The first bytes of a rank's hello. The number changes with the protocol.
 pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-03\n";
@@ -85,15 +86,6 @@ pub enum Star {
     Spoke(Link),
 }
 
-/// Returns 16 random bytes as text.
-fn random_token() -> String {
-    let mut bytes = [0u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes into the array.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    assert_eq!(count, 16, "getrandom returns up to 256 bytes at once after boot");
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn listen(port: u16) -> Result<TcpListener, StarError> {
     // A host without IPv6 has no `::`.
     TcpListener::bind(("::", port))
@@ -136,7 +128,7 @@ pub fn through_key_space(space: &mut dyn KeySpace, limit: Limit) -> Result<Star,
     if space.rank() == 0 {
         let listener = listen(0)?;
         let port = listener.local_addr().map_err(|e| StarError::Listen("any port".into(), e))?.port();
-        let token = random_token();
+        let token = random_id();
         space.share(Some(&announcement(port, &token, &address::of_this_host())), limit)?;
         return Ok(Star::Hub(Hub::accept(&listener, space.size(), token.as_bytes(), limit)?));
     }

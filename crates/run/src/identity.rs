@@ -1,10 +1,11 @@
 //! What names a record: a random number and the time it began.
 
 /// 128 random bits as 32 hexadecimal digits.
-pub(crate) fn random_id() -> String {
+pub fn random_id() -> String {
     let mut bytes = [0u8; 16];
+    // By its number: glibc has the function since 2.25, and a release is linked for 2.17.
     // SAFETY: the kernel writes at most 16 bytes into the array.
-    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let n = unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) };
     assert_eq!(n, 16, "getrandom gives up to 256 bytes at once after boot");
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

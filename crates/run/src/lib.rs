@@ -52,6 +52,7 @@ mod worker;
 pub use bandwidth::{BandwidthSpan, JobBytes};
 pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use file_error::FileError;
+pub use identity::random_id;
 pub use interrupt::{
     HeldSignals, before_abrupt_exit, hold_signals, signal_received, watch_signals, watch_status_signal,
 };
@@ -175,7 +176,7 @@ impl<'a> Session<'a> {
         let record = RunRecord {
             format: RECORD_FORMAT.to_owned(),
             version: RECORD_VERSION,
-            id: identity::random_id(),
+            id: random_id(),
             started_unix_s: started_unix_ms / 1000,
             started_unix_ms,
             started_at,

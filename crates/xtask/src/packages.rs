@@ -20,6 +20,7 @@ mod templates;
 mod tree;
 
 use crate::dist::DistFolder;
+use crate::publish;
 use crate::setup;
 use crate::step::Outcome;
 use crate::workspace::{self, command, has_program};
@@ -142,6 +143,9 @@ fn packed(program: &Path) -> Result<(Vec<String>, bool)> {
         "the stripped program has more than {} MiB",
         RELEASE_BUILD_BYTES_MAX >> 20
     );
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        found.push(publish::links_with_old_c_library(program)?);
+    }
     let package = deb::build(&release, "amd64", &stripped)?;
     found.push(if_installed("lintian", || deb::lint(&package))?);
     found.push(install::deb(&release, &package)?);

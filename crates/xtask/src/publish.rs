@@ -45,6 +45,9 @@ const LINKED_STATICALLY: [&str; 12] = [
     "at_quick_exit",
 ];
 
+/// C code that is compiled with the headers of an older C library calls another function instead of these.
+const CHOSEN_BY_HEADERS: [&str; 1] = ["fcntl64"];
+
 fn build_folder(name: &str) -> Result<PathBuf> {
     Ok(workspace::target_dir()?.join(name))
 }
@@ -198,23 +201,38 @@ fn newer_symbols() -> Result<(usize, Vec<String>)> {
     let objects = objects()?;
     let mut newer = Vec::new();
     for object in &objects {
-        let is_shared = object.extension().is_none_or(|extension| extension != "rlib");
-        let dynamic: &[&str] = if is_shared { &["-D"] } else { &[] };
-        let output = command("nm").args(dynamic).args(["--undefined-only", "--portability"]).arg(object).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        for name in undefined(&text) {
-            if let Some(version) = library.get(name)
-                && *version > GLIBC
-                && !LINKED_STATICALLY.contains(&name)
-            {
-                let file = object.file_name().unwrap_or_default().to_string_lossy();
-                newer.push(format!("{file} needs `{name}` of glibc {}.{}", version.0, version.1));
-            }
-        }
+        newer.extend(newer_symbols_of(object, &library)?);
     }
     newer.sort();
     newer.dedup();
     Ok((objects.len(), newer))
+}
+
+/// Returns the functions that an object needs of a C library newer than [`GLIBC`].
+fn newer_symbols_of(object: &Path, library: &BTreeMap<String, Version>) -> Result<Vec<String>> {
+    let is_shared = object.extension().is_none_or(|extension| extension != "rlib");
+    let dynamic: &[&str] = if is_shared { &["-D"] } else { &[] };
+    let output = command("nm").args(dynamic).args(["--undefined-only", "--portability"]).arg(object).output()?;
+    let file = object.file_name().unwrap_or_default().to_string_lossy();
+    let newer = |name: &str| {
+        let version = library.get(name).filter(|version| **version > GLIBC)?;
+        (!LINKED_STATICALLY.contains(&name))
+            .then(|| format!("{file} needs `{name}` of glibc {}.{}", version.0, version.1))
+    };
+    Ok(undefined(&String::from_utf8_lossy(&output.stdout)).filter_map(newer).collect())
+}
+
+/// Checks that a program that was linked with the installed C library could be linked with [`GLIBC`].
+///
+/// # Errors
+/// The functions that it needs of a newer one.
+pub(crate) fn links_with_old_c_library(program: &Path) -> Result<String> {
+    let mut newer = newer_symbols_of(program, &oldest_versions()?)?;
+    newer.retain(|sentence| !CHOSEN_BY_HEADERS.iter().any(|name| sentence.contains(&format!("`{name}`"))));
+    if !newer.is_empty() {
+        bail!("{}", newer.join("; "));
+    }
+    Ok(format!("needs no function newer than glibc {}.{}", GLIBC.0, GLIBC.1))
 }
 
 /// Returns the undefined symbols of a listing of `nm -P`, without weak ones, which may be missing.

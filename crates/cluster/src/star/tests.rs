@@ -32,7 +32,7 @@ fn an_announcement_is_read_as_it_was_written_and_is_never_too_long() {
     assert_eq!((found.len(), token.as_str()), (3, "00ff"));
     assert_eq!(found[1], SocketAddr::new(addresses[1], 4242));
     let many: Vec<IpAddr> = (0..200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
-    let text = announcement(4242, &random_token(), &many);
+    let text = announcement(4242, &random_id(), &many);
     assert!(text.len() <= crate::launcher::SHARED_BYTES_MAX && text.len() > 600, "{}", text.len());
     parse_announcement(&text).expect("its own text");
     for text in ["", "x", "4242", "4242,t", "4242,,10.0.0.1", "70000,t,10.0.0.1", "4242,t,nowhere"] {

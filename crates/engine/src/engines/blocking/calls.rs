@@ -124,21 +124,28 @@ impl Call for Pvsync2 {
     ) -> isize {
         let vector = libc::iovec { iov_base: buffer.cast(), iov_len: length };
         let flags = self.flags(if READ { self.read_flags } else { self.write_flags });
+        let number = if READ { libc::SYS_preadv2 } else { libc::SYS_pwritev2 };
         // SAFETY: the vector names the caller's bytes and lives until the call returns.
-        unsafe {
-            if READ {
-                libc::preadv2(fd, &vector, 1, offset, flags)
-            } else {
-                libc::pwritev2(fd, &vector, 1, offset, flags)
-            }
-        }
+        unsafe { vectored2(number, fd, std::slice::from_ref(&vector), offset, flags) }
     }
+}
+
+/// preadv2(2) or pwritev2(2), by its number: glibc has the functions since 2.26, and a release is linked for 2.17.
+///
+/// # Safety
+/// As for the call.
+#[inline(always)]
+unsafe fn vectored2(number: libc::c_long, fd: RawFd, vectors: &[libc::iovec], offset: i64, flags: i32) -> isize {
+    // The kernel takes the offset in two halves; on 64 bits the upper one has no effect.
+    let (low, high) = (offset as libc::c_long, (offset >> 32) as libc::c_long);
+    // SAFETY: the caller's.
+    unsafe { libc::syscall(number, fd, vectors.as_ptr(), vectors.len(), low, high, flags) as isize }
 }
 
 /// Does the kernel know the calls: with a bad descriptor it must answer EBADF, not ENOSYS.
 pub(in crate::engines) fn probe_pvsync2() -> (bool, String) {
-    // SAFETY: no memory is passed: the vector count is 0.
-    unsafe { libc::preadv2(-1, std::ptr::null(), 0, 0, 0) };
+    // SAFETY: no memory is passed.
+    unsafe { vectored2(libc::SYS_preadv2, -1, &[], 0, 0) };
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::EBADF) => (true, "preadv2 is there".to_owned()),
