@@ -6,7 +6,7 @@
 //! A thread that waits for the device must not hold the server's end of the socket open. If the process is killed, a thread of
 //! the kernel may be sending a request: it holds a lock, and waits for room in a socket that nothing reads any more. The runner
 //! waits for the lock. A process's descriptors are closed when the last thread that shares them exits, so both would wait
-//! for ever. Therefore such threads have descriptors of their own, without the server's end ([`leave_server_end`]).
+//! for ever. Therefore such threads have descriptors of their own, without the server's end (`leave_server_end`).
 //!
 //! The device is opened for reading, which all calls accept: it is not in use for writing because it is served.
 //!

@@ -181,6 +181,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("source", &[("rw", "write")], "http://127.0.0.1:8080/a"),
         ("verify", &[("rw", "write")], "crc32c"),
         ("do_verify", &[("rw", "write"), ("verify", "md5")], "false"),
+        ("verify_each_loop", &[("rw", "write"), ("verify", "md5"), ("loops", "2")], "true"),
         (
             "verify_only",
             &[("rw", "write"), ("verify", "md5"), ("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")],
