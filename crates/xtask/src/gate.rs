@@ -82,6 +82,13 @@ pub(crate) fn null_flags() -> Vec<&'static str> {
     text.split(' ').collect()
 }
 
+/// Returns how many I/Os a trace holds, by the program's line `trace: FILE (1,000 I/Os)`.
+pub(crate) fn traced_ios(messages: &str) -> Option<u64> {
+    let line = messages.lines().find(|line| line.starts_with("trace: "))?;
+    let (count, _) = line.rsplit_once('(')?.1.split_once(" I/Os")?;
+    count.replace(',', "").parse().ok()
+}
+
 /// Reads a record that a run left on standard output.
 ///
 /// # Errors
@@ -258,6 +265,14 @@ fn judge_memory(short_kib: u64, long_kib: u64) -> (Vec<String>, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_a_trace_are_counted_by_the_line_of_the_program() {
+        assert_eq!(traced_ios("note: x\ntrace: /a (b)/t.parquet (1,000,000 I/Os)\n"), Some(1_000_000));
+        let missing = "trace: t (3,590,400 I/Os; 409,600 rows are missing, of worker 1: the file was written more slowly than I/O was done)";
+        assert_eq!(traced_ios(missing), Some(3_590_400));
+        assert_eq!(traced_ios("no trace"), None);
+    }
 
     #[test]
     fn the_sum_is_found_among_callgrinds_words() {

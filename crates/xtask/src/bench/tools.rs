@@ -6,7 +6,7 @@
 //! `{out}` in flags is a folder in memory that is made for the run; the bytes of its files are counted. `{jobs:N}` is a job file
 //! of fio's with N sections.
 
-use crate::gate::{io_count, record_of};
+use crate::gate::{io_count, record_of, traced_ios};
 use crate::process::{Cost, Program};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -82,13 +82,6 @@ impl Tools {
         cost.stdout = Vec::new();
         Ok(Sample { answer: answer.with_context(|| format!("the output of `{name} {}`", flags.trim()))?, cost })
     }
-}
-
-/// Returns how many I/Os a trace holds, by the program's line `trace: FILE (1,000 I/Os)`.
-fn traced_ios(messages: &str) -> Option<u64> {
-    let line = messages.lines().find(|line| line.starts_with("trace: "))?;
-    let (count, _) = line.rsplit_once('(')?.1.split_once(" I/Os")?;
-    count.replace(',', "").parse().ok()
 }
 
 /// A program's result of its run.
@@ -217,14 +210,6 @@ fn limit_answer(stdout: &[u8], wall_ns: u64) -> Result<Answer> {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn rows_of_a_trace_are_counted_by_the_line_of_the_program() {
-        assert_eq!(traced_ios("note: x\ntrace: /a (b)/t.parquet (1,000,000 I/Os)\n"), Some(1_000_000));
-        let missing = "trace: t (3,590,400 I/Os; 409,600 rows are missing, of worker 1: the file was written more slowly than I/O was done)";
-        assert_eq!(traced_ios(missing), Some(3_590_400));
-        assert_eq!(traced_ios("no trace"), None);
-    }
 
     /// A record as the program prints it: one phase, reads and writes, two latencies each.
     fn record(outcome: &Value) -> String {
