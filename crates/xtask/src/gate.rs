@@ -59,15 +59,14 @@ const START_MAX: u64 = 4_914_000;
 /// Largest peak of anonymous memory of a small job.
 const PEAK_MAX_KIB: u64 = 4 * 1024;
 
-/// Builds, measures, prints.
-pub(crate) fn run() -> Result<bool> {
-    let program = workspace::build_release()?;
+/// Measures a released program, and prints; returns `false` if a bar is missed.
+pub(crate) fn run(program: &Path) -> Result<bool> {
     let outcomes = [
-        ("instructions", instructions(&program)),
-        ("vector code", vector_code(&program)),
-        ("memory", memory(&program)),
-        ("what options add to an I/O", extras(&program)),
-        ("growth with workers and job files", growth(&program)),
+        ("instructions", instructions(program)),
+        ("vector code", vector_code(program)),
+        ("memory", memory(program)),
+        ("what options add to an I/O", extras(program)),
+        ("growth with workers and job files", growth(program)),
     ];
     for (name, outcome) in &outcomes {
         println!("{name}: {outcome}");

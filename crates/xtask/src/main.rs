@@ -41,7 +41,7 @@ cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
     quick   format, layers, subjects of unpushed commits, clippy, unit tests
     test    quick, and all tests
     all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
-cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
+cargo xtask gate [--self PROGRAM]   user instructions an I/O (callgrind) and memory, against their bars
 cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
                                     the cases whose name contains CASE
@@ -114,7 +114,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["ci"] => ci::run(ci::Extent::All),
         ["ci", "steps-of-the-release", path] => ci::steps_of_the_release(Path::new(path)),
         ["ci", extent] => ci::run(extent.parse()?),
-        ["gate"] => gate::run(),
+        ["gate"] => gate::run(&workspace::build_release()?),
+        ["gate", "--self", program] => gate::run(&std::fs::canonicalize(program)?),
         ["lab"] => ci::run_lab(None),
         ["lab", "cluster"] => cluster::run(),
         ["lab", case] => ci::run_lab(Some(case)),
