@@ -7,7 +7,7 @@ use trueio_lab::{Disk, Machine, Spec, on};
 
 const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
 
-/// Disks that are told apart by their models, because a quirk names a model.
+/// Disks of different models, because a quirk names a model.
 fn spec() -> Spec {
     Spec::new()
         .disk(Disk::usb("bad").ids(0x1209, 0x0010).offering(Offers::Bot))
@@ -162,7 +162,7 @@ fn a_disk_that_a_quirk_forces_to_uas_is_explained_by_the_quirk() {
     });
 }
 
-/// Goal: after a switch back to what the rules choose, nothing is said to end when the disk is plugged in again; an entry that is
+/// Goal: after a switch back to what the rules choose, no sentence says that it ends when the disk is plugged in again; an entry that is
 /// kept is mentioned, and not advised again.
 #[test]
 fn a_switch_back_needs_nothing_to_last_and_a_kept_entry_is_not_advised_again() {

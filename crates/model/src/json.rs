@@ -1,7 +1,8 @@
 //! Documents as JSON.
 //!
 //! Reading and writing a document is compiled here, once: a generic function such as [`serde_json::from_str`] is compiled in
-//! each crate that calls it for a type, and reading a record was in the program four times (2 MB).
+//! each crate that calls it for a type, and reading a record was in the program four times (2 MB). Documents that other crates read
+//! only as a part of their own (a phase, a plan) are here for their code, which those crates then share.
 
 use crate::{Comparison, JobSpec, PhaseRecord, Plan, RunRecord, StudyRecord, TargetFacts, Trend};
 

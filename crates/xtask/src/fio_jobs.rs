@@ -4,8 +4,8 @@
 //! rewritten: targets become files of an empty folder, sizes and times are bounded, commands (`exec_prerun`) are left out.
 //! As root, both programs run as the user 65534, who may open no disk. Nothing of the files enters this repository.
 //!
-//! The shares are net: job files with an engine for absent hardware or networks, or that include a file which is not there, refusals that protect data, and runs that take too long
-//! are left out, and each is printed with its reason.
+//! The shares are net: job files with an engine for absent hardware or networks, or that include a file which is not there,
+//! refusals that protect data, and runs that take too long are left out, and each is printed with its reason.
 //!
 //! Limits: a job file that is fio's own (an older name of an
 //! option, a variable of the environment that is not set) fails in both programs, and counts as the same.

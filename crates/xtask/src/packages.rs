@@ -30,8 +30,8 @@ use std::process::{Command, Stdio};
 
 /// Largest size of a stripped binary.
 const BINARY_BYTES_MAX: u64 = 12 << 20;
-/// Largest size of the stripped release build of CI, which has all outputs: 4 % above today's
-/// 14.4 MiB. The limit of a release ([`BINARY_BYTES_MAX`]) is not met yet.
+/// Largest size of the stripped release build of CI, which has all outputs: 5 % above today's
+/// 14.3 MiB. The limit of a release ([`BINARY_BYTES_MAX`]) is not met yet.
 const RELEASE_BUILD_BYTES_MAX: u64 = 15 << 20;
 
 /// What all packages of a commit share.

@@ -198,7 +198,7 @@ fn disconnect_at_signal(nbd: &Nbd, stop: &AtomicBool, has_ended: &AtomicBool) {
     const LOOK: Duration = Duration::from_millis(100);
     let mut has_said = false;
     if let Err(error) = nbd.prepare_thread() {
-        say(&format!("no signal ends this in order: {error}"));
+        say(&format!("Ctrl-C and SIGTERM cannot end this server in order: {error}"));
         return;
     }
     while !has_ended.load(Relaxed) {

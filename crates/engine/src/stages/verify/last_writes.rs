@@ -142,8 +142,8 @@ impl LastWrites {
         })
     }
 
-    /// Of the first `taken` steps from `begin` on; the writes among the first `compared` of them are returned. The error names the units and the
-    /// file for which there was no memory.
+    /// Of the first `taken` steps from `begin` on; the writes among the first `compared` of them are returned. The error names the
+    /// units and the file for which there was no memory.
     fn new(
         plan: &JobPlan,
         begin: Begin,
@@ -270,7 +270,7 @@ pub(super) struct Writes {
 #[derive(Debug)]
 enum Source {
     Last(LastWrites),
-    /// Every write is the last to its block: those of so many more steps.
+    /// Every write is the last to its block. Holds where the next steps begin, and how many are left.
     Each(Box<Begin>, u64),
 }
 
@@ -305,15 +305,11 @@ impl Writes {
                     let mut block = [Step::NONE; REQUEST_BLOCK];
                     let steps = next_steps(&mut at.generator, &mut block, *left);
                     *left -= steps.len() as u64;
-                    let writes = steps.iter().filter_map(write);
-                    writes
-                        .map(|request| {
-                            (request, {
-                                at.sequence += 1;
-                                at.sequence
-                            })
-                        })
-                        .collect()
+                    let numbered = |request| {
+                        at.sequence += 1;
+                        (request, at.sequence)
+                    };
+                    steps.iter().filter_map(write).map(numbered).collect()
                 }
             }
             .into_iter();
