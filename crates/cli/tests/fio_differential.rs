@@ -613,8 +613,12 @@ impl Found {
 /// Compares a set.
 fn outcome(fio: &str, number: u64, set: &[String]) -> Outcome {
     let Some(first) = difference(fio, set) else { return Outcome::Same };
-    if DIFFERENCES.iter().any(|difference| difference.covers(set)) {
-        return Outcome::Documented;
+    if let Some(listed) = DIFFERENCES.iter().find(|difference| difference.covers(set)) {
+        // An order that is listed must not hide what the set differs in otherwise.
+        return match listed.reversed(set).map(|reversed| outcome(fio, number, &reversed)) {
+            None | Some(Outcome::Same) => Outcome::Documented,
+            Some(other) => other,
+        };
     }
     if (0..2).any(|_| difference(fio, set).is_none()) {
         println!("set {number} differs only sometimes: {} ({first})", set.join(" "));

@@ -219,7 +219,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
         Ok(planned) => planned,
         Err(text) => {
             refused(&text);
-            let failed = failed_for_size(&request.jobs).max(without_files(&request.jobs));
+            let failed = failed_at_files(&request.jobs).max(without_files(&request.jobs));
             return ExitCode::from(failed.max(1));
         }
     };
@@ -329,16 +329,23 @@ fn planned(
     Ok((plan, targets))
 }
 
-/// Returns the number of jobs that fail in fio because neither they nor their files have a size; 0 if the first job that is refused is
-/// refused for another reason.
-fn failed_for_size(jobs: &[JobSpec]) -> u8 {
+/// Returns the number of jobs that fail in fio when they open their files: neither they nor their files have a size, or the files
+/// do not support `atomic`. 0 if the first job that is refused is refused for another reason, or any job for its engine, which fio
+/// detects before any job starts.
+fn failed_at_files(jobs: &[JobSpec]) -> u8 {
     let found = machine::MachineFacts::without_probing();
     let refusals = jobs.iter().filter_map(|job| plan(std::slice::from_ref(job), &found, &Machine::unknown()).err());
-    let is_size = |refusal: &Refusal| matches!(*refusal.rule, Rule::SizeMissing { .. } | Rule::PercentOfNothing { .. });
+    let is_of_files = |refusal: &Refusal| {
+        matches!(
+            *refusal.rule,
+            Rule::SizeMissing { .. } | Rule::PercentOfNothing { .. } | Rule::AtomicImpossible { .. }
+        )
+    };
     let refusals: Vec<Refusal> = refusals.collect();
+    let is_refused_at_once = refusals.iter().any(|refusal| matches!(*refusal.rule, Rule::EngineLacks { .. }));
     match refusals.first() {
-        Some(first) if is_size(first) => {
-            u8::try_from(refusals.iter().filter(|refusal| is_size(refusal)).count()).unwrap_or(u8::MAX)
+        Some(first) if is_of_files(first) && !is_refused_at_once => {
+            u8::try_from(refusals.iter().filter(|refusal| is_of_files(refusal)).count()).unwrap_or(u8::MAX)
         }
         _ => 0,
     }

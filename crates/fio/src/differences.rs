@@ -10,6 +10,8 @@ pub struct Difference {
     pub options: &'static [&'static str],
     /// Options next to which it does not come about, each of them.
     pub without: &'static [&'static str],
+    /// True if it comes about only where the options follow each other as they are listed, as words of a command line.
+    pub in_order: bool,
     /// What fio does.
     pub fio: &'static str,
     /// What this program does.
@@ -17,12 +19,20 @@ pub struct Difference {
 }
 
 const fn difference(options: &'static [&'static str], fio: &'static str, here: &'static str) -> Difference {
-    Difference { options, without: &[], fio, here }
+    Difference { options, without: &[], in_order: false, fio, here }
 }
 
-/// A job that reads with `io_submit_mode=offload`, beyond the end of its files.
+const fn in_order(options: &'static [&'static str], fio: &'static str, here: &'static str) -> Difference {
+    Difference { options, without: &[], in_order: true, fio, here }
+}
+
+/// A job with `io_submit_mode=offload` that passes over its files again.
 const fn once(options: &'static [&'static str]) -> Difference {
-    difference(options, "the job ends with its first pass over its files", "it goes on until `io_size`")
+    difference(
+        options,
+        "the job ends with its first pass over its files",
+        "it goes on until `io_size`, or for all `loops`",
+    )
 }
 
 /// A job that writes, with two kinds of flushes.
@@ -79,6 +89,7 @@ const fn unverifiable(options: &'static [&'static str]) -> Difference {
     Difference {
         options,
         without: &["filename=a", "filename=b"],
+        in_order: false,
         fio: "files are created with random content, each block is an error that is ignored, and the job succeeds",
         here: "refused: no job writes the blocks that would be compared",
     }
@@ -89,6 +100,7 @@ const fn read_back_once(options: &'static [&'static str]) -> Difference {
     Difference {
         options,
         without: &["do_verify=0", "verify=0"],
+        in_order: false,
         fio: "each pass over the files is read back when it ends, and that counts for `io_size`",
         here: "the last pass is read back, after it; `io_size` counts the writes",
     }
@@ -105,6 +117,7 @@ const fn no_rate(options: &'static [&'static str]) -> Difference {
     Difference {
         options,
         without: &["rate", "rate_iops"],
+        in_order: false,
         fio: "the distance of I/Os is drawn around a rate of 0: the job ends after one that transfers nothing",
         here: "`rate_process` has no effect without a rate",
     }
@@ -123,6 +136,7 @@ const fn written_again(options: &'static [&'static str]) -> Difference {
             "norandommap=1",
             "number_ios=1",
         ],
+        in_order: false,
         fio: "a block that was written twice is compared with the seed of its first header: corruption that does not exist",
         here: "it is compared with its last write, and the job succeeds",
     }
@@ -139,6 +153,7 @@ const fn aborted(verify: &'static [&'static str]) -> Difference {
     Difference {
         options: verify,
         without: &["rw=read", "rw=randread", "rw=randtrim", "verify=0", "verify_only=1", "verify_state_save=0"],
+        in_order: false,
         fio: "an assertion fails in the threads that submit: the job is aborted without a result, and the exit code is 0",
         here: "the job writes, and reads back",
     }
@@ -177,6 +192,7 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         options: &["verify_only=1"],
         without: &["verify", "verify_pattern"],
+        in_order: false,
         fio: "without `verify`, blocks are counted as written, and nothing is read or written",
         here: "they are read, and compared with nothing",
     },
@@ -186,6 +202,8 @@ pub const DIFFERENCES: &[Difference] = &[
     once(&["io_submit_mode=offload", "rw=randread", "io_size=2m"]),
     once(&["io_submit_mode=offload", "rw=read", "io_limit=3m"]),
     once(&["io_submit_mode=offload", "rw=randread", "io_limit=3m"]),
+    // Of 16 blocks, fio 3.42 transfers 16, with `loops=2` and with any pattern; inline 32.
+    once(&["io_submit_mode=offload", "loops=2"]),
     no_logs(&["create_only=1", "write_lat_log"]),
     no_logs(&["create_only=1", "write_bw_log"]),
     no_logs(&["create_only=1", "write_iops_log"]),
@@ -228,6 +246,7 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         options: &["create_on_open=1", "pre_read=1"],
         without: &["rw=read", "rw=randread", "filename=a", "filename=b"],
+        in_order: false,
         fio: "the file is read before it exists: an I/O error",
         here: "a file that does not exist is not read before",
     },
@@ -260,23 +279,25 @@ pub const DIFFERENCES: &[Difference] = &[
     Difference {
         options: &["ioengine=io_uring", "sync_file_range"],
         without: &["rw=read", "rw=randread", "rw=randtrim"],
+        in_order: false,
         fio: "the address of an earlier write is left in the submission, which the kernel refuses (`EINVAL`)",
         here: "the range that was written since the last call is synced",
     },
     Difference {
         options: &["direct=1", "pre_read=1"],
         without: &["rw=write", "rw=randwrite", "rw=randtrim"],
+        in_order: false,
         fio: "the buffer of the reads before the run is not aligned: an I/O error on most filesystems",
         here: "it is aligned, and the files are read before the run",
     },
-    difference(
+    in_order(
         &["filename", "directory"],
-        "on a command line, `directory` has no effect if it follows `filename`: the files are in the working directory",
+        "on a command line, `directory` has no effect after `filename`: the files are in the working directory",
         "`directory` applies in any order, as fio applies it in a job file",
     ),
-    difference(
+    in_order(
         &["buffer_pattern", "scramble_buffers=1"],
-        "on a command line, if `scramble_buffers` follows `buffer_pattern`, the time of each I/O is written over the pattern",
+        "on a command line, after `buffer_pattern`, the time of each I/O is written over the pattern",
         "the pattern is written whole",
     ),
     difference(
@@ -294,12 +315,52 @@ pub const DIFFERENCES: &[Difference] = &[
 impl Difference {
     /// Returns true if a set of options brings it about. `set` holds words `name=value`.
     pub fn covers(&self, set: &[String]) -> bool {
-        let has = |wanted: &str| {
-            set.iter().any(|word| match wanted.contains('=') {
-                true => word.starts_with(wanted),
-                false => word.split('=').next() == Some(wanted),
-            })
-        };
-        self.options.iter().all(|wanted| has(wanted)) && !self.without.iter().any(|other| has(other))
+        let places: Option<Vec<usize>> = self.options.iter().map(|wanted| place(set, wanted)).collect();
+        let is_there = places.is_some_and(|places| !self.in_order || places.is_sorted());
+        is_there && self.without.iter().all(|other| place(set, other).is_none())
+    }
+
+    /// Returns a set with this difference's options in the reverse order, in which it does not come about; `None`: the order of
+    /// the options is of no effect.
+    pub fn reversed(&self, set: &[String]) -> Option<Vec<String>> {
+        let mut places: Vec<usize> = self.options.iter().filter_map(|wanted| place(set, wanted)).collect();
+        places.sort_unstable();
+        let mut reversed = set.to_vec();
+        for (to, from) in places.iter().zip(places.iter().rev()) {
+            reversed[*to].clone_from(&set[*from]);
+        }
+        self.in_order.then_some(reversed)
+    }
+}
+
+/// Returns where in a set an option is: `name`, or the beginning of `name=value`.
+fn place(set: &[String], wanted: &str) -> Option<usize> {
+    set.iter().position(|word| match wanted.contains('=') {
+        true => word.starts_with(wanted),
+        false => word.split('=').next() == Some(wanted),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DIFFERENCES, Difference};
+
+    fn covering(line: &str) -> Vec<&'static Difference> {
+        let set: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        DIFFERENCES.iter().filter(|difference| difference.covers(&set)).collect()
+    }
+
+    #[test]
+    fn an_order_of_options_is_part_of_the_difference() {
+        let late = "rw=read filename=a size=64k directory=d";
+        let rules = covering(late);
+        assert_eq!(rules.len(), 1, "{rules:?}");
+        let set: Vec<String> = late.split(' ').map(str::to_owned).collect();
+        let early = rules[0].reversed(&set).expect("another order").join(" ");
+        assert_eq!(early, "rw=read directory=d size=64k filename=a");
+        assert!(covering(&early).is_empty());
+        assert!(covering("rw=read filename=a size=64k").is_empty());
+        let any = covering("loops=2 rw=randread io_submit_mode=offload");
+        assert!(any.len() == 1 && any[0].reversed(&set).is_none(), "{any:?}");
     }
 }

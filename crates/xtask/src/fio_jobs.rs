@@ -32,11 +32,15 @@ const ABSENT: &str = "cpp_null fusion-aw-sync net netsplice rdma rbd rados sg sp
 const PROTECTIVE: &str = "command_not_allowed exec_not_allowed output_replaces output_unrecognised output_exists existing_target_not_named \
                           target_mounted target_member_of_filesystem target_is_swap target_carries_device target_claimed \
                           target_open_for_writing target_is_link device_not_examined signature_not_named generated_name_taken";
+/// Engines that create, remove or truncate the names that they are given: their files are not there before the run.
+const MAKES_NAMES: &str = "filecreate filestat filedelete fileoperation dircreate dirstat dirdelete ftruncate";
 /// The beginnings of refusals of fio's language that do so.
 const PROTECTIVE_WORDS: [&str; 2] = ["error: `mem=mmapshared", "error: `ioengine=exec` would run"];
 /// Bytes of the files that jobs name, the largest size of a job, and the largest offset.
-const FILE_BYTES: u64 = 8 << 20;
+const FILE_BYTES: u64 = 16 << 20;
 const SIZE_MAX: u64 = 4 << 20;
+/// The most files of a job for which its size is multiplied.
+const FILES_MAX: u64 = 16;
 const OFFSET_MAX: u64 = 1 << 20;
 /// A run that takes longer is left out, in seconds.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -51,6 +55,10 @@ struct Bounded {
     files: BTreeSet<String>,
     /// Its engine for absent hardware.
     absent: Option<String>,
+    /// True if an engine of it makes names.
+    makes_names: bool,
+    /// The largest size of a job: it holds a block in each of its files.
+    size_max: u64,
     /// The files that it includes, by their names.
     included: Vec<String>,
 }
@@ -73,6 +81,9 @@ struct Counts {
     excluded: Vec<String>,
     parsed: [u64; 2],
     ran: [u64; 2],
+    /// The same of those that are left out although both programs ran them: includes that are missing, and refusals.
+    parsed_left_out: [u64; 2],
+    ran_left_out: [u64; 2],
 }
 
 /// Runs the job files below `folder`. Returns true if enough are treated alike.
@@ -106,18 +117,16 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
             let beside = path.parent().unwrap_or(folder);
             let missing = bounded.included.iter().find(|name| !beside.join(name).is_file());
             let absent = bounded.absent.as_ref();
-            let left_out =
-                absent.map(|engine| format!("the engine {engine} is for absent hardware, networks or systems"));
-            // fio prints an error, and runs what is left of the file.
-            let left_out = left_out.or_else(|| missing.map(|name| format!("it includes `{name}`, which is not there")));
-            let endings = match left_out {
-                Some(reason) => Err(reason),
+            let endings = match absent {
+                Some(engine) => Err(format!("the engine {engine} is for absent hardware, networks or systems")),
                 None => {
                     Ok([ending(&programs[0], &text, &bounded, beside)?, ending(&programs[1], &text, &bounded, beside)?])
                 }
             };
+            // fio prints an error, and runs what is left of the file.
+            let missing = missing.map(|name| format!("it includes `{name}`, which is not there"));
             let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
-            counts.lock().expect("no thread panics").add(&name, endings);
+            counts.lock().expect("no thread panics").add(&name, endings, missing);
         }
         Ok(())
     };
@@ -129,7 +138,8 @@ pub(crate) fn run(folder: &Path, program: Option<&Path>) -> Result<bool> {
 }
 
 impl Counts {
-    fn add(&mut self, name: &str, endings: Result<[Ending; 2], String>) {
+    /// Adds how both programs end; `Err`, `missing`: why the job file is left out.
+    fn add(&mut self, name: &str, endings: Result<[Ending; 2], String>, missing: Option<String>) {
         self.total += 1;
         if self.total.is_multiple_of(50) {
             let Counts { total, parsed, ran, .. } = self;
@@ -139,37 +149,57 @@ impl Counts {
             Ok(endings) => endings,
             Err(reason) => return self.excluded.push(format!("{name}: {reason}")),
         };
-        if let Some(rule) = ours.protects.as_ref().filter(|_| ours.ran != fio.ran) {
-            return self.excluded.push(format!("{name}: refused to protect data: {rule}: {}", ours.said));
-        }
+        let protects = ours.protects.as_ref().filter(|_| ours.ran != fio.ran);
+        let protects = protects.map(|rule| format!("refused to protect data: {rule}: {}", ours.said));
+        let left_out = missing.or(protects);
+        let (parsed, ran) = match left_out {
+            Some(_) => (&mut self.parsed_left_out, &mut self.ran_left_out),
+            None => (&mut self.parsed, &mut self.ran),
+        };
+        let is_counted = left_out.is_none();
+        self.excluded.extend(left_out.map(|reason| format!("{name}: {reason}")));
         if fio.parsed == Some(0) {
-            self.parsed[0] += 1;
+            parsed[0] += 1;
             match ours.parsed {
-                Some(0) => self.parsed[1] += 1,
-                _ => println!("{name}: does not parse here: {}", ours.said),
+                Some(0) => parsed[1] += 1,
+                _ if is_counted => println!("{name}: does not parse here: {}", ours.said),
+                _ => {}
             }
         }
         if [fio.ran, ours.ran].contains(&SLOW) {
-            return self.excluded.push(format!("{name}: too slow to run: fio {:?}, here {:?}", fio.ran, ours.ran));
+            let slow = format!("{name}: too slow to run: fio {:?}, here {:?}", fio.ran, ours.ran);
+            return self.excluded.extend(is_counted.then_some(slow));
         }
-        self.ran[0] += 1;
+        ran[0] += 1;
         match fio.ran == ours.ran {
-            true => self.ran[1] += 1,
-            false => {
+            true => ran[1] += 1,
+            false if is_counted => {
                 let codes = format!("exit code: fio {:?}, here {:?}", fio.ran, ours.ran);
                 println!("{name}: {codes}\n    fio: {}\n    here: {}", fio.said, ours.said);
             }
+            false => {}
         }
     }
 
     fn print(&self) -> bool {
-        let Counts { total, parsed, ran, excluded, .. } = self;
+        let Counts { total, parsed, ran, excluded, parsed_left_out, ran_left_out } = self;
         let share = |[of, part]: [u64; 2]| if of == 0 { 100.0 } else { part as f64 * 100.0 / of as f64 };
         println!("left out:");
         excluded.iter().for_each(|reason| println!("  {reason}"));
         println!("{total} job files, {} of them left out", excluded.len());
         println!("parse: {} of {} that fio parses ({:.1} %)", parsed[1], parsed[0], share(*parsed));
         println!("run: {} of {} end with fio's exit code ({:.1} %)", ran[1], ran[0], share(*ran));
+        let [parsed_gross, ran_gross] = [(parsed, parsed_left_out), (ran, ran_left_out)]
+            .map(|(counted, left_out)| [counted[0] + left_out[0], counted[1] + left_out[1]]);
+        println!(
+            "with missing includes and refusals that protect data: {} of {} parse ({:.1} %), {} of {} run ({:.1} %)",
+            parsed_gross[1],
+            parsed_gross[0],
+            share(parsed_gross),
+            ran_gross[1],
+            ran_gross[0],
+            share(ran_gross)
+        );
         share(*parsed) >= SHARES_MIN[0] && share(*ran) >= SHARES_MIN[1]
     }
 }
@@ -194,7 +224,7 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded, 
     fs::create_dir(&within)?;
     for place in [folder.path(), &within] {
         open(place, 0o777)?;
-        for name in &bounded.files {
+        for name in bounded.files.iter().filter(|_| !bounded.makes_names) {
             let path = place.join(name);
             fs::write(&path, vec![0x5a; FILE_BYTES as usize])?;
             open(&path, 0o666)?;
@@ -238,7 +268,12 @@ fn ending((program, first): &(PathBuf, &[&str]), text: &str, bounded: &Bounded, 
 
 /// Rewrites a job file so that it may run anywhere.
 fn bounded(text: &str) -> Bounded {
-    let mut bounded = Bounded::default();
+    let options: Vec<_> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let values = |names: &'static [&str]| options.iter().filter(|option| names.contains(&option.0.trim())).map(|o| o.1);
+    let file_count = values(&["filename"]).map(|names| names.split(':').count() as u64).max().unwrap_or(1);
+    let block = values(&["bs", "blocksize"]).filter_map(|value| bytes(value.trim())).max().unwrap_or(0);
+    let size_max = SIZE_MAX.max(block.min(FILE_BYTES)) * file_count.clamp(1, FILES_MAX);
+    let mut bounded = Bounded { size_max, ..Bounded::default() };
     for line in text.lines() {
         if let Some(path) = line.trim_start().strip_prefix("include ") {
             bounded.included.push(path.trim().to_owned());
@@ -279,6 +314,7 @@ fn bounded_option(name: &str, whole: &str, bounded: &mut Bounded) -> Option<Stri
             if ABSENT.split_whitespace().any(|absent| absent == engine) {
                 bounded.absent = Some(engine.to_owned());
             }
+            bounded.makes_names |= MAKES_NAMES.split_whitespace().any(|makes| makes == engine);
             value.to_owned()
         }
         "filename" => {
@@ -288,7 +324,7 @@ fn bounded_option(name: &str, whole: &str, bounded: &mut Bounded) -> Option<Stri
             named.join(":")
         }
         "directory" => "d".to_owned(),
-        "size" | "io_size" | "filesize" | "file_size" => size(SIZE_MAX),
+        "size" | "io_size" | "filesize" | "file_size" => size(bounded.size_max),
         "offset" | "offset_increment" | "zonesize" | "zonerange" | "zoneskip" => size(OFFSET_MAX),
         "runtime" | "timeout" | "ramp_time" if seconds(value).is_some_and(|seconds| seconds > 1.0) => "1".to_owned(),
         "startdelay" => "0".to_owned(),
@@ -343,10 +379,12 @@ mod tests {
         let text = "[global]\nfilename=/dev/sda:/mnt/x # disks\nsize = 100G\nruntime=10m\nexec_prerun=reboot\n\
                     write_bw_log=/var/log/x\n[a]\nstonewall\nrw=read\nsize=4m-8g\nnumjobs=64\nsize=50%\n";
         let bounded = bounded(text);
-        let wanted = "[global]\nfilename=dev_sda:mnt_x\nsize=4194304\nruntime=1\nwrite_bw_log=x\n[a]\nstonewall\nrw=read\nsize=4m-4194304\n\
+        let wanted = "[global]\nfilename=dev_sda:mnt_x\nsize=8388608\nruntime=1\nwrite_bw_log=x\n[a]\nstonewall\nrw=read\nsize=4m-8388608\n\
                       numjobs=4\nsize=50%\n";
         assert_eq!(bounded.text, wanted);
         assert_eq!(bounded.files.into_iter().collect::<Vec<_>>(), ["dev_sda", "mnt_x"]);
+        let large = super::bounded("size=1g\nfilename=a:b\nbs=10m\nioengine=dirstat\n");
+        assert!(large.makes_names && large.text.starts_with("size=20971520\n"), "{large:?}");
         assert_eq!((bounded.absent, super::bounded("ioengine=rbd\n").absent.as_deref()), (None, Some("rbd")));
     }
 
@@ -355,15 +393,17 @@ mod tests {
         let ending = |parsed, ran| Ending { parsed: Some(parsed), ran: Some(ran), said: String::new(), protects: None };
         let protective = || Ending { protects: Some("target_mounted".to_owned()), ..ending(0, 1) };
         let mut counts = Counts::default();
-        counts.add("same", Ok([ending(0, 1), ending(0, 1)]));
-        counts.add("refused", Ok([ending(0, 0), ending(1, 1)]));
-        counts.add("refused by both", Ok([ending(1, 1), ending(1, 1)]));
-        counts.add("slow", Ok([ending(0, 0), ending(0, 124)]));
-        counts.add("absent", Err("the engine rbd".to_owned()));
-        counts.add("protected", Ok([ending(0, 0), protective()]));
-        counts.add("fails with fio, too", Ok([ending(1, 1), protective()]));
-        assert_eq!((counts.total, counts.excluded.len()), (7, 3), "{:?}", counts.excluded);
+        counts.add("same", Ok([ending(0, 1), ending(0, 1)]), None);
+        counts.add("refused", Ok([ending(0, 0), ending(1, 1)]), None);
+        counts.add("refused by both", Ok([ending(1, 1), ending(1, 1)]), None);
+        counts.add("slow", Ok([ending(0, 0), ending(0, 124)]), None);
+        counts.add("absent", Err("the engine rbd".to_owned()), None);
+        counts.add("protected", Ok([ending(0, 0), protective()]), None);
+        counts.add("fails with fio, too", Ok([ending(1, 1), protective()]), None);
+        counts.add("includes", Ok([ending(0, 0), ending(1, 1)]), Some("missing".to_owned()));
+        assert_eq!((counts.total, counts.excluded.len()), (8, 4), "{:?}", counts.excluded);
         assert_eq!((counts.parsed, counts.ran), ([3, 2], [4, 3]));
+        assert_eq!((counts.parsed_left_out, counts.ran_left_out), ([2, 1], [2, 0]));
         assert!(!counts.print());
     }
 }

@@ -22,6 +22,8 @@ use trueio_testkit::loop_of;
 const SHARE_MIN: f64 = 95.0;
 /// The device of suites that trim one.
 const DEVICE_BYTES: u64 = 256 << 20;
+/// A file of a suite's results that is larger is removed after the suite: data that jobs wrote, which would fill the disk.
+const RESULT_BYTES_MAX: u64 = 1 << 20;
 /// The longest run of a suite, in seconds.
 const LONGEST: &str = "1800";
 /// The longest run of a test, as the scripts' common file sets it, and here: some hang with fio itself.
@@ -29,8 +31,8 @@ const TEST_LONGEST: [&str; 2] = ["'timeout': 600", "'timeout': 30"];
 /// The script that starts servers, and the ports that it has for them.
 const SERVERS: &str = "client_server.py";
 const SERVER_PORTS: [u16; 4] = [8765, 8766, 8767, 8768];
-/// Suites whose programs run one after the other, because they measure or listen at the same port.
-const ALONE: &[&str] = &[SERVERS, "steadystate_tests.py"];
+/// Suites whose programs run one after the other, because they measure, listen at the same port, or write gigabytes.
+const ALONE: &[&str] = &[SERVERS, "steadystate_tests.py", "latency_percentiles.py", "run-fio-tests.py"];
 
 /// A suite: the script in `t/`, and its arguments in addition to the program (`@`). `%` is the folder of its results, `^` that of
 /// fio's source, and `--dut` is followed by a loop device, or left out where there is none.
@@ -216,12 +218,26 @@ fn counted(suite: &Suite, python: &Path, source: &Path, program: &Path, folder: 
         };
     }
     let ran = script.current_dir(folder).stdin(Stdio::null()).output()?;
+    remove_data(folder)?;
     let text = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     fs::write(folder.join("printed.txt"), &text)?;
     if text.contains("can't open file") {
         bail!("{} is not in the tree", suite.script);
     }
     Ok(counts_of(&text))
+}
+
+/// Removes the large files below a folder.
+fn remove_data(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let (path, kind) = entry.map(|entry| (entry.path(), entry.file_type()))?;
+        if kind?.is_dir() {
+            remove_data(&path)?;
+        } else if fs::symlink_metadata(&path)?.len() > RESULT_BYTES_MAX {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Rewrites the script of the servers (in the copy of the tree), so that they listen at ports that are free now: those of an earlier run,
@@ -275,6 +291,18 @@ mod tests {
             ports.dedup();
             assert!(ports.len() == 4 && !ports.iter().any(|port| SERVER_PORTS.contains(port)), "{text}");
         }
+    }
+
+    #[test]
+    fn data_is_removed_from_results_and_their_texts_stay() {
+        let folder = trueio_testkit::folder();
+        fs::create_dir(folder.path().join("a")).expect("a folder");
+        for (name, bytes) in [("a/data", 2 << 20), ("data", 2 << 20), ("a/printed.txt", 100)] {
+            fs::File::create(folder.path().join(name)).and_then(|file| file.set_len(bytes)).expect("a file");
+        }
+        remove_data(folder.path()).expect("it removes them");
+        let is_there = ["a/data", "data", "a/printed.txt"].map(|name| folder.path().join(name).exists());
+        assert_eq!(is_there, [false, false, true]);
     }
 
     #[test]

@@ -57,12 +57,13 @@ pub fn render_table() -> String {
         "\nThe differential runner compares drawn sets of options with fio. It expects these differences:\n"
     );
     let _ = writeln!(out, "| with | fio | here |\n|---|---|---|");
-    for Difference { options, without, fio, here } in DIFFERENCES {
+    for Difference { options, without, in_order, fio, here } in DIFFERENCES {
         let without = match without.is_empty() {
             true => String::new(),
             false => format!(" without `{}`", without.join("`, `")),
         };
-        let _ = writeln!(out, "| `{}`{without} | {fio} | {here} |", options.join("`, `"));
+        let between = if *in_order { "` before `" } else { "`, `" };
+        let _ = writeln!(out, "| `{}`{without} | {fio} | {here} |", options.join(between));
     }
     let _ = writeln!(out, "\n{END}");
     out

@@ -12,7 +12,9 @@ use super::job::Run;
 use crate::facts::Identity;
 use crate::refusal::{Refusal, Rule};
 use std::collections::BTreeMap;
-use trueio_model::{BlockSizes, Checksum, ContentKind, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify};
+use trueio_model::{
+    BlockSizes, Checksum, ContentKind, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare, Verify,
+};
 
 /// A part of a file: from a byte on, up to another.
 type Part = (u64, u64);
@@ -49,7 +51,7 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
     for (index, job) in jobs.iter().enumerate().filter(|(_, job)| comparison(job).is_some()) {
         for file in &job.files {
             let users = users.get(&run.facts.identity(&file.path)).map_or(&[][..], |users| users);
-            let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
+            let others = || users.iter().filter(|(other, _)| other.name != job.name && changes_content(other));
             let part = |file: &FilePlan| (file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes));
             let parallel = || {
                 let others = users.iter().filter(|(other, _)| other.name != job.name && other.phase == job.phase);
@@ -57,7 +59,7 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
             };
             let is_offline = |other: &JobPlan| other.verify.as_ref().is_some_and(|verify| verify.is_offline);
             let is_clashing =
-                |other: &JobPlan, as_other: &FilePlan| other.modifies_files() && !accepts(job, file, other, as_other);
+                |other: &JobPlan, as_other: &FilePlan| changes_content(other) && !accepts(job, file, other, as_other);
             let mut clashing = parallel().filter(|(other, as_other)| is_clashing(other, as_other));
             if let Some((other, as_other)) = clashing.next() {
                 let name = match as_other.path == file.path {
@@ -67,7 +69,7 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
                 let reason = format!("job `{}` writes to {name} at the same time", other.name);
                 return Err(refuse(job, reason, "make one wait for the other: `stonewall = true`"));
             }
-            let is_sharing = parallel().any(|(other, _)| other.modifies_files() || is_offline(other));
+            let is_sharing = parallel().any(|(other, _)| changes_content(other) || is_offline(other));
             if is_sharing && sharing.last().is_none_or(|(last, _)| *last != index) {
                 sharing.push((index, file.path.clone()));
             }
@@ -80,6 +82,11 @@ fn sharing_jobs(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<Vec<(usize, Strin
         }
     }
     Ok(sharing)
+}
+
+/// Returns true if blocks of a file may hold other data after the job: `e4defrag` moves them, and their data stays.
+fn changes_content(job: &JobPlan) -> bool {
+    job.modifies_files() && job.engine != EngineKind::E4defrag
 }
 
 /// Returns how a job compares blocks; `None`: it does not (`verify=null`).

@@ -191,6 +191,12 @@ fn verification_accounts_for_writes_of_other_jobs_under_any_file_name() {
         let other = [&data("./x")[..3], &[verify[0], verify[1], other]].concat();
         assert!(two(&data("x"), &other).unwrap_err().contains("at the same time"), "{other:?}");
     }
+    // `e4defrag` moves blocks, and their data stays.
+    let moved = [&data("./x")[..3], &[("ioengine", "e4defrag")]].concat();
+    assert!(
+        two(&moved, &data("x")).is_ok_and(|plan| plan.jobs[1].verify.as_ref().is_some_and(|verify| !verify.is_shared))
+    );
+    assert!(two(&data("./x")[..3], &data("x")).is_err());
     // Who compares nothing accepts everything.
     let silent = |name| [&data(name)[..], &[("do_verify", "0")]].concat();
     assert!(two(&silent("x"), &[&silent("./x")[..], &[("bs", "8k")]].concat()[..]).is_ok());
