@@ -18,6 +18,7 @@
 
 mod block;
 mod digest;
+mod md5;
 
 pub use block::BlockSeal;
 

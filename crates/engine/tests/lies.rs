@@ -35,6 +35,9 @@ enum Lie {
     SubmitsSlowly,
     /// No fault: I/Os in flight together may be executed in any order, here the last first.
     Reorders,
+    /// No fault: as io_uring with deferred completions, which become visible only to a call that waits. A wait takes 1 ms
+    /// and returns all that is in flight.
+    AnswersWaits,
 }
 
 /// A disk in memory.
@@ -62,7 +65,17 @@ impl Engine for Disk {
         if self.lie == Lie::Reorders { Ok(()) } else { self.carry_out() }
     }
 
-    fn reap(&mut self, _: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+    fn has_ready(&mut self) -> bool {
+        self.lie == Lie::AnswersWaits
+    }
+
+    fn reap(&mut self, min: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        if self.lie == Lie::AnswersWaits {
+            if min == 0 {
+                return Ok(0);
+            }
+            self.clock.advance_to(self.clock.now() + MS);
+        }
         if self.lie == Lie::Reorders {
             self.noted.reverse();
             self.carry_out()?;
@@ -215,6 +228,18 @@ fn a_disk_that_reorders_what_is_in_flight_is_not_blamed_for_it() {
         assert_clean(&report, "reordered");
         assert_eq!(report.verified_block_count, 16);
     }
+}
+
+/// Goal: blocks are read back with the job's queue depth: the worker waits only with a full queue.
+/// Method: a disk whose waits take 1 ms, for all that is in flight. 256 blocks, four in flight, are 64 waits; a worker that
+/// waits for each block takes 256.
+#[test]
+fn a_block_is_not_waited_for_while_the_queue_has_room() {
+    let report = run(&writes(), &memory(), Lie::AnswersWaits);
+    assert_clean(&report, "deferred");
+    assert_eq!(report.verified_block_count, 256);
+    let read_back = report.read_back.as_ref().expect("blocks were read back");
+    assert_eq!((read_back.reads.io_count, read_back.elapsed_ns), (256, 64 * MS));
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Verifier<'_> {
         view: &mut View<'_, '_>,
     ) -> Result<bool, EngineError> {
         while view.state.queue.free_count() == 0 {
-            self.reap_read_backs(threads, view)?;
+            self.reap_read_backs(1, threads, view)?;
         }
         let Some(read_backs) = self.read_backs.as_mut().filter(|read| !read.has_failed) else { return Ok(false) };
         let request = Request { op: OpKind::Read, ..*request };
@@ -94,8 +94,10 @@ impl Verifier<'_> {
         view.engine.submit()?;
         let submitted = view.now_after();
         *view.state.queue.slot_mut(slot) = Slot { request, issued, submitted, due: issued, room_since: issued };
-        if view.state.queue.free_count() == 0 || view.engine.has_ready() {
-            self.reap_read_backs(threads, view)?;
+        // Waits only with a full queue; what has completed by then is compared without a wait.
+        let is_full = view.state.queue.free_count() == 0;
+        if is_full || view.engine.has_ready() {
+            self.reap_read_backs(usize::from(is_full), threads, view)?;
         }
         Ok(true)
     }
@@ -107,18 +109,19 @@ impl Verifier<'_> {
         view: &mut View<'_, '_>,
     ) -> Result<(), EngineError> {
         while view.state.queue.in_flight() > 0 {
-            self.reap_read_backs(threads, view)?;
+            self.reap_read_backs(1, threads, view)?;
         }
         Ok(())
     }
 
-    /// Waits until a block has been read, and compares all that have.
+    /// Waits until `min` blocks have been read, and compares all that have.
     fn reap_read_backs(
         &mut self,
+        min: usize,
         threads: Option<&SyncSender<Item>>,
         view: &mut View<'_, '_>,
     ) -> Result<(), EngineError> {
-        let count = view.engine.reap(1, &mut view.state.completions)?;
+        let count = view.engine.reap(min, &mut view.state.completions)?;
         let now = view.now_after();
         for at in 0..count {
             let completion = view.state.completions[at];
