@@ -228,6 +228,20 @@ impl LogBuffer<TracedIo> {
         }
     }
 
+    /// Sends the chunk so far, or keeps it if the channel is full: it may still have room.
+    #[cold]
+    pub(crate) fn flush_or_keep(&mut self) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        if let Err(TrySendError::Full(chunk)) = self.try_send() {
+            let room = std::mem::replace(&mut self.chunk, chunk.ios);
+            self.dropped = chunk.dropped;
+            // This worker receives it again.
+            let _ = self.back.send(room);
+        }
+    }
+
     /// Sends the chunk so far, or drops it if the channel is full.
     #[cold]
     pub(crate) fn flush_or_drop(&mut self) {
@@ -287,6 +301,36 @@ mod tests {
         let last = all.last().expect("the last chunk");
         assert_eq!((last.ios.len(), last.ios[0].end_ns, last.dropped), (1, kept + dropped, Some(missing)));
         assert!(all[..all.len() - 1].iter().all(|chunk| chunk.dropped.is_none()));
+    }
+
+    /// Goal: the end of an interval drops nothing: a chunk that the channel does not take is filled further.
+    #[test]
+    fn a_chunk_with_room_is_kept_until_the_channel_takes_it() {
+        let (channel, chunks) = log_channel::<TracedIo>();
+        let mut log = LogBuffer::new(&channel.of_worker(3));
+        let io = |end_ns| TracedIo {
+            op: OpKind::Read,
+            file: 0,
+            length: 512,
+            error: 0,
+            offset: 0,
+            end_ns,
+            slat_ns: 0,
+            clat_ns: 1,
+            intended_ns: 0,
+        };
+        (0..CHUNKS).for_each(|_| channel.send(vec![io(0)]));
+        drop(channel);
+        for end_ns in [1, 2] {
+            log.push_or_drop(io(end_ns));
+            log.flush_or_keep();
+        }
+        assert_eq!((log.dropped_count, log.chunk.len()), (0, 2));
+        chunks.recv().expect("a chunk of the other worker").give_back();
+        log.flush_or_keep();
+        drop(log);
+        let ends = |chunk: LogChunk<TracedIo>| chunk.ios.iter().map(|io| io.end_ns).collect::<Vec<_>>();
+        assert_eq!(chunks.iter().last().map(ends), Some(vec![1, 2]));
     }
 
     /// Goal: nothing is lost and no more than the channel's length is held, however slow the reader is.

@@ -18,7 +18,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("qemu-user-static", "qemu-aarch64-static"),
 ];
 /// Parts of names of the tests that run.
-const TESTS: [&str; 2] = ["content::", "verify::digest"];
+const TESTS: [&str; 3] = ["content::", "verify::digest", "verify::md5"];
 
 /// Builds and runs the tests, or says why they cannot be.
 pub(crate) fn tests() -> (Outcome, Option<Counts>) {

@@ -399,6 +399,25 @@ mod tests {
         }
     }
 
+    /// Prints what each width costs on this machine: `cargo test --release --package trueio-engine --lib -- --ignored
+    /// --nocapture cost_of_each_width`. The medians of 101 rounds of 1,000 buffers.
+    #[test]
+    #[ignore = "a measurement, which judges nothing"]
+    fn cost_of_each_width() {
+        let (mut lanes, mut buffer) = (Lanes::new(7), vec![0; 4096]);
+        for vectors in Vectors::supported() {
+            let mut rounds: Vec<_> = (0..101)
+                .map(|_| {
+                    let start = std::time::Instant::now();
+                    (0..1000).for_each(|_| lanes.fill(std::hint::black_box(&mut buffer), vectors));
+                    start.elapsed().as_nanos() / 1000
+                })
+                .collect();
+            rounds.sort_unstable();
+            println!("{vectors:?}: {} ns for 4 KiB", rounds[50]);
+        }
+    }
+
     /// The first words of one lane, computed by hand from the definition of xoroshiro128+.
     #[test]
     fn a_lane_is_xoroshiro128_plus() {

@@ -86,7 +86,7 @@ impl Stage for Trace {
     }
 
     fn at_interval(&mut self, _end_ns: u64, _view: &mut View<'_, '_>) {
-        self.buffer.flush_or_drop();
+        self.buffer.flush_or_keep();
     }
 
     fn leave(&mut self, _view: &mut View<'_, '_>) {
