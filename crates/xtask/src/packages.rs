@@ -34,6 +34,9 @@ const BINARY_BYTES_MAX: u64 = 12 << 20;
 /// 14.3 MiB. The limit of a release ([`BINARY_BYTES_MAX`]) is not met yet.
 const RELEASE_BUILD_BYTES_MAX: u64 = 15 << 20;
 
+/// Programs that make and check packages, by the Debian package of each. They bring a hundred packages with them.
+const PACKAGERS: &[(&str, &str)] = &[("rpm", "rpmbuild"), ("lintian", "lintian"), ("rpmlint", "rpmlint")];
+
 /// What all packages of a commit share.
 struct Release {
     version: String,
@@ -66,6 +69,7 @@ impl Release {
 
 /// Makes all packages; returns `false` if a binary is above the limit of size. Targets that cannot be linked here are no failure.
 pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
+    setup::install(PACKAGERS).map_err(anyhow::Error::msg)?;
     let dist = DistFolder::new()?;
     dist.fetch_tools()?;
     let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
@@ -115,9 +119,8 @@ pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
 
 /// Packs the release build, and installs, uses and removes the packages: what of [`run_all`] takes seconds.
 pub(crate) fn in_ci(program: &Path) -> Outcome {
-    // They bring a hundred packages with them: for a release.
     if std::env::var_os("TRUEIO_DIST").is_some()
-        && let Err(why_not) = setup::install(&[("rpm", "rpmbuild"), ("lintian", "lintian"), ("rpmlint", "rpmlint")])
+        && let Err(why_not) = setup::install(PACKAGERS)
     {
         return Outcome::optional(&why_not);
     }
