@@ -12,6 +12,7 @@ mod serve;
 mod studied;
 mod switch;
 mod user_space;
+mod watchdog;
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};

@@ -184,6 +184,13 @@ impl Nbd {
         opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
     }
 
+    /// Shuts the server's end of the socket down: the kernel fails every request, although the server hangs. The server still
+    /// exists, and the calling thread shares its descriptors.
+    pub fn fail(&self) {
+        // SAFETY: plain call; the descriptor is open as long as the server exists.
+        unsafe { libc::shutdown(self.server_end, libc::SHUT_RDWR) };
+    }
+
     /// Asks the kernel to disconnect: it writes what is cached, then sends a disconnect request. The server's own thread must
     /// not call this.
     ///

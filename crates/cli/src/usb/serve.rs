@@ -5,11 +5,12 @@
 
 use super::explain::find;
 use super::switch::{refused, say};
+use super::watchdog::{Systemd, watch};
 use crate::failure::Failure;
 use crate::output;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_device::System;
 use trueio_device::usb::usb_report;
@@ -75,7 +76,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Before the disk is claimed, so that a signal ends in giving it back.
     let stop = watch_signals();
     let lun = matches.get_one::<u8>("lun").copied();
-    let driven = drive(&plan, lun, limits(matches)?).map_err(not_driven)?;
+    let limits = limits(matches)?;
+    let driven = drive(&plan, lun, limits).map_err(not_driven)?;
     // Dropped after the host, for which it waits.
     let _keeper = driven.keeper;
     let Driven { host, facts, memory_bytes, .. } = driven;
@@ -86,7 +88,12 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Failure::refused_by(&error, hint)
     })?;
     let server = Server::new(host, served, socket);
-    serve(server, nbd, &describe(&plan, &facts, &served), stop)
+    serve(server, nbd, &describe(&plan, &facts, &served), stop, stall_limit(limits))
+}
+
+/// The longest turn of the server: its last flush, with every step of recovery, is one.
+fn stall_limit(limits: Limits) -> Duration {
+    Duration::from_secs(60) + 3 * Duration::from_nanos(limits.command_ns)
 }
 
 /// Reports why a disk cannot be driven.
@@ -161,7 +168,13 @@ fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
 }
 
 /// Serves until the end, and gives everything back.
-fn serve(mut server: Server<Usbfs>, mut nbd: Nbd, description: &str, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+fn serve(
+    mut server: Server<Usbfs>,
+    mut nbd: Nbd,
+    description: &str,
+    stop: &AtomicBool,
+    limit: Duration,
+) -> Result<ExitCode, Failure> {
     for sentence in protect_process() {
         say(&sentence);
     }
@@ -169,11 +182,27 @@ fn serve(mut server: Server<Usbfs>, mut nbd: Nbd, description: &str, stop: &Atom
     let device = nbd.device().display().to_string();
     say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
     output::print_all(&format!("{device}\n"))?;
-    let has_ended = AtomicBool::new(false);
+    let systemd = Systemd::of_environment();
+    if let Some(systemd) = &systemd {
+        systemd.send("READY=1");
+    }
+    let (has_ended, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let stalled = || {
+        say(&format!("the server made no progress for {limit:?}: it ends, and every I/O of {device} fails"));
+        nbd.fail();
+        std::process::abort();
+    };
     let end = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| disconnect_at_signal(&nbd, stop, &has_ended));
-        let end = server.run(&mut || {}, &mut |sentence| say(sentence));
+        let watchdog = scope.spawn(|| watch(&turns, &has_ended, limit, systemd.as_ref(), &stalled));
+        let mut turn = || {
+            turns.fetch_add(1, Relaxed);
+        };
+        let end = server.run(&mut turn, &mut |sentence| say(sentence));
         has_ended.store(true, Relaxed);
+        // It uses the server's socket, so it ends first.
+        watchdog.thread().unpark();
+        let _ = watchdog.join();
         let counts = server.host().counts();
         // Closes the socket, which ends the kernel's side, and gives the interface back to the kernel.
         drop(server);
