@@ -204,7 +204,7 @@ fn a_device_is_claimed_when_its_plan_is_complete() {
     };
     let planned = claimed(&[&write_of(&disk.device)]);
     assert_eq!(claim(), Err(Some(libc::EBUSY)));
-    let _ = tool("losetup", &["--detach", &disk.device]);
+    disk.mark_detached().expect("marked");
     tool("losetup", &[&disk.device, text(&image)]).expect_err("it is held");
     let record = ran_on(planned, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: None });
     assert_eq!(record.outcome, Outcome::Complete);
@@ -263,7 +263,7 @@ fn a_device_cannot_become_another_disk_during_the_run() {
     let plan = planned(&[NULL, &write_of(&disk.device)]);
     let before = fs::read(&image).expect("an image");
     let deed = || {
-        let _ = tool("losetup", &["--detach", &disk.device]);
+        disk.mark_detached().expect("marked");
         tool("losetup", &[&disk.device, text(&image)]).expect_err("it is held");
     };
     let record = ran(plan, &AtomicBool::new(false), &mut Meanwhile { is_time: in_phase_1, deed: Some(&deed) });
@@ -316,7 +316,7 @@ fn a_device_that_is_swapped_while_it_is_examined_is_examined_as_the_first_disk()
     fs::rename(&other, &path).expect("swapped");
     assert_eq!(names(&facts, &path), ["ext4"]);
     // The kernel keeps the disk's number as long as it is being examined.
-    tool("losetup", &["--detach", &full.device]).expect("marked");
+    full.mark_detached().expect("marked");
     tool("losetup", &[&full.device, text(&bare.backing)]).expect_err("it is held");
     assert_eq!(names(&facts, &path), ["ext4"]);
     let now = MachineFacts::without_probing().target_identity(text(&path)).expect("a device");

@@ -6,6 +6,7 @@
 use crate::{folder, hash, tool};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Creates a loop device over a new sparse file, with sectors of a given size.
@@ -35,7 +36,7 @@ pub struct Loop {
     pub device: String,
     /// The file or device below it.
     pub backing: PathBuf,
-    is_attached: bool,
+    is_attached: AtomicBool,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -89,16 +90,24 @@ impl Loop {
         if !device.starts_with("/dev/loop") {
             return Err(format!("losetup printed `{device}`, which is not a loop device"));
         }
-        Ok(Self { device, backing: backing.to_owned(), is_attached: true, _folder: None })
+        Ok(Self { device, backing: backing.to_owned(), is_attached: AtomicBool::new(true), _folder: None })
     }
 
     /// Detaches the device now. While it is open or mounted, the kernel only marks it, and detaches it at its last close.
     ///
     /// # Errors
     /// What losetup printed.
-    pub fn detach(mut self) -> Result<(), String> {
+    pub fn detach(self) -> Result<(), String> {
+        self.mark_detached()
+    }
+
+    /// The same of a device that somebody holds open, and of which the test still needs the names.
+    ///
+    /// # Errors
+    /// What losetup printed.
+    pub fn mark_detached(&self) -> Result<(), String> {
         // Not again on drop: the number may belong to another device by then.
-        self.is_attached = false;
+        self.is_attached.store(false, Relaxed);
         tool("losetup", &["--detach", &self.device]).map(drop)
     }
 
@@ -110,8 +119,7 @@ impl Loop {
     /// # Errors
     /// What losetup printed last, after 10 s; or that somebody else attached the number meanwhile.
     pub fn attach_again(&mut self, other: &Path) -> Result<(), String> {
-        self.is_attached = false;
-        tool("losetup", &["--detach", &self.device])?;
+        self.mark_detached()?;
         let backing = format!("/sys/block/{}/loop/backing_file", self.name());
         for attempts_left in (0..1000).rev() {
             match tool("losetup", &[&self.device, text(other)]) {
@@ -124,7 +132,7 @@ impl Loop {
                 return Err(format!("{} was attached to {now} meanwhile", self.device));
             }
         }
-        self.is_attached = true;
+        self.is_attached.store(true, Relaxed);
         Ok(())
     }
 
@@ -160,7 +168,7 @@ impl Drop for Loop {
     fn drop(&mut self) {
         // Once only: a busy device is detached at its last close, and by a second attempt the number may belong to
         // another device.
-        if self.is_attached
+        if self.is_attached.load(Relaxed)
             && let Err(error) = tool("losetup", &["--detach", &self.device])
         {
             println!("not removed: {error}");
