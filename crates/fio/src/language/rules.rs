@@ -20,7 +20,7 @@ use trueio_job::options::pattern::rows::{
     RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, SIZE};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, OVERWRITE, SIZE};
 use trueio_job::value::{Extent, Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
@@ -86,6 +86,9 @@ fn reads_only(job: &mut JobWords, lowering: &mut Lowering) {
     }
     if appends && job.spec.options.remove(LOOPS.name).is_some_and(|loops| loops.text != "1") {
         lowering.remark("`loops` has no effect next to `file_append`, as in fio".to_owned());
+    }
+    if appends && job.spec.options.remove(OVERWRITE.name).is_some_and(|overwrite| overwrite.text == "true") {
+        lowering.remark("`overwrite` has no effect next to `file_append`, as in fio".to_owned());
     }
     if direction != Direction::Read {
         return;

@@ -445,6 +445,16 @@ fn a_job_that_appends_ends_with_its_first_pass_as_in_fio() {
     assert_eq!([of("--file_append=1 --io_size=32k"), of("--io_size=2m")], ["32k", "2m"]);
 }
 
+/// In fio a file that is appended to is not laid out before: drawn set 114722.
+#[test]
+fn a_job_that_appends_does_not_write_its_file_before_as_in_fio() {
+    let of = |words: &str| {
+        let job = line(&format!("--name=a --size=64k --rw=randwrite {words}")).jobs.remove(0);
+        text(&job, "overwrite").to_owned()
+    };
+    assert_eq!([of("--overwrite=1"), of("--overwrite=1 --file_append=1")], ["true", ""]);
+}
+
 #[test]
 fn filesize_counts_from_the_beginning_of_the_file_as_in_fio() {
     let of = |words: &str| {
