@@ -267,14 +267,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
 
-    /// Goal: a trace whose reader is too slow loses whole chunks, counts them, and names their times; the worker does not
-    /// wait, and what comes later is sent.
-    #[test]
-    fn a_trace_drops_what_its_reader_cannot_take_and_counts_it() {
-        let (channel, chunks) = log_channel::<TracedIo>();
-        let mut log = LogBuffer::new(&channel.of_worker(3));
-        drop(channel);
-        let io = |end_ns| TracedIo {
+    fn traced(end_ns: u64) -> TracedIo {
+        TracedIo {
             op: OpKind::Read,
             file: 0,
             length: 512,
@@ -284,16 +278,25 @@ mod tests {
             slat_ns: 0,
             clat_ns: 1,
             intended_ns: 0,
-        };
+        }
+    }
+
+    /// Goal: a trace whose reader is too slow loses whole chunks, counts them, and names their times; the worker does not
+    /// wait, and what comes later is sent.
+    #[test]
+    fn a_trace_drops_what_its_reader_cannot_take_and_counts_it() {
+        let (channel, chunks) = log_channel::<TracedIo>();
+        let mut log = LogBuffer::new(&channel.of_worker(3));
+        drop(channel);
         // Nothing reads: the channel takes its length, and three chunks more are dropped.
         let kept = (CHUNKS * CHUNK) as u64;
         let dropped = 3 * CHUNK as u64;
-        (0..kept + dropped).for_each(|number| log.push_or_drop(io(number)));
+        (0..kept + dropped).for_each(|number| log.push_or_drop(traced(number)));
         assert_eq!((log.dropped_count, log.waited_ns), (dropped, 0));
         let first = chunks.recv().expect("the first chunk");
         assert_eq!((first.ios[0].end_ns, first.dropped), (0, None));
         first.give_back();
-        log.push_or_drop(io(kept + dropped));
+        log.push_or_drop(traced(kept + dropped));
         log.flush();
         drop(log);
         let all: Vec<_> = chunks.iter().collect();
@@ -308,21 +311,10 @@ mod tests {
     fn a_chunk_with_room_is_kept_until_the_channel_takes_it() {
         let (channel, chunks) = log_channel::<TracedIo>();
         let mut log = LogBuffer::new(&channel.of_worker(3));
-        let io = |end_ns| TracedIo {
-            op: OpKind::Read,
-            file: 0,
-            length: 512,
-            error: 0,
-            offset: 0,
-            end_ns,
-            slat_ns: 0,
-            clat_ns: 1,
-            intended_ns: 0,
-        };
-        (0..CHUNKS).for_each(|_| channel.send(vec![io(0)]));
+        (0..CHUNKS).for_each(|_| channel.send(vec![traced(0)]));
         drop(channel);
         for end_ns in [1, 2] {
-            log.push_or_drop(io(end_ns));
+            log.push_or_drop(traced(end_ns));
             log.flush_or_keep();
         }
         assert_eq!((log.dropped_count, log.chunk.len()), (0, 2));

@@ -188,8 +188,9 @@ fn serve(
     }
     let (has_ended, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let stalled = || {
-        say(&format!("the server made no progress for {limit:?}: it ends, and every I/O of {device} fails"));
+        // Before anything that can block, such as a terminal that does not read.
         nbd.fail();
+        say(&format!("the server made no progress for {limit:?}: it ends, and every I/O of {device} fails"));
         std::process::abort();
     };
     let end = std::thread::scope(|scope| {

@@ -2,8 +2,8 @@
 //! system calls.
 //!
 //! As for the plain I/O, callgrind counts the instructions of two runs of different length, and the difference is
-//! divided by that of their I/Os. A checksum is compared with a header alone (`verify=meta`) in one run each, because there
-//! are fifteen: each block is sealed once and compared once.
+//! divided by that of their I/Os. A checksum is compared with a header alone (`verify=meta`) in runs of the same length: each
+//! block is sealed once and compared once. The cheap ones take several longer runs.
 //!
 //! Limits: user instructions only. A trace's rows are written by a thread of its own, whose instructions count as well.
 //! Valgrind has neither SHA nor AVX-512 instructions, so a processor with these takes fewer than are counted here.
