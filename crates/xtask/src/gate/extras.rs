@@ -76,8 +76,11 @@ const CHEAP_MAX: f64 = 5_000.0;
 /// Blocks of a run with a checksum, which is cheap or not. An interval that ends during a run adds some 100,000
 /// instructions: 5 % of a cheap checksum in 500 blocks, 0.5 % in 5,000.
 const CHECKSUM_COUNTS: [u64; 2] = [5_000, 500];
-/// Runs of each of these: the smallest count has fewest such intervals.
-const CHECKSUM_RUNS: [usize; 2] = [3, 1];
+/// Runs of each of these.
+const CHECKSUM_RUNS: [usize; 2] = [REPEATS, 1];
+/// Runs of what takes so few instructions that an interval shows, or waits for the kernel: the smallest count has fewest
+/// intervals. Of seven pairs of runs through io_uring, one was 5 % above the median, and the smallest of any three in a row at most 1 %.
+const REPEATS: usize = 3;
 
 /// Most instructions of a checksum of 4 KiB: 5 % above the value of 2026-11-26, as [`Case::most`].
 fn checksum_max(checksum: Checksum) -> Option<f64> {
@@ -140,13 +143,11 @@ fn measure(program: &Path, folder: &Path) -> Result<(Vec<String>, bool)> {
     ensure!(long > short, "the longer run took no more instructions ({long}) than the shorter ({short})");
     let blocks = (VERIFIED_COUNTS[1] - VERIFIED_COUNTS[0]) as f64;
     hold("a MiB written, read back and compared", (long - short) as f64 / blocks * 256.0, VERIFIED_MIB_MAX);
-    let fewest = |checksum, count, repeats| -> Result<f64> {
-        let counts = (0..repeats).map(|_| runs.verified(checksum, count));
-        counts.collect::<Result<Vec<_>>>()?.into_iter().min().map(|count| count as f64).context("no run")
-    };
+    let fewest =
+        |checksum, count, repeats| -> Result<f64> { Ok(fewest_of(repeats, || runs.verified(checksum, count))? as f64) };
     let mut metas = [0.0; 2];
     for (meta, count) in metas.iter_mut().zip(CHECKSUM_COUNTS) {
-        *meta = fewest(Checksum::Meta, count, CHECKSUM_RUNS[0])?;
+        *meta = fewest(Checksum::Meta, count, REPEATS)?;
     }
     for checksum in Checksum::ALL {
         if let Some(most) = checksum_max(checksum) {
@@ -157,6 +158,12 @@ fn measure(program: &Path, folder: &Path) -> Result<(Vec<String>, bool)> {
         }
     }
     Ok((lines, is_good))
+}
+
+/// Returns the smallest of several counts.
+fn fewest_of(repeats: usize, count: impl Fn() -> Result<u64>) -> Result<u64> {
+    let counts = (0..repeats).map(|_| count()).collect::<Result<Vec<_>>>()?;
+    counts.into_iter().min().context("no run")
 }
 
 /// Runs of the program under callgrind, with their files in a folder.
@@ -176,9 +183,10 @@ impl Runs<'_> {
             if let (Some((flag, _)), [path]) = (case.output, &outputs[..]) {
                 arguments.extend([flag.to_owned(), path.display().to_string()]);
             }
-            let count = self.count(&arguments, count);
+            let repeats = if case.flags == NULL { 1 } else { REPEATS };
+            let fewest = fewest_of(repeats, || self.count(&arguments, count));
             self.remove_outputs();
-            count
+            fewest
         });
         super::per_io([short?, long?], case.counts)
     }
