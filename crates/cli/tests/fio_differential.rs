@@ -480,7 +480,9 @@ fn are_alike(set: &[String], theirs: &[[u64; 6]], ours: &[[u64; 6]]) -> bool {
         return theirs.len() == ours.len();
     }
     // A block that was drawn twice is read back once.
-    let draws_twice = ["norandommap=1", "random_distribution=", "percentage_random=50", "rw_sequencer="];
+    // (fio draws without a map where `blockalign` is set.)
+    let draws_twice =
+        ["norandommap=1", "random_distribution=", "percentage_random=50", "rw_sequencer=", "ba=", "blockalign="];
     if is_verified && draws_twice.into_iter().any(begins) && !is_drawn {
         let but_reads = |counts: &[[u64; 6]]| counts.iter().map(|counts| counts[2..].to_vec()).collect::<Vec<_>>();
         return but_reads(theirs) == but_reads(ours);

@@ -244,7 +244,12 @@ impl Generator {
 
     /// What every offset (from its region's start) and length is a multiple of, in bytes.
     pub(crate) fn unit_bytes(&self) -> u64 {
-        self.unit
+        let used = match self.mix {
+            OpMix::Only(op) => op_index(op)..op_index(op) + 1,
+            OpMix::ReadWrite { .. } => 0..2,
+        };
+        // Of blocks that begin at multiples of more than their size, the size counts.
+        used.flat_map(|op| self.sizes[op].each()).fold(self.unit, gcd)
     }
 
     /// The mean size of an I/O, or of one of an operation, in bytes.

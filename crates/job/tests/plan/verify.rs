@@ -84,6 +84,12 @@ fn verify_is_refused_if_the_last_write_of_a_block_is_unknown() {
     ] {
         assert_eq!(rule_name(&with(more)), "verify_impossible", "{more:?}");
     }
+    // Blocks that begin at multiples of their size do not overlap in part; larger ones than that distance do.
+    for align in ["4k", "8k", "12k"] {
+        assert!(plan_one(&with(("blockalign", align))).is_ok(), "{align}");
+    }
+    assert_eq!(rule_name(&[&with(("blockalign", "8k"))[..], &[("bs", "16k")]].concat()), "verify_impossible");
+    assert_eq!(rule_name(&with(("blockalign", "6k"))), "verify_impossible");
     // Blocks of one size are overwritten whole or not at all; those of several sizes may begin within another.
     let mixed = with(("percentage_random", "50"));
     assert!(plan_one(&mixed).is_ok());

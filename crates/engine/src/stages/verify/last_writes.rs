@@ -470,7 +470,7 @@ mod tests {
     }
 
     /// Goal: one bit a unit finds the same writes as a table of numbers does.
-    /// Method: blocks of one size drawn again, of several sizes, mixed with reads, in passes, to several files; in spans of 64
+    /// Method: blocks of one size drawn again, of several sizes, aligned, mixed with reads, in passes, to several files; in spans of 64
     /// steps that the first pass keeps, and in such that are parts of longer ones; all steps compared, and a part of them.
     #[test]
     fn a_bit_a_unit_finds_the_last_writes() {
@@ -480,6 +480,8 @@ mod tests {
             of(&|plan| plan.pattern.order = random(false)),
             of(&|plan| (plan.pattern.order, plan.pattern.write_sizes) = (random(false), sizes.clone())),
             of(&|plan| (plan.pattern.order, plan.pattern.write_sizes) = (random(true), sizes.clone())),
+            // Blocks that begin at multiples of twice their size.
+            of(&|plan| (plan.pattern.order, plan.pattern.steps.align_bytes) = (random(false), 8192)),
             of(&|plan| {
                 (plan.pattern.order, plan.pattern.mix) = (random(false), OpMix::ReadWrite { read_percent: 40 });
             }),

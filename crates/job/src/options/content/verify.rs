@@ -146,7 +146,7 @@ pub(crate) fn plan_verify(
 /// Returns true if each block begins where another one begins, or ends: then it is overwritten whole, or not at all. Skips are left
 /// out.
 fn keeps_blocks(steps: &Steps, block_bytes: u64, is_fixed: bool) -> bool {
-    let is_block = |bytes: u64| [0, block_bytes].contains(&bytes);
+    let is_whole = |bytes: u64| bytes.is_multiple_of(block_bytes);
     let zones_keep = steps.zones.is_none_or(|zones| {
         let distance = zones.range_bytes.saturating_add(zones.skip_bytes);
         zones.range_bytes >= block_bytes && distance.is_multiple_of(block_bytes)
@@ -156,8 +156,8 @@ fn keeps_blocks(steps: &Steps, block_bytes: u64, is_fixed: bool) -> bool {
         || (is_fixed
             && zones_keep
             && !steps.is_unaligned
-            && is_block(steps.align_bytes)
-            && steps.of_writes.is_none_or(|writes| is_block(writes.align_bytes)))
+            && is_whole(steps.align_bytes)
+            && steps.of_writes.is_none_or(|writes| is_whole(writes.align_bytes)))
 }
 
 /// Refuses jobs of which it is unknown what the last sync call made durable: of each block, the last write before it.
