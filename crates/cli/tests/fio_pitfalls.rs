@@ -500,3 +500,25 @@ fn aligned_blocks_that_come_again_are_verified() {
     let ran = ours(&Sandbox::new(), "--name=j --rw=randwrite --size=64k --verify=md5 --bs=16k --ba=8k");
     assert!(ran.code == Some(1) && ran.err.contains("may begin within another"), "{ran:?}");
 }
+
+/// Goal: what `differences` lists of files that fio would not create.
+#[test]
+fn files_that_fio_leaves_out_are_refused_or_empty() {
+    let run = |words: &str| {
+        let sandbox = Sandbox::new();
+        let ran = ours(&sandbox, &format!("--name=j --filename=n --size=256k {words}"));
+        (ran, fs::metadata(sandbox.path("n")).ok().map(|metadata| metadata.len()))
+    };
+    for rw in ["read", "rw", "write"] {
+        let (ran, length) = run(&format!("--rw={rw} --allow_file_create=0 --create_serialize=0"));
+        assert!(ran.code == Some(1) && length.is_none(), "{rw}: {ran:?}");
+        assert!(
+            ran.err.contains("`n` does not exist, and `allow_file_create=0` forbids its creation"),
+            "{rw}: {ran:?}"
+        );
+    }
+    for rw in ["write", "randwrite"] {
+        let (ran, length) = run(&format!("--rw={rw} --create_on_open=1 --create_only=1"));
+        assert_eq!((ran.code, length), (Some(0), Some(0)), "{rw}: {ran:?}");
+    }
+}

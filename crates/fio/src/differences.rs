@@ -63,6 +63,17 @@ const fn mapped(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// A job that creates its files when they are opened, and opens none.
+const fn none_opened(options: &'static [&'static str]) -> Difference {
+    Difference {
+        options,
+        without: &["filename=a", "filename=b", "ioengine=null"],
+        in_order: false,
+        fio: "no file is opened, so none is created",
+        here: "a missing file is created, empty",
+    }
+}
+
 /// Too few blocks for fio's register.
 const fn few_blocks(options: &'static [&'static str]) -> Difference {
     difference(
@@ -265,6 +276,15 @@ pub const DIFFERENCES: &[Difference] = &[
     late(&["create_on_open=1", "rw=randread"]),
     late(&["create_on_open=1", "rw=rw"]),
     late(&["create_on_open=1", "rw=randrw"]),
+    none_opened(&["create_on_open=1", "create_only=1", "rw=write"]),
+    none_opened(&["create_on_open=1", "create_only=1", "rw=randwrite"]),
+    Difference {
+        options: &["allow_file_create=0", "create_serialize=0"],
+        without: &["filename=a", "filename=b", "ioengine=null", "create_on_open=1"],
+        in_order: false,
+        fio: "a missing file is reported, nothing is transferred, and the exit code is 0; without `create_serialize=0` it is 1",
+        here: "refused: the file does not exist, and the exit code is 1",
+    },
     aborted(&["io_submit_mode=offload", "verify="]),
     aborted(&["io_submit_mode=offload", "verify_pattern"]),
     appended_sizes(&["rw=rand", "file_append=1", "bssplit"]),
