@@ -522,3 +522,17 @@ fn files_that_fio_leaves_out_are_refused_or_empty() {
         assert_eq!((ran.code, length), (Some(0), Some(0)), "{rw}: {ran:?}");
     }
 }
+
+/// Goal: a file that is created when it is opened grows with its writes, whatever `fallocate` is.
+/// Method: its last block does not fit, so the file is shorter than its size.
+#[test]
+fn no_space_is_allocated_for_a_file_that_is_created_on_open() {
+    for (words, length) in [("", 50_000), ("--create_on_open=1", 49_152)] {
+        for fallocate in ["posix", "native"] {
+            let sandbox = Sandbox::new();
+            let line = format!("--name=j --filename=n --rw=write --size=50000 --fallocate={fallocate} {words}");
+            ours(&sandbox, &line).assert_code(0);
+            assert_eq!(fs::metadata(sandbox.path("n")).expect("the file").len(), length, "{line}");
+        }
+    }
+}

@@ -341,7 +341,11 @@ fn create_on_open(job: &mut JobWords, lowering: &mut Lowering) {
         lowering.note(&job.section.name, note);
     } else if RW.value_in(&job.spec).direction != Direction::Write {
         lowering.note(&job.section.name, "`create_on_open`: files of a job that reads or trims must exist".to_owned());
-    } else if !job.spec.options.contains_key(FALLOCATE.name) {
+    } else {
+        if job.spec.options.contains_key(FALLOCATE.name) && FALLOCATE.value_in(&job.spec) != Fallocate::None {
+            let note = "`fallocate` has no effect: with `create_on_open` no space is allocated".to_owned();
+            lowering.note(&job.section.name, note);
+        }
         let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
         FALLOCATE.set_in(&mut job.spec, Fallocate::None, origin);
     }
