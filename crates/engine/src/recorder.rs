@@ -184,6 +184,15 @@ impl Recorder {
         }
     }
 
+    /// Maps the counters of latencies, so that workers that begin together do not wait for each other's mmap(2). Each costs a
+    /// page of memory from then on.
+    pub(crate) fn reserve(&mut self) {
+        for recorder in self.ops.iter_mut().take(slot_of(OpKind::Sync)).flatten() {
+            let set = &mut recorder.set;
+            [&mut recorder.interval, &mut set.submission, &mut set.completion].into_iter().for_each(Histogram::reserve);
+        }
+    }
+
     /// The recorder of an operation that the job does.
     #[inline(always)]
     pub(crate) fn op(&mut self, op: OpKind) -> &mut OpRecorder {

@@ -50,7 +50,13 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
     /// Waits for the start, does everything, and reports.
     pub(crate) fn run(mut self: Box<Self>) -> WorkerReport {
         self.stages.prepare(&mut view!(self));
+        if !E::BLOCKS {
+            // A worker that blocks in its first I/O needs one of them only, and others run meanwhile.
+            self.state.recorder.reserve();
+        }
         let context = self.state.context;
+        // Its first reading looks up the thread's folder in /proc, which takes longer than the reading itself.
+        context.usage();
         context.reached();
         self.state.time.started = self.clock.now();
         view!(self).delay_start();
@@ -62,6 +68,9 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
         if !self.state.time.is_ramping {
             self.stages.measure(self.state.time.started, &mut view!(self));
         }
+        // Not with other I/Os in flight, whose completion it would see later. System calls that are traced are those of the I/Os.
+        self.state.time.makes_way =
+            context.start.is_crowded() && context.plan.queue.depth == 1 && !context.plan.trace_syscalls;
         events::set_next(&mut self);
         if let Err(error) = self.issue_all() {
             self.state.outcome.fatal.get_or_insert(error_line(&error));

@@ -14,6 +14,7 @@ mod cases;
 pub(crate) mod evidence;
 pub(crate) mod growth;
 pub(crate) mod ranks;
+pub(crate) mod starts;
 pub(crate) mod syscalls;
 mod table;
 mod targets;

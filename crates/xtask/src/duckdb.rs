@@ -8,7 +8,7 @@ use crate::gate;
 use crate::python;
 use crate::step::Outcome;
 use crate::workspace::{self, command};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use trueio_model::{OpKind, RunRecord};
 
@@ -22,26 +22,28 @@ rows = duckdb.sql(f\"\"\"select op, count(*), sum(length), max(slat_ns + clat_ns
 print('\\n'.join(' '.join(str(int(value)) for value in row) for row in rows))
 ";
 
+/// Returns the Python of an environment with DuckDB, which it makes at its first use. The error is a sentence.
+pub(crate) fn python() -> Result<PathBuf, String> {
+    let python = python::interpreter().ok_or("no Python of version 3.11 or later that can make environments")?;
+    let build = workspace::target_dir().map_err(|error| format!("{error:#}"))?.join("duckdb");
+    environment(python, &build, "duckdb", VERSION).map_err(|why| format!("DuckDB could not be had: {why}"))?;
+    Ok(build.join("venv/bin/python"))
+}
+
 /// Traces a run of `program` and lets DuckDB read it.
 pub(crate) fn run(program: &Path) -> Outcome {
-    let Some(python) = python::interpreter() else {
-        return Outcome::skipped("no Python of version 3.11 or later that can make environments");
+    let python = match python() {
+        Ok(python) => python,
+        Err(why) => return Outcome::skipped(&why),
     };
-    let build = match workspace::target_dir() {
-        Ok(target) => target.join("duckdb"),
-        Err(error) => return Outcome::Failed(format!("{error:#}")),
-    };
-    if let Err(why) = environment(python, &build, "duckdb", VERSION) {
-        return Outcome::skipped(&format!("DuckDB could not be had: {why}"));
-    }
-    match compare(program, &build) {
+    match compare(program, &python) {
         Ok(count) => Outcome::Passed(format!("{count} rows")),
         Err(why) => Outcome::Failed(why),
     }
 }
 
-fn compare(program: &Path, build: &Path) -> Result<u64, String> {
-    let trace = build.join("trace.parquet");
+fn compare(program: &Path, python: &Path) -> Result<u64, String> {
+    let trace = workspace::target_dir().map_err(|error| format!("{error:#}"))?.join("duckdb/trace.parquet");
     let _ = std::fs::remove_file(&trace);
     let mut traced: Command = command(&program.to_string_lossy());
     // 160,000 I/Os are more than one group of rows; at 80,000 a second the writer keeps up with them, on a busy machine, too.
@@ -49,7 +51,7 @@ fn compare(program: &Path, build: &Path) -> Result<u64, String> {
     traced.args(["--number_ios", "80000", "--rate_iops", "20000", "--no-history", "--no-evidence", "--json", "-"]);
     let output = traced.arg("--trace").arg(&trace).stderr(Stdio::null()).output().map_err(|error| error.to_string())?;
     let record: RunRecord = gate::record_of(&output.stdout).map_err(|error| format!("{error:#}"))?;
-    let mut read = command(&build.join("venv/bin/python").to_string_lossy());
+    let mut read = command(&python.to_string_lossy());
     let output = read.args(["-I", "-c", SCRIPT]).arg(&trace).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("python: {error}"))?;
     let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();

@@ -87,6 +87,7 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     environment: FIO=PROGRAM names another fio
 cargo xtask bench growth [--whole] [--markdown FILE] [--self PROGRAM]  how cost grows with I/Os, workers, files,
                                     depth, logs, phases, history (--whole: the largest sizes, too)
+cargo xtask bench starts [--markdown FILE] [--self PROGRAM]  how far apart the first I/Os of 64 workers are
 cargo xtask bench ranks [OPTIONS]     skew of the starts of ranks, and a rank next to a run alone
 cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
     --reps N, --seconds S, --self PROGRAM as above
@@ -179,6 +180,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["layers", "--write"] => layers::run(layers::Mode::Write),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         ["bench", "growth", rest @ ..] => bench::growth::run(rest),
+        ["bench", "starts", rest @ ..] => bench::starts::run(rest),
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "node", rest @ ..] => node::bench(rest),

@@ -18,6 +18,8 @@ pub(crate) struct Schedule {
     /// When the loop looks at the clock's events.
     pub(crate) next_event: u64,
     pub(crate) is_ramping: bool,
+    /// The other workers are let go first, once.
+    pub(crate) makes_way: bool,
     /// The last completion.
     pub(crate) last: u64,
 }
@@ -32,6 +34,7 @@ impl Schedule {
             deadline: u64::MAX,
             next_event: 0,
             is_ramping: false,
+            makes_way: false,
             last: 0,
         }
     }

@@ -8,6 +8,10 @@ use crate::stages::Stage;
 /// Handles the events that are due by `now`.
 #[cold]
 pub(super) fn handle<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C, S>, now: u64) {
+    if std::mem::take(&mut worker.state.time.makes_way) {
+        // The first I/O is complete, and `now` is its end.
+        worker.state.context.start.make_way();
+    }
     if worker.state.time.is_ramping && now >= worker.state.time.measured_from {
         end_ramp(worker, now);
     }
@@ -30,6 +34,10 @@ pub(super) fn handle<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C
 
 /// Sets when events are handled next.
 pub(super) fn set_next<E: Engine, C: Clock, S: Stage>(worker: &mut Worker<'_, E, C, S>) {
+    if worker.state.time.makes_way {
+        worker.state.time.next_event = 0;
+        return;
+    }
     let alarm = worker.state.time.next_alarm(worker.state.outcome.is_done);
     let is_ramping = worker.state.time.is_ramping;
     worker.state.time.next_event = if is_ramping { alarm } else { alarm.min(worker.stages.next_event()) };

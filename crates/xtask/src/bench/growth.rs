@@ -89,7 +89,8 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 
 const HEAD: &str = "| what grows | size | anonymous memory | CPU | output |\n|---|---|---|---|---|\n";
 
-fn circumstances(program: &Path) -> String {
+/// When, and with which program, something was measured.
+pub(super) fn circumstances(program: &Path) -> String {
     let of = |program: &str, args: &[&str]| {
         let output = workspace::command(program).args(args).output().ok();
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
