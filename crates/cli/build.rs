@@ -34,7 +34,8 @@ fn main() {
 
 /// Packs `docs/schema/` for `src/schema.rs`.
 fn pack_schemas() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let here = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let folder = Path::new(&here).join("../../docs/schema");
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     for (name, file) in SCHEMAS {
         let path = folder.join(file);
