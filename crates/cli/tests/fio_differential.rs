@@ -452,7 +452,8 @@ fn compared(set: &[String]) -> Compared {
         "blockalign=",
     ];
     // A file that grows with its writes ends where the last one does.
-    if has("create_on_open=1") && (sizes_are_drawn || (is_random && is_part.into_iter().any(has))) {
+    let grows = has("create_on_open=1") || has("fallocate=keep");
+    if grows && (sizes_are_drawn || (is_random && is_part.into_iter().any(has))) {
         return Compared::Columns;
     }
     if is_mixed || sizes_are_drawn || has("percentage_random=50") || (is_random && is_part.into_iter().any(has)) {

@@ -536,3 +536,20 @@ fn no_space_is_allocated_for_a_file_that_is_created_on_open() {
         }
     }
 }
+
+/// Goal: what `differences` lists of `unlink` and of `verify_only` without a file.
+#[test]
+fn a_file_that_existed_is_kept_and_one_that_is_only_verified_is_laid_out() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("a"), vec![0; 1 << 20]).unwrap();
+    for file in ["a", "n"] {
+        let ran = ours(&sandbox, &format!("--name=j --filename={file} --rw=randwrite --size=64k --unlink=1"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(fs::metadata(sandbox.path("a")).unwrap().len(), 1 << 20, "it existed before");
+    assert!(fs::metadata(sandbox.path("n")).is_err(), "the run created it");
+    let ran = ours(&sandbox, "--name=j --filename=v --rw=randwrite --size=64k --verify=null --verify_only=1");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let data = fs::read(sandbox.path("v")).unwrap();
+    assert!(data.len() == 64 << 10 && data.iter().any(|byte| *byte != 0), "it is laid out");
+}

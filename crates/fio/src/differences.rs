@@ -63,6 +63,11 @@ const fn mapped(options: &'static [&'static str]) -> Difference {
     )
 }
 
+/// A file that existed before.
+const fn kept(options: &'static [&'static str]) -> Difference {
+    difference(options, "a file that existed before is removed, too", "only files that the run created are removed")
+}
+
 /// A job that creates its files when they are opened, and opens none.
 const fn none_opened(options: &'static [&'static str]) -> Difference {
     Difference {
@@ -276,6 +281,15 @@ pub const DIFFERENCES: &[Difference] = &[
     late(&["create_on_open=1", "rw=randread"]),
     late(&["create_on_open=1", "rw=rw"]),
     late(&["create_on_open=1", "rw=randrw"]),
+    kept(&["unlink=1", "filename=a"]),
+    kept(&["unlink=1", "filename=b"]),
+    Difference {
+        options: &["verify_only=1", "verify=null"],
+        without: &["filename=a", "filename=b", "ioengine=null", "rw=read", "rw=randread"],
+        in_order: false,
+        fio: "a missing file of a job that only writes is created with its size, and holds zeros",
+        here: "it is laid out with data, as that of a job that reads",
+    },
     none_opened(&["create_on_open=1", "create_only=1", "rw=write"]),
     none_opened(&["create_on_open=1", "create_only=1", "rw=randwrite"]),
     Difference {
