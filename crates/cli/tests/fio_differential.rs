@@ -452,7 +452,7 @@ fn compared(set: &[String]) -> Compared {
         "blockalign=",
     ];
     // A file that grows with its writes ends where the last one does.
-    let grows = has("create_on_open=1") || has("fallocate=keep");
+    let grows = ["create_on_open=1", "fallocate=keep", "fallocate=none"].into_iter().any(has);
     if grows && (sizes_are_drawn || (is_random && is_part.into_iter().any(has))) {
         return Compared::Columns;
     }
