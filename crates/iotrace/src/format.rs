@@ -22,6 +22,7 @@
 //!
 //! The magic number at the end of a Parquet file is written last. The trace of a run that was killed cannot be read.
 
+use crate::parquet::ParquetError;
 use serde::{Deserialize, Serialize};
 use trueio_model::OpKind;
 
@@ -128,15 +129,24 @@ impl TraceHeader {
 /// A trace that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// Parquet's reason, or the kernel's.
+    /// The file is no Parquet file, is damaged or incomplete, or has what is not read.
     #[error(transparent)]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(ParquetError),
     /// The kernel's reason.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A Parquet file of another program, or of a later version.
     #[error("it is not a trace of trueio: {0}")]
     NotATrace(String),
+}
+
+impl From<ParquetError> for TraceError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::Io(error) => Self::Io(error),
+            error => Self::Parquet(error),
+        }
+    }
 }
 
 pub(crate) fn number_of(op: OpKind) -> i32 {

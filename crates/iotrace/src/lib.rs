@@ -4,12 +4,12 @@
 //! and takes chunks of I/Os from the workers; it needs the same memory however long the run is. [`TraceReader`] returns the
 //! rows; [`IologText`] returns them as lines of fio's iolog, so that a trace is replayed by what replays a log.
 //!
-//! Source: Apache Parquet, `Encodings.md`, "Delta Encoding (DELTA_BINARY_PACKED)".
+//! [`parquet`] is the part of the file format that is needed for that, and for tables of the history.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-mod delta;
 mod format;
+pub mod parquet;
 mod reader;
 mod replay;
 mod writer;

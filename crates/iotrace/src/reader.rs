@@ -1,8 +1,7 @@
 //! Reads a trace, group by group.
 
 use crate::format::{COLUMNS, HEADER_KEY, TraceError, TraceHeader, TraceRow, VERSION, op_of};
-use parquet::column::reader::ColumnReader;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use crate::parquet::FileReader;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,15 +20,10 @@ pub fn is_trace(file: &File) -> io::Result<bool> {
 }
 
 /// A trace that is read.
+#[derive(Debug)]
 pub struct TraceReader {
-    file: SerializedFileReader<File>,
+    file: FileReader,
     header: TraceHeader,
-}
-
-impl std::fmt::Debug for TraceReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TraceReader").field("header", &self.header).finish_non_exhaustive()
-    }
 }
 
 impl TraceReader {
@@ -38,10 +32,8 @@ impl TraceReader {
     /// # Errors
     /// The file is no trace, or it is incomplete: its run was killed.
     pub fn open(file: File) -> Result<Self, TraceError> {
-        let file = SerializedFileReader::new(file)?;
-        let metadata = file.metadata().file_metadata();
-        let pairs = metadata.key_value_metadata().into_iter().flatten();
-        let json = pairs.filter(|pair| pair.key == HEADER_KEY).find_map(|pair| pair.value.as_deref());
+        let file = FileReader::open(file)?;
+        let json = file.value_of(HEADER_KEY);
         let json = json.ok_or_else(|| TraceError::NotATrace(format!("its metadata has no `{HEADER_KEY}`")))?;
         let header: TraceHeader =
             serde_json::from_str(json).map_err(|error| TraceError::NotATrace(format!("`{HEADER_KEY}`: {error}")))?;
@@ -49,8 +41,7 @@ impl TraceReader {
             let reason = format!("its version is {}, and this program reads {VERSION}", header.version);
             return Err(TraceError::NotATrace(reason));
         }
-        let names = metadata.schema_descr().columns().iter().map(|column| column.name());
-        if !names.eq(COLUMNS.iter().map(|(name, _)| *name)) {
+        if !file.names().eq(COLUMNS.iter().map(|(name, _)| *name)) {
             return Err(TraceError::NotATrace("it has other columns".to_owned()));
         }
         Ok(Self { file, header })
@@ -63,7 +54,7 @@ impl TraceReader {
 
     /// Returns the number of rows.
     pub fn row_count(&self) -> u64 {
-        u64::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
+        self.file.row_count()
     }
 
     /// Calls `visit` with every row, in the order of the file.
@@ -71,35 +62,12 @@ impl TraceReader {
     /// # Errors
     /// A group that cannot be read.
     pub fn for_each(&self, mut visit: impl FnMut(TraceRow)) -> Result<(), TraceError> {
-        for index in 0..self.file.num_row_groups() {
-            self.read_group(index, &mut visit)?;
-        }
-        Ok(())
+        (0..self.file.group_count()).try_for_each(|index| self.read_group(index, &mut visit))
     }
 
     fn read_group(&self, index: usize, visit: &mut impl FnMut(TraceRow)) -> Result<(), TraceError> {
-        let group = self.file.get_row_group(index)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let mut columns: Vec<Vec<i64>> = Vec::with_capacity(COLUMNS.len());
-        for (column, (name, _)) in COLUMNS.iter().enumerate() {
-            let mut values = Vec::with_capacity(rows);
-            match group.get_column_reader(column)? {
-                ColumnReader::Int64ColumnReader(mut reader) => {
-                    reader.read_records(rows, None, None, &mut values)?;
-                }
-                ColumnReader::Int32ColumnReader(mut reader) => {
-                    let mut narrow = Vec::with_capacity(rows);
-                    reader.read_records(rows, None, None, &mut narrow)?;
-                    values.extend(narrow.into_iter().map(i64::from));
-                }
-                _ => return Err(TraceError::NotATrace(format!("`{name}` is no column of integers"))),
-            }
-            if values.len() != rows {
-                let reason = format!("`{name}` has {} of {rows} values", values.len());
-                return Err(TraceError::NotATrace(reason));
-            }
-            columns.push(values);
-        }
+        let columns = (0..COLUMNS.len()).map(|column| self.file.integers(index, column));
+        let columns = columns.collect::<Result<Vec<Vec<i64>>, _>>()?;
         for (row, op) in columns[2].iter().enumerate() {
             let number = |column: usize| columns[column][row] as u64;
             let op = i32::try_from(*op).ok().and_then(op_of);

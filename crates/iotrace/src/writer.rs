@@ -4,21 +4,11 @@
 //! page of each column: so few that they stay in the processor's cache. The pages of [`GROUP_ROWS`] rows are written as one row group. A worker does not wait for it: if the channel is full, the worker drops its chunk and
 //! counts the rows.
 
-use crate::delta;
 use crate::format::{COLUMNS, Dropped, HEADER_KEY, TraceError, TraceHeader, TracedJob, VERSION, number_of};
-use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, EncodingMask, Repetition, Type as Physical};
-use parquet::column::page::{CompressedPage, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
-use parquet::schema::types::{ColumnDescPtr, Type};
+use crate::parquet::{Chunk, Column, Encoding, FileWriter, Kind, delta};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -26,7 +16,7 @@ use trueio_engine::{DroppedIos, LogChunk, TraceChannel, TracedIo, log_channel};
 
 /// Rows of a page: 480 KiB before they are encoded.
 const PAGE_ROWS: usize = 8_192;
-/// Rows of a group, about 1 MiB encoded. The file's description grows by about 1 KiB with each group.
+/// Rows of a group, about 1 MiB encoded. The file's description grows by about 500 bytes with each group.
 const GROUP_ROWS: usize = 16 * PAGE_ROWS;
 
 /// What a trace contains.
@@ -93,9 +83,11 @@ fn write_all(
 
 /// The file, the columns of the group in the making, and the rows of its next page.
 struct Groups {
-    file: SerializedFileWriter<BufWriter<File>>,
-    columns: [Column; COLUMNS.len()],
+    file: FileWriter<BufWriter<File>>,
+    columns: [Chunk; COLUMNS.len()],
     page: Page,
+    /// Room for an encoded page.
+    encoded: Vec<u8>,
     /// Rows of the group, without those of the next page.
     group_rows: usize,
     rows: u64,
@@ -143,90 +135,14 @@ impl Page {
     }
 }
 
-/// A column of the group in the making: its pages, with their headers.
-struct Column {
-    description: ColumnDescPtr,
-    pages: TrackedWrite<Vec<u8>>,
-    /// Room for the next page.
-    encoded: Vec<u8>,
-}
-
-impl Column {
-    fn add_page<V: delta::Value>(&mut self, values: &[V]) -> Result<(), ParquetError> {
-        let mut encoded = std::mem::take(&mut self.encoded);
-        delta::encode(values, &mut encoded);
-        let length = encoded.len();
-        let encoded = Bytes::from(encoded);
-        let page = parquet::column::page::Page::DataPage {
-            buf: encoded.clone(),
-            num_values: values.len() as u32,
-            encoding: Encoding::DELTA_BINARY_PACKED,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        SerializedPageWriter::new(&mut self.pages).write_page(CompressedPage::new(page, length))?;
-        self.encoded = room_of(encoded);
-        Ok(())
-    }
-
-    /// Writes the pages of all `rows` of the group; the column has no page then.
-    fn write_to(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
-        rows: usize,
-    ) -> Result<(), ParquetError> {
-        let chunk = std::mem::replace(&mut self.pages, TrackedWrite::new(Vec::new())).into_inner()?;
-        let encodings = EncodingMask::new_from_encodings([Encoding::DELTA_BINARY_PACKED, Encoding::RLE].iter());
-        let metadata = ColumnChunkMetaData::builder(self.description.clone())
-            .set_compression_codec(Compression::UNCOMPRESSED.into())
-            .set_encodings_mask(encodings)
-            .set_total_compressed_size(chunk.len() as i64)
-            .set_total_uncompressed_size(chunk.len() as i64)
-            .set_num_values(rows as i64)
-            .set_data_page_offset(0)
-            .build()?;
-        let close = ColumnCloseResult {
-            bytes_written: chunk.len() as u64,
-            rows_written: rows as u64,
-            metadata,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        let chunk = Bytes::from(chunk);
-        group.append_column(&chunk, close)?;
-        self.pages = TrackedWrite::new(room_of(chunk));
-        Ok(())
-    }
-}
-
-/// Returns the memory of bytes that were written, empty. New memory would cost more than what is written to it: the kernel clears
-/// each page of it.
-fn room_of(written: Bytes) -> Vec<u8> {
-    let mut room = Vec::from(written);
-    room.clear();
-    room
-}
-
 impl Groups {
     fn new(file: File) -> Result<Self, TraceError> {
-        let field = |&(name, is_wide): &(&str, bool)| {
-            let physical = if is_wide { Physical::INT64 } else { Physical::INT32 };
-            Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+        let column = |(name, is_wide)| {
+            let kind = if is_wide { Kind::Int64 } else { Kind::Int32 };
+            Column { name, kind, is_optional: false }
         };
-        let fields = COLUMNS.iter().map(field).collect::<Result<_, _>>()?;
-        let schema = Arc::new(Type::group_type_builder("trueio_trace").with_fields(fields).build()?);
-        // Pages are encoded here, so that no property of encoding matters.
-        let properties = WriterProperties::builder().set_offset_index_disabled(true).build();
-        let file = SerializedFileWriter::new(BufWriter::new(file), schema, Arc::new(properties))?;
-        let descriptions = file.schema_descr().columns();
-        let columns = std::array::from_fn(|index| Column {
-            description: descriptions[index].clone(),
-            pages: TrackedWrite::new(Vec::new()),
-            encoded: Vec::new(),
-        });
-        Ok(Self { file, columns, page: Page::new(), group_rows: 0, rows: 0 })
+        let file = FileWriter::new(BufWriter::new(file), "trueio_trace", COLUMNS.map(column).to_vec())?;
+        Ok(Self { file, columns: Default::default(), page: Page::new(), encoded: Vec::new(), group_rows: 0, rows: 0 })
     }
 
     fn add(&mut self, worker: u32, mut ios: &[TracedIo]) -> Result<(), TraceError> {
@@ -249,11 +165,13 @@ impl Groups {
         let rows = self.page.len();
         let (mut wide, mut narrow) = (self.page.wide.iter(), self.page.narrow.iter());
         for ((_, is_wide), column) in COLUMNS.iter().zip(&mut self.columns) {
+            self.encoded.clear();
             if let Some(values) = is_wide.then(|| wide.next()).flatten() {
-                column.add_page(values)?;
+                delta::encode(values, &mut self.encoded);
             } else if let Some(values) = narrow.next() {
-                column.add_page(values)?;
+                delta::encode(values, &mut self.encoded);
             }
+            column.add_page(rows, Encoding::DeltaBinaryPacked, &self.encoded)?;
         }
         self.page.clear();
         self.group_rows += rows;
@@ -262,11 +180,8 @@ impl Groups {
 
     /// Writes the pages so far as a row group.
     fn write_group(&mut self) -> Result<(), TraceError> {
-        let mut group = self.file.next_row_group()?;
-        for column in &mut self.columns {
-            column.write_to(&mut group, self.group_rows)?;
-        }
-        group.close()?;
+        self.file.write_group(self.columns.iter())?;
+        self.columns.iter_mut().for_each(Chunk::clear);
         self.rows += std::mem::take(&mut self.group_rows) as u64;
         Ok(())
     }
@@ -280,8 +195,7 @@ impl Groups {
             self.write_group()?;
         }
         let json = serde_json::to_string(header).map_err(io::Error::other)?;
-        self.file.append_key_value_metadata(KeyValue::new(HEADER_KEY.to_owned(), json));
-        self.file.close()?;
+        self.file.finish(&[(HEADER_KEY, &json)])?;
         Ok(self.rows)
     }
 }
@@ -399,9 +313,7 @@ mod tests {
         let file = tempfile::tempfile().expect("a file");
         let mut groups = Groups::new(file).expect("it begins");
         let ios: Vec<TracedIo> = (0..GROUP_ROWS as u64).map(io).collect();
-        let addresses = |groups: &Groups| {
-            groups.columns.each_ref().map(|column| (column.encoded.as_ptr(), column.pages.inner().as_ptr()))
-        };
+        let addresses = |groups: &Groups| (groups.encoded.as_ptr(), groups.columns.each_ref().map(Chunk::address));
         groups.add(1, &ios).expect("it is written");
         let first = addresses(&groups);
         (0..3).for_each(|_| groups.add(1, &ios).expect("it is written"));
@@ -416,7 +328,7 @@ mod tests {
         assert!(matches!(TraceReader::open(file.reopen().expect("the file")), Err(TraceError::Parquet(_))));
         let file = tempfile::NamedTempFile::new().expect("a file");
         let groups = Groups::new(file.reopen().expect("the file")).expect("it begins");
-        groups.file.close().expect("it ends");
+        groups.file.finish(&[]).expect("it ends");
         let error = TraceReader::open(file.reopen().expect("the file")).expect_err("it has no header");
         assert!(error.to_string().contains("not a trace of trueio"), "{error}");
     }
