@@ -5,6 +5,7 @@
 
 use super::figures::Figure;
 use crate::failure::Failure;
+use trueio_iotrace::parquet::{self, FileWriter, Value};
 use trueio_store::{Device, Entry, Source};
 
 /// The type of a column.
@@ -21,6 +22,16 @@ pub(super) enum Cell {
     Text(Option<String>),
     Integer(Option<i64>),
     Real(Option<f64>),
+}
+
+impl Cell {
+    fn value(&self) -> Option<Value<'_>> {
+        match self {
+            Self::Text(text) => text.as_deref().map(Value::Text),
+            Self::Integer(number) => number.map(Value::Integer),
+            Self::Real(number) => number.map(Value::Real),
+        }
+    }
 }
 
 /// The columns: name and type.
@@ -127,67 +138,29 @@ fn as_text(text: &str) -> String {
     if is_formula { format!("'{text}") } else { text.to_owned() }
 }
 
-/// Formats rows as a Parquet file: every column optional, text as UTF-8, integers signed with 64 bits.
-#[cfg(feature = "parquet")]
-pub(super) fn parquet(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
-    use parquet::basic::{LogicalType, Repetition, Type as Physical};
-    use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-    use parquet::file::properties::WriterProperties;
-    use parquet::file::writer::SerializedFileWriter;
-    use parquet::schema::types::Type;
-    use std::sync::Arc;
+/// Rows of a group of a Parquet file: a page has all of a column, and is smaller than 2 GiB.
+const GROUP_ROWS: usize = 65_536;
 
-    let write = || -> Result<Vec<u8>, parquet::errors::ParquetError> {
-        let field = |&(name, kind): &(&str, Kind)| {
-            let (physical, logical) = match kind {
-                Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-                Kind::Integer => (Physical::INT64, None),
-                Kind::Real => (Physical::DOUBLE, None),
-            };
-            let column = Type::primitive_type_builder(name, physical)
-                .with_repetition(Repetition::OPTIONAL)
-                .with_logical_type(logical);
-            column.build().map(Arc::new)
+/// Formats rows as a Parquet file: every column optional, text as UTF-8, integers signed with 64 bits.
+pub(super) fn parquet(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
+    let column = |&(name, kind)| {
+        let kind = match kind {
+            Kind::Text => parquet::Kind::Text,
+            Kind::Integer => parquet::Kind::Int64,
+            Kind::Real => parquet::Kind::Double,
         };
-        let fields = COLUMNS.iter().map(field).collect::<Result<_, _>>()?;
-        let schema = Arc::new(Type::group_type_builder("trueio_history").with_fields(fields).build()?);
-        let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(WriterProperties::default()))?;
-        let mut group = file.next_row_group()?;
-        let mut index = 0;
-        while let Some(mut column) = group.next_column()? {
-            // A value is present at definition level 1, absent at 0; absent ones are not written.
-            let mut levels = Vec::with_capacity(rows.len());
-            let (mut texts, mut integers, mut reals) = (Vec::new(), Vec::new(), Vec::new());
-            for row in rows {
-                levels.push(
-                    match &row[index] {
-                        Cell::Text(value) => value.as_ref().map(|v| texts.push(ByteArray::from(v.as_str()))),
-                        Cell::Integer(value) => value.map(|v| integers.push(v)),
-                        Cell::Real(value) => value.map(|v| reals.push(v)),
-                    }
-                    .map_or(0, |()| 1),
-                );
-            }
-            match COLUMNS[index].1 {
-                Kind::Text => column.typed::<ByteArrayType>().write_batch(&texts, Some(&levels), None)?,
-                Kind::Integer => column.typed::<Int64Type>().write_batch(&integers, Some(&levels), None)?,
-                Kind::Real => column.typed::<DoubleType>().write_batch(&reals, Some(&levels), None)?,
-            };
-            column.close()?;
-            index += 1;
+        parquet::Column { name, kind, is_optional: true }
+    };
+    let write = || -> std::io::Result<Vec<u8>> {
+        let mut file = FileWriter::new(Vec::new(), "trueio_history", COLUMNS.iter().map(column).collect())?;
+        for rows in rows.chunks(GROUP_ROWS) {
+            let chunk = |index: usize| parquet::chunk_of(rows.iter().map(|row| row[index].value()));
+            let chunks = (0..COLUMNS.len()).map(chunk).collect::<Result<Vec<_>, _>>()?;
+            file.write_group(chunks.iter())?;
         }
-        group.close()?;
-        file.into_inner()
+        file.finish(&[])
     };
     write().map_err(|e| Failure::failed("the Parquet file could not be created", &e))
-}
-
-/// Refuses Parquet in a build without it.
-#[cfg(not(feature = "parquet"))]
-pub(super) fn parquet(_rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
-    Err(Failure::refused(
-        "this trueio was built without Parquet\n\nhint: export as .csv, or build it with `--features parquet`",
-    ))
 }
 
 #[cfg(test)]
