@@ -195,7 +195,7 @@ fn serve(
     };
     let end = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| disconnect_at_signal(&nbd, stop, &has_ended));
-        let watchdog = scope.spawn(|| watch(&turns, &has_ended, limit, systemd.as_ref(), &stalled));
+        let watchdog = scope.spawn(|| watch(&|| turns.load(Relaxed), &has_ended, limit, systemd.as_ref(), &stalled));
         let mut turn = || {
             turns.fetch_add(1, Relaxed);
         };

@@ -11,7 +11,7 @@
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The longest time between two looks.
@@ -77,9 +77,10 @@ fn step(watchdog_usec: Option<&str>) -> Duration {
     interval.map_or(STEP, |interval| (interval / 4).clamp(Duration::from_millis(10), STEP))
 }
 
-/// Looks until `has_ended`: reports progress to systemd, and calls `stalled` once if there was none for `limit`.
+/// Looks until `has_ended` at the number of `turns`: reports progress to systemd, and calls `stalled` once if there was none
+/// for `limit`.
 pub(super) fn watch(
-    turns: &AtomicU64,
+    turns: &dyn Fn() -> u64,
     has_ended: &AtomicBool,
     limit: Duration,
     systemd: Option<&Systemd>,
@@ -88,7 +89,7 @@ pub(super) fn watch(
     let step = step(std::env::var("WATCHDOG_USEC").ok().as_deref());
     let mut stall = Stall::default();
     while !has_ended.load(Relaxed) {
-        match stall.look(turns.load(Relaxed), step, limit) {
+        match stall.look(turns(), step, limit) {
             Look::Progress => {
                 if let Some(systemd) = systemd {
                     systemd.send("WATCHDOG=1");
@@ -104,6 +105,9 @@ pub(super) fn watch(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::AtomicU64;
 
     /// Goal: a server that takes no turn is ended after the limit, and one that takes turns never is, however slow.
     #[test]
@@ -131,15 +135,63 @@ mod tests {
         let stalled = || {
             count.fetch_add(1, Relaxed);
         };
-        watch(&AtomicU64::new(3), &AtomicBool::new(true), Duration::ZERO, Some(&systemd), &stalled);
+        watch(&|| 3, &AtomicBool::new(true), Duration::ZERO, Some(&systemd), &stalled);
         assert_eq!(count.load(Relaxed), 0, "a server that has ended");
-        watch(&AtomicU64::new(3), &AtomicBool::new(false), Duration::from_millis(1), Some(&systemd), &stalled);
+        watch(&|| 3, &AtomicBool::new(false), Duration::from_millis(1), Some(&systemd), &stalled);
         assert_eq!(count.load(Relaxed), 1);
         receiver.set_nonblocking(true).expect("a plain call");
         let mut message = [0; 32];
         let bytes = receiver.recv(&mut message).expect("one message");
         assert_eq!(&message[..bytes], b"WATCHDOG=1");
         assert!(receiver.recv(&mut message).is_err(), "no progress, no message");
+    }
+
+    /// Looks of one turn, of the limit, until the process is stopped, and until it ends.
+    const LOOKS: (u64, u64, u64, u64) = (10, 20, 15, 100);
+    /// Names the part of the process that is stopped: `alive` or `hanging`.
+    const PART: &str = "TRUEIO_TEST_WATCHED";
+
+    /// The process that is stopped in the midst of a turn. Prints the last look, and whether the server was reported.
+    fn be_watched(is_alive: bool) {
+        let (looks, has_ended, is_reported) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        let (of_turn, of_limit, stopped_at, last) = LOOKS;
+        let turns = || {
+            let look = looks.fetch_add(1, Relaxed) + 1;
+            if look == stopped_at {
+                kill_process(getpid(), Signal::STOP).expect("a signal to itself");
+            }
+            has_ended.store(look == last, Relaxed);
+            if is_alive { look / of_turn } else { look.min(stopped_at) / of_turn }
+        };
+        let limit = step(std::env::var("WATCHDOG_USEC").ok().as_deref()) * u32::try_from(of_limit).expect("a few");
+        watch(&turns, &has_ended, limit, None, &|| is_reported.store(true, Relaxed));
+        println!("look {}, reported {}", looks.load(Relaxed), is_reported.load(Relaxed));
+    }
+
+    /// Goal: the time for which a process is stopped counts neither against a server nor for it.
+    /// Method: this test is its own child, whose watchdog looks each 10 ms, with a limit of 20 looks. The server takes a turn
+    /// at each tenth look. At the 15th the child stops itself, for five times the limit; how fast either process runs
+    /// changes nothing. A server that takes turns afterwards is not reported; one that takes none is, 20 looks
+    /// after its last turn, the stop included.
+    #[test]
+    fn a_stopped_process_is_not_blamed_for_the_time_of_the_stop() {
+        if let Ok(part) = std::env::var(PART) {
+            return be_watched(part == "alive");
+        }
+        for (part, expected) in [("alive", "look 100, reported false"), ("hanging", "look 30, reported true")] {
+            let name = "usb::watchdog::tests::a_stopped_process_is_not_blamed_for_the_time_of_the_stop";
+            let mut child = Command::new(std::env::current_exe().expect("this program"));
+            child.args(["--exact", name, "--nocapture"]).env(PART, part).env("WATCHDOG_USEC", "40000");
+            let child = child.stdout(Stdio::piped()).spawn().expect("a process");
+            let process = Pid::from_child(&child);
+            let (_, status) = waitpid(Some(process), WaitOptions::UNTRACED).expect("a child").expect("it blocks");
+            assert!(status.stopped(), "{part}: {status:?}");
+            std::thread::sleep(Duration::from_secs(1));
+            kill_process(process, Signal::CONT).expect("a child");
+            let output = child.wait_with_output().expect("a child");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains(expected), "{part}: {text}");
+        }
     }
 
     #[test]
