@@ -265,9 +265,11 @@ fn steps_of_the_sources(report: &mut Report, is_ci: bool, required: &[&str]) {
             Err(error) => Outcome::optional(&format!("{error:#}")),
         };
         report.step("packages for other systems", || outcome(dist::run_all()));
-        report.step("packages of the program, each binary built twice", || match packages::run_all(true) {
-            Err(error) => Outcome::Failed(format!("{error:#}")),
-            done => outcome(done),
+        report.step("packages of the program, each binary built twice", || {
+            match packages::from_arguments(&["--twice"]) {
+                Err(error) => Outcome::Failed(format!("{error:#}")),
+                done => outcome(done),
+            }
         });
     }
 }

@@ -49,9 +49,10 @@ cargo xtask node [program]          bindings/node and bindings/node-program, or 
 cargo xtask python                  bindings/python: build a wheel, install it, test
 cargo xtask notebook [--write]      the notebook of examples/, executed and rendered, with a screenshot (--write keeps it in
                                     docs/images/)
-cargo xtask dist [--twice | --self PROGRAM]  packages of the program: static binaries, .deb, .rpm, tarballs, SBOM, templates of
-                                    Homebrew, Nix and a container (--twice builds each binary twice and compares;
-                                    --self packs this one, installs, uses and removes it)
+cargo xtask dist [--twice] [--target TRIPLE] [--self PROGRAM]  packages of the program: static binaries, .deb, .rpm, tarballs, SBOM,
+                                    templates of Homebrew, Nix and a container (--twice builds each binary twice and
+                                    compares; --target makes those of one binary; --self, alone, packs this one,
+                                    installs, uses and removes it)
 cargo xtask dist-bindings           packages of both bindings, with binaries for all systems that can be
                                     linked here; others are named with the reason (half an hour)
 cargo xtask fio-jobs FOLDER [--self PROGRAM]  the job files below FOLDER, with fio (`FIO` names another one) and with `trueio fio`:
@@ -188,9 +189,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["site", "--write"] => site::run(&workspace::build_release()?, true),
         ["site", "--self", program] => site::run(&std::fs::canonicalize(program)?, false),
         ["site", "--write", "--self", program] => site::run(&std::fs::canonicalize(program)?, true),
-        ["dist"] => packages::run_all(false),
-        ["dist", "--twice"] => packages::run_all(true),
         ["dist", "--self", program] => Ok(ci::print_alone((packages::in_ci(&std::fs::canonicalize(program)?), None))),
+        ["dist", rest @ ..] => packages::from_arguments(rest),
         ["dist-bindings"] => dist::run_all(),
         ["bench", "ranks", rest @ ..] => bench::ranks::run(rest),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),

@@ -3,7 +3,7 @@
 //! Static binaries (musl) for x86-64 and ARM, and one that needs glibc 2.17; of these a `.deb`, an `.rpm`, tarballs, the files
 //! of a container image, an SBOM, and the formula and expression of Homebrew and Nix with version and checksums filled in.
 //! The same commit gives the same bytes: all times are the commit's, and paths of this machine are not in the binaries.
-//! `--twice` builds each binary in two directories and compares.
+//! `--twice` builds each binary in two directories and compares. `--target` makes only the packages of one binary.
 //!
 //! Linking for other systems needs zig and cargo-zigbuild, from PyPI. A target that cannot be linked here is skipped with
 //! its reason. Nothing is uploaded. CI packs the release build that it has already (`in_ci`), which shows that a package installs,
@@ -67,15 +67,40 @@ impl Release {
     }
 }
 
-/// Makes all packages; returns `false` if a binary is above the limit of size. Targets that cannot be linked here are no failure.
-pub(crate) fn run_all(is_twice: bool) -> Result<bool> {
+/// Makes the packages that the command line names: `[--twice] [--target TRIPLE]`.
+pub(crate) fn from_arguments(args: &[&str]) -> Result<bool> {
+    let (is_twice, targets) = parse(args)?;
+    run_all(is_twice, &targets)
+}
+
+fn parse(args: &[&str]) -> Result<(bool, Vec<&'static binary::Target>)> {
+    let (is_twice, rest) = match args {
+        ["--twice", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let targets: Vec<_> = match rest {
+        [] => binary::TARGETS.iter().collect(),
+        ["--target", triple] => binary::TARGETS.iter().filter(|target| target.triple == *triple).collect(),
+        _ => bail!("expected `cargo xtask dist [--twice] [--target TRIPLE]`"),
+    };
+    ensure!(
+        !targets.is_empty(),
+        "not a target of a release: {}",
+        binary::TARGETS.iter().map(|target| target.triple).collect::<Vec<_>>().join(", ")
+    );
+    Ok((is_twice, targets))
+}
+
+/// Makes the packages of `targets`; returns `false` if a binary is above the limit of size. Targets that cannot be linked here are
+/// no failure.
+fn run_all(is_twice: bool, targets: &[&'static binary::Target]) -> Result<bool> {
     setup::install(PACKAGERS).map_err(anyhow::Error::msg)?;
     let dist = DistFolder::new()?;
     dist.fetch_tools()?;
     let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
     let (mut tarballs, mut too_large) = (Vec::new(), Vec::new());
     let mut of_image = None;
-    for target in binary::TARGETS {
+    for &target in targets {
         let program = match binary::build(&dist, &release, target, 0) {
             Ok(program) => program,
             Err(why) if target.is_optional => {
@@ -177,4 +202,24 @@ fn output_of(command: &mut Command) -> Result<String> {
         bail!("`{name}`: {}\n{}", output.status, lines[lines.len().saturating_sub(20)..].join("\n"));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_targets_are_built_or_the_one_that_is_named() {
+        let names = |args: &[&str]| {
+            let (is_twice, targets) = parse(args)?;
+            anyhow::Ok((is_twice, targets.iter().map(|target| target.triple).collect::<Vec<_>>()))
+        };
+        let musl = "x86_64-unknown-linux-musl";
+        assert_eq!(names(&[]).unwrap().1.len(), binary::TARGETS.len());
+        assert_eq!(names(&["--target", musl]).unwrap(), (false, vec![musl]));
+        assert_eq!(names(&["--twice", "--target", musl]).unwrap(), (true, vec![musl]));
+        for wrong in [&["--target"][..], &["--target", "sparc"], &["twice"], &["--target", musl, "--twice"]] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }
