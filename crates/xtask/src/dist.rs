@@ -39,13 +39,20 @@ impl DistFolder {
         Ok(Self { path })
     }
 
-    /// A program of the environment, which comes first in its PATH: cargo looks for zigbuild there.
+    /// A program of the environment.
     pub(crate) fn program(&self, name: &str) -> Command {
-        let programs = self.path.join("venv/bin");
-        let mut program = command(&programs.join(name).to_string_lossy());
+        let mut program = self.with_tools(&self.path.join("venv/bin").join(name).to_string_lossy());
+        program.current_dir(workspace::root().join("bindings/python"));
+        program
+    }
+
+    /// Any program, with the environment first in its PATH: cargo looks for zigbuild there, and build scripts for compilers.
+    pub(crate) fn with_tools(&self, name: &str) -> Command {
+        let mut program = command(name);
         let before = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&before)));
-        program.env("PATH", path.unwrap_or(before)).current_dir(workspace::root().join("bindings/python"));
+        let programs = std::iter::once(self.path.join("venv/bin"));
+        let path = std::env::join_paths(programs.chain(std::env::split_paths(&before)));
+        program.env("PATH", path.unwrap_or(before));
         program
     }
 
