@@ -12,6 +12,7 @@
 //! | [`disk`] | the facts of a disk |
 //! | `queue` | a queue of I/Os that several threads share, for I/O engines |
 //! | `nbd` | the kernel's NBD client of Linux |
+//! | `block` | a served block device, and the process that serves it |
 //! | [`serve`] | answers the requests of the kernel's NBD client with commands of a disk |
 //! | `usbfs` | the transport of Linux: `/dev/bus/usb`, with streams |
 //!
@@ -22,6 +23,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod ata;
+#[cfg(target_os = "linux")]
+pub mod block;
 pub mod disk;
 pub mod host;
 pub mod iu;

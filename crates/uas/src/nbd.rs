@@ -17,10 +17,9 @@
 //! unshare(2), `CLONE_FILES`.
 
 use crate::serve::{Discard, Served};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -168,20 +167,13 @@ impl Nbd {
         result.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the device has died")))
     }
 
-    /// Prepares the calling thread for calls that wait for the device ([`Self::is_claimed`], [`Self::disconnect`]): if the
+    /// Prepares the calling thread for calls that wait for the device ([`is_claimed`](crate::block::is_claimed), [`Self::disconnect`]): if the
     /// process is killed meanwhile, the thread does not keep the server's end of the socket open.
     ///
     /// # Errors
     /// No memory for descriptors.
     pub fn prepare_thread(&self) -> io::Result<()> {
         leave_server_end(self.server_end)
-    }
-
-    /// Returns whether something has the device mounted, claimed or stacked upon. Opening it may read it, so the server's own
-    /// thread must not call this.
-    pub fn is_claimed(&self) -> bool {
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&self.device);
-        opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
     }
 
     /// Shuts the server's end of the socket down: the kernel fails every request, although the server hangs. The server still
@@ -232,29 +224,6 @@ impl Drop for Nbd {
             let _ = runner.join();
         }
     }
-}
-
-/// Prepares this process for serving a disk: its memory is never paged out, its own allocations do not wait for writes to the
-/// disk that it serves, and it is not chosen when memory runs out. Returns a sentence for each that failed.
-///
-/// # Source
-/// mlockall(2); prctl(2), `PR_SET_IO_FLUSHER` (Linux 5.6); proc(5), `oom_score_adj`.
-pub fn protect_process() -> Vec<String> {
-    let mut failed = Vec::new();
-    // SAFETY: plain call.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
-        failed.push(format!("its memory may be paged out: mlockall: {}", io::Error::last_os_error()));
-    }
-    const PR_SET_IO_FLUSHER: libc::c_int = 57;
-    // SAFETY: plain call with numbers.
-    if unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) } != 0 {
-        let error = io::Error::last_os_error();
-        failed.push(format!("it may wait for its own disk when memory is short: PR_SET_IO_FLUSHER: {error}"));
-    }
-    if let Err(error) = fs::write("/proc/self/oom_score_adj", "-1000") {
-        failed.push(format!("it may be killed when memory runs out: /proc/self/oom_score_adj: {error}"));
-    }
-    failed
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! Serves a disk as a network block device to the kernel of the same machine.
+//! Serves a disk as a block device to the kernel of the same machine.
 //!
 //! Each request of the kernel becomes a command of the disk: read, write (FUA as asked for), SYNCHRONIZE CACHE, UNMAP or
-//! WRITE SAME. A request is answered when its command has ended, never earlier. A request that arrives while all slots are
-//! taken waits in the socket. All memory is allocated before the first request.
+//! WRITE SAME. A request is answered when its command has ended, never earlier. All memory is allocated before the first
+//! request.
 //!
-//! When the server ends, or its process dies, the socket closes, and the kernel fails every request that was not answered.
+//! Requests come through a [`Front`]: the socket of the kernel's NBD client ([`socket`]). When the server ends, or its process dies, the kernel fails every request that was not answered.
 //!
 //! Limits: a request is at most [`Served::request_bytes_max`] long, which the caller sets as the device's limit
 //! (`queue/max_sectors_kb`); a longer one fails.
-//!
-//! Source: Linux `drivers/block/nbd.c`; the protocol's document is `doc/proto.md` of the NBD project.
 
+mod front;
+pub mod socket;
 mod wire;
+
+pub use front::{Asked, Command, Front, Received};
 
 use crate::disk::Facts;
 use crate::host::{Failure, Host, Transport};
 use crate::request::{Data, Kind, Request};
 use crate::scsi;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
-use wire::{Command, NbdRequest, REPLY_BYTES, REQUEST_BYTES};
 
 /// How a disk is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Served {
     pub lun: u8,
     /// Bytes of a block.
     pub block_bytes: u32,
+    /// Bytes of a physical sector.
+    pub physical_bytes: u32,
     /// Number of blocks.
     pub block_count: u64,
     /// Longest read or write, in bytes; a multiple of 4096.
@@ -86,6 +88,7 @@ impl Served {
         (bytes >= REQUEST_BYTES_MIN.max(block_bytes)).then_some(Self {
             lun: facts.lun,
             block_bytes,
+            physical_bytes: facts.capacity.physical_bytes,
             block_count: facts.capacity.block_count,
             request_bytes_max: bytes,
             is_read_only: is_read_only || facts.caching.is_some_and(|caching| caching.is_write_protected),
@@ -108,9 +111,9 @@ pub enum End {
     /// The last flush failed.
     #[error("the last flush failed: {0}")]
     LastFlush(Failure),
-    /// The socket to the kernel failed.
+    /// The kernel's side failed.
     #[error("the kernel's side of the block device ended: {0}")]
-    Socket(io::Error),
+    Kernel(io::Error),
 }
 
 /// What was done.
@@ -125,7 +128,7 @@ pub struct Tally {
 /// The request in a slot.
 #[derive(Debug, Clone, Copy)]
 struct Work {
-    request: NbdRequest,
+    asked: Asked,
     /// The part of a discard that is still to be done, in blocks.
     next: u64,
     left: u64,
@@ -133,27 +136,21 @@ struct Work {
 
 /// A server.
 #[derive(Debug)]
-pub struct Server<T> {
-    // Dropped before the buffers: it ends all transfers.
+pub struct Server<T, F> {
+    // Dropped before the front, which has the buffers: it ends all transfers.
     host: Host<T>,
     served: Served,
     work: Box<[Option<Work>]>,
-    /// For each slot the head of the reply, then the data.
-    buffers: Box<[u8]>,
-    socket: UnixStream,
+    front: F,
     tally: Tally,
     is_ending: bool,
 }
 
-impl<T: Transport> Server<T> {
-    /// A server on a socket whose other end the kernel gets. All memory is allocated here.
-    pub fn new(host: Host<T>, served: Served, socket: UnixStream) -> Self {
-        let slots = usize::from(host.depth());
-        let bytes = slots * (REPLY_BYTES + served.request_bytes_max as usize);
-        // Touched, so that the first write to each page needs no memory later.
-        let buffers = vec![1; bytes].into_boxed_slice();
-        let work = vec![None; slots].into_boxed_slice();
-        Self { host, served, work, buffers, socket, tally: Tally::default(), is_ending: false }
+impl<T: Transport, F: Front> Server<T, F> {
+    /// A server with a front of at most as many slots as the host.
+    pub fn new(host: Host<T>, served: Served, front: F) -> Self {
+        let work = vec![None; usize::from(host.depth())].into_boxed_slice();
+        Self { host, served, work, front, tally: Tally::default(), is_ending: false }
     }
 
     /// What was done so far.
@@ -166,7 +163,20 @@ impl<T: Transport> Server<T> {
         &self.host
     }
 
-    /// Serves until the kernel disconnects or the disk is gone. `idle` is called after each wait, at least every second while
+    /// The front.
+    pub fn front_mut(&mut self) -> &mut F {
+        &mut self.front
+    }
+
+    /// Lets the kernel send requests, on the thread that calls [`Self::run`] next.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.front.begin()
+    }
+
+    /// Serves until the kernel's side ends or the disk is gone. `idle` is called after each wait, at least every second while
     /// no request comes; `warn` gets a sentence for each request that failed.
     ///
     /// Nothing on this thread may use the block device: it would wait for itself.
@@ -174,28 +184,61 @@ impl<T: Transport> Server<T> {
         loop {
             while let Some(outcome) = self.host.poll(Some(0)) {
                 if let Err(error) = self.ended(outcome.user as usize, outcome.result, warn) {
-                    return End::Socket(error);
+                    return End::Kernel(error);
                 }
             }
             if let Some(failure) = self.host.has_failed() {
                 return End::Disk(failure);
             }
-            let is_busy = self.work.iter().any(Option::is_some);
-            if self.is_ending && !is_busy {
+            if self.is_ending && self.work.iter().all(Option::is_none) {
                 return self.last_flush();
             }
-            let has_room = !self.is_ending && self.work.iter().any(Option::is_none);
-            match self.wait(has_room) {
-                Ok(true) => {
-                    if let Err(error) = self.receive(warn) {
-                        return End::Socket(error);
-                    }
-                }
-                Ok(false) => {}
-                Err(error) => return End::Socket(error),
+            if let Err(error) = self.turn(warn) {
+                return End::Kernel(error);
             }
             idle();
         }
+    }
+
+    /// Answers every request with an error until the kernel's side ends; for a disk that is gone ([`End::Disk`]), while
+    /// another thread ends the block device.
+    ///
+    /// # Errors
+    /// The kernel's side cannot be used any more.
+    pub fn refuse(&mut self, idle: &mut dyn FnMut()) -> io::Result<()> {
+        while !self.is_ending {
+            if self.wait()? {
+                self.refuse_one()?;
+                while self.front.has_more() {
+                    self.refuse_one()?;
+                }
+            }
+            idle();
+        }
+        Ok(())
+    }
+
+    fn refuse_one(&mut self) -> io::Result<()> {
+        match self.front.receive()? {
+            Received::Nothing => {}
+            Received::Request(slot, _) => {
+                self.tally.failed += 1;
+                self.front.answer(slot, Err(libc::ENODEV))?;
+            }
+            Received::End => self.is_ending = true,
+        }
+        Ok(())
+    }
+
+    /// Waits, and receives what has come.
+    fn turn(&mut self, warn: &mut dyn FnMut(&str)) -> io::Result<()> {
+        if self.wait()? {
+            self.receive(warn)?;
+            while self.front.has_more() {
+                self.receive(warn)?;
+            }
+        }
+        Ok(())
     }
 
     fn last_flush(&mut self) -> End {
@@ -208,12 +251,16 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// Waits for the disk or, if there is room, for a request; returns whether there is one.
-    fn wait(&mut self, has_room: bool) -> io::Result<bool> {
+    /// Waits for the disk or for a request; returns whether there may be one.
+    fn wait(&mut self) -> io::Result<bool> {
+        self.front.send()?;
         let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let disk = self.host.transport().descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd());
-        let socket = if has_room { self.socket.as_raw_fd() } else { -1 };
-        let mut entries = [entry(socket), entry(disk)];
+        let kernel = match self.is_ending {
+            true => -1,
+            false => self.front.descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd()),
+        };
+        let mut entries = [entry(kernel), entry(disk)];
         // Woken at times, so that the caller can look at its own affairs.
         let limit_ns = self.host.wait_limit_ns().min(1_000_000_000);
         // A transport without a descriptor is polled.
@@ -230,41 +277,22 @@ impl<T: Transport> Server<T> {
         Ok(entries[0].revents != 0)
     }
 
-    fn buffer(&mut self, slot: usize) -> &mut [u8] {
-        let bytes = REPLY_BYTES + self.served.request_bytes_max as usize;
-        &mut self.buffers[slot * bytes..(slot + 1) * bytes]
-    }
-
-    /// Reads a request and starts its command.
+    /// Receives a request and starts its command.
     fn receive(&mut self, warn: &mut dyn FnMut(&str)) -> io::Result<()> {
-        let mut head = [0; REQUEST_BYTES];
-        read_whole(&self.socket, &mut head)?;
-        let Some(request) = wire::parse(&head) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel sent no request"));
-        };
-        let slot = self.work.iter().position(Option::is_none).expect("a request is read only if there is room");
-        let is_long = request.bytes > self.served.request_bytes_max;
-        if let Command::Write { .. } = request.command {
-            // The kernel sends the data with the request, whether it is accepted or not.
-            let mut left = request.bytes as usize;
-            while left > 0 {
-                let piece = left.min(self.served.request_bytes_max as usize);
-                let bytes = REPLY_BYTES + self.served.request_bytes_max as usize;
-                let buffer = &mut self.buffers[slot * bytes + REPLY_BYTES..][..piece];
-                read_whole(&self.socket, buffer)?;
-                left -= piece;
-            }
-        }
-        let block_bytes = u64::from(self.served.block_bytes);
-        let (first, count) = (request.offset / block_bytes, u64::from(request.bytes) / block_bytes);
-        let is_aligned =
-            request.offset.is_multiple_of(block_bytes) && u64::from(request.bytes).is_multiple_of(block_bytes);
-        let is_inside = first.checked_add(count).is_some_and(|end| end <= self.served.block_count);
-        let refusal = match request.command {
-            Command::Disconnect => {
+        let (slot, asked) = match self.front.receive()? {
+            Received::Nothing => return Ok(()),
+            Received::Request(slot, asked) => (slot, asked),
+            Received::End => {
                 self.is_ending = true;
                 return Ok(());
             }
+        };
+        let block_bytes = u64::from(self.served.block_bytes);
+        let (first, count) = (asked.offset / block_bytes, asked.bytes / block_bytes);
+        let is_aligned = asked.offset.is_multiple_of(block_bytes) && asked.bytes.is_multiple_of(block_bytes);
+        let is_inside = first.checked_add(count).is_some_and(|end| end <= self.served.block_count);
+        let is_long = asked.bytes > u64::from(self.served.request_bytes_max);
+        let refusal = match asked.command {
             Command::Flush => None,
             Command::Unknown(_) => Some(libc::EINVAL),
             Command::Write { .. } | Command::Discard if self.served.is_read_only => Some(libc::EPERM),
@@ -274,10 +302,11 @@ impl<T: Transport> Server<T> {
             _ => None,
         };
         if let Some(errno) = refusal {
-            warn(&format!("a request was refused ({}): {request:?}", io::Error::from_raw_os_error(errno)));
-            return self.answer(slot, &request, Err(errno));
+            warn(&format!("a request was refused ({}): {asked:?}", io::Error::from_raw_os_error(errno)));
+            self.tally.failed += 1;
+            return self.front.answer(slot, Err(errno));
         }
-        self.work[slot] = Some(Work { request, next: first, left: count });
+        self.work[slot] = Some(Work { asked, next: first, left: count });
         self.start(slot);
         Ok(())
     }
@@ -288,7 +317,7 @@ impl<T: Transport> Server<T> {
         let work = self.work[slot].as_mut().expect("a request");
         let (next, left) = (work.next, work.left);
         let mut list = None;
-        let request = match work.request.command {
+        let request = match work.asked.command {
             Command::Read => Request::read(lun, next, left as u32, block_bytes),
             Command::Write { is_fua } => Request::write(lun, next, left as u32, block_bytes, is_fua),
             Command::Discard => {
@@ -308,52 +337,38 @@ impl<T: Transport> Server<T> {
                     Request { lun, cdb, data: Data::Out(block_bytes), kind: Kind::Write { is_fua: false } }
                 }
             }
-            _ => Request::flush(lun),
+            Command::Flush | Command::Unknown(_) => Request::flush(lun),
         };
-        let buffer = self.buffer(slot);
+        let buffer = self.front.buffer(slot);
         match (list, request.cdb[0]) {
-            (Some(list), _) => buffer[REPLY_BYTES..][..list.len()].copy_from_slice(&list),
+            (Some(list), _) => buffer[..list.len()].copy_from_slice(&list),
             // The block of a WRITE SAME is zero.
-            (None, 0x93) => buffer[REPLY_BYTES..][..block_bytes as usize].fill(0),
+            (None, 0x93) => buffer[..block_bytes as usize].fill(0),
             _ => {}
         }
-        let data = buffer[REPLY_BYTES..].as_mut_ptr();
-        // SAFETY: the slot's buffer is as long as the longest request; it is used again only when its work is done, and it is
-        // dropped after the host.
+        let data = buffer.as_mut_ptr();
+        // SAFETY: the slot's buffer is as long as the longest request; it is used again only when its work is done, and the
+        // front is dropped after the host.
         let started = unsafe { self.host.start(request, slot as u64, data) };
         started.expect("there are as many slots as requests");
     }
 
     /// Answers a request whose command has ended, or starts its next part.
     fn ended(&mut self, slot: usize, result: Result<u32, Failure>, warn: &mut dyn FnMut(&str)) -> io::Result<()> {
-        let Work { request, left, .. } = self.work[slot].expect("only its own commands");
-        if result.is_ok() && request.command == Command::Discard && left > 0 {
+        let Work { asked, left, .. } = self.work[slot].expect("only its own commands");
+        if result.is_ok() && asked.command == Command::Discard && left > 0 {
             self.start(slot);
             return Ok(());
         }
         self.work[slot] = None;
-        if let Err(failure) = result {
-            let NbdRequest { command, offset, bytes, .. } = request;
-            warn(&format!("{command:?} of {bytes} bytes at {offset} failed: {failure}"));
-        }
-        self.answer(slot, &request, result.map(|_| ()).map_err(|failure| failure.errno()))
-    }
-
-    fn answer(&mut self, slot: usize, request: &NbdRequest, result: Result<(), i32>) -> io::Result<()> {
-        let head = wire::reply(request.handle, result.err().unwrap_or(0));
-        let data = if result.is_ok() && request.command == Command::Read { request.bytes as usize } else { 0 };
         match result {
-            Ok(()) => self.tally.done += 1,
-            Err(_) => self.tally.failed += 1,
+            Ok(_) => self.tally.done += 1,
+            Err(failure) => {
+                self.tally.failed += 1;
+                let Asked { command, offset, bytes } = asked;
+                warn(&format!("{command:?} of {bytes} bytes at {offset} failed: {failure}"));
+            }
         }
-        let bytes = REPLY_BYTES + self.served.request_bytes_max as usize;
-        let buffer = &mut self.buffers[slot * bytes..][..REPLY_BYTES + data];
-        buffer[..REPLY_BYTES].copy_from_slice(&head);
-        (&self.socket).write_all(buffer)
+        self.front.answer(slot, result.map(|_| ()).map_err(|failure| failure.errno()))
     }
-}
-
-/// Reads the whole buffer; the end of the stream is an error.
-fn read_whole(mut socket: &UnixStream, buffer: &mut [u8]) -> io::Result<()> {
-    socket.read_exact(buffer)
 }

@@ -4,9 +4,11 @@ mod device;
 
 use device::{BLOCK, Device, Fault, identified};
 use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
-use trueio_uas::serve::{Discard, End, Served, Server};
+use trueio_uas::serve::socket::Socket;
+use trueio_uas::serve::{Asked, Command, Discard, End, Front, Received, Served, Server};
 
 const FUA: u32 = 1 << 16;
 
@@ -20,7 +22,8 @@ fn serve(device: Device, change: impl FnOnce(&mut Served)) -> Kernel {
     let (host, served) = identified(device, change);
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     let server = std::thread::spawn(move || {
-        let mut server = Server::new(host, served, theirs);
+        let front = Socket::new(theirs, host.depth(), served.request_bytes_max);
+        let mut server = Server::new(host, served, front);
         let end = server.run(&mut || {}, &mut |_| {});
         let device = server.host().transport();
         (end, device.log.clone(), device.medium.clone())
@@ -165,9 +168,99 @@ fn an_unplugged_disk_ends_the_server_and_what_was_pending_is_answered_with_an_er
 fn a_kernel_that_vanishes_or_is_out_of_step_ends_the_server() {
     let kernel = serve(Device::new(true), |_| {});
     drop(kernel.socket);
-    assert!(matches!(kernel.server.join().expect("the server ends").0, End::Socket(_)));
+    assert!(matches!(kernel.server.join().expect("the server ends").0, End::Kernel(_)));
     let mut kernel = serve(Device::new(true), |_| {});
     kernel.socket.write_all(&[7; 28]).expect("the server reads");
     let (end, ..) = kernel.server.join().expect("the server ends");
     assert!(end.to_string().contains("sent no request"), "{end}");
+}
+
+/// A front whose slots the kernel chooses, as ublk's tags, and that has several requests at once.
+struct Tags {
+    waiting: Vec<(usize, Asked)>,
+    is_ended: bool,
+    answers: Vec<(usize, Result<(), i32>)>,
+    buffers: Vec<u8>,
+    /// A descriptor that is always readable.
+    readable: UnixStream,
+    _other: UnixStream,
+}
+
+impl Tags {
+    fn new(waiting: Vec<(usize, Asked)>) -> Self {
+        let (readable, mut other) = UnixStream::pair().expect("a socket pair");
+        other.write_all(&[0]).expect("there is room");
+        Self { waiting, is_ended: false, answers: Vec::new(), buffers: vec![7; 16 * 4096], readable, _other: other }
+    }
+}
+
+// SAFETY: the buffers are in a vector that does not grow, and each slot has a part of its own.
+unsafe impl Front for Tags {
+    fn begin(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.readable.as_fd())
+    }
+
+    fn receive(&mut self) -> std::io::Result<Received> {
+        match self.waiting.pop() {
+            Some((slot, asked)) => Ok(Received::Request(slot, asked)),
+            None if self.answers.len() == 3 && !std::mem::replace(&mut self.is_ended, true) => Ok(Received::End),
+            None => Ok(Received::Nothing),
+        }
+    }
+
+    fn has_more(&mut self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.buffers[slot * 4096..(slot + 1) * 4096]
+    }
+
+    fn answer(&mut self, slot: usize, result: Result<(), i32>) -> std::io::Result<()> {
+        self.answers.push((slot, result));
+        Ok(())
+    }
+
+    fn send(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn three_requests() -> Vec<(usize, Asked)> {
+    let of = |command, block: usize| Asked { command, offset: (block * BLOCK) as u64, bytes: BLOCK as u64 };
+    vec![(3, of(Command::Read, 9)), (9, of(Command::Write { is_fua: false }, 5)), (14, of(Command::Read, 4))]
+}
+
+/// Goal: requests keep the slots that the kernel chose, and those that come together are under way together.
+#[test]
+fn a_front_chooses_its_slots_and_may_have_several_requests_at_once() {
+    let (host, served) = identified(Device::new(true), |served| served.request_bytes_max = 4096);
+    let mut server = Server::new(host, served, Tags::new(three_requests()));
+    server.begin().expect("it begins");
+    let end = server.run(&mut || {}, &mut |_| {});
+    assert!(matches!(end, End::Disconnected), "{end}");
+    assert_eq!((server.tally().done, server.tally().failed), (3, 0));
+    let medium = &server.host().transport().medium;
+    assert_eq!(medium[5 * BLOCK..6 * BLOCK], [7; BLOCK], "the data was in the buffer of slot 9");
+}
+
+/// Goal: when the disk is gone, every request that comes is answered with an error until the kernel's side ends.
+#[test]
+fn requests_for_a_disk_that_is_gone_are_refused_until_the_end() {
+    let device = Device::new(true).with(0x2a, Fault::Unplug).with(0x28, Fault::Unplug);
+    let (host, served) = identified(device, |served| served.request_bytes_max = 4096);
+    let mut requests = three_requests();
+    let late = requests.split_off(1);
+    let mut server = Server::new(host, served, Tags::new(requests));
+    assert!(matches!(server.run(&mut || {}, &mut |_| {}), End::Disk(_)));
+    server.front_mut().waiting = late;
+    server.refuse(&mut || {}).expect("the front works");
+    let mut answers = server.front_mut().answers.clone();
+    answers.sort_unstable();
+    assert_eq!(answers, [3, 9, 14].map(|slot| (slot, Err(19))), "ENODEV");
+    assert_eq!(server.tally().failed, 3);
 }

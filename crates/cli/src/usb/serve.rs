@@ -16,8 +16,10 @@ use trueio_device::System;
 use trueio_device::usb::usb_report;
 use trueio_model::{UsbTransport, units};
 use trueio_run::watch_signals;
+use trueio_uas::block::{is_claimed, protect_process};
 use trueio_uas::disk::Facts;
-use trueio_uas::nbd::{Nbd, protect_process};
+use trueio_uas::nbd::Nbd;
+use trueio_uas::serve::socket::Socket;
 use trueio_uas::serve::{End, Served, Server};
 use trueio_uas::session::{Counts, Limits};
 use trueio_uas::usbfs::Usbfs;
@@ -87,7 +89,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let hint = matches!(error, trueio_uas::nbd::NbdError::NoModule).then_some("`modprobe nbd` loads it");
         Failure::refused_by(&error, hint)
     })?;
-    let server = Server::new(host, served, socket);
+    let front = Socket::new(socket, host.depth(), served.request_bytes_max);
+    let server = Server::new(host, served, front);
     serve(server, nbd, &describe(&plan, &facts, &served), stop, stall_limit(limits))
 }
 
@@ -169,7 +172,7 @@ fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
 
 /// Serves until the end, and gives everything back.
 fn serve(
-    mut server: Server<Usbfs>,
+    mut server: Server<Usbfs, Socket>,
     mut nbd: Nbd,
     description: &str,
     stop: &AtomicBool,
@@ -236,7 +239,7 @@ fn disconnect_at_signal(nbd: &Nbd, stop: &AtomicBool, has_ended: &AtomicBool) {
         if !stop.load(Relaxed) || has_ended.load(Relaxed) {
             continue;
         }
-        if !nbd.is_claimed() {
+        if !is_claimed(nbd.device()) {
             if let Err(error) = nbd.disconnect() {
                 say(&format!("{} cannot be disconnected: {error}", nbd.device().display()));
             }

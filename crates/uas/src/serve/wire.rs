@@ -2,6 +2,8 @@
 //!
 //! Source: Linux `include/uapi/linux/nbd.h`.
 
+use super::front::{Asked, Command};
+
 /// Bytes of a request without its data.
 pub(crate) const REQUEST_BYTES: usize = 28;
 /// Bytes of a reply without its data.
@@ -11,28 +13,17 @@ const REQUEST_MAGIC: u32 = 0x2560_9513;
 const REPLY_MAGIC: u32 = 0x6744_6698;
 const FUA: u32 = 1 << 16;
 
-/// What a request asks for.
+/// What the kernel sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Command {
-    Read,
-    Write { is_fua: bool },
+pub(crate) enum Message {
+    /// A request and its handle.
+    Request([u8; 8], Asked),
+    /// The end.
     Disconnect,
-    Flush,
-    Discard,
-    Unknown(u32),
-}
-
-/// A request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NbdRequest {
-    pub(crate) command: Command,
-    pub(crate) handle: [u8; 8],
-    pub(crate) offset: u64,
-    pub(crate) bytes: u32,
 }
 
 /// Parses a request; `None`: it is none, so the stream is out of step.
-pub(crate) fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<NbdRequest> {
+pub(crate) fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Message> {
     let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     if word(0) != REQUEST_MAGIC {
         return None;
@@ -40,13 +31,14 @@ pub(crate) fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<NbdRequest> {
     let command = match word(4) & 0xffff {
         0 => Command::Read,
         1 => Command::Write { is_fua: word(4) & FUA != 0 },
-        2 => Command::Disconnect,
+        2 => return Some(Message::Disconnect),
         3 => Command::Flush,
         4 => Command::Discard,
         _ => Command::Unknown(word(4)),
     };
     let handle = bytes[8..16].try_into().ok()?;
-    Some(NbdRequest { command, handle, offset: u64::from(word(16)) << 32 | u64::from(word(20)), bytes: word(24) })
+    let offset = u64::from(word(16)) << 32 | u64::from(word(20));
+    Some(Message::Request(handle, Asked { command, offset, bytes: word(24).into() }))
 }
 
 /// Returns a reply; `errno` 0 is success.
@@ -71,11 +63,13 @@ mod tests {
         bytes[8..16].copy_from_slice(b"handle 1");
         bytes[22] = 0x10;
         bytes[26] = 2;
-        let expected =
-            NbdRequest { command: Command::Write { is_fua: true }, handle: *b"handle 1", offset: 0x1000, bytes: 512 };
-        assert_eq!(parse(&bytes), Some(expected));
+        let mut asked = Asked { command: Command::Write { is_fua: true }, offset: 0x1000, bytes: 512 };
+        assert_eq!(parse(&bytes), Some(Message::Request(*b"handle 1", asked)));
         bytes[7] = 9;
-        assert!(parse(&bytes).is_some_and(|request| request.command == Command::Unknown(0x1_0009)));
+        asked.command = Command::Unknown(0x1_0009);
+        assert_eq!(parse(&bytes), Some(Message::Request(*b"handle 1", asked)));
+        bytes[7] = 2;
+        assert_eq!(parse(&bytes), Some(Message::Disconnect));
         bytes[0] = 0;
         assert_eq!(parse(&bytes), None);
         assert_eq!(reply(*b"handle 1", 5)[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 5]);
