@@ -1,16 +1,20 @@
 //! `trueio usb serve`: the disk is driven with UAS in user space where the kernel has no driver for it.
 
 mod common;
+#[path = "common/served.rs"]
+mod served;
 
 use common::record_in;
+use served::{end, ended, serve};
 use std::time::{Duration, Instant};
 use trueio_lab::sim::{Offers, Speed, UasFault};
 use trueio_lab::{Disk, Machine, Ran, Spec, Tool, on};
 
 /// Two kinds of disks with UAS, and no driver for them: `uas` is missing.
 fn spec(kernel: &str) -> Spec {
-    Spec::new()
-        .kernel(kernel)
+    // Debian's 6.1 has no ublk.
+    let spec = if kernel == "6.1" { Spec::new() } else { Spec::new().module("ublk_drv") };
+    spec.kernel(kernel)
         .without_module("uas")
         .shelved_module("uas")
         .module("nbd")
@@ -21,33 +25,6 @@ fn spec(kernel: &str) -> Spec {
         .disk(Disk::usb("both").ids(0x152d, 0x0578))
         .disk(Disk::usb("slow").offering(Offers::Uas).at(Speed::High))
         .disk(Disk::usb("bulk").offering(Offers::Bot))
-}
-
-/// Starts the server of a disk and returns its block device and process.
-fn serve(machine: &mut Machine, arguments: &str) -> (String, String) {
-    machine.ok("rm -f /tmp/device /tmp/said");
-    let process = machine.ok(&format!("trueio usb serve {arguments} > /tmp/device 2> /tmp/said & echo $!"));
-    // The device is printed when it runs; a server that ends early is reported with its reason.
-    machine.ok(&format!(
-        "while ! [ -s /tmp/device ]; do if ! kill -0 {process} 2>/dev/null; then cat /tmp/said >&2; exit 1; fi; sleep 0.1; done"
-    ));
-    (machine.ok("cat /tmp/device"), process)
-}
-
-/// Waits until a process has ended. One that does not within a minute is an error that shows where its threads are.
-fn ended(machine: &mut Machine, process: &str) {
-    machine.ok(&format!(
-        "for i in $(seq 600); do kill -0 {process} 2>/dev/null || exit 0; sleep 0.1; done; \
-         for task in /proc/{process}/task/*; do echo $task; grep State $task/status; cat $task/wchan $task/stack; done >&2; \
-         dmesg | tail -n 60 >&2; exit 1"
-    ));
-}
-
-/// Ends the server in order and returns its exit code and what it printed.
-fn end(machine: &mut Machine, process: &str) -> String {
-    machine.ok(&format!("kill -TERM {process}"));
-    ended(machine, process);
-    machine.ok("cat /tmp/said")
 }
 
 /// What a host does about a fault.
@@ -225,12 +202,20 @@ fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
     });
 }
 
-/// The last one, because the others share a machine with another kernel.
+/// The last ones, because the others share a machine with another kernel.
 #[test]
 fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
     on(&spec("6.12"), |machine| {
+        // Through ublk, which is the default where it is loaded, and through NBD.
         filesystems_keep_their_data(machine);
         faults_cost_no_data(machine, &["stick"]);
+        let (device, process) = serve(machine, "STICK");
+        assert!(device.starts_with("/dev/ublkb"), "{device}");
+        end(machine, &process);
+        let (device, process) = serve(machine, "STICK --through nbd");
+        assert!(device.starts_with("/dev/nbd"), "{device}");
+        machine.ok(&format!("dd if={device} of=/dev/null bs=64k count=16 iflag=direct 2>/dev/null"));
+        end(machine, &process);
         let list = machine.trueio("usb list --json").json();
         let disks = list["disks"].as_array().expect("disks");
         let stick = disks.iter().find(|disk| disk["usb"]["serial"]["value"] == "STICK").expect("the disk");

@@ -132,6 +132,23 @@ impl<T: Transport> Host<T> {
         self.session.counts()
     }
 
+    /// Reports that another session went before this one and ended without a flush ([`Session::follow`]). Before the first
+    /// command.
+    pub fn follow(&mut self) {
+        self.session.follow();
+    }
+
+    /// Resets the port, so that the device forgets the commands of another session. No command may be in flight.
+    ///
+    /// # Errors
+    /// The device is gone, or does not come back.
+    pub fn reset(&mut self) -> Result<(), Failure> {
+        let now_ns = self.transport.now_ns();
+        self.session.reset(now_ns);
+        self.carry_out();
+        self.session.ended().map_or(Ok(()), Err)
+    }
+
     /// The time from now until the next time limit has an effect, in nanoseconds; `u64::MAX`: none.
     pub fn wait_limit_ns(&self) -> u64 {
         let deadline_ns = self.session.next_deadline_ns();

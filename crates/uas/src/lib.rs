@@ -12,8 +12,9 @@
 //! | [`disk`] | the facts of a disk |
 //! | `queue` | a queue of I/Os that several threads share, for I/O engines |
 //! | `nbd` | the kernel's NBD client of Linux |
+//! | `ublk` | the kernel's ublk driver of Linux |
 //! | `block` | a served block device, and the process that serves it |
-//! | [`serve`] | answers the requests of the kernel's NBD client with commands of a disk |
+//! | [`serve`] | answers the requests of the kernel's NBD client or ublk driver with commands of a disk |
 //! | `usbfs` | the transport of Linux: `/dev/bus/usb`, with streams |
 //!
 //! The protocol has no I/O, so every state of it is a unit test, and a recorded exchange can be replayed.
@@ -37,6 +38,8 @@ pub mod scsi;
 pub mod sense;
 pub mod serve;
 pub mod session;
+#[cfg(target_os = "linux")]
+pub mod ublk;
 #[cfg(target_os = "linux")]
 pub mod usbfs;
 mod verdict;

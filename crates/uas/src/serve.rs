@@ -4,7 +4,8 @@
 //! WRITE SAME. A request is answered when its command has ended, never earlier. All memory is allocated before the first
 //! request.
 //!
-//! Requests come through a [`Front`]: the socket of the kernel's NBD client ([`socket`]). When the server ends, or its process dies, the kernel fails every request that was not answered.
+//! Requests come through a [`Front`]: the socket of the kernel's NBD client ([`socket`]), or the queue of a ublk device
+//! ([`crate::ublk`]). When the server ends, or its process dies, the kernel fails every request that was not answered.
 //!
 //! Limits: a request is at most [`Served::request_bytes_max`] long, which the caller sets as the device's limit
 //! (`queue/max_sectors_kb`); a longer one fails.

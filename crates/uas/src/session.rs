@@ -211,6 +211,19 @@ impl Session {
         self.die(failure);
     }
 
+    /// Reports that another session went before this one and ended without a flush: writes that it acknowledged may be in the
+    /// disk's cache. A report of a power-on is a report of their loss then. Before the first command.
+    pub fn follow(&mut self) {
+        self.acknowledged += 1;
+        self.expects_attention = false;
+    }
+
+    /// Resets the port, so that the device forgets the commands of another session. No command may be in flight.
+    pub fn reset(&mut self, now_ns: u64) {
+        assert!(self.is_idle(), "commands are in flight");
+        self.drain(now_ns);
+    }
+
     /// Reports that the machine was suspended: the disk may have lost power, and with it what its cache held. Its report of
     /// that may look like the one of a reset by this session.
     pub fn suspended(&mut self) {

@@ -369,6 +369,32 @@ fn a_reset_by_the_session_itself_puts_no_write_in_doubt() {
     });
 }
 
+/// Goal: a session that takes a disk over from one that died resets it, so that no command of the dead one is left, and reports a
+/// loss of power before that with the first flush: the dead one may have acknowledged writes. Its own reset is no such loss.
+#[test]
+fn a_session_that_follows_another_reports_what_the_disk_lost_in_between() {
+    both(|device| {
+        let streams = device.has_streams;
+        let mut host = host(device.with(0x28, sense(6, 0x29, 0)));
+        host.follow();
+        assert_eq!(identify(&mut host, 0).expect("a disk").lun, 0);
+        host.reset().expect("it comes back");
+        assert_eq!((host.transport().resets, host.counts().port_resets), (1, 1));
+        assert_eq!(read(&mut host, 2), Ok(vec![2; BLOCK]), "29/00 of this session's own reset");
+        flush(&mut host).expect("nothing was lost");
+        // The first command on the medium finds it powered on.
+        let mut lost = self::host(Device::new(streams).with(0x00, sense(6, 0x29, 0)));
+        lost.follow();
+        identify(&mut lost, 0).expect("a disk");
+        lost.reset().expect("it comes back");
+        assert_eq!(flush(&mut lost), Err(Failure::CacheLost));
+        flush(&mut lost).expect("reported once");
+        let mut gone = self::host(Device::new(streams).with(0x28, Fault::Unplug));
+        assert_eq!(read(&mut gone, 2), Err(Failure::Gone));
+        assert_eq!(gone.reset(), Err(Failure::Gone), "nothing is reset");
+    });
+}
+
 #[test]
 fn smart_data_come_through_a_bridge_that_passes_ata_commands_on() {
     both(|device| {

@@ -4,48 +4,19 @@
 
 use crate::claim::{Claim, ClaimFailure, claim, plan_claim};
 use crate::hands::{LiveHands, WAIT};
+use crate::keeper::Keeper;
 use crate::lock::{STATES, take_lock};
 use crate::plan::Refusal;
+use crate::served::ServedDisk;
+use std::fs::File;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use trueio_device::{DeviceError, System, who_has_open, who_holds};
 use trueio_model::UsbDisk;
 use trueio_uas::disk::{self, Facts, IdentifyError};
 use trueio_uas::host::{Failure, Host};
 use trueio_uas::session::Limits;
 use trueio_uas::usbfs::Usbfs;
-
-/// A process that gives an interface back to the kernel when this one has ended, in whichever way.
-///
-/// When a process is killed, the kernel releases its interfaces and binds no driver. The keeper's standard input is a pipe
-/// that ends with this process. Dropping it ends the keeper, which finds the interface given back.
-#[derive(Debug)]
-pub struct Keeper {
-    process: Child,
-}
-
-impl Keeper {
-    /// Starts it: this program again, with the hidden command `usb give-back`, in a process group of its own, which Ctrl-C does
-    /// not reach.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn start(interface: &str) -> io::Result<Self> {
-        let mut keeper = std::process::Command::new("/proc/self/exe");
-        keeper.args(["usb", "give-back", interface]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
-        Ok(Self { process: keeper.spawn()? })
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        // It ends by itself as soon as the interface has a driver or none.
-        let _ = self.process.wait();
-    }
-}
 
 /// A disk that this process drives. Fields are dropped in this order: the keeper waits until the interface is given back.
 #[derive(Debug)]
@@ -89,6 +60,9 @@ pub enum DriveError {
         /// Those that the device has.
         all: String,
     },
+    /// It is not the disk that a server has left, or it cannot be reset.
+    #[error("the disk cannot be taken over: {0}")]
+    TakeOver(String),
     /// It is no disk that can be used.
     #[error("the disk cannot be used")]
     Identify(#[source] IdentifyError),
@@ -112,21 +86,52 @@ pub fn plan_of(system: &System, disk: &UsbDisk) -> Result<Result<Claim, Refusal>
 /// # Errors
 /// [`DriveError`]; then the disk is as it was before.
 pub fn drive(plan: &Claim, lun: Option<u8>, limits: Limits) -> Result<Driven, DriveError> {
+    start(plan, lun, limits, None).map(|(driven, _)| driven)
+}
+
+/// Claims a disk whose server has died, and resets it, so that it forgets the commands of that server. From the claim on, the
+/// keeper of this process guards the block device that is left.
+///
+/// # Errors
+/// [`DriveError`]; then the block device waits for another server, for its time again.
+pub fn take_over(plan: &Claim, left: &ServedDisk, limits: Limits) -> Result<Driven, DriveError> {
+    // Held until the port was reset: the keeper of the dead server would find no driver meanwhile.
+    let (mut driven, _lock) = start(plan, Some(left.lun), limits, Some(left))?;
+    if let Some(why) = left.differs_from_facts(&driven.facts) {
+        return Err(DriveError::TakeOver(why));
+    }
+    driven.host.reset().map_err(|failure| DriveError::TakeOver(format!("its port cannot be reset: {failure}")))?;
+    Ok(driven)
+}
+
+/// Returns the disk, and the lock that it was claimed under, if another server has left it.
+fn start(
+    plan: &Claim,
+    lun: Option<u8>,
+    limits: Limits,
+    left: Option<&ServedDisk>,
+) -> Result<(Driven, Option<File>), DriveError> {
     if !rustix::process::geteuid().is_root() {
         return Err(DriveError::NotRoot);
     }
-    let keeper = Keeper::start(&plan.name).map_err(DriveError::Keeper)?;
-    let (mut host, memory_bytes) = {
-        // A switch must not run meanwhile: it changes the kernel's choice of drivers.
-        let _lock = take_lock(Path::new(STATES)).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => DriveError::Busy,
-            _ => DriveError::Lock(error),
-        })?;
-        let claimed = claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT))?;
-        let transport = claimed.transport;
-        let (depth, has_streams) = (transport.depth(), transport.has_streams());
-        (Host::new(transport, depth, has_streams, limits), claimed.memory_bytes)
-    };
+    let mut keeper = Keeper::start(&plan.name).map_err(DriveError::Keeper)?;
+    if let Some(left) = left {
+        keeper.guard(left.number, left.wait()).map_err(DriveError::Keeper)?;
+    }
+    // A switch must not run meanwhile: it changes the kernel's choice of drivers.
+    let lock = take_lock(Path::new(STATES)).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => DriveError::Busy,
+        _ => DriveError::Lock(error),
+    })?;
+    let claimed = claim(plan, &mut LiveHands::new(PathBuf::new(), WAIT))?;
+    let (transport, memory_bytes) = (claimed.transport, claimed.memory_bytes);
+    let (depth, has_streams) = (transport.depth(), transport.has_streams());
+    let mut host = Host::new(transport, depth, has_streams, limits);
+    // Without a keeper that waits, the claim is enough.
+    let lock = left.map(|_| lock);
+    if left.is_some() {
+        host.follow();
+    }
     let units = disk::logical_units(&mut host).map_err(DriveError::Units)?;
     let lun = match (lun, units.as_slice()) {
         (Some(lun), all) if all.contains(&lun) => lun,
@@ -137,5 +142,5 @@ pub fn drive(plan: &Claim, lun: Option<u8>, limits: Limits) -> Result<Driven, Dr
         }
     };
     let facts = disk::identify(&mut host, lun).map_err(DriveError::Identify)?;
-    Ok(Driven { host, facts, memory_bytes, keeper })
+    Ok((Driven { host, facts, memory_bytes, keeper }, lock))
 }

@@ -3,11 +3,14 @@
 //! `trueio-usb` claims the disk, `trueio-uas` drives it; this file prints what happens and ends it in order. A second process
 //! gives the disk back to the kernel if the first is killed.
 
+mod attached;
+
 use super::explain::find;
 use super::switch::{refused, say};
 use super::watchdog::{Systemd, watch};
 use crate::failure::Failure;
 use crate::output;
+use attached::Attached;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,22 +21,24 @@ use trueio_model::{UsbTransport, units};
 use trueio_run::watch_signals;
 use trueio_uas::block::{is_claimed, protect_process};
 use trueio_uas::disk::Facts;
-use trueio_uas::nbd::Nbd;
+use trueio_uas::nbd::{Nbd, NbdError};
 use trueio_uas::serve::socket::Socket;
-use trueio_uas::serve::{End, Served, Server};
+use trueio_uas::serve::{End, Front, Served, Server};
 use trueio_uas::session::{Counts, Limits};
+use trueio_uas::ublk::{self, Queue, Ublk, UblkError};
 use trueio_uas::usbfs::Usbfs;
-use trueio_usb::{Claim, DriveError, Driven, drive, plan_of};
+use trueio_usb::{Claim, DriveError, Driven, Keeper, SERVED, ServedDisk, drive, keep, plan_of, take_over};
 
 /// The command line of `trueio usb serve`.
 pub(super) fn arguments() -> Command {
     Command::new("serve")
         .about("Drives a disk with UAS where the kernel has no driver for it, as a block device (experimental)")
         .long_about(
-            "Drives a disk with UAS in user space and serves it to the system as a block device (/dev/nbdN). For kernels \
-             without the driver uas. It needs root, and the kernel's NBD client (`modprobe nbd`). The disk is refused while \
-             anything on it is mounted, swap, stacked on or open. It runs until Ctrl-C or SIGTERM; unmount the block device \
-             first. If it is killed, the block device fails every I/O. Experimental: keep a backup.",
+            "Drives a disk with UAS in user space and serves it to the system as a block device (/dev/ublkbN or /dev/nbdN). For \
+             kernels without the driver uas. It needs root, and the kernel's ublk driver (`modprobe ublk_drv`) or NBD client \
+             (`modprobe nbd`). The disk is refused while anything on it is mounted, swap, stacked on or open. It runs until \
+             Ctrl-C or SIGTERM; unmount the block device first. If it is killed, the block device fails every I/O, or waits \
+             for another server with --resumable. Experimental: keep a backup.",
         )
         .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number").required(true))
         .arg(super::switch("read-only", "Serve it without writing to it"))
@@ -51,6 +56,54 @@ pub(super) fn arguments() -> Command {
                 .default_value("30s")
                 .help("How long the disk may take for a command; then it is recovered: abort, reset of the unit, reset of the port"),
         )
+        .arg(
+            Arg::new("through")
+                .long("through")
+                .value_name("DRIVER")
+                .help("The kernel's driver of the block device: ublk (the default where it is loaded) or nbd")
+                .value_parser(["ublk", "nbd"]),
+        )
+        .arg(
+            Arg::new("resumable")
+                .long("resumable")
+                .value_name("TIME")
+                .help("If the server dies, I/O waits this long for `usb serve DISK --resume` before it fails (ublk only)"),
+        )
+        .arg(
+            super::switch("resume", "Serve the block device again whose server has died")
+                .conflicts_with_all(["read-only", "lun", "through", "resumable"]),
+        )
+}
+
+/// How a disk is attached to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Nbd,
+    /// The time for which the block device outlives its server; zero: not at all.
+    Ublk(Duration),
+}
+
+impl Way {
+    fn of(matches: &ArgMatches) -> Result<Self, Failure> {
+        let wait = match matches.get_one::<String>("resumable") {
+            None => None,
+            Some(text) => {
+                let refuse = |why| Failure::refused(format!("`--resumable {text}`: {why}"));
+                let wait = Duration::from_nanos(units::parse_duration_ns(text).map_err(refuse)?);
+                if wait < Duration::from_secs(1) {
+                    return Err(refuse("a server needs 1 s or longer to take over".to_owned()));
+                }
+                Some(wait)
+            }
+        };
+        let through = matches.get_one::<String>("through").map(String::as_str);
+        let is_ublk = through.map_or_else(|| wait.is_some() || ublk::is_there(), |through| through == "ublk");
+        match (is_ublk, wait) {
+            (true, wait) => Ok(Self::Ublk(wait.unwrap_or(Duration::ZERO))),
+            (false, None) => Ok(Self::Nbd),
+            (false, Some(_)) => Err(Failure::refused("`--resumable` needs ublk: an NBD device ends with its server")),
+        }
+    }
 }
 
 fn limits(matches: &ArgMatches) -> Result<Limits, Failure> {
@@ -77,21 +130,97 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     // Before the disk is claimed, so that a signal ends in giving it back.
     let stop = watch_signals();
-    let lun = matches.get_one::<u8>("lun").copied();
     let limits = limits(matches)?;
+    if matches.get_flag("resume") {
+        return resume(&plan, limits, stop);
+    }
+    let way = Way::of(matches)?;
+    let lun = matches.get_one::<u8>("lun").copied();
     let driven = drive(&plan, lun, limits).map_err(not_driven)?;
     // Dropped after the host, for which it waits.
-    let _keeper = driven.keeper;
+    let mut keeper = driven.keeper;
     let Driven { host, facts, memory_bytes, .. } = driven;
     let served = Served::of(&facts, host.depth(), memory_bytes, matches.get_flag("read-only"));
     let served = served.ok_or_else(|| too_small(memory_bytes))?;
-    let (nbd, socket) = Nbd::connect(&served).map_err(|error| {
-        let hint = matches!(error, trueio_uas::nbd::NbdError::NoModule).then_some("`modprobe nbd` loads it");
-        Failure::refused_by(&error, hint)
-    })?;
-    let front = Socket::new(socket, host.depth(), served.request_bytes_max);
+    let description = describe(&plan, &facts, &served);
+    match way {
+        Way::Nbd => {
+            let (nbd, socket) = Nbd::connect(&served).map_err(|error| not_attached(&error))?;
+            let front = Socket::new(socket, host.depth(), served.request_bytes_max);
+            let server = Server::new(host, served, front);
+            serve(server, Attached::Nbd(nbd), &description, stop, stall_limit(limits))
+        }
+        Way::Ublk(wait) => {
+            let (ublk, front) =
+                Ublk::add(&served, host.depth(), !wait.is_zero()).map_err(|error| not_attached(&error))?;
+            let of_keeper = |error| Failure::failed("the process that ends the block device cannot be told", &error);
+            keeper.guard(ublk.number(), wait).map_err(of_keeper)?;
+            if !wait.is_zero() {
+                let left = ServedDisk::new(&plan, &facts, ublk.number(), wait, served.is_read_only);
+                left.save().map_err(|error| Failure::failed(format!("`{SERVED}` cannot be written"), &error))?;
+            }
+            let server = Server::new(host, served, front);
+            serve_ublk(server, ublk, (&plan, keeper), &description, stop, stall_limit(limits))
+        }
+    }
+}
+
+/// `trueio usb serve --resume`.
+fn resume(plan: &Claim, limits: Limits, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+    /// The kernel may need two of its timeouts to notice that a server has died.
+    const NOTICED: Duration = Duration::from_secs(60);
+    let left = ServedDisk::load(&plan.name).map_err(|error| Failure::refused_by(&error, None))?;
+    if let Some(why) = left.differs_from(plan) {
+        let ended = ublk::delete(left.number).and_then(|()| ServedDisk::clear(&plan.name));
+        let number = left.number;
+        let what = match ended {
+            Ok(()) => format!("every I/O of /dev/ublkb{number} fails now; unmount it, and serve the disk again"),
+            Err(error) => format!("/dev/ublkb{number} cannot be ended: {error}"),
+        };
+        return Err(Failure::refused(format!("`{}` is not taken over\n  because: {why}\n\nhint: {what}", plan.name)));
+    }
+    let driven = take_over(plan, &left, limits).map_err(not_driven)?;
+    // Dropped after the host, for which it waits.
+    let keeper = driven.keeper;
+    let Driven { host, facts, memory_bytes, .. } = driven;
+    let served = Served::of(&facts, host.depth(), memory_bytes, left.is_read_only);
+    let mut served = served.ok_or_else(|| too_small(memory_bytes))?;
+    let (ublk, front) =
+        Ublk::resume(left.number, &mut served, host.depth(), NOTICED).map_err(|error| not_attached(&error))?;
     let server = Server::new(host, served, front);
-    serve(server, nbd, &describe(&plan, &facts, &served), stop, stall_limit(limits))
+    let description = describe(plan, &facts, &served);
+    serve_ublk(server, ublk, (plan, keeper), &description, stop, stall_limit(limits))
+}
+
+/// Serves a ublk device, and tells the keeper when it has ended in order.
+fn serve_ublk(
+    server: Server<Usbfs, Queue>,
+    ublk: Ublk,
+    (plan, mut keeper): (&Claim, Keeper),
+    description: &str,
+    stop: &AtomicBool,
+    limit: Duration,
+) -> Result<ExitCode, Failure> {
+    let code = serve(server, Attached::Ublk(ublk), description, stop, limit);
+    keeper.release();
+    // A file that stays names a device that is gone.
+    let _ = ServedDisk::clear(&plan.name);
+    code
+}
+
+/// Reports why there is no block device.
+fn not_attached(error: &(dyn std::error::Error + 'static)) -> Failure {
+    let hint = match (error.downcast_ref::<NbdError>(), error.downcast_ref::<UblkError>()) {
+        (Some(NbdError::NoModule), _) => {
+            Some("`modprobe ublk_drv` (Linux 6.4 or later) or `modprobe nbd` loads a driver")
+        }
+        (_, Some(UblkError::Driver(error))) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some("`modprobe ublk_drv` loads it (Linux 6.4 or later)")
+        }
+        (_, Some(UblkError::Driver(_))) => Some("it needs io_uring; `--through nbd` does not"),
+        _ => None,
+    };
+    Failure::refused_by(error, hint)
 }
 
 /// The longest turn of the server: its last flush, with every step of recovery, is one.
@@ -126,24 +255,19 @@ pub(super) fn give_back_arguments() -> Command {
     Command::new("give-back").hide(true).arg(Arg::new("interface").required(true))
 }
 
-/// Gives an interface back to the kernel when standard input ends, which it does when the server has died, in whichever way.
+/// Is the keeper of a server.
 pub(super) fn give_back(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    const LOOK: Duration = Duration::from_millis(50);
     let interface = matches.get_one::<String>("interface").expect("it is required");
     if !interface.bytes().all(|byte| byte.is_ascii_digit() || b"-.:".contains(&byte)) {
         return Err(Failure::refused(format!("`{interface}` is not the name of an interface")));
     }
-    // An error is an end, too.
-    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-    let directory = format!("/sys/bus/usb/devices/{interface}");
-    let driver = || std::fs::read_link(format!("{directory}/driver")).ok();
-    // The kernel closes the server's descriptors one after the other.
-    while driver().is_some_and(|link| link.ends_with("usbfs")) {
-        std::thread::sleep(LOOK);
-    }
-    if driver().is_none() && std::path::Path::new(&directory).exists() {
-        let probed = std::fs::write("/sys/bus/usb/drivers_probe", interface);
-        probed.map_err(|error| Failure::failed(format!("{interface} cannot be given back to the kernel"), &error))?;
+    // A service manager sends them to all processes of a service; this one ends when the server has ended.
+    let _held = trueio_run::hold_signals();
+    let said = keep(interface, std::io::stdin().lock());
+    if let Some(sentence) =
+        said.map_err(|error| Failure::failed(format!("{interface} cannot be given back to the kernel"), &error))?
+    {
+        say(&sentence);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -171,9 +295,9 @@ fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
 }
 
 /// Serves until the end, and gives everything back.
-fn serve(
-    mut server: Server<Usbfs, Socket>,
-    mut nbd: Nbd,
+fn serve<F: Front>(
+    mut server: Server<Usbfs, F>,
+    mut attached: Attached,
     description: &str,
     stop: &AtomicBool,
     limit: Duration,
@@ -181,77 +305,105 @@ fn serve(
     for sentence in protect_process() {
         say(&sentence);
     }
-    nbd.run().map_err(|error| Failure::failed("the block device cannot run", &error))?;
-    let device = nbd.device().display().to_string();
-    say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
-    output::print_all(&format!("{device}\n"))?;
+    let cannot_run = |error: std::io::Error| Failure::failed("the block device cannot run", &error);
+    attached.prepare().map_err(cannot_run)?;
+    server.begin().map_err(cannot_run)?;
+    let device = attached.device().display().to_string();
     let systemd = Systemd::of_environment();
-    if let Some(systemd) = &systemd {
-        systemd.send("READY=1");
-    }
-    let (has_ended, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let state = State::default();
+    let turns = AtomicU64::new(0);
+    let announce = || {
+        say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
+        output::print_all(&format!("{device}\n"))?;
+        if let Some(systemd) = &systemd {
+            systemd.send("READY=1");
+        }
+        Ok(())
+    };
     let stalled = || {
         // Before anything that can block, such as a terminal that does not read.
-        nbd.fail();
+        attached.fail();
         say(&format!("the server made no progress for {limit:?}: it ends, and every I/O of {device} fails"));
         std::process::abort();
     };
-    let end = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| disconnect_at_signal(&nbd, stop, &has_ended));
-        let watchdog = scope.spawn(|| watch(&|| turns.load(Relaxed), &has_ended, limit, systemd.as_ref(), &stalled));
+    let (end, counts, started) = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| start_and_end(&attached, &announce, stop, &state));
+        let watchdog = scope.spawn(|| watch(&|| turns.load(Relaxed), &state.has_ended, limit, systemd.as_ref(), &stalled));
         let mut turn = || {
             turns.fetch_add(1, Relaxed);
         };
         let end = server.run(&mut turn, &mut |sentence| say(sentence));
-        has_ended.store(true, Relaxed);
+        if let End::Disk(_) = end
+            && attached.needs_answers()
+        {
+            state.is_lost.store(true, Relaxed);
+            if let Err(error) = server.refuse(&mut turn) {
+                say(&format!("{device} was not ended in order: {error}"));
+            }
+        }
+        state.has_ended.store(true, Relaxed);
         // It uses the server's socket, so it ends first.
         watchdog.thread().unpark();
         let _ = watchdog.join();
         let counts = server.host().counts();
-        // Closes the socket, which ends the kernel's side, and gives the interface back to the kernel.
+        // Closes the kernel's side, which ends the block device, and gives the interface back to the kernel.
         drop(server);
         // It ends by itself; a panic there has been printed.
-        let _ = watcher.join();
-        (end, counts)
+        let started = watcher.join().unwrap_or(Ok(()));
+        (end, counts, started)
     });
-    drop(nbd);
-    let (end, counts) = end;
+    drop(attached);
     if let Some(sentence) = recoveries(&counts) {
         say(&sentence);
     }
+    started?;
     match end {
         End::Disconnected => Ok(ExitCode::SUCCESS),
         end => Err(Failure::failed(format!("{device} is gone"), &end)),
     }
 }
 
-/// Disconnects the block device after a signal, when nothing uses it any more. Runs next to the server, because both checks
-/// may read the device.
-fn disconnect_at_signal(nbd: &Nbd, stop: &AtomicBool, has_ended: &AtomicBool) {
+/// What the threads of a server tell each other.
+#[derive(Debug, Default)]
+struct State {
+    /// The server has ended.
+    has_ended: AtomicBool,
+    /// The disk is gone, and the block device has to end.
+    is_lost: AtomicBool,
+}
+
+/// Starts the block device, and ends it after a signal, when nothing uses it any more, or when the disk is gone. Runs next to the
+/// server, because all of that may read and write the device.
+fn start_and_end(
+    attached: &Attached,
+    announce: &dyn Fn() -> Result<(), Failure>,
+    stop: &AtomicBool,
+    state: &State,
+) -> Result<(), Failure> {
     const LOOK: Duration = Duration::from_millis(100);
+    let device = attached.device().display();
+    let prepared = attached.prepare_thread().and_then(|()| attached.start());
+    let started = match prepared {
+        Ok(()) => announce(),
+        Err(error) => Err(Failure::failed(format!("{device} cannot be started"), &error)),
+    };
     let mut has_said = false;
-    if let Err(error) = nbd.prepare_thread() {
-        say(&format!("Ctrl-C and SIGTERM cannot end this server in order: {error}"));
-        return;
-    }
-    while !has_ended.load(Relaxed) {
-        std::thread::sleep(LOOK);
-        if !stop.load(Relaxed) || has_ended.load(Relaxed) {
-            continue;
-        }
-        if !is_claimed(nbd.device()) {
-            if let Err(error) = nbd.disconnect() {
-                say(&format!("{} cannot be disconnected: {error}", nbd.device().display()));
+    while !state.has_ended.load(Relaxed) {
+        let must_end = started.is_err() || state.is_lost.load(Relaxed);
+        if must_end || (stop.load(Relaxed) && !is_claimed(attached.device())) {
+            if let Err(error) = attached.end() {
+                say(&format!("{device} cannot be ended: {error}"));
             }
-            return;
+            break;
         }
-        if !std::mem::replace(&mut has_said, true) {
+        if stop.load(Relaxed) && !std::mem::replace(&mut has_said, true) {
             say(&format!(
-                "{} is in use, and is served until it is unmounted; a second signal ends this at once, and every I/O fails",
-                nbd.device().display()
+                "{device} is in use, and is served until it is unmounted; a second signal ends this at once, and every I/O fails"
             ));
         }
+        std::thread::sleep(LOOK);
     }
+    started
 }
 
 /// Describes the recoveries, if there were any.

@@ -1,0 +1,153 @@
+//! A process that outlives the one that drives a disk, and tidies up after it.
+//!
+//! When a process is killed, the kernel releases its interfaces and binds no driver, and a ublk device keeps its number. The
+//! keeper's standard input is a pipe that ends with the process that it guards, in whichever way that ends.
+//!
+//! A resumable block device is kept for the time that was asked for: its requests wait. Then it is deleted, so that they fail; at
+//! once if the disk is unplugged, because writes that it had acknowledged may be lost then.
+//! If another process takes the disk over in that time, its own keeper is responsible.
+
+use crate::lock::{STATES, take_lock};
+use crate::served::ServedDisk;
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use trueio_uas::ublk;
+
+/// How often the keeper looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The keeper of this process. Dropping it ends the keeper, which finds the interface given back; one that guards a block device
+/// goes on alone.
+#[derive(Debug)]
+pub struct Keeper {
+    process: Child,
+    is_guarding: bool,
+}
+
+impl Keeper {
+    /// Starts it: this program again, with the hidden command `usb give-back`, in a process group of its own, which Ctrl-C does
+    /// not reach.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(interface: &str) -> io::Result<Self> {
+        let mut keeper = std::process::Command::new("/proc/self/exe");
+        keeper.args(["usb", "give-back", interface]).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        Ok(Self { process: keeper.spawn()?, is_guarding: false })
+    }
+
+    /// Tells it which block device to delete, `wait` after this process has ended.
+    ///
+    /// # Errors
+    /// The keeper has died.
+    pub fn guard(&mut self, number: u32, wait: Duration) -> io::Result<()> {
+        self.is_guarding = true;
+        self.tell(&format!("ublk {number} {}\n", wait.as_millis()))
+    }
+
+    /// Tells it that the block device is ended.
+    pub fn release(&mut self) {
+        self.is_guarding = false;
+        // One that has died does nothing.
+        let _ = self.tell("none\n");
+    }
+
+    fn tell(&mut self, line: &str) -> io::Result<()> {
+        self.process.stdin.as_mut().expect("it is piped").write_all(line.as_bytes())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        if !self.is_guarding {
+            // It ends by itself as soon as the interface has a driver or none.
+            let _ = self.process.wait();
+        }
+    }
+}
+
+/// What a keeper guards: the number of a ublk device, and how long it is kept.
+type Guarded = Option<(u32, Duration)>;
+
+fn parse(line: &str) -> Guarded {
+    let mut words = line.split(' ');
+    let (Some("ublk"), Some(number), Some(millis), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return None;
+    };
+    Some((number.parse().ok()?, Duration::from_millis(millis.parse().ok()?)))
+}
+
+/// Is the keeper: reads `input` until it ends, and gives the interface back to the kernel. Returns a sentence about a block device
+/// that it deleted.
+///
+/// # Errors
+/// The block device cannot be deleted, or the interface cannot be given back.
+pub fn keep(interface: &str, input: impl BufRead) -> io::Result<Option<String>> {
+    let mut guarded = None;
+    // An error is an end, too.
+    for line in input.lines().map_while(Result::ok) {
+        guarded = parse(&line);
+    }
+    let directory = format!("/sys/bus/usb/devices/{interface}");
+    let driver = || std::fs::read_link(format!("{directory}/driver")).ok();
+    let is_driven = || driver().is_some_and(|link| link.ends_with("usbfs"));
+    // Another number: the disk was plugged in again.
+    let plugged = || std::fs::read_to_string(format!("{directory}/../devnum")).ok();
+    let first = plugged();
+    // The kernel closes the server's descriptors one after the other.
+    while is_driven() {
+        std::thread::sleep(LOOK);
+    }
+    let mut said = None;
+    if let Some((number, wait)) = guarded {
+        let begin = Instant::now();
+        while begin.elapsed() < wait && plugged() == first {
+            // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
+            if is_driven() {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+        // A server that takes the disk over holds it from the claim to the reset.
+        let _lock = loop {
+            match take_lock(Path::new(STATES)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+                // Without it two servers might meet; a device that waits for ever would be worse.
+                result => break result.ok(),
+            }
+        };
+        if is_driven() {
+            return Ok(None);
+        }
+        ublk::delete(number)?;
+        ServedDisk::clear(interface)?;
+        let why = match (wait.is_zero(), plugged() == first) {
+            (true, _) => "its server has died".to_owned(),
+            (false, true) => format!("no server took it over for {wait:?}"),
+            (false, false) => "its disk was unplugged while it had no server".to_owned(),
+        };
+        said = Some(format!("every I/O of /dev/ublkb{number} fails: {why}"));
+    }
+    if driver().is_none() && Path::new(&directory).exists() {
+        std::fs::write("/sys/bus/usb/drivers_probe", interface)?;
+    }
+    Ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_understands_what_it_is_told_and_nothing_else() {
+        assert_eq!(parse("ublk 3 1500"), Some((3, Duration::from_millis(1500))));
+        for line in ["none", "", "ublk 3", "ublk 3 x", "ublk -1 5", "ublk 3 5 7", "nbd 3 5"] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+}
