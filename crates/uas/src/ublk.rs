@@ -130,12 +130,7 @@ impl Ublk {
         const LOOK: Duration = Duration::from_millis(100);
         let failed = |step| move |source| UblkError::Step { step, source };
         let mut control = Control::open().map_err(UblkError::Driver)?;
-        let mut info = || match control.info(number) {
-            Ok(info) => Ok(info),
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Err(UblkError::Missing(number)),
-            Err(error) => Err(failed("UBLK_U_CMD_GET_DEV_INFO")(error)),
-        };
-        let found = info()?;
+        let found = info(&mut control, number)?;
         let (wanted_depth, wanted_bytes) = (found.queue_depth, found.request_bytes_max);
         if wanted_depth > depth || wanted_bytes > served.request_bytes_max {
             let bytes = served.request_bytes_max;
@@ -143,22 +138,19 @@ impl Ublk {
         }
         let begin = Instant::now();
         loop {
-            let found = info()?;
-            if found.state == abi::DEAD {
-                return Err(UblkError::Missing(number));
-            }
-            let result = Control::open().map_err(UblkError::Driver)?.run(abi::START_RECOVERY, number, 0);
-            match result {
+            // Its server has not ended wholly, or it lives.
+            match control.run(abi::START_RECOVERY, number, 0) {
                 Ok(()) => break,
-                // Its server has not ended wholly, or it lives.
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < limit => {
-                    std::thread::sleep(LOOK);
+                Err(error) if error.raw_os_error() != Some(libc::EBUSY) => {
+                    return Err(failed("UBLK_U_CMD_START_USER_RECOVERY")(error));
                 }
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                    return Err(UblkError::HasServer { number, pid: found.server_pid });
-                }
-                Err(error) => return Err(failed("UBLK_U_CMD_START_USER_RECOVERY")(error)),
+                Err(_) => {}
             }
+            let found = info(&mut control, number)?;
+            if begin.elapsed() >= limit {
+                return Err(UblkError::HasServer { number, pid: found.server_pid });
+            }
+            std::thread::sleep(LOOK);
         }
         served.request_bytes_max = wanted_bytes;
         let queue = Queue::open(number, wanted_depth, wanted_bytes).map_err(failed("opening the queue of requests"))?;
@@ -209,6 +201,17 @@ impl Drop for Ublk {
     }
 }
 
+/// Returns what the driver says about a device that is not stopped.
+fn info(control: &mut Control, number: u32) -> Result<Info, UblkError> {
+    match control.info(number) {
+        Ok(info) if info.state != abi::DEAD => Ok(info),
+        Err(error) if error.raw_os_error() != Some(libc::ENODEV) => {
+            Err(UblkError::Step { step: "UBLK_U_CMD_GET_DEV_INFO", source: error })
+        }
+        _ => Err(UblkError::Missing(number)),
+    }
+}
+
 /// Deletes a device, as soon as nothing uses it: its requests fail, and its block device vanishes. One that is gone is no error.
 ///
 /// # Errors
@@ -226,18 +229,6 @@ pub fn delete(number: u32) -> io::Result<()> {
     match result {
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(()),
         result => result,
-    }
-}
-
-/// Returns the process that serves a device, if it has a server; a device that waits for another server, or is gone, has none.
-///
-/// # Errors
-/// The driver cannot be used.
-pub fn server(number: u32) -> io::Result<Option<i32>> {
-    match Control::open()?.info(number) {
-        Ok(info) => Ok((info.state == abi::LIVE).then_some(info.server_pid)),
-        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -319,6 +310,6 @@ mod tests {
         assert_eq!(error.to_string(), "the kernel's ublk driver cannot be used: `/dev/ublk-control`");
         let error = Ublk::resume(0, &mut served(), 8, Duration::ZERO).expect_err("no driver");
         assert!(matches!(error, UblkError::Driver(_)));
-        assert!(delete(0).is_err() && server(0).is_err());
+        assert!(delete(0).is_err());
     }
 }

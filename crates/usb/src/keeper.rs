@@ -104,34 +104,40 @@ pub fn keep(interface: &str, input: impl BufRead) -> io::Result<Option<String>> 
         std::thread::sleep(LOOK);
     }
     let mut said = None;
-    if let Some((number, wait)) = guarded {
-        let begin = Instant::now();
-        while begin.elapsed() < wait && plugged() == first {
-            // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
+    match guarded {
+        None => {}
+        Some((number, Duration::ZERO)) => {
+            ublk::delete(number)?;
+            said = Some(format!("every I/O of /dev/ublkb{number} fails: its server has died"));
+        }
+        Some((number, wait)) => {
+            let begin = Instant::now();
+            while begin.elapsed() < wait && plugged() == first {
+                // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
+                if is_driven() {
+                    return Ok(None);
+                }
+                std::thread::sleep(LOOK);
+            }
+            // A server that takes the disk over holds it from the claim to the reset.
+            let _lock = loop {
+                match take_lock(Path::new(STATES)) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+                    // Without it two servers might meet; a device that waits for ever would be worse.
+                    result => break result.ok(),
+                }
+            };
             if is_driven() {
                 return Ok(None);
             }
-            std::thread::sleep(LOOK);
+            ublk::delete(number)?;
+            ServedDisk::clear(interface)?;
+            let why = match plugged() == first {
+                true => format!("no server took it over for {wait:?}"),
+                false => "its disk was unplugged while it had no server".to_owned(),
+            };
+            said = Some(format!("every I/O of /dev/ublkb{number} fails: {why}"));
         }
-        // A server that takes the disk over holds it from the claim to the reset.
-        let _lock = loop {
-            match take_lock(Path::new(STATES)) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
-                // Without it two servers might meet; a device that waits for ever would be worse.
-                result => break result.ok(),
-            }
-        };
-        if is_driven() {
-            return Ok(None);
-        }
-        ublk::delete(number)?;
-        ServedDisk::clear(interface)?;
-        let why = match (wait.is_zero(), plugged() == first) {
-            (true, _) => "its server has died".to_owned(),
-            (false, true) => format!("no server took it over for {wait:?}"),
-            (false, false) => "its disk was unplugged while it had no server".to_owned(),
-        };
-        said = Some(format!("every I/O of /dev/ublkb{number} fails: {why}"));
     }
     if driver().is_none() && Path::new(&directory).exists() {
         std::fs::write("/sys/bus/usb/drivers_probe", interface)?;

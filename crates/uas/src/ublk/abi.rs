@@ -36,9 +36,8 @@ pub(super) const USER_RECOVERY: u64 = 1 << 3;
 pub(super) const USER_RECOVERY_REISSUE: u64 = 1 << 4;
 pub(super) const IOCTL_ENCODE: u64 = 1 << 6;
 
-/// States of a device: stopped, and with a server.
+/// The state of a device that is stopped.
 pub(super) const DEAD: u16 = 0;
-pub(super) const LIVE: u16 = 1;
 
 /// Operations of a request, in the lowest byte of `IoDescriptor::operation`.
 pub(super) const READ_BLOCKS: u32 = 0;

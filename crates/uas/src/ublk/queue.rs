@@ -15,7 +15,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The queue of a device.
 pub struct Queue {
-    // Dropped first: its commands are cancelled before their buffers go.
     ring: IoUring,
     descriptors: Descriptors,
     device: File,
@@ -52,8 +51,8 @@ impl Queue {
         let address = self.buffers[tag * self.stride..].as_mut_ptr() as u64;
         let command = IoCommand { queue: 0, tag: tag as u16, result, address };
         let entry = opcode::UringCmd16::new(types::Fd(self.device.as_raw_fd()), code).cmd(command.bytes());
-        // SAFETY: the buffer lives longer than the ring, and is used by others only while the tag has a request that was not
-        // answered.
+        // SAFETY: the buffer lives until the kernel has ended the commands of all tags, or for ever (`drop`), and is used by
+        // others only while the tag has a request that was not answered.
         let pushed = unsafe { self.ring.submission().push(&entry.build().user_data(tag as u64)) };
         pushed.expect("the ring has an entry for each tag");
     }
@@ -66,6 +65,15 @@ impl Queue {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.ended < self.bytes.len() {
+            // The kernel cancels the commands some time after the ring was closed, and may copy data until then.
+            Box::leak(std::mem::take(&mut self.buffers));
+        }
     }
 }
 
