@@ -10,6 +10,8 @@
 //! If every request that the kernel permits is under way when the process dies, the kernel notices it only at the next timeout of a
 //! request, so that is set to [`TIMEOUT_MS`]. A server that lives may take longer.
 //!
+//! A kernel before Linux 6.15 can crash when a server is killed while it is being sent a request ([`may_crash`]).
+//!
 //! Limits: one queue. The driver needs Linux 6.4 or later and its module `ublk_drv`.
 //!
 //! Source: Linux `drivers/block/ublk_drv.c`, `Documentation/block/ublk.rst`.
@@ -77,6 +79,22 @@ pub enum UblkError {
 /// Whether the kernel has the driver.
 pub fn is_there() -> bool {
     Path::new(control::PATH).exists()
+}
+
+/// Whether this kernel can crash when a server is killed under load: it ends a command that is about to deliver a request, and then
+/// uses it. Debian's 6.12.95 did in about one of sixty kills (a null pointer in `io_fallback_tw`); Linux 6.15 has a fix, which
+/// was not tested here. A release that cannot be read may.
+pub fn may_crash() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    may_crash_on(&release)
+}
+
+fn may_crash_on(release: &str) -> bool {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|text| text.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) < (6, 15),
+        _ => true,
+    }
 }
 
 /// A block device of this process. Dropping it deletes the device, as soon as nothing uses it.
@@ -298,6 +316,20 @@ mod tests {
         let found = parameters(&Served { has_cache: false, is_read_only: true, ..served() });
         assert_eq!((found.attributes, found.types), (abi::IS_READ_ONLY, abi::TYPE_BASIC));
         assert_eq!(found.discard_sectors_max, 0);
+    }
+
+    #[test]
+    fn kernels_before_the_fix_may_crash() {
+        for (release, expected) in [
+            ("6.12.95+deb12-amd64", true),
+            ("6.14.0", true),
+            ("6.15.0-rc5", false),
+            ("7.0.1", false),
+            ("", true),
+            ("x", true),
+        ] {
+            assert_eq!(may_crash_on(release), expected, "{release}");
+        }
     }
 
     /// Without the driver each call ends in an error that names it; with it, on a device that does not exist.

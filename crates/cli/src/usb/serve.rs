@@ -21,7 +21,7 @@ use trueio_model::{UsbTransport, units};
 use trueio_run::watch_signals;
 use trueio_uas::block::{is_claimed, protect_process};
 use trueio_uas::disk::Facts;
-use trueio_uas::nbd::{Nbd, NbdError};
+use trueio_uas::nbd::{self, Nbd, NbdError};
 use trueio_uas::serve::socket::Socket;
 use trueio_uas::serve::{End, Front, Served, Server};
 use trueio_uas::session::{Counts, Limits};
@@ -60,7 +60,7 @@ pub(super) fn arguments() -> Command {
             Arg::new("through")
                 .long("through")
                 .value_name("DRIVER")
-                .help("The kernel's driver of the block device: ublk (the default where it is loaded) or nbd")
+                .help("The kernel's driver of the block device: ublk or nbd. The default is ublk where it is loaded; before Linux 6.15 nbd if that is loaded, too")
                 .value_parser(["ublk", "nbd"]),
         )
         .arg(
@@ -97,7 +97,8 @@ impl Way {
             }
         };
         let through = matches.get_one::<String>("through").map(String::as_str);
-        let is_ublk = through.map_or_else(|| wait.is_some() || ublk::is_there(), |through| through == "ublk");
+        let is_default = || wait.is_some() || (ublk::is_there() && !(ublk::may_crash() && nbd::is_there()));
+        let is_ublk = through.map_or_else(is_default, |through| through == "ublk");
         match (is_ublk, wait) {
             (true, wait) => Ok(Self::Ublk(wait.unwrap_or(Duration::ZERO))),
             (false, None) => Ok(Self::Nbd),
@@ -151,6 +152,11 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             serve(server, Attached::Nbd(nbd), &description, stop, stall_limit(limits))
         }
         Way::Ublk(wait) => {
+            if ublk::may_crash() {
+                say(
+                    "this kernel can crash if the server of a ublk device is killed under load (Linux before 6.15); end it with SIGTERM",
+                );
+            }
             let (ublk, front) =
                 Ublk::add(&served, host.depth(), !wait.is_zero()).map_err(|error| not_attached(&error))?;
             let of_keeper = |error| Failure::failed("the process that ends the block device cannot be told", &error);
@@ -328,7 +334,8 @@ fn serve<F: Front>(
     };
     let (end, counts, started) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| start_and_end(&attached, &announce, stop, &state));
-        let watchdog = scope.spawn(|| watch(&|| turns.load(Relaxed), &state.has_ended, limit, systemd.as_ref(), &stalled));
+        let watchdog =
+            scope.spawn(|| watch(&|| turns.load(Relaxed), &state.has_ended, limit, systemd.as_ref(), &stalled));
         let mut turn = || {
             turns.fetch_add(1, Relaxed);
         };
