@@ -8,7 +8,7 @@
 //! ([`delete`]). Nothing in the kernel limits that time.
 //!
 //! If every request that the kernel permits is under way when the process dies, the kernel notices it only at the next timeout of a
-//! request, so that is set to [`TIMEOUT_MS`]. A server that lives may take longer.
+//! request, so that is set to five seconds. A server that lives may take longer.
 //!
 //! A kernel before Linux 6.15 can crash when a server is killed while it is being sent a request ([`may_crash`]).
 //!
