@@ -242,8 +242,16 @@ fn bad_input_ends_in_one_sentence_and_nothing_stays_claimed() {
         refused(machine.trueio("usb serve NOTHING"), &["is not a USB disk"]);
         refused(machine.trueio("usb serve BULK"), &["does not offer UAS"]);
         refused(machine.trueio("usb serve STICK --lun 3"), &["the device has the logical units 0"]);
+        refused(machine.trueio("usb serve STICK --resumable 0s"), &["a server needs 1 s or longer"]);
+        refused(machine.trueio("usb serve STICK --resumable 5s --through nbd"), &["`--resumable` needs ublk"]);
+        refused(
+            machine.trueio("usb serve STICK --resumable 5s"),
+            &["/dev/ublk-control", "`modprobe ublk_drv` loads it"],
+        );
+        refused(machine.trueio("usb serve STICK --resume"), &["no server of this disk left a block device behind"]);
         let (_, process) = serve(machine, "STICK");
         refused(machine.trueio("usb serve STICK"), &["driver usbfs"]);
+        refused(machine.trueio("usb serve STICK --resume"), &["driver usbfs"]);
         end(machine, &process);
         // With little memory for transfers the requests are shorter.
         let parameter = "/sys/module/usbcore/parameters/usbfs_memory_mb";

@@ -141,6 +141,12 @@ fn goes_on_with_another_server(machine: &mut Machine, serial: &str) {
              (dd if={device} of=/tmp/first bs=4k count=1 iflag=direct 2>/dev/null; echo $? > /tmp/read) > /dev/null 2>&1 &"
         ));
         machine.ok("sleep 1; ! [ -s /tmp/read ] && ! [ -s /tmp/load ]");
+        // A server that cannot answer what the device may send is refused, and the device waits on.
+        let parameter = "/sys/module/usbcore/parameters/usbfs_memory_mb";
+        machine.ok(&format!("cat {parameter} > /tmp/mib; echo 1 > {parameter}"));
+        let small = machine.trueio(&format!("usb serve {serial} --resume"));
+        small.assert_refused(&["sends up to", "are possible now"]);
+        machine.ok(&format!("cat /tmp/mib > {parameter}; ! [ -s /tmp/read ]"));
         let (same, next) = serve(machine, &format!("{serial} --resume"));
         assert_eq!(same, device);
         process = next;

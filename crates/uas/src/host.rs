@@ -145,7 +145,10 @@ impl<T: Transport> Host<T> {
     pub fn reset(&mut self) -> Result<(), Failure> {
         let now_ns = self.transport.now_ns();
         self.session.reset(now_ns);
-        self.carry_out();
+        // Transfers that are left are cancelled first; that has a time limit.
+        while self.session.is_recovering() {
+            assert!(self.poll(None).is_none(), "no command is in flight");
+        }
         self.session.ended().map_or(Ok(()), Err)
     }
 
@@ -196,7 +199,7 @@ impl<T: Transport> Host<T> {
             if let Some(outcome) = self.session.next_outcome() {
                 return Some(outcome);
             }
-            if self.session.is_idle() {
+            if self.session.is_idle() && !self.session.is_recovering() {
                 return None;
             }
             let until_ns = end_ns.min(self.session.next_deadline_ns());

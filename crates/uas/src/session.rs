@@ -193,6 +193,11 @@ impl Session {
         self.slots[..self.management()].iter().all(|slot| slot.stage == Stage::Free)
     }
 
+    /// True while a step of recovery is under way.
+    pub fn is_recovering(&self) -> bool {
+        self.recovery != Recovery::None
+    }
+
     /// True if the transport holds no transfer.
     pub fn is_quiet(&self) -> bool {
         self.pending == 0

@@ -11,7 +11,7 @@ use crate::lock::{STATES, take_lock};
 use crate::served::ServedDisk;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use trueio_uas::ublk;
@@ -86,63 +86,100 @@ fn parse(line: &str) -> Guarded {
 /// that it deleted.
 ///
 /// # Errors
-/// The block device cannot be deleted, or the interface cannot be given back.
+/// The block device cannot be deleted, or the interface cannot be given back. The one is tried although the other failed.
 pub fn keep(interface: &str, input: impl BufRead) -> io::Result<Option<String>> {
     let mut guarded = None;
     // An error is an end, too.
     for line in input.lines().map_while(Result::ok) {
         guarded = parse(&line);
     }
-    let directory = format!("/sys/bus/usb/devices/{interface}");
-    let driver = || std::fs::read_link(format!("{directory}/driver")).ok();
-    let is_driven = || driver().is_some_and(|link| link.ends_with("usbfs"));
-    // Another number: the disk was plugged in again.
-    let plugged = || std::fs::read_to_string(format!("{directory}/../devnum")).ok();
-    let first = plugged();
+    let place = Place::of(interface);
     // The kernel closes the server's descriptors one after the other.
-    while is_driven() {
+    while place.is_driven() {
         std::thread::sleep(LOOK);
     }
-    let mut said = None;
-    match guarded {
-        None => {}
+    let ended = match guarded {
+        None => Ok(None),
         Some((number, Duration::ZERO)) => {
-            ublk::delete(number)?;
-            said = Some(format!("every I/O of /dev/ublkb{number} fails: its server has died"));
+            ublk::delete(number).map(|()| Some(format!("every I/O of /dev/ublkb{number} fails: its server has died")))
         }
-        Some((number, wait)) => {
-            let begin = Instant::now();
-            while begin.elapsed() < wait && plugged() == first {
-                // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
-                if is_driven() {
-                    return Ok(None);
-                }
-                std::thread::sleep(LOOK);
-            }
-            // A server that takes the disk over holds it from the claim to the reset.
-            let _lock = loop {
-                match take_lock(Path::new(STATES)) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
-                    // Without it two servers might meet; a device that waits for ever would be worse.
-                    result => break result.ok(),
-                }
-            };
-            if is_driven() {
-                return Ok(None);
-            }
-            ublk::delete(number)?;
-            ServedDisk::clear(interface)?;
-            let why = match plugged() == first {
-                true => format!("no server took it over for {wait:?}"),
-                false => "its disk was unplugged while it had no server".to_owned(),
-            };
-            said = Some(format!("every I/O of /dev/ublkb{number} fails: {why}"));
-        }
-    }
-    if driver().is_none() && Path::new(&directory).exists() {
+        Some((number, wait)) => match wait_for_another(&place, interface, number, wait) {
+            // Its own keeper gives the interface back.
+            Ok(None) => return Ok(None),
+            result => result,
+        },
+    };
+    if !place.has_driver() && place.directory.exists() {
         std::fs::write("/sys/bus/usb/drivers_probe", interface)?;
     }
-    Ok(said)
+    ended
+}
+
+/// Waits for another server, and deletes the block device if there is none; then returns a sentence about it.
+fn wait_for_another(place: &Place, interface: &str, number: u32, wait: Duration) -> io::Result<Option<String>> {
+    let begin = Instant::now();
+    while begin.elapsed() < wait && place.has_its_disk() {
+        // Seen once is enough: the other server resets the port, and the interface has no driver meanwhile.
+        if place.is_driven() {
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    }
+    // A server that takes the disk over holds it from the claim to the reset.
+    let _lock = loop {
+        match take_lock(Path::new(STATES)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            // Without it two servers might meet; a device that waits for ever would be worse.
+            result => break result.ok(),
+        }
+    };
+    if place.is_driven() {
+        return Ok(None);
+    }
+    ublk::delete(number)?;
+    ServedDisk::clear(interface)?;
+    let why = match place.has_its_disk() {
+        true => format!("no server took it over for {wait:?}"),
+        false => "its disk was unplugged while it had no server".to_owned(),
+    };
+    Ok(Some(format!("every I/O of /dev/ublkb{number} fails: {why}")))
+}
+
+/// An interface in sysfs.
+#[derive(Debug)]
+struct Place {
+    directory: PathBuf,
+    /// The number of the device when its server had ended. The kernel counts it up when a disk is plugged in.
+    device: Option<String>,
+}
+
+impl Place {
+    fn of(interface: &str) -> Self {
+        let directory = Path::new("/sys/bus/usb/devices").join(interface);
+        Self { device: device_of(&directory), directory }
+    }
+
+    fn driver(&self) -> Option<PathBuf> {
+        std::fs::read_link(self.directory.join("driver")).ok()
+    }
+
+    fn has_driver(&self) -> bool {
+        self.driver().is_some()
+    }
+
+    fn is_driven(&self) -> bool {
+        self.driver().is_some_and(|link| link.ends_with("usbfs"))
+    }
+
+    /// Whether the disk was not unplugged since its server had ended.
+    fn has_its_disk(&self) -> bool {
+        self.device.is_some() && device_of(&self.directory) == self.device
+    }
+}
+
+fn device_of(directory: &Path) -> Option<String> {
+    // The name of an interface is a link into the folder of its device.
+    std::fs::read_to_string(directory.join("../devnum")).ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The file is below `/run`, which a restart empties, as it ends the block device.
 //!
-//! Cannot see: a disk that lost its power while its bridge kept the link. It reports that itself, and the next flush fails then.
+//! Cannot see: a disk that lost its power while its bridge kept the link. If the disk reports that, the next flush fails.
 
 use crate::claim::Claim;
 use serde::{Deserialize, Serialize};
@@ -45,9 +45,7 @@ pub struct ServedDisk {
 #[derive(Debug, thiserror::Error)]
 pub enum ServedError {
     /// There is no file.
-    #[error(
-        "no server of this disk left a block device behind: it never had one, was not started with --resumable, or its time is over"
-    )]
+    #[error("no server of this disk left a block device behind: it had none with --resumable, or the time is over")]
     None,
     /// The file cannot be used.
     #[error("`{}` cannot be used", path.display())]
@@ -144,9 +142,12 @@ impl ServedDisk {
 
     /// Returns why a disk is not the one that was served, from its facts.
     pub fn differs_from_facts(&self, facts: &Facts) -> Option<String> {
-        let then = (&self.serial, self.block_bytes, self.block_count);
-        let now = (&facts.serial, facts.capacity.block_bytes, facts.capacity.block_count);
-        (then != now).then(|| format!("it was {then:?} (serial number, bytes of a block, blocks), and is {now:?}"))
+        let words = |serial: &Option<String>, blocks: u64, bytes: u32| {
+            format!("serial number {}, {blocks} blocks of {bytes} bytes", serial.as_deref().unwrap_or("none"))
+        };
+        let then = words(&self.serial, self.block_count, self.block_bytes);
+        let now = words(&facts.serial, facts.capacity.block_count, facts.capacity.block_bytes);
+        (then != now).then(|| format!("it was another disk ({then}); this one has {now}"))
     }
 }
 

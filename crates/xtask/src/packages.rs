@@ -5,9 +5,10 @@
 //! The same commit gives the same bytes: all times are the commit's, and paths of this machine are not in the binaries.
 //! `--twice` builds each binary in two directories and compares. `--target` makes only the packages of one binary.
 //!
-//! Static binaries are linked by the compiler's own linker. C code, and the binary for glibc, need zig and cargo-zigbuild, from PyPI. A target that cannot be linked here is skipped with
-//! its reason. Nothing is uploaded. CI packs the release build that it has already (`in_ci`), which shows that a package installs,
-//! works and is removed; the binaries of a release are built with `TRUEIO_DIST=1`.
+//! Static binaries are linked by the compiler's own linker. C code, and the binary for glibc, need zig and cargo-zigbuild, from
+//! PyPI. A target that cannot be linked here is skipped with its reason. Nothing is uploaded. CI packs the release build that it
+//! has already (`in_ci`), which shows that a package installs, works and is removed; the binaries of a release are built with
+//! `TRUEIO_DIST=1`.
 //!
 //! Cannot do: run the ARM binary, or sign.
 

@@ -60,7 +60,7 @@ pub(super) fn arguments() -> Command {
             Arg::new("through")
                 .long("through")
                 .value_name("DRIVER")
-                .help("The kernel's driver of the block device: ublk or nbd. The default is ublk where it is loaded; before Linux 6.15 nbd if that is loaded, too")
+                .help("The kernel's driver of the block device; by default ublk where it is loaded, before Linux 6.15 rather nbd")
                 .value_parser(["ublk", "nbd"]),
         )
         .arg(
@@ -70,7 +70,7 @@ pub(super) fn arguments() -> Command {
                 .help("If the server dies, I/O waits this long for `usb serve DISK --resume` before it fails (ublk only)"),
         )
         .arg(
-            super::switch("resume", "Serve the block device again whose server has died")
+            super::switch("resume", "Go on with the block device whose server has died")
                 .conflicts_with_all(["read-only", "lun", "through", "resumable"]),
         )
 }
