@@ -1,20 +1,18 @@
 //! The packages of the bindings: with binaries for other systems (`cargo xtask dist-bindings`), and what CI checks of them.
 //!
 //! Binaries are linked with zig and cargo-zigbuild from PyPI, in an environment in the build directory. A target that cannot be
-//! linked here is skipped with its reason. Nothing is uploaded: `.github/workflows/release.yml` does that.
+//! linked here is skipped with its reason. The static programs that `cargo xtask dist` made go into the wheels of their
+//! processors, and a wheel for this machine is installed and used. Nothing is uploaded: `.github/workflows/release.yml` does that.
 //!
 //! Cannot do: link for windows-msvc, or macOS wheels with a signature.
 
+use crate::dist_folder::{DistFolder, run};
 use crate::step::Outcome;
-use crate::workspace::{self, command, has_program};
-use crate::{node, python};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::workspace::{command, has_program};
+use crate::{node, packages, python};
+use anyhow::{Context, Result, anyhow};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// Tools that link for other systems, and that build and check Python packages.
-const TOOLS: &[&str] =
-    &["ziglang==0.17.*", "cargo-zigbuild==0.24.*", "maturin>=1.10,<2", "build>=1.2,<2", "twine>=6,<8"];
+use std::process::Stdio;
 
 /// Targets of wheels, and which systems they promise to run on.
 const WHEELS: &[(&str, &str)] = &[
@@ -26,44 +24,6 @@ const WHEELS: &[(&str, &str)] = &[
 ];
 
 const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
-
-/// The folder in which packages are built, with an environment of the tools.
-pub(crate) struct DistFolder {
-    pub(crate) path: PathBuf,
-}
-
-impl DistFolder {
-    pub(crate) fn new() -> Result<Self> {
-        let path = workspace::target_dir()?.join("dist");
-        std::fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
-        Ok(Self { path })
-    }
-
-    /// A program of the environment.
-    pub(crate) fn program(&self, name: &str) -> Command {
-        let mut program = self.with_tools(&self.path.join("venv/bin").join(name).to_string_lossy());
-        program.current_dir(workspace::root().join("bindings/python"));
-        program
-    }
-
-    /// Any program, with the environment first in its PATH: cargo looks for zigbuild there, and build scripts for compilers.
-    pub(crate) fn with_tools(&self, name: &str) -> Command {
-        let mut program = command(name);
-        let before = std::env::var_os("PATH").unwrap_or_default();
-        let programs = std::iter::once(self.path.join("venv/bin"));
-        let path = std::env::join_paths(programs.chain(std::env::split_paths(&before)));
-        program.env("PATH", path.unwrap_or(before));
-        program
-    }
-
-    pub(crate) fn fetch_tools(&self) -> Result<()> {
-        let python = python::interpreter().ok_or_else(|| anyhow!("no Python of version 3.11 or later"))?;
-        if !self.path.join("venv/bin/python").exists() {
-            run(command(python).args(["-m", "venv"]).arg(self.path.join("venv")))?;
-        }
-        run(self.program("python").args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(TOOLS))
-    }
-}
 
 /// Makes all packages; returns `false` if one could not be made. Targets that cannot be linked here are no failure.
 pub(crate) fn run_all() -> Result<bool> {
@@ -81,7 +41,7 @@ pub(crate) fn run_all() -> Result<bool> {
     run(dist.program("python").args(["-m", "build", "--sdist", "--outdir"]).arg(&packages))?;
     for (target, compatibility) in WHEELS {
         match wheel(&dist, &packages, target, compatibility) {
-            Ok(()) => println!("{target}: {compatibility}"),
+            Ok(what) => println!("{target}: {compatibility}, {what}"),
             Err(why) => println!("skipped {target}: {why:#}"),
         }
     }
@@ -92,8 +52,8 @@ pub(crate) fn run_all() -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the wheel for `target` and checks the requirements of its library.
-fn wheel(dist: &DistFolder, packages: &Path, target: &str, compatibility: &str) -> Result<()> {
+/// Builds the wheel for `target` and checks the requirements of its library; returns what is in it, for people.
+fn wheel(dist: &DistFolder, packages: &Path, target: &str, compatibility: &str) -> Result<String> {
     // Does nothing if the target is installed.
     run(command("rustup").args(["target", "add", target]).stderr(Stdio::null()))
         .context("rustup has no such target")?;
@@ -111,8 +71,38 @@ fn wheel(dist: &DistFolder, packages: &Path, target: &str, compatibility: &str) 
     run(dist.program("python").args(["-m", "zipfile", "-e"]).arg(made.path()).arg(fresh.join("content")))?;
     let library = fresh.join("content/trueio/direct/_native.abi3.so");
     run(command("node").arg(node::folder().join("scripts/glibc.js")).arg(library))?;
-    std::fs::copy(made.path(), packages.join(made.file_name()))?;
-    Ok(())
+    let arch = target.split('-').next().unwrap_or_default();
+    let Some(program) = packages::static_program(dist, arch, &fresh)? else {
+        std::fs::copy(made.path(), packages.join(made.file_name()))?;
+        return Ok("without the program (`cargo xtask dist` makes it for x86_64 and aarch64)".to_owned());
+    };
+    let mut add = dist.program("python");
+    run(add.arg("scripts/with_program.py").args([&made.path(), &program]).arg(packages))?;
+    let whole = packages.join(made.file_name());
+    let mib = std::fs::metadata(&whole)?.len() as f64 / (1 << 20) as f64;
+    let is_usable = target == format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let used = if is_usable { installed(dist, &whole)? } else { "not run here" };
+    Ok(format!("with the program, {mib:.1} MiB, {used}"))
+}
+
+/// Installs a wheel into an environment with nothing else and no compiler in its PATH, and runs a job by both of its ways in.
+fn installed(dist: &DistFolder, wheel: &Path) -> Result<&'static str> {
+    let fresh = dist.path.join("wheel/environment");
+    let python = python::interpreter().ok_or_else(|| anyhow!("no Python of version 3.11 or later"))?;
+    run(command(python).args(["-m", "venv", "--clear", "--without-pip"]).arg(&fresh))?;
+    let mut pip = dist.program("python");
+    pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "--python"]).arg(fresh.join("bin/python"));
+    run(pip.args(["install", "--no-index", "--no-deps"]).arg(wheel))?;
+    let script = "import trueio; from trueio import direct; direct.probe_directory('.'); \
+        trueio.run({'ioengine': 'null', 'rw': 'read', 'size': '1g', 'number_ios': 9000}, evidence=False)";
+    let inside = |name: &str| {
+        let mut program = command(&fresh.join("bin").join(name).to_string_lossy());
+        program.env_clear().env("PATH", fresh.join("bin")).env("HOME", &fresh);
+        program
+    };
+    run(inside("python").args(["-I", "-c", script]))?;
+    run(inside("trueio").arg("--version"))?;
+    Ok("installed and used")
 }
 
 /// Checks the workflow that publishes. actionlint comes from its Go module where it is not installed.
@@ -135,14 +125,4 @@ pub(crate) fn workflows() -> Outcome {
         return Outcome::optional("no actionlint, and no go that could fetch it");
     };
     crate::step::of(&mut lint)
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.stdin(Stdio::null()).status().with_context(|| program.clone())?;
-    if !status.success() {
-        let args: Vec<_> = command.get_args().take(4).map(|arg| arg.to_string_lossy()).collect();
-        bail!("`{program} {} …`: {status}", args.join(" "));
-    }
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod cluster;
 mod commits;
 mod deny;
 mod dist;
+mod dist_folder;
 mod duckdb;
 mod fio_jobs;
 mod fio_plot;

@@ -20,7 +20,7 @@ mod sbom;
 mod templates;
 mod tree;
 
-use crate::dist::DistFolder;
+use crate::dist_folder::DistFolder;
 use crate::publish;
 use crate::setup;
 use crate::step::Outcome;
@@ -35,8 +35,22 @@ const BINARY_BYTES_MAX: u64 = 12 << 20;
 /// 14.3 MiB. The limit of a release ([`BINARY_BYTES_MAX`]) is not met yet.
 const RELEASE_BUILD_BYTES_MAX: u64 = 15 << 20;
 
+/// The folder of the packages, below [`DistFolder`].
+const FOLDER: &str = "program";
+
 /// Programs that make and check packages, by the Debian package of each. They bring a hundred packages with them.
 const PACKAGERS: &[(&str, &str)] = &[("rpm", "rpmbuild"), ("lintian", "lintian"), ("rpmlint", "rpmlint")];
+
+/// Unpacks the static program for an architecture (`x86_64`) into `to` and returns its path; `None`: [`run_all`] has not made it.
+pub(crate) fn static_program(dist: &DistFolder, arch: &str, to: &Path) -> Result<Option<PathBuf>> {
+    let name = tree::archive_name(env!("CARGO_PKG_VERSION"), &format!("{arch}-unknown-linux-musl"));
+    let archive = dist.path.join(FOLDER).join(format!("{name}.tar.gz"));
+    if !archive.exists() {
+        return Ok(None);
+    }
+    run(command("tar").arg("--extract").arg("--gzip").arg("--file").arg(archive).arg("--directory").arg(to))?;
+    Ok(Some(to.join(name).join("trueio")))
+}
 
 /// What all packages of a commit share.
 struct Release {
@@ -98,7 +112,7 @@ fn run_all(is_twice: bool, targets: &[&'static binary::Target]) -> Result<bool> 
     setup::install(PACKAGERS).map_err(anyhow::Error::msg)?;
     let dist = DistFolder::new()?;
     dist.fetch_tools()?;
-    let release = Release::new(dist.path.join("program"), dist.path.join("program-scratch"))?;
+    let release = Release::new(dist.path.join(FOLDER), dist.path.join("program-scratch"))?;
     let (mut tarballs, mut too_large) = (Vec::new(), Vec::new());
     let mut of_image = None;
     for &target in targets {

@@ -9,7 +9,7 @@
 //!
 //! Source: mdBook, "SUMMARY.md", "book.toml".
 
-use crate::dist::DistFolder;
+use crate::dist_folder::DistFolder;
 use crate::pages::{self, browser::Browser};
 use crate::step::Outcome;
 use crate::workspace::{self, command};

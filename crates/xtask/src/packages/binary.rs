@@ -1,7 +1,7 @@
 //! Builds the binaries of a release, and checks them: size, what they need, paths of this machine.
 
 use super::{BINARY_BYTES_MAX, Release, output_of, run};
-use crate::dist::DistFolder;
+use crate::dist_folder::DistFolder;
 use crate::workspace::{self, command};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};

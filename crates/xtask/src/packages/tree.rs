@@ -3,7 +3,7 @@
 use super::binary::Target;
 use super::{Release, output_of, run};
 use crate::workspace;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -88,9 +88,14 @@ fn named_program(program: &Path) -> std::process::Command {
     command
 }
 
+/// The name of a target's archive and of the folder in it.
+pub(super) fn archive_name(version: &str, triple: &str) -> String {
+    format!("trueio-{version}-{triple}")
+}
+
 /// Makes the archive of a target, which needs no package manager.
 pub(super) fn tarball(release: &Release, target: &Target, program: &Path) -> Result<PathBuf> {
-    let name = format!("trueio-{}-{}", release.version, target.triple);
+    let name = archive_name(&release.version, target.triple);
     let root = release.scratch.join("tarballs").join(&name);
     let _ = fs::remove_dir_all(&root);
     write(&root.join("trueio"), fs::read(program)?, 0o755)?;
@@ -99,6 +104,7 @@ pub(super) fn tarball(release: &Release, target: &Target, program: &Path) -> Res
     if target.runs_here && !release.scratch.join("printer").exists() {
         write(&release.scratch.join("printer"), fs::read(program)?, 0o755)?;
     }
+    ensure!(printer.exists(), "its manual pages are printed by a binary that runs here: build one of those first");
     for (file, text) in manual(&printer)? {
         write(&root.join("man").join(file), text, 0o644)?;
     }
