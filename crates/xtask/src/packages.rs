@@ -29,11 +29,14 @@ use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Largest size of a stripped binary.
-const BINARY_BYTES_MAX: u64 = 12 << 20;
-/// Largest size of the stripped release build of CI, which has all outputs: 5 % above today's
-/// 14.3 MiB. The limit of a release ([`BINARY_BYTES_MAX`]) is not met yet.
-const RELEASE_BUILD_BYTES_MAX: u64 = 15 << 20;
+/// Largest size of a static binary, stripped.
+const STATIC_BYTES_MAX: u64 = 12 << 20;
+/// The same of the binary for glibc 2.17, whose loader does not read relocations of a few bytes (glibc does since 2.36), and
+/// which zig's linker links, without identical code once. Today 12.01 MiB.
+const DYNAMIC_BYTES_MAX: u64 = 25 << 19;
+/// Largest size of the stripped release build of CI, which is compiled for speed and linked by the system: 5 % above today's
+/// 13.1 MiB.
+const RELEASE_BUILD_BYTES_MAX: u64 = 55 << 18;
 
 /// The folder of the packages, below [`DistFolder`].
 const FOLDER: &str = "program";
@@ -183,8 +186,8 @@ fn packed(program: &Path) -> Result<(Vec<String>, bool)> {
     let mut found = vec![format!("{:.1} MiB stripped", std::fs::metadata(&stripped)?.len() as f64 / (1 << 20) as f64)];
     ensure!(
         std::fs::metadata(&stripped)?.len() <= RELEASE_BUILD_BYTES_MAX,
-        "the stripped program has more than {} MiB",
-        RELEASE_BUILD_BYTES_MAX >> 20
+        "the stripped program has more than {:.2} MiB",
+        RELEASE_BUILD_BYTES_MAX as f64 / (1 << 20) as f64
     );
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         found.push(publish::links_with_old_c_library(program)?);

@@ -1,6 +1,6 @@
 //! Builds the binaries of a release, and checks them: size, what they need, paths of this machine.
 
-use super::{BINARY_BYTES_MAX, Release, output_of, run};
+use super::{DYNAMIC_BYTES_MAX, Release, STATIC_BYTES_MAX, output_of, run};
 use crate::dist_folder::DistFolder;
 use crate::workspace::{self, command};
 use anyhow::{Context, Result, ensure};
@@ -159,9 +159,9 @@ pub(super) fn check(program: &Path, target: &Target) -> Result<String> {
 /// Returns what is wrong with the size of a binary. It can be packed all the same.
 pub(super) fn is_too_large(program: &Path, target: &Target) -> Result<Option<String>> {
     let bytes = std::fs::metadata(program)?.len();
-    let objection =
-        || format!("{}: {:.1} MiB, above the limit of {}", target.triple, mib(bytes), mib(BINARY_BYTES_MAX));
-    Ok((bytes > BINARY_BYTES_MAX).then(objection))
+    let bytes_max = if target.is_static { STATIC_BYTES_MAX } else { DYNAMIC_BYTES_MAX };
+    let objection = || format!("{}: {:.2} MiB, above the limit of {}", target.triple, mib(bytes), mib(bytes_max));
+    Ok((bytes > bytes_max).then(objection))
 }
 
 fn mib(bytes: u64) -> f64 {
