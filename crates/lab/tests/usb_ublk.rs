@@ -4,7 +4,8 @@
 mod served;
 
 use served::{end, ended, serve};
-use trueio_lab::sim::Offers;
+use std::time::{Duration, Instant};
+use trueio_lab::sim::{Offers, UasFault};
 use trueio_lab::{Disk, Machine, Spec, Tool, on};
 
 /// Two kinds of disks with UAS, and no driver for them: `uas` is missing. Debian's 6.1 has no ublk.
@@ -168,6 +169,38 @@ fn goes_on_with_another_server(machine: &mut Machine, serial: &str) {
     end(machine, &process);
     let again = machine.trueio(&format!("usb serve {serial} --resume"));
     again.assert_refused(&["no server of this disk left a block device behind"]);
+}
+
+/// Goal: a write that the disk took from a server that died is not carried out after a newer one of the next server.
+/// Method: the disk holds the write until the newer one was answered. The reset of the port must have dropped it by then.
+#[test]
+fn a_write_of_a_server_that_was_killed_does_not_replace_a_newer_one() {
+    on(&spec(), old_writes_do_not_replace_newer_ones);
+}
+
+fn old_writes_do_not_replace_newer_ones(machine: &mut Machine) {
+    let (device, process) = serve(machine, "STICK --resumable 60s --timeout 120s");
+    machine.ok("for of in old new; do yes $of | dd of=/tmp/$of bs=4k count=1 iflag=fullblock 2>/dev/null; done");
+    machine.simulated("stick").behave(|disk| disk.uas_faults.push(UasFault::HoldWrite));
+    machine.ok(&format!(
+        "rm -f /tmp/written; (dd if=/tmp/old of={device} bs=4k oflag=direct 2>/dev/null; echo $? > /tmp/written) > /dev/null 2>&1 &"
+    ));
+    let begin = Instant::now();
+    while !machine.simulated("stick").uas_faults().is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the disk was sent no write");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    machine.ok(&format!("sleep 1; ! [ -s /tmp/written ] && kill -KILL {process}"));
+    ended(machine, &process);
+    let (same, process) = serve(machine, "STICK --resume");
+    assert_eq!(same, device);
+    // It was not answered, so it is sent again. Then comes the newer one.
+    wait_until(machine, "[ -s /tmp/written ]");
+    assert_eq!(machine.ok("cat /tmp/written"), "0", "the write that waited");
+    machine.ok(&format!("dd if=/tmp/new of={device} bs=4k oflag=direct 2>/dev/null"));
+    machine.simulated("stick").behave(|disk| disk.carries_out_held = true);
+    machine.ok(&format!("dd if={device} bs=4k count=1 iflag=direct 2>/dev/null | cmp - /tmp/new"));
+    end(machine, &process);
 }
 
 /// Goal: I/O of a resumable device fails when its time is over, and at once when the disk was unplugged meanwhile.

@@ -70,6 +70,7 @@ impl Device {
     /// A reset of the device: the first setting, and no commands.
     pub(super) fn reset(&mut self) {
         self.forget();
+        self.uas.reset();
         self.setting = 0;
     }
 
@@ -88,7 +89,7 @@ impl Device {
         self.pipes.clear();
         self.timing.clear();
         self.bot.reset();
-        self.uas.reset();
+        self.uas.forget();
     }
 
     /// A control request with its eight bytes of set-up; `None`: refused (a stall).
@@ -186,7 +187,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::super::descriptors::{BOT_IN, BOT_OUT, Offers, UAS_COMMAND, UAS_IN, UAS_OUT, UAS_STATUS};
-    use super::super::medium::Behaviour;
+    use super::super::medium::{Behaviour, UasFault};
     use super::*;
 
     fn device(usb: UsbIdentity) -> Device {
@@ -310,6 +311,32 @@ mod tests {
                 device.reset();
                 assert!(device.choose(setting));
             }
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_held_is_carried_out_after_a_later_one_unless_a_reset_drops_it() {
+        for (is_reset, expected) in [(false, 1), (true, 2)] {
+            let mut device = device(UsbIdentity::default());
+            assert!(device.choose(1));
+            lock(&device.medium).behaviour.uas_faults = vec![UasFault::HoldWrite];
+            device.receive(1, UAS_COMMAND, 0, command_unit(5, &WRITE));
+            device.receive(2, UAS_OUT, 5, vec![1; 512]);
+            device.want(3, UAS_STATUS, 5, 512);
+            assert!(data(&mut device).is_empty(), "it is not answered");
+            if is_reset {
+                device.reset();
+            }
+            // What a driver does that takes over.
+            assert!(device.choose(0) && device.choose(1));
+            device.receive(4, UAS_COMMAND, 0, command_unit(5, &WRITE));
+            device.receive(5, UAS_OUT, 5, vec![2; 512]);
+            device.want(6, UAS_STATUS, 5, 512);
+            assert_eq!(data(&mut device).len(), 1);
+            lock(&device.medium).behaviour.carries_out_held = true;
+            device.receive(7, UAS_COMMAND, 0, command_unit(6, &READ));
+            device.want(8, UAS_IN, 6, 512);
+            assert_eq!(data(&mut device), [(8, vec![expected; 512])], "reset: {is_reset}");
         }
     }
 

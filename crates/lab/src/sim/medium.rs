@@ -40,6 +40,8 @@ pub enum UasFault {
     TaskSetFull,
     /// The disk restarts: it forgets all commands and reports that with the next one. It keeps its cache.
     ResetItself,
+    /// The disk has the data of a write, and does not carry it out before [`Behaviour::carries_out_held`]. It never answers.
+    HoldWrite,
 }
 
 impl UasFault {
@@ -47,11 +49,13 @@ impl UasFault {
         use UasFault::{DeferredError, LoseStatus, ResetItself, StallCommand, StallStatus, TaskSetFull, WrongTag};
         [StallCommand, StallStatus, LoseStatus, WrongTag, DeferredError, TaskSetFull, ResetItself]
     };
-    pub(super) const OF_WRITES: [UasFault; 7] = Self::ANY;
-    pub(super) const OF_READS: [UasFault; 8] = {
+    pub(super) const OF_WRITES: [UasFault; 8] = Self::any_and(UasFault::HoldWrite);
+    pub(super) const OF_READS: [UasFault; 8] = Self::any_and(UasFault::StallDataIn);
+
+    const fn any_and(other: UasFault) -> [UasFault; 8] {
         let [a, b, c, d, e, f, g] = Self::ANY;
-        [a, b, c, d, e, f, g, UasFault::StallDataIn]
-    };
+        [a, b, c, d, e, f, g, other]
+    }
 }
 
 /// How a disk behaves. All may be changed while it runs.
@@ -75,6 +79,8 @@ pub struct Behaviour {
     pub hangs_after: Option<u64>,
     /// Faults on UAS, the next in front. Each is removed when a command has met it.
     pub uas_faults: Vec<UasFault>,
+    /// True if the writes that [`UasFault::HoldWrite`] holds are carried out, before the next command. A reset drops them.
+    pub carries_out_held: bool,
 }
 
 impl Behaviour {
@@ -98,6 +104,7 @@ impl Default for Behaviour {
             channels: 1,
             hangs_after: None,
             uas_faults: Vec::new(),
+            carries_out_held: false,
         }
     }
 }

@@ -51,6 +51,8 @@ struct Task {
     stage: Stage,
     /// Its status is not sent.
     loses_status: bool,
+    /// It is held when its data is there.
+    is_held: bool,
 }
 
 /// The transport's state.
@@ -69,6 +71,8 @@ pub(super) struct Uas {
     stalls: Vec<(u8, u16)>,
     /// The next command is answered with a report of a reset.
     has_attention: bool,
+    /// Writes with their data that wait to be carried out. Only a reset drops them.
+    held: Vec<Task>,
 }
 
 impl Uas {
@@ -140,8 +144,8 @@ impl Uas {
             _ => &UasFault::OF_WRITES,
         };
         let fault = medium.behaviour.take_fault(faults);
-        let loses_status = fault == Some(UasFault::LoseStatus);
-        if let Some(fault) = fault.filter(|_| !loses_status) {
+        let (loses_status, is_held) = (fault == Some(UasFault::LoseStatus), fault == Some(UasFault::HoldWrite));
+        if let Some(fault) = fault.filter(|_| !loses_status && !is_held) {
             return self.misbehave(fault, tag);
         }
         let stage = match direction {
@@ -156,7 +160,7 @@ impl Uas {
                 self.ready(WRITE_READY_UNIT, tag);
             }
         }
-        self.tasks.insert(tag, Task { cdb, out: Vec::new(), stage, loses_status });
+        self.tasks.insert(tag, Task { cdb, out: Vec::new(), stage, loses_status, is_held });
         self.take_data(medium, timing);
         Ending::Done
     }
@@ -197,7 +201,9 @@ impl Uas {
                 self.reset();
                 self.has_attention = true;
             }
-            UasFault::StallDataOut | UasFault::LoseStatus => unreachable!("handled by the callers"),
+            UasFault::StallDataOut | UasFault::LoseStatus | UasFault::HoldWrite => {
+                unreachable!("handled by the callers")
+            }
         }
         Ending::Done
     }
@@ -211,6 +217,7 @@ impl Uas {
             QUERY_TASK => FUNCTION_COMPLETE,
             LOGICAL_UNIT_RESET => {
                 self.tasks.clear();
+                self.held.clear();
                 FUNCTION_COMPLETE
             }
             // ABORT TASK.
@@ -240,7 +247,7 @@ impl Uas {
         };
         for tag in waiting {
             let stream = self.stream_of(tag);
-            let Some(Task { cdb, out, stage, .. }) = self.tasks.get_mut(&tag) else { continue };
+            let Some(Task { cdb, out, stage, is_held, .. }) = self.tasks.get_mut(&tag) else { continue };
             let Stage::DataOut { bytes } = *stage else { continue };
             let Some(queue) = self.outs.get_mut(&stream) else { continue };
             while out.len() < bytes {
@@ -253,7 +260,11 @@ impl Uas {
             }
             if is_complete {
                 *stage = Stage::Working;
-                work(tag, cdb, medium, timing);
+                if *is_held {
+                    self.held.extend(self.tasks.remove(&tag));
+                } else {
+                    work(tag, cdb, medium, timing);
+                }
                 if !self.has_streams {
                     self.senders.pop_front();
                     if let Some(next) = self.senders.front().copied() {
@@ -266,6 +277,11 @@ impl Uas {
 
     /// The disk's time for a command is over.
     pub(super) fn execute(&mut self, tag: u16, identity: &Identity, medium: &mut Medium) {
+        if medium.behaviour.carries_out_held {
+            for task in self.held.drain(..) {
+                execute(identity, medium, &task.cdb, &task.out);
+            }
+        }
         // It may have been aborted, and its tag reused for another one.
         let Some(task) = self.tasks.get_mut(&tag).filter(|task| matches!(task.stage, Stage::Working)) else { return };
         let outcome = execute(identity, medium, &task.cdb, &std::mem::take(&mut task.out));
@@ -351,6 +367,11 @@ impl Uas {
         }
         self.units = kept;
         self.units.len() < before
+    }
+
+    /// Another alternate setting: drops what is under way, except for what is held.
+    pub(super) fn forget(&mut self) {
+        *self = Self { held: std::mem::take(&mut self.held), ..Self::new(self.has_streams) };
     }
 
     /// A reset: drops everything.
