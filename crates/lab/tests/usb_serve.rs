@@ -208,12 +208,12 @@ fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
     on(&spec("6.12"), |machine| {
         filesystems_keep_their_data(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
-        let (device, process) = serve(machine, "STICK --through ublk");
+        // The default of a kernel that has it.
+        let (device, process) = serve(machine, "STICK");
         assert!(device.starts_with("/dev/ublkb"), "{device}");
         let said = end(machine, &process);
         assert!(said.contains("this kernel can crash"), "{said}");
-        // The default of a kernel that ublk can crash.
-        let (device, process) = serve(machine, "STICK");
+        let (device, process) = serve(machine, "STICK --through nbd");
         assert!(device.starts_with("/dev/nbd"), "{device}");
         machine.ok(&format!("dd if={device} of=/dev/null bs=64k count=16 iflag=direct 2>/dev/null"));
         end(machine, &process);

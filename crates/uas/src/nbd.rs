@@ -60,11 +60,6 @@ pub enum NbdError {
     },
 }
 
-/// Whether the kernel has the client.
-pub fn is_there() -> bool {
-    Path::new("/sys/block/nbd0").exists()
-}
-
 /// A connected block device.
 #[derive(Debug)]
 pub struct Nbd {

@@ -21,7 +21,7 @@ use trueio_model::{UsbTransport, units};
 use trueio_run::watch_signals;
 use trueio_uas::block::{is_claimed, protect_process};
 use trueio_uas::disk::Facts;
-use trueio_uas::nbd::{self, Nbd, NbdError};
+use trueio_uas::nbd::{Nbd, NbdError};
 use trueio_uas::serve::socket::Socket;
 use trueio_uas::serve::{End, Front, Served, Server};
 use trueio_uas::session::{Counts, Limits};
@@ -60,7 +60,7 @@ pub(super) fn arguments() -> Command {
             Arg::new("through")
                 .long("through")
                 .value_name("DRIVER")
-                .help("The kernel's driver of the block device; by default ublk where it is loaded, before Linux 6.15 rather nbd")
+                .help("The kernel's driver of the block device; by default ublk where it is loaded, else nbd")
                 .value_parser(["ublk", "nbd"]),
         )
         .arg(
@@ -97,7 +97,7 @@ impl Way {
             }
         };
         let through = matches.get_one::<String>("through").map(String::as_str);
-        let is_default = || wait.is_some() || (ublk::is_there() && !(ublk::may_crash() && nbd::is_there()));
+        let is_default = || wait.is_some() || ublk::is_there();
         let is_ublk = through.map_or_else(is_default, |through| through == "ublk");
         match (is_ublk, wait) {
             (true, wait) => Ok(Self::Ublk(wait.unwrap_or(Duration::ZERO))),
@@ -154,7 +154,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Way::Ublk(wait) => {
             if ublk::may_crash() {
                 say(
-                    "this kernel can crash if the server of a ublk device is killed under load (Linux before 6.15); end it with SIGTERM",
+                    "this kernel can crash if the server of a ublk device is killed under load (Linux before 6.15); end it with SIGTERM, \
+                     or serve with `--through nbd`",
                 );
             }
             let (ublk, front) =

@@ -353,7 +353,7 @@ fn to_user_space(disk: &UsbDisk) -> Vec<UsbWay> {
         way(
             "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
              (experimental: keep a backup)",
-            vec!["modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
+            vec!["modprobe ublk_drv || modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
             "unmount the block device, and end the command with Ctrl-C",
         ),
     ]
