@@ -202,12 +202,41 @@ fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
     });
 }
 
+/// Goal: a disk that is served through ublk outlives a suspend of the machine. The kernel refuses one while a request to the disk waits: the process
+/// that waits cannot be frozen after the server was. Then everything goes on.
+/// Method: `pm_test` ends a suspend where the machine would be switched off, so that all devices were suspended and resumed.
+fn disks_outlive_a_suspend(machine: &mut Machine) {
+    for serial in ["EMULATED", "STICK"] {
+        let (device, process) = serve(machine, &format!("{serial} --timeout 5s --through ublk"));
+        let is_right = format!("dd if={device} bs=64k count=16 iflag=direct 2>/dev/null | cmp - /tmp/data");
+        machine.ok(&format!(
+            "dd if=/dev/urandom of=/tmp/data bs=64k count=16 2>/dev/null; \
+             dd if=/tmp/data of={device} bs=64k oflag=direct conv=fsync 2>/dev/null; \
+             echo core > /sys/power/pm_test && echo mem > /sys/power/state && {is_right}"
+        ));
+        if serial == "STICK" {
+            machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
+            machine.ok(&format!(
+                "echo 2000 > /sys/power/pm_freeze_timeout; rm -f /tmp/read; \
+                 (dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; echo $? > /tmp/read) > /dev/null 2>&1 & \
+                 sleep 1; ! echo mem > /sys/power/state 2> /tmp/busy && grep -q busy /tmp/busy"
+            ));
+            machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+            machine.ok("for i in $(seq 600); do [ -s /tmp/read ] && exit 0; sleep 0.1; done; exit 1");
+            assert_eq!(machine.ok("cat /tmp/read"), "0", "the read that waited");
+        }
+        machine.ok(&format!("dd if={device} of=/dev/null bs=64k count=1 iflag=direct 2>/dev/null && {is_right}"));
+        end(machine, &process);
+    }
+}
+
 /// The last ones, because the others share a machine with another kernel.
 #[test]
 fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
     on(&spec("6.12"), |machine| {
         filesystems_keep_their_data(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
+        disks_outlive_a_suspend(machine);
         // The default of a kernel that has it.
         let (device, process) = serve(machine, "STICK");
         assert!(device.starts_with("/dev/ublkb"), "{device}");
