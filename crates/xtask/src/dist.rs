@@ -1,8 +1,8 @@
 //! The packages of the bindings: with binaries for other systems (`cargo xtask dist-bindings`), and what CI checks of them.
 //!
 //! Binaries are linked with zig and cargo-zigbuild from PyPI, in an environment in the build directory. A target that cannot be
-//! linked here is skipped with its reason. The static programs that `cargo xtask dist` made go into the wheels of their
-//! processors, and a wheel for this machine is installed and used. Nothing is uploaded: `.github/workflows/release.yml` does that.
+//! linked here is skipped with its reason. The static programs that `cargo xtask dist` made of the same commit go into the wheels
+//! of their processors, and a wheel for this machine is installed and used. Nothing is uploaded: `.github/workflows/release.yml` does that.
 //!
 //! Cannot do: link for windows-msvc, or macOS wheels with a signature.
 
@@ -40,8 +40,8 @@ pub(crate) fn run_all() -> Result<bool> {
     run(&mut pack)?;
     run(dist.program("python").args(["-m", "build", "--sdist", "--outdir"]).arg(&packages))?;
     for (target, compatibility) in WHEELS {
-        match wheel(&dist, &packages, target, compatibility) {
-            Ok(what) => println!("{target}: {compatibility}, {what}"),
+        match wheel(&dist, target, compatibility) {
+            Ok(made) => println!("{target}: {compatibility}, {}", completed(&dist, &packages, target, &made)?),
             Err(why) => println!("skipped {target}: {why:#}"),
         }
     }
@@ -52,8 +52,8 @@ pub(crate) fn run_all() -> Result<bool> {
     Ok(true)
 }
 
-/// Builds the wheel for `target` and checks the requirements of its library; returns what is in it, for people.
-fn wheel(dist: &DistFolder, packages: &Path, target: &str, compatibility: &str) -> Result<String> {
+/// Builds the wheel for `target`, without the program.
+fn wheel(dist: &DistFolder, target: &str, compatibility: &str) -> Result<PathBuf> {
     // Does nothing if the target is installed.
     run(command("rustup").args(["target", "add", target]).stderr(Stdio::null()))
         .context("rustup has no such target")?;
@@ -67,18 +67,23 @@ fn wheel(dist: &DistFolder, packages: &Path, target: &str, compatibility: &str) 
         maturin.env("RUSTFLAGS", "-C target-feature=-crt-static");
     }
     run(&mut maturin)?;
-    let made = std::fs::read_dir(&fresh)?.next().context("maturin made no wheel")??;
-    run(dist.program("python").args(["-m", "zipfile", "-e"]).arg(made.path()).arg(fresh.join("content")))?;
+    Ok(std::fs::read_dir(&fresh)?.next().context("maturin made no wheel")??.path())
+}
+
+/// Checks what the library in a wheel needs, adds the program, and uses a wheel for this machine. Returns what is in it, for people.
+fn completed(dist: &DistFolder, packages: &Path, target: &str, wheel: &Path) -> Result<String> {
+    let fresh = dist.path.join("wheel").join(target);
+    run(dist.program("python").args(["-m", "zipfile", "-e"]).arg(wheel).arg(fresh.join("content")))?;
     let library = fresh.join("content/trueio/direct/_native.abi3.so");
     run(command("node").arg(node::folder().join("scripts/glibc.js")).arg(library))?;
+    let whole = packages.join(wheel.file_name().context("a wheel has a name")?);
     let arch = target.split('-').next().unwrap_or_default();
     let Some(program) = packages::static_program(dist, arch, &fresh)? else {
-        std::fs::copy(made.path(), packages.join(made.file_name()))?;
-        return Ok("without the program (`cargo xtask dist` makes it for x86_64 and aarch64)".to_owned());
+        std::fs::copy(wheel, whole)?;
+        return Ok("without the program (`cargo xtask dist` of this commit makes it for x86_64 and aarch64)".to_owned());
     };
     let mut add = dist.program("python");
-    run(add.arg("scripts/with_program.py").args([&made.path(), &program]).arg(packages))?;
-    let whole = packages.join(made.file_name());
+    run(add.arg("scripts/with_program.py").arg(wheel).arg(program).arg(packages))?;
     let mib = std::fs::metadata(&whole)?.len() as f64 / (1 << 20) as f64;
     let is_usable = target == format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let used = if is_usable { installed(dist, &whole)? } else { "not run here" };

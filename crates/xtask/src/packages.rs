@@ -31,28 +31,38 @@ use std::process::{Command, Stdio};
 
 /// Largest size of a static binary, stripped.
 const STATIC_BYTES_MAX: u64 = 12 << 20;
-/// The same of the binary for glibc 2.17, whose loader does not read relocations of a few bytes (glibc does since 2.36), and
-/// which zig's linker links, without identical code once. Today 12.01 MiB.
+/// The same of the binary for glibc 2.17, today 12.01 MiB: its relocations are not packed, because glibc reads that format (RELR) only
+/// since 2.36, and zig's linker does not merge functions with the same code.
 const DYNAMIC_BYTES_MAX: u64 = 25 << 19;
 /// Largest size of the stripped release build of CI, which is compiled for speed and linked by the system: 5 % above today's
 /// 13.1 MiB.
 const RELEASE_BUILD_BYTES_MAX: u64 = 55 << 18;
 
-/// The folder of the packages, below [`DistFolder`].
+/// The folders of the packages and of everything else, below [`DistFolder`].
 const FOLDER: &str = "program";
+const SCRATCH: &str = "program-scratch";
+/// The file with the name of the commit that the packages are made of, in the folder of everything else.
+const COMMIT: &str = "commit";
 
 /// Programs that make and check packages, by the Debian package of each. They bring a hundred packages with them.
 const PACKAGERS: &[(&str, &str)] = &[("rpm", "rpmbuild"), ("lintian", "lintian"), ("rpmlint", "rpmlint")];
 
-/// Unpacks the static program for an architecture (`x86_64`) into `to` and returns its path; `None`: [`run_all`] has not made it.
+/// Unpacks the static program for an architecture (`x86_64`) into `to` and returns its path; `None`: [`run_all`] has not made it
+/// of this commit.
 pub(crate) fn static_program(dist: &DistFolder, arch: &str, to: &Path) -> Result<Option<PathBuf>> {
     let name = tree::archive_name(env!("CARGO_PKG_VERSION"), &format!("{arch}-unknown-linux-musl"));
     let archive = dist.path.join(FOLDER).join(format!("{name}.tar.gz"));
-    if !archive.exists() {
+    let made_of = std::fs::read_to_string(dist.path.join(SCRATCH).join(COMMIT));
+    if !archive.exists() || made_of.ok() != Some(commit()?) {
         return Ok(None);
     }
     run(command("tar").arg("--extract").arg("--gzip").arg("--file").arg(archive).arg("--directory").arg(to))?;
     Ok(Some(to.join(name).join("trueio")))
+}
+
+/// The name of the commit.
+fn commit() -> Result<String> {
+    output_of(command("git").args(["rev-parse", "HEAD"]))
 }
 
 /// What all packages of a commit share.
@@ -72,6 +82,7 @@ impl Release {
         for folder in [&packages, &scratch] {
             std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
+        std::fs::write(scratch.join(COMMIT), commit()?).context("the name of the commit")?;
         let time = output_of(command("git").args(["log", "-1", "--format=%ct"]))?;
         let commit_unix_s = time.trim().parse().context("git prints no time of the commit")?;
         Ok(Self { version: env!("CARGO_PKG_VERSION").into(), commit_unix_s, packages, scratch })
@@ -115,7 +126,7 @@ fn run_all(is_twice: bool, targets: &[&'static binary::Target]) -> Result<bool> 
     setup::install(PACKAGERS).map_err(anyhow::Error::msg)?;
     let dist = DistFolder::new()?;
     dist.fetch_tools()?;
-    let release = Release::new(dist.path.join(FOLDER), dist.path.join("program-scratch"))?;
+    let release = Release::new(dist.path.join(FOLDER), dist.path.join(SCRATCH))?;
     let (mut tarballs, mut too_large) = (Vec::new(), Vec::new());
     let mut of_image = None;
     for &target in targets {
@@ -225,6 +236,27 @@ fn output_of(command: &mut Command) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_of_another_commit_does_not_go_into_a_wheel() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let dist = DistFolder { path: folder.path().to_owned() };
+        let name = tree::archive_name(env!("CARGO_PKG_VERSION"), "x86_64-unknown-linux-musl");
+        for place in [&name, FOLDER, SCRATCH, "to"] {
+            std::fs::create_dir(path(place)).unwrap();
+        }
+        std::fs::write(path(&name).join("trueio"), "the program").unwrap();
+        let archive = path(FOLDER).join(format!("{name}.tar.gz"));
+        run(command("tar").arg("-czf").arg(archive).arg("--directory").arg(folder.path()).arg(&name)).unwrap();
+        let found = || static_program(&dist, "x86_64", &path("to")).unwrap();
+        assert_eq!(found(), None, "of an unknown commit");
+        std::fs::write(path(SCRATCH).join(COMMIT), "0000000\n").unwrap();
+        assert_eq!(found(), None, "of another commit");
+        std::fs::write(path(SCRATCH).join(COMMIT), commit().unwrap()).unwrap();
+        assert_eq!(std::fs::read(found().expect("of this commit")).unwrap(), b"the program");
+        assert_eq!(static_program(&dist, "aarch64", &path("to")).unwrap(), None, "it was not made");
+    }
 
     #[test]
     fn all_targets_are_built_or_the_one_that_is_named() {
