@@ -10,8 +10,8 @@
 //!
 //! The device is opened for reading, which all calls accept: it is not in use for writing because it is served.
 //!
-//! Limits: one connection. The interface of ioctls is used, which every kernel with NBD has; the one of netlink would add
-//! timeouts for a dead server, which a closed socket does not need.
+//! Limits: one connection. A suspend of the machine ends the device: the call that runs it is interrupted when the process is frozen.
+//! The interface of netlink has no such call, but it does not end the requests of a dead server either.
 //!
 //! Source: Linux `drivers/block/nbd.c` (`sock_shutdown` takes the lock of `nbd_send_cmd`), `include/uapi/linux/nbd.h`;
 //! unshare(2), `CLONE_FILES`.
