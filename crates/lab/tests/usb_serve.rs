@@ -162,9 +162,25 @@ fn filesystems_keep_their_data(machine: &mut Machine, through: &str) {
     }
 }
 
+/// Goal: what a program wrote to the block device without a flush is on the disk after an orderly end.
+fn pending_writes_reach_the_disk(machine: &mut Machine, through: &str) {
+    let (device, process) = serve(machine, &format!("STICK {through}"));
+    machine.ok(&format!(
+        "dd if=/dev/urandom of=/tmp/data bs=64k count=16 2>/dev/null; dd if=/tmp/data of={device} bs=64k 2>/dev/null"
+    ));
+    end(machine, &process);
+    assert_eq!(machine.simulated("stick").dirty_blocks(), 0, "the last flush");
+    let (device, process) = serve(machine, &format!("STICK {through}"));
+    machine.ok(&format!("dd if={device} bs=64k count=16 iflag=direct 2>/dev/null | cmp - /tmp/data"));
+    end(machine, &process);
+}
+
 #[test]
 fn a_filesystem_on_a_served_disk_keeps_its_data() {
-    on(&spec("6.1"), |machine| filesystems_keep_their_data(machine, ""));
+    on(&spec("6.1"), |machine| {
+        filesystems_keep_their_data(machine, "");
+        pending_writes_reach_the_disk(machine, "");
+    });
 }
 
 /// Goal: random writes of several sizes to a file on a served disk, in a deep queue, are read back without a difference, on each kind of disk.
@@ -235,6 +251,7 @@ fn disks_outlive_a_suspend(machine: &mut Machine) {
 fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
     on(&spec("6.12"), |machine| {
         filesystems_keep_their_data(machine, "--through ublk");
+        pending_writes_reach_the_disk(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
         disks_outlive_a_suspend(machine);
         // The default of a kernel that has it.

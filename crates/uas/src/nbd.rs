@@ -183,13 +183,16 @@ impl Nbd {
         unsafe { libc::shutdown(self.server_end, libc::SHUT_RDWR) };
     }
 
-    /// Asks the kernel to disconnect: it writes what is cached, then sends a disconnect request. The server's own thread must
-    /// not call this.
+    /// Writes what is cached, and asks the kernel to send a disconnect request after all others. The server's own thread must not
+    /// call this.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's. The device is disconnected although the cache could not be written.
     pub fn disconnect(&self) -> io::Result<()> {
-        ioctl(&self.file, DISCONNECT, 0)
+        // The kernel's client writes nothing by itself. A program that closed the device has left its writes to the page cache.
+        let written = self.file.sync_all();
+        ioctl(&self.file, DISCONNECT, 0)?;
+        written.map_err(|error| io::Error::new(error.kind(), format!("pending writes are lost: {error}")))
     }
 }
 

@@ -399,10 +399,9 @@ fn start_and_end(
     while !state.has_ended.load(Relaxed) {
         let must_end = started.is_err() || state.is_lost.load(Relaxed);
         if must_end || (stop.load(Relaxed) && !is_claimed(attached.device())) {
-            if let Err(error) = attached.end() {
-                say(&format!("{device} cannot be ended: {error}"));
-            }
-            break;
+            let ended = attached.end();
+            return started
+                .and(ended.map_err(|error| Failure::failed(format!("{device} did not end in order"), &error)));
         }
         if stop.load(Relaxed) && !std::mem::replace(&mut has_said, true) {
             say(&format!(
