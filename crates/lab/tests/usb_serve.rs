@@ -5,7 +5,7 @@ mod common;
 mod served;
 
 use common::record_in;
-use served::{end, ended, serve};
+use served::{end, ended, serve, serve_by};
 use std::time::{Duration, Instant};
 use trueio_lab::sim::{Offers, Speed, UasFault};
 use trueio_lab::{Disk, Machine, Ran, Spec, Tool, on};
@@ -180,6 +180,40 @@ fn a_filesystem_on_a_served_disk_keeps_its_data() {
     on(&spec("6.1"), |machine| {
         filesystems_keep_their_data(machine, "");
         pending_writes_reach_the_disk(machine, "");
+        disks_outlive_a_suspend(machine, "");
+    });
+}
+
+/// Starts a server where netlink does not show the kernel's NBD client, so that it uses ioctls: in a network namespace of its own.
+fn serve_by_ioctls(machine: &mut Machine, arguments: &str) -> (String, String) {
+    let served = serve_by(machine, "unshare -n", arguments);
+    machine.ok("grep -q 'a suspend of the machine will end the block device' /tmp/said");
+    served
+}
+
+/// Goal: where netlink does not show the kernel's NBD client, a disk is served by ioctls, with the same behaviour.
+#[test]
+fn without_netlink_a_disk_is_served_by_ioctls() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve_by_ioctls(machine, "STICK");
+        machine.ok(&format!(
+            "mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt && \
+             dd if=/dev/urandom of=/mnt/data bs=64k count=100 2>/dev/null && sync && md5sum < /mnt/data > /tmp/sum && umount /mnt; \
+             dd if=/dev/urandom of=/tmp/data bs=64k count=16 2>/dev/null; dd if=/tmp/data of={device} bs=64k seek=900 2>/dev/null"
+        ));
+        end(machine, &process);
+        // Killed while it waits for the disk, and before the signal to end or after it.
+        for is_asked_before in [false, true] {
+            let (device, process) = serve_by_ioctls(machine, "STICK --timeout 120s");
+            machine.ok(&format!("dd if={device} bs=64k skip=900 count=16 iflag=direct 2>/dev/null | cmp - /tmp/data"));
+            kill_while_the_kernel_waits(machine, &device, &process, is_asked_before);
+        }
+        let (device, process) = serve_by_ioctls(machine, "STICK --read-only");
+        machine.ok(&format!(
+            "mount -t ext4 -o ro,noload {device} /mnt && md5sum < /mnt/data | cmp - /tmp/sum; umount /mnt"
+        ));
+        end(machine, &process);
     });
 }
 
@@ -218,17 +252,17 @@ fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
     });
 }
 
-/// Goal: a disk that is served through ublk outlives a suspend of the machine. The kernel refuses one while a request to the disk waits: the process
+/// Goal: a served disk outlives a suspend of the machine. The kernel refuses one while a request to the disk waits: the process
 /// that waits cannot be frozen after the server was. Then everything goes on.
 /// Method: `pm_test` ends a suspend where the machine would be switched off, so that all devices were suspended and resumed.
-fn disks_outlive_a_suspend(machine: &mut Machine) {
+fn disks_outlive_a_suspend(machine: &mut Machine, through: &str) {
     for serial in ["EMULATED", "STICK"] {
-        let (device, process) = serve(machine, &format!("{serial} --timeout 5s --through ublk"));
+        let (device, process) = serve(machine, &format!("{serial} --timeout 5s {through}"));
         let is_right = format!("dd if={device} bs=64k count=16 iflag=direct 2>/dev/null | cmp - /tmp/data");
         machine.ok(&format!(
             "dd if=/dev/urandom of=/tmp/data bs=64k count=16 2>/dev/null; \
              dd if=/tmp/data of={device} bs=64k oflag=direct conv=fsync 2>/dev/null; \
-             echo core > /sys/power/pm_test && echo mem > /sys/power/state && {is_right}"
+             echo 1 > /sys/module/suspend/parameters/pm_test_delay; echo core > /sys/power/pm_test && echo mem > /sys/power/state && {is_right}"
         ));
         if serial == "STICK" {
             machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
@@ -253,7 +287,7 @@ fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
         filesystems_keep_their_data(machine, "--through ublk");
         pending_writes_reach_the_disk(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
-        disks_outlive_a_suspend(machine);
+        disks_outlive_a_suspend(machine, "--through ublk");
         // The default of a kernel that has it.
         let (device, process) = serve(machine, "STICK");
         assert!(device.starts_with("/dev/ublkb"), "{device}");
@@ -342,10 +376,37 @@ fn a_killed_server_loses_no_flushed_data_and_the_kernel_gets_errors() {
     });
 }
 
+/// Kills a server while a thread of the kernel waits for room in its socket with the lock that ends of the device wait for. The
+/// writer gets an error.
+fn kill_while_the_kernel_waits(machine: &mut Machine, device: &str, process: &str, is_asked_before: bool) {
+    // The disk does not answer, so every slot is taken and no request is read.
+    machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
+    machine.ok(&format!(
+        "rm -f /tmp/load; (dd if=/dev/zero of={device} bs=1M count=40 conv=fsync 2>/dev/null; echo $? > /tmp/load) \
+         > /dev/null 2>&1 & n=0; while [ $n -lt 5 ]; do \
+         if grep -qs sock_alloc_send_pskb /proc/[0-9]*/stack; then n=$((n+1)); else n=0; fi; sleep 0.2; done"
+    ));
+    if is_asked_before {
+        // A thread of the server waits then: for what is cached, or for the lock.
+        machine.ok(&format!(
+            "kill -TERM {process}; for i in $(seq 100); do \
+             grep -qsE 'blkdev_fsync|nbd_ioctl|blkdev_get' /proc/{process}/task/*/stack && [ $i -gt 10 ] && exit 0; sleep 0.1; done; exit 1"
+        ));
+    }
+    machine.ok(&format!("kill -KILL {process}"));
+    ended(machine, process);
+    machine.ok("for i in $(seq 600); do [ -s /tmp/load ] && exit 0; sleep 0.1; done; exit 1");
+    assert_ne!(machine.ok("cat /tmp/load"), "0", "the writer gets an error");
+    machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+}
+
+/// Waits until no device of the kernel's NBD client is connected any more.
+fn nothing_is_connected(machine: &mut Machine) {
+    machine.ok("for i in $(seq 100); do ls /sys/block/nbd*/pid > /dev/null 2>&1 || exit 0; sleep 0.1; done; ls /sys/block/nbd*/pid >&2; exit 1");
+}
+
 /// Goal: a server that is killed while the kernel waits to send it a request ends nevertheless, and the writer gets an error,
-/// whether a signal asked the server to end before or not.
-/// Method: the disk does not answer, so every slot is taken and no request is read. A writer fills the socket, and a thread of
-/// the kernel waits for room with the lock that ends of the device wait for.
+/// whether a signal asked the server to end before or not. No device stays connected.
 #[test]
 fn a_killed_server_ends_although_the_kernel_waits_to_send_a_request() {
     on(&spec("6.1"), |machine| {
@@ -355,28 +416,76 @@ fn a_killed_server_ends_although_the_kernel_waits_to_send_a_request() {
             let (device, process) = serve(machine, "STICK --timeout 120s");
             // The first one to open it reads its partitions.
             machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
-            machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
-            machine.ok(&format!(
-                "rm -f /tmp/load; (dd if=/dev/zero of={device} bs=1M count=40 conv=fsync 2>/dev/null; echo $? > /tmp/load) \
-                 > /dev/null 2>&1 & n=0; while [ $n -lt 5 ]; do \
-                 if grep -qs sock_alloc_send_pskb /proc/[0-9]*/stack; then n=$((n+1)); else n=0; fi; sleep 0.2; done"
-            ));
-            if is_asked_before {
-                // Two threads are in calls then: one runs the device, the other disconnects it.
-                machine.ok(&format!(
-                    "kill -TERM {process}; for i in $(seq 50); do \
-                     [ $(grep -ls nbd_ioctl /proc/{process}/task/*/stack | wc -l) = 2 ] && break; sleep 0.1; done"
-                ));
-            }
-            machine.ok(&format!("kill -KILL {process}"));
-            ended(machine, &process);
-            machine.ok("while ! [ -s /tmp/load ]; do sleep 0.1; done");
-            assert_ne!(machine.ok("cat /tmp/load"), "0", "the writer gets an error");
-            machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+            kill_while_the_kernel_waits(machine, &device, &process, is_asked_before);
+            nothing_is_connected(machine);
         }
         let (device, process) = serve(machine, "STICK");
         machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
         end(machine, &process);
+        nothing_is_connected(machine);
+    });
+}
+
+/// Goal: if the server and its keeper are killed together, requests under way end with an error at their time limit, and new ones
+/// at once.
+/// Method: the limit of the block device is shortened, because the default is 10 minutes.
+#[test]
+fn requests_end_although_server_and_keeper_were_killed() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK --timeout 120s");
+        let queue = device.replace("/dev/", "/sys/block/") + "/queue/io_timeout";
+        assert_eq!(machine.ok(&format!("cat {queue}")), "2220000", "60 s and 18 times the limit of a command");
+        machine.ok(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; echo 4000 > {queue}"));
+        machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
+        let keeper = machine.ok(
+            "for file in /proc/[0-9]*/cmdline; do grep -qs give-bac[k] $file && echo $file | cut -d/ -f3; done; true",
+        );
+        machine.ok(&format!(
+            "rm -f /tmp/read; (dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; echo $? > /tmp/read) > /dev/null 2>&1 & \
+             sleep 1; kill -KILL {keeper} {process}"
+        ));
+        ended(machine, &process);
+        machine.ok("! [ -s /tmp/read ]; for i in $(seq 300); do [ -s /tmp/read ] && exit 0; sleep 0.1; done; exit 1");
+        assert_ne!(machine.ok("cat /tmp/read"), "0", "the read that waited");
+        assert_ne!(machine.sh(&format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct")).code, 0);
+        machine.simulated("stick").behave(|disk| disk.hangs_after = None);
+        // Another one is served by another device.
+        let (other, process) = serve(machine, "STICK");
+        assert_ne!(other, device);
+        machine.ok(&format!("dd if={other} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null"));
+        end(machine, &process);
+    });
+}
+
+/// Goal: if the server's thread hangs in the kernel and cannot be killed, the watchdog ends the block device: its I/O fails.
+/// Method: a thread that the control group `freezer` holds takes no turn and does not die, as one that waits in the kernel.
+#[test]
+fn io_fails_although_the_thread_of_the_server_cannot_be_killed() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        let (device, process) = serve(machine, "STICK --timeout 1s");
+        // The kernel's own limit comes later.
+        let queue = device.replace("/dev/", "/sys/block/") + "/queue/io_timeout";
+        machine.ok(&format!(
+            "dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; echo 600000 > {queue}; \
+             mkdir -p /tmp/freezer && mount -t cgroup -o freezer freezer /tmp/freezer && mkdir /tmp/freezer/held && \
+             echo {process} > /tmp/freezer/held/tasks && echo FROZEN > /tmp/freezer/held/freezer.state"
+        ));
+        machine.ok(&format!(
+            "rm -f /tmp/read; (dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; echo $? > /tmp/read) > /dev/null 2>&1 &"
+        ));
+        // The watchdog's limit is 60 s and three times that of a command.
+        let ended = "for i in $(seq 1200); do [ -s /tmp/read ] && exit 0; sleep 0.1; done; exit 1";
+        let ran = machine.sh_within(Duration::from_secs(150), ended);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert_ne!(machine.ok("cat /tmp/read"), "0", "the read that waited");
+        let said = machine.ok("cat /tmp/said");
+        assert!(said.contains("the server made no progress for 63s"), "{said}");
+        machine.ok(&format!("kill -0 {process}; echo THAWED > /tmp/freezer/held/freezer.state"));
+        served::ended(machine, &process);
+        machine.ok("umount /tmp/freezer");
+        nothing_is_connected(machine);
     });
 }
 

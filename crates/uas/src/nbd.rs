@@ -1,36 +1,31 @@
 //! The kernel's NBD client: connects a block device `/dev/nbdN` to a socket.
 //!
-//! The client is in the module `nbd`. The call that runs the device (`NBD_DO_IT`) returns when the socket closes, so it has a
-//! thread of its own.
+//! The client is in the module `nbd`. A device is connected by netlink and belongs to no process: it outlives a suspend of the machine. If its
+//! server dies, new requests fail at once, and those under way when the device is disconnected ([`end`]), or at the latest after the
+//! time limit that the kernel was told.
 //!
-//! A thread that waits for the device must not hold the server's end of the socket open. If the process is killed, a thread of
-//! the kernel may be sending a request: it holds a lock, and waits for room in a socket that nothing reads any more. The runner
-//! waits for the lock. A process's descriptors are closed when the last thread that shares them exits, so both would wait
-//! for ever. Therefore such threads have descriptors of their own, without the server's end (`leave_server_end`).
+//! Before Linux 4.12, and in a network namespace of its own, there is no such family of netlink. There a device is connected by ioctls: it ends with
+//! its process, and in a suspend ([`Nbd::outlives_suspend`]).
 //!
-//! The device is opened for reading, which all calls accept: it is not in use for writing because it is served.
+//! A thread that waits for the device has descriptors of its own ([`Nbd::prepare_thread`]).
 //!
-//! Limits: one connection. A suspend of the machine ends the device: the call that runs it is interrupted when the process is frozen.
-//! The interface of netlink has no such call, but it does not end the requests of a dead server either.
+//! Limits: one connection.
 //!
-//! Source: Linux `drivers/block/nbd.c` (`sock_shutdown` takes the lock of `nbd_send_cmd`), `include/uapi/linux/nbd.h`;
-//! unshare(2), `CLONE_FILES`.
+//! Source: Linux `drivers/block/nbd.c`, `include/uapi/linux/nbd-netlink.h`, `include/uapi/linux/nbd.h`.
+
+mod ioctl;
+mod netlink;
+mod thread;
 
 use crate::serve::{Discard, Served};
+use ioctl::Ioctls;
+use netlink::{Connection, Netlink};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
-
-const SET_SOCKET: u64 = 0xab00;
-const SET_BLOCK_BYTES: u64 = 0xab01;
-const RUN: u64 = 0xab03;
-const CLEAR_SOCKET: u64 = 0xab04;
-const SET_BLOCK_COUNT: u64 = 0xab07;
-const DISCONNECT: u64 = 0xab08;
-const SET_FLAGS: u64 = 0xab0a;
+use std::time::Duration;
 
 const HAS_FLAGS: u64 = 1;
 const READ_ONLY: u64 = 1 << 1;
@@ -60,25 +55,42 @@ pub enum NbdError {
     },
 }
 
-/// A connected block device.
+/// A device that was connected by netlink, as another process finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// The number of the device.
+    pub number: u32,
+    /// The process that the kernel names as the one that connected it (`/sys/block/nbdN/pid`).
+    pub pid: u32,
+}
+
+impl Client {
+    /// What the kernel says of device `number`; `None`: it is not connected.
+    fn of(number: u32) -> Option<Self> {
+        let pid = fs::read_to_string(format!("/sys/block/nbd{number}/pid")).ok()?.trim().parse().ok()?;
+        Some(Self { number, pid })
+    }
+}
+
+/// A connected block device. Dropping it disconnects it.
 #[derive(Debug)]
 pub struct Nbd {
-    file: File,
     /// `/dev/nbdN`.
     device: PathBuf,
     /// The server's end of the socket, which its owner closes.
     server_end: RawFd,
-    runner: Option<JoinHandle<io::Result<()>>>,
+    by: By,
 }
 
-fn ioctl(file: &File, call: u64, argument: u64) -> io::Result<()> {
-    // SAFETY: these calls take a number, or the number of an open descriptor.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), call as _, argument) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// How a device was connected.
+#[derive(Debug)]
+enum By {
+    Netlink(Netlink, Client),
+    Ioctls(Ioctls),
 }
 
-/// Returns the names of devices without a client, in the order of their numbers.
-fn free() -> Result<Vec<String>, NbdError> {
+/// Returns the numbers of devices without a client, in their order.
+fn free() -> Result<Vec<u32>, NbdError> {
     let entries = fs::read_dir("/sys/block").map_err(|_| NbdError::NoModule)?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut numbers: Vec<u32> = names.filter_map(|name| name.strip_prefix("nbd")?.parse().ok()).collect();
@@ -88,21 +100,21 @@ fn free() -> Result<Vec<String>, NbdError> {
     numbers.sort_unstable();
     let count = numbers.len();
     // The file `pid` exists while a client runs.
-    let is_free = |name: &String| !Path::new(&format!("/sys/block/{name}/pid")).exists();
-    let found: Vec<String> = numbers.iter().map(|number| format!("nbd{number}")).filter(is_free).collect();
-    if found.is_empty() { Err(NbdError::AllTaken(count)) } else { Ok(found) }
+    numbers.retain(|number| !Path::new(&format!("/sys/block/nbd{number}/pid")).exists());
+    if numbers.is_empty() { Err(NbdError::AllTaken(count)) } else { Ok(numbers) }
 }
 
 impl Nbd {
-    /// Connects a free device to a disk that is served; returns it with the server's end of the socket.
+    /// Connects a free device to a disk that is served; returns it with the server's end of the socket, where requests wait. `timeout`: the kernel
+    /// ends the device when a request has not been answered for so long, in whole seconds.
     ///
     /// # Errors
     /// [`NbdError`]; then nothing is connected.
-    pub fn connect(served: &Served) -> Result<(Self, UnixStream), NbdError> {
+    pub fn connect(served: &Served, timeout: Duration) -> Result<(Self, UnixStream), NbdError> {
         let mut last = NbdError::NoModule;
-        for name in free()? {
-            match Self::connect_one(&name, served) {
-                // Another program took it just now.
+        for number in free()? {
+            match Self::connect_one(number, served, timeout) {
+                // Another program took it just now, or has it open.
                 Err(NbdError::Step { source, device, step }) if source.raw_os_error() == Some(libc::EBUSY) => {
                     last = NbdError::Step { device, step, source };
                 }
@@ -112,35 +124,45 @@ impl Nbd {
         Err(last)
     }
 
-    fn connect_one(name: &str, served: &Served) -> Result<(Self, UnixStream), NbdError> {
-        let device = PathBuf::from(format!("/dev/{name}"));
+    fn connect_one(number: u32, served: &Served, timeout: Duration) -> Result<(Self, UnixStream), NbdError> {
+        let device = PathBuf::from(format!("/dev/nbd{number}"));
         let failed = |step| {
             let device = device.clone();
             move |source| NbdError::Step { device, step, source }
         };
-        let file = File::open(&device).map_err(failed("opening it"))?;
         let (ours, theirs) = UnixStream::pair().map_err(failed("a socket pair"))?;
-        ioctl(&file, SET_SOCKET, theirs.as_raw_fd() as u64).map_err(failed("NBD_SET_SOCK"))?;
-        let this = Self { file, device: device.clone(), server_end: ours.as_raw_fd(), runner: None };
-        // From here on, dropping it clears the socket. The kernel holds its own reference to it.
-        drop(theirs);
-        let mut flags = HAS_FLAGS;
-        for (is_set, flag) in [
-            (served.is_read_only, READ_ONLY),
-            (served.has_cache, SEND_FLUSH),
-            (served.has_cache && served.has_fua, SEND_FUA),
-            (!served.is_read_only && served.discard != Discard::None, SEND_TRIM),
-        ] {
-            flags |= if is_set { flag } else { 0 };
-        }
-        ioctl(&this.file, SET_BLOCK_BYTES, served.block_bytes.into()).map_err(failed("NBD_SET_BLKSIZE"))?;
-        ioctl(&this.file, SET_BLOCK_COUNT, served.block_count).map_err(failed("NBD_SET_SIZE_BLOCKS"))?;
-        ioctl(&this.file, SET_FLAGS, flags).map_err(failed("NBD_SET_FLAGS"))?;
-        // Before the device runs: no request is longer than the server's buffers.
-        let limit = format!("/sys/block/{name}/queue/max_sectors_kb");
-        let kib = served.request_bytes_max / 1024;
-        fs::write(&limit, kib.to_string()).map_err(failed("setting queue/max_sectors_kb"))?;
-        Ok((this, ours))
+        let set_limit = || {
+            // Before the device runs: no request is longer than the server's buffers.
+            let kib = served.request_bytes_max / 1024;
+            fs::write(format!("/sys/block/nbd{number}/queue/max_sectors_kb"), kib.to_string())
+                .map_err(failed("setting queue/max_sectors_kb"))
+        };
+        let flags = flags_of(served);
+        // In both cases the kernel holds its own reference to its end of the socket.
+        let by = if let Some(netlink) = Netlink::open().map_err(failed("opening netlink"))? {
+            set_limit()?;
+            let connection = Connection {
+                number,
+                size_bytes: served.block_count * u64::from(served.block_bytes),
+                block_bytes: served.block_bytes,
+                timeout,
+                flags,
+                socket: theirs.as_fd(),
+            };
+            netlink.connect(&connection).map_err(failed("NBD_CMD_CONNECT"))?;
+            let Some(client) = Client::of(number) else {
+                // Best effort: it is not ours if it vanished.
+                let _ = netlink.disconnect(number);
+                return Err(failed("reading its process in /sys/block")(io::ErrorKind::NotFound.into()));
+            };
+            By::Netlink(netlink, client)
+        } else {
+            let ioctls = Ioctls::connect(&device, served, flags, theirs.as_fd())?;
+            set_limit()?;
+            By::Ioctls(ioctls)
+        };
+        let server_end = ours.as_raw_fd();
+        Ok((Self { device, server_end, by }, ours))
     }
 
     /// The device.
@@ -148,32 +170,38 @@ impl Nbd {
         &self.device
     }
 
-    /// Lets the device run on a thread of its own: from now on the kernel sends requests.
+    /// What another process needs to end it when this one has died ([`end`]). `None`: the kernel ends it.
+    pub fn client(&self) -> Option<Client> {
+        match self.by {
+            By::Netlink(_, client) => Some(client),
+            By::Ioctls(_) => None,
+        }
+    }
+
+    /// Whether it goes on after a suspend of the machine. One that was connected by ioctls ends with an error.
+    pub fn outlives_suspend(&self) -> bool {
+        self.client().is_some()
+    }
+
+    /// Lets the device run: from now on the kernel sends requests. One that was connected by netlink runs already.
     ///
     /// # Errors
     /// No thread or descriptor.
     pub fn run(&mut self) -> io::Result<()> {
-        let (file, server_end) = (self.file.try_clone()?, self.server_end);
-        let (name, (said, result)) = ("trueio-nbd".to_owned(), std::sync::mpsc::sync_channel(1));
-        self.runner = Some(std::thread::Builder::new().name(name).spawn(move || {
-            let left = leave_server_end(server_end);
-            // A signal would end the call, and with it the device. SIGKILL cannot be blocked.
-            block_signals();
-            let may_run = left.is_ok();
-            // The other end waits for it.
-            let _ = said.send(left);
-            if may_run { ioctl(&file, RUN, 0) } else { Ok(()) }
-        })?);
-        result.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the device has died")))
+        match &mut self.by {
+            By::Netlink(..) => Ok(()),
+            By::Ioctls(ioctls) => ioctls.run(),
+        }
     }
 
     /// Prepares the calling thread for calls that wait for the device ([`is_claimed`](crate::block::is_claimed), [`Self::disconnect`]): if the
-    /// process is killed meanwhile, the thread does not keep the server's end of the socket open.
+    /// process is killed meanwhile, the thread does not keep the server's end of the socket open, nor anything else of the process but
+    /// standard input, output and error and the descriptors `kept`. It receives no signal any more.
     ///
     /// # Errors
     /// No memory for descriptors.
-    pub fn prepare_thread(&self) -> io::Result<()> {
-        leave_server_end(self.server_end)
+    pub fn prepare_thread(&self, kept: &[RawFd]) -> io::Result<()> {
+        thread::leave_descriptors(kept)
     }
 
     /// Shuts the server's end of the socket down: the kernel fails every request, although the server hangs. The server still
@@ -181,81 +209,58 @@ impl Nbd {
     pub fn fail(&self) {
         // SAFETY: plain call; the descriptor is open as long as the server exists.
         unsafe { libc::shutdown(self.server_end, libc::SHUT_RDWR) };
+        self.close();
     }
 
-    /// Writes what is cached, and asks the kernel to send a disconnect request after all others. The server's own thread must not
-    /// call this.
+    /// Fails every request that the server has not answered. Called when the server is gone, before anything waits for the device.
+    pub fn close(&self) {
+        if let By::Netlink(netlink, client) = &self.by
+            && Client::of(client.number) == Some(*client)
+        {
+            // It fails only if the device is gone.
+            let _ = netlink.disconnect(client.number);
+        }
+    }
+
+    /// Writes what is cached, and asks the kernel to send a disconnect request after all others. The server's own thread must not call this.
     ///
     /// # Errors
     /// The kernel's. The device is disconnected although the cache could not be written.
     pub fn disconnect(&self) -> io::Result<()> {
-        // The kernel's client writes nothing by itself. A program that closed the device has left its writes to the page cache.
-        let written = self.file.sync_all();
-        ioctl(&self.file, DISCONNECT, 0)?;
+        // The kernel's client writes nothing by itself. Programs that had it open have left it to the page cache.
+        let file = File::open(&self.device)?;
+        let written = file.sync_all();
+        ioctl::disconnect(&file)?;
         written.map_err(|error| io::Error::new(error.kind(), format!("pending writes are lost: {error}")))
-    }
-}
-
-/// Gives the calling thread a copy of the process's descriptors without the server's end of a socket. Other threads do not
-/// notice.
-fn leave_server_end(server_end: RawFd) -> io::Result<()> {
-    // SAFETY: plain call; from here on this thread's descriptors are its own.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the copy belongs to this thread alone, and nothing on it uses the descriptor.
-    if unsafe { libc::close(server_end) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Blocks every signal on the calling thread.
-fn block_signals() {
-    // SAFETY: a set of signals is plain data, which the first call fills; the second takes it.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
     }
 }
 
 impl Drop for Nbd {
     fn drop(&mut self) {
-        // The server's end of the socket is closed or about to be; both calls fail only if nothing is connected.
-        let _ = ioctl(&self.file, DISCONNECT, 0);
-        let _ = ioctl(&self.file, CLEAR_SOCKET, 0);
-        if let Some(runner) = self.runner.take() {
-            // Its result is that of a device that was disconnected.
-            let _ = runner.join();
-        }
+        self.close();
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-
-    /// Goal: a thread that hangs in the kernel does not keep the socket open when the server's own descriptor is closed, as it
-    /// is when the process is killed. The other descriptors stay.
-    #[test]
-    fn a_thread_without_the_servers_end_does_not_keep_the_socket_open() {
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair");
-        let other = File::open("/dev/null").expect("it is there");
-        let (server_end, other_end) = (ours.as_raw_fd(), other.as_raw_fd());
-        let (left, has_left) = std::sync::mpsc::channel();
-        let (end, may_end) = std::sync::mpsc::channel::<()>();
-        let waiting = std::thread::spawn(move || {
-            leave_server_end(server_end).expect("descriptors of its own");
-            // SAFETY: plain calls.
-            let is_open = |descriptor| unsafe { libc::fcntl(descriptor, libc::F_GETFD) } >= 0;
-            left.send((is_open(server_end), is_open(other_end))).expect("the test waits");
-            let _ = may_end.recv();
-        });
-        assert_eq!(has_left.recv().expect("it answers"), (false, true));
-        // SAFETY: plain call: it is still open here.
-        assert!(unsafe { libc::fcntl(server_end, libc::F_GETFD) } >= 0);
-        drop(ours);
-        assert_eq!(theirs.read(&mut [0]).expect("the end of the stream"), 0);
-        drop(end);
-        waiting.join().expect("no panic");
+/// Ends a device whose server has died: all its requests fail. Returns whether it was there.
+///
+/// # Errors
+/// The kernel's.
+pub fn end(client: Client) -> io::Result<bool> {
+    // Another program may have the number by now.
+    if Client::of(client.number) != Some(client) {
+        return Ok(false);
     }
+    let netlink = Netlink::open()?.ok_or_else(|| io::Error::other("netlink has no family nbd any more"))?;
+    netlink.disconnect(client.number).map(|()| true)
+}
+
+/// What the kernel's client is told of a disk.
+fn flags_of(served: &Served) -> u64 {
+    let flags = [
+        (served.is_read_only, READ_ONLY),
+        (served.has_cache, SEND_FLUSH),
+        (served.has_cache && served.has_fua, SEND_FUA),
+        (!served.is_read_only && served.discard != Discard::None, SEND_TRIM),
+    ];
+    flags.iter().fold(HAS_FLAGS, |all, (is_set, flag)| if *is_set { all | flag } else { all })
 }

@@ -4,7 +4,7 @@
 
 use crate::claim::{Claim, ClaimFailure, claim, plan_claim};
 use crate::hands::{LiveHands, WAIT};
-use crate::keeper::Keeper;
+use crate::keeper::{Guarded, Keeper};
 use crate::lock::{STATES, take_lock};
 use crate::plan::Refusal;
 use crate::served::ServedDisk;
@@ -116,7 +116,7 @@ fn start(
     }
     let mut keeper = Keeper::start(&plan.name).map_err(DriveError::Keeper)?;
     if let Some(left) = left {
-        keeper.guard(left.number, left.wait()).map_err(DriveError::Keeper)?;
+        keeper.guard(Guarded::Ublk(left.number, left.wait())).map_err(DriveError::Keeper)?;
     }
     // A switch must not run meanwhile: it changes the kernel's choice of drivers.
     let lock = take_lock(Path::new(STATES)).map_err(|error| match error.kind() {

@@ -1,9 +1,9 @@
 //! A process that outlives the one that drives a disk, and tidies up after it.
 //!
-//! When a process is killed, the kernel releases its interfaces and binds no driver, and a ublk device keeps its number. The
-//! keeper's standard input is a pipe that ends with the process that it guards, in whichever way that ends.
+//! When a process is killed, the kernel releases its interfaces and binds no driver, a ublk device keeps its number, and requests to an
+//! NBD device wait. The keeper's standard input is a pipe that ends with the process that it guards, in whichever way that ends.
 //!
-//! A resumable block device is kept for the time that was asked for: its requests wait. Then it is deleted, so that they fail; at
+//! An NBD device is disconnected at once, so that its requests fail. A resumable block device is kept for the time that was asked for: its requests wait. Then it is deleted, so that they fail; at
 //! once if the disk is unplugged, because writes that it had acknowledged may be lost then.
 //! If another process takes the disk over in that time, its own keeper is responsible.
 
@@ -14,6 +14,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use trueio_uas::block::protect_process;
+use trueio_uas::nbd::{self, Client};
 use trueio_uas::ublk;
 
 /// How often the keeper looks.
@@ -39,13 +41,13 @@ impl Keeper {
         Ok(Self { process: keeper.spawn()?, is_guarding: false })
     }
 
-    /// Tells it which block device to delete, `wait` after this process has ended.
+    /// Tells it which block device to end after this process.
     ///
     /// # Errors
     /// The keeper has died.
-    pub fn guard(&mut self, number: u32, wait: Duration) -> io::Result<()> {
+    pub fn guard(&mut self, guarded: Guarded) -> io::Result<()> {
         self.is_guarding = true;
-        self.tell(&format!("ublk {number} {}\n", wait.as_millis()))
+        self.tell(&guarded.line())
     }
 
     /// Tells it that the block device is ended.
@@ -70,16 +72,34 @@ impl Drop for Keeper {
     }
 }
 
-/// What a keeper guards: the number of a ublk device, and how long it is kept.
-type Guarded = Option<(u32, Duration)>;
+/// A block device that a keeper ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guarded {
+    /// An NBD device; at once.
+    Nbd(Client),
+    /// The ublk device of this number, after a time in which another server may take it over.
+    Ublk(u32, Duration),
+}
 
-fn parse(line: &str) -> Guarded {
-    let mut words = line.split(' ');
-    let (Some("ublk"), Some(number), Some(millis), None) = (words.next(), words.next(), words.next(), words.next())
-    else {
-        return None;
-    };
-    Some((number.parse().ok()?, Duration::from_millis(millis.parse().ok()?)))
+impl Guarded {
+    /// The line that tells a keeper.
+    fn line(&self) -> String {
+        match self {
+            Self::Nbd(Client { number, pid }) => format!("nbd {number} {pid}\n"),
+            Self::Ublk(number, wait) => format!("ublk {number} {}\n", wait.as_millis()),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [kind, number, last] = words[..] else { return None };
+        let number = number.parse().ok()?;
+        match kind {
+            "nbd" => Some(Self::Nbd(Client { number, pid: last.parse().ok()? })),
+            "ublk" => Some(Self::Ublk(number, Duration::from_millis(last.parse().ok()?))),
+            _ => None,
+        }
+    }
 }
 
 /// Is the keeper: reads `input` until it ends, and gives the interface back to the kernel. Returns a sentence about a block device
@@ -88,22 +108,31 @@ fn parse(line: &str) -> Guarded {
 /// # Errors
 /// The block device cannot be deleted, or the interface cannot be given back. The one is tried although the other failed.
 pub fn keep(interface: &str, input: impl BufRead) -> io::Result<Option<String>> {
+    // It must work when memory is short. What fails was reported by the process that it guards.
+    let _ = protect_process();
     let mut guarded = None;
     // An error is an end, too.
     for line in input.lines().map_while(Result::ok) {
-        guarded = parse(&line);
+        guarded = Guarded::parse(&line);
     }
+    // First: a thread of the dead process may wait for a request, and the interface is released when it has ended.
+    let disconnected = match guarded {
+        Some(Guarded::Nbd(client)) => nbd::end(client).map(|was_there| {
+            was_there.then(|| format!("every I/O of /dev/nbd{} fails: its server has died", client.number))
+        }),
+        _ => Ok(None),
+    };
     let place = Place::of(interface);
     // The kernel closes the server's descriptors one after the other.
     while place.is_driven() {
         std::thread::sleep(LOOK);
     }
     let ended = match guarded {
-        None => Ok(None),
-        Some((number, Duration::ZERO)) => {
+        None | Some(Guarded::Nbd(_)) => disconnected,
+        Some(Guarded::Ublk(number, Duration::ZERO)) => {
             ublk::delete(number).map(|()| Some(format!("every I/O of /dev/ublkb{number} fails: its server has died")))
         }
-        Some((number, wait)) => match wait_for_another(&place, interface, number, wait) {
+        Some(Guarded::Ublk(number, wait)) => match wait_for_another(&place, interface, number, wait) {
             // Its own keeper gives the interface back.
             Ok(None) => return Ok(None),
             result => result,
@@ -188,9 +217,11 @@ mod tests {
 
     #[test]
     fn a_keeper_understands_what_it_is_told_and_nothing_else() {
-        assert_eq!(parse("ublk 3 1500"), Some((3, Duration::from_millis(1500))));
-        for line in ["none", "", "ublk 3", "ublk 3 x", "ublk -1 5", "ublk 3 5 7", "nbd 3 5"] {
-            assert_eq!(parse(line), None, "{line}");
+        for guarded in [Guarded::Ublk(3, Duration::from_millis(1500)), Guarded::Nbd(Client { number: 7, pid: 4711 })] {
+            assert_eq!(Guarded::parse(guarded.line().trim_end()), Some(guarded));
+        }
+        for line in ["none", "", "ublk 3", "ublk 3 x", "ublk -1 5", "ublk 3 5 7", "nbd 3", "nbd x 5", "tape 3 5"] {
+            assert_eq!(Guarded::parse(line), None, "{line}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub use claim::{Claim, ClaimFailure, Claimed, claim, plan_claim};
 pub use drive::{DriveError, Driven, drive, plan_of, take_over};
 pub use execute::{Outcome, execute, resume};
 pub use hands::{Hands, LiveHands, WAIT};
-pub use keeper::{Keeper, keep};
+pub use keeper::{Guarded, Keeper, keep};
 pub use lock::{STATES, is_locked, take_lock};
 pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};
 pub use plan::{Plan, PlanBlock, Refusal, entry_to_keep, plan};

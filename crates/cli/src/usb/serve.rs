@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::output;
 use attached::Attached;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use std::os::fd::RawFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -27,7 +28,7 @@ use trueio_uas::serve::{End, Front, Served, Server};
 use trueio_uas::session::{Counts, Limits};
 use trueio_uas::ublk::{self, Queue, Ublk, UblkError};
 use trueio_uas::usbfs::Usbfs;
-use trueio_usb::{Claim, DriveError, Driven, Keeper, SERVED, ServedDisk, drive, keep, plan_of, take_over};
+use trueio_usb::{Claim, DriveError, Driven, Guarded, Keeper, SERVED, ServedDisk, drive, keep, plan_of, take_over};
 
 /// The command line of `trueio usb serve`.
 pub(super) fn arguments() -> Command {
@@ -144,12 +145,22 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let served = Served::of(&facts, host.depth(), memory_bytes, matches.get_flag("read-only"));
     let served = served.ok_or_else(|| too_small(memory_bytes))?;
     let description = describe(&plan, &facts, &served);
+    let not_told = |error| Failure::failed("the process that ends the block device cannot be told", &error);
     match way {
         Way::Nbd => {
-            let (nbd, socket) = Nbd::connect(&served).map_err(|error| not_attached(&error))?;
+            let (nbd, socket) = Nbd::connect(&served, request_limit(limits)).map_err(|error| not_attached(&error))?;
+            match nbd.client() {
+                Some(client) => keeper.guard(Guarded::Nbd(client)).map_err(not_told)?,
+                None => say(
+                    "a suspend of the machine will end the block device with an error: netlink has no family nbd here (Linux before 4.12, or a \
+                     network namespace of its own)",
+                ),
+            }
             let front = Socket::new(socket, host.depth(), served.request_bytes_max);
             let server = Server::new(host, served, front);
-            serve(server, Attached::Nbd(nbd), &description, stop, stall_limit(limits))
+            let code = serve(server, Attached::Nbd(nbd), &description, stop, stall_limit(limits));
+            keeper.release();
+            code
         }
         Way::Ublk(wait) => {
             if ublk::may_crash() {
@@ -160,8 +171,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             }
             let (ublk, front) =
                 Ublk::add(&served, host.depth(), !wait.is_zero()).map_err(|error| not_attached(&error))?;
-            let of_keeper = |error| Failure::failed("the process that ends the block device cannot be told", &error);
-            keeper.guard(ublk.number(), wait).map_err(of_keeper)?;
+            keeper.guard(Guarded::Ublk(ublk.number(), wait)).map_err(not_told)?;
             if !wait.is_zero() {
                 let left = ServedDisk::new(&plan, &facts, ublk.number(), wait, served.is_read_only);
                 left.save().map_err(|error| Failure::failed(format!("`{SERVED}` cannot be written"), &error))?;
@@ -233,6 +243,12 @@ fn not_attached(error: &(dyn std::error::Error + 'static)) -> Failure {
 /// The longest turn of the server: its last flush, with every step of recovery, is one.
 fn stall_limit(limits: Limits) -> Duration {
     Duration::from_secs(60) + 3 * Duration::from_nanos(limits.command_ns)
+}
+
+/// How long the kernel waits for an answer of an NBD device before it ends the device: the last resort if the server and its keeper were both killed,
+/// or the whole server is stopped. Far longer than a slow disk needs, whose requests wait for each other.
+fn request_limit(limits: Limits) -> Duration {
+    Duration::from_secs(60) + 18 * Duration::from_nanos(limits.command_ns)
 }
 
 /// Reports why a disk cannot be driven.
@@ -334,7 +350,10 @@ fn serve<F: Front>(
         std::process::abort();
     };
     let (end, counts, started) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| start_and_end(&attached, &announce, stop, &state));
+        let watcher = scope.spawn(|| {
+            let kept: Vec<_> = systemd.as_ref().map(Systemd::descriptor).into_iter().collect();
+            start_and_end(&attached, &kept, &announce, stop, &state)
+        });
         let watchdog =
             scope.spawn(|| watch(&|| turns.load(Relaxed), &state.has_ended, limit, systemd.as_ref(), &stalled));
         let mut turn = || {
@@ -354,8 +373,10 @@ fn serve<F: Front>(
         watchdog.thread().unpark();
         let _ = watchdog.join();
         let counts = server.host().counts();
-        // Closes the kernel's side, which ends the block device, and gives the interface back to the kernel.
+        // Closes the server's end, which ends the block device, and gives the interface back to the kernel.
         drop(server);
+        // The watcher may wait for a request that was not answered.
+        attached.close();
         // It ends by itself; a panic there has been printed.
         let started = watcher.join().unwrap_or(Ok(()));
         (end, counts, started)
@@ -381,16 +402,17 @@ struct State {
 }
 
 /// Starts the block device, and ends it after a signal, when nothing uses it any more, or when the disk is gone. Runs next to the
-/// server, because all of that may read and write the device.
+/// server, because all of that may read and write the device. `kept`: the descriptors that `announce` uses, besides those of the output.
 fn start_and_end(
     attached: &Attached,
+    kept: &[RawFd],
     announce: &dyn Fn() -> Result<(), Failure>,
     stop: &AtomicBool,
     state: &State,
 ) -> Result<(), Failure> {
     const LOOK: Duration = Duration::from_millis(100);
     let device = attached.device().display();
-    let prepared = attached.prepare_thread().and_then(|()| attached.start());
+    let prepared = attached.prepare_thread(kept).and_then(|()| attached.start());
     let started = match prepared {
         Ok(()) => announce(),
         Err(error) => Err(Failure::failed(format!("{device} cannot be started"), &error)),

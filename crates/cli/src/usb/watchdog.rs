@@ -9,6 +9,7 @@
 //!
 //! Source: sd_notify(3), `WATCHDOG=1`; sd_watchdog_enabled(3), `WATCHDOG_USEC`.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -63,6 +64,11 @@ impl Systemd {
             None => SocketAddr::from_pathname(name),
         };
         Some(Self { socket: UnixDatagram::unbound().ok()?, address: address.ok()? })
+    }
+
+    /// The descriptor of the socket.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
     }
 
     /// Sends a state. One that cannot be sent is missed by systemd, which then acts.

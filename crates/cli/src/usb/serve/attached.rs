@@ -1,6 +1,7 @@
 //! The kernel's block device of a served disk: of its NBD client, or of its ublk driver.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 use trueio_uas::nbd::Nbd;
 use trueio_uas::ublk::Ublk;
@@ -29,10 +30,11 @@ impl Attached {
         }
     }
 
-    /// Prepares a thread for calls that wait for the device.
-    pub(super) fn prepare_thread(&self) -> io::Result<()> {
+    /// Prepares a thread for calls that wait for the device. Of the process's descriptors it may use standard output and error and
+    /// those `kept`.
+    pub(super) fn prepare_thread(&self, kept: &[RawFd]) -> io::Result<()> {
         match self {
-            Self::Nbd(nbd) => nbd.prepare_thread(),
+            Self::Nbd(nbd) => nbd.prepare_thread(kept),
             Self::Ublk(_) => Ok(()),
         }
     }
@@ -57,6 +59,13 @@ impl Attached {
     /// Whether ending the device needs a server that answers its requests, also when the disk is gone.
     pub(super) fn needs_answers(&self) -> bool {
         matches!(self, Self::Ublk(_))
+    }
+
+    /// Fails every request that the server has not answered, after the server has ended. The kernel does that itself for a ublk device.
+    pub(super) fn close(&self) {
+        if let Self::Nbd(nbd) = self {
+            nbd.close();
+        }
     }
 
     /// Fails every request, although the server hangs. A ublk device fails them when the process ends.
