@@ -252,19 +252,24 @@ fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
     });
 }
 
+/// Suspends the machine up to where it would be switched off: all devices are suspended and resumed.
+const SUSPEND: &str = "echo 2 > /sys/module/suspend/parameters/pm_test_delay; echo core > /sys/power/pm_test && echo mem > /sys/power/state";
+
 /// Goal: a served disk outlives a suspend of the machine. The kernel refuses one while a request to the disk waits: the process
 /// that waits cannot be frozen after the server was. Then everything goes on.
-/// Method: `pm_test` ends a suspend where the machine would be switched off, so that all devices were suspended and resumed.
 fn disks_outlive_a_suspend(machine: &mut Machine, through: &str) {
     for serial in ["EMULATED", "STICK"] {
         let (device, process) = serve(machine, &format!("{serial} --timeout 5s {through}"));
         let is_right = format!("dd if={device} bs=64k count=16 iflag=direct 2>/dev/null | cmp - /tmp/data");
+        let before = machine.simulated("stick").counts().functions;
         machine.ok(&format!(
             "dd if=/dev/urandom of=/tmp/data bs=64k count=16 2>/dev/null; \
              dd if=/tmp/data of={device} bs=64k oflag=direct conv=fsync 2>/dev/null; \
-             echo 1 > /sys/module/suspend/parameters/pm_test_delay; echo core > /sys/power/pm_test && echo mem > /sys/power/state && {is_right}"
+             {SUSPEND} && {is_right}"
         ));
         if serial == "STICK" {
+            // The interface was set up again at once, not when a command was late.
+            assert_eq!(machine.simulated("stick").counts().functions, before);
             machine.simulated("stick").behave(|disk| disk.hangs_after = Some(0));
             machine.ok(&format!(
                 "echo 2000 > /sys/power/pm_freeze_timeout; rm -f /tmp/read; \
@@ -276,7 +281,8 @@ fn disks_outlive_a_suspend(machine: &mut Machine, through: &str) {
             assert_eq!(machine.ok("cat /tmp/read"), "0", "the read that waited");
         }
         machine.ok(&format!("dd if={device} of=/dev/null bs=64k count=1 iflag=direct 2>/dev/null && {is_right}"));
-        end(machine, &process);
+        let said = end(machine, &process);
+        assert!(said.contains("the machine was suspended"), "{said}");
     }
 }
 
@@ -287,7 +293,9 @@ fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
         filesystems_keep_their_data(machine, "--through ublk");
         pending_writes_reach_the_disk(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
-        disks_outlive_a_suspend(machine, "--through ublk");
+        for through in ["ublk", "nbd"] {
+            disks_outlive_a_suspend(machine, &format!("--through {through}"));
+        }
         // The default of a kernel that has it.
         let (device, process) = serve(machine, "STICK");
         assert!(device.starts_with("/dev/ublkb"), "{device}");
@@ -586,6 +594,13 @@ fn a_disk_on_bot_is_taken_over_and_comes_back_when_the_server_is_killed() {
         assert_eq!(machine.simulated("both").dirty_blocks(), 0, "flushed before the driver was disconnected");
         assert_eq!(machine.ok(&format!("head -c 6 {device}")), "trueio");
         machine.ok(&format!("! [ -e {before} ]"));
+        // After a suspend the kernel binds its driver to the interface again, whose block device appears a second later.
+        machine.ok(&format!(
+            "{SUSPEND}; sleep 3; ! ls -d /sys/bus/usb/devices/{interface}/host* 2>/dev/null && ! [ -e {before} ]"
+        ));
+        let driver = machine.ok(&format!("basename $(readlink /sys/bus/usb/devices/{interface}/driver)"));
+        assert_eq!(driver, "usbfs", "{}", machine.ok("dmesg | tail -n 30"));
+        assert_eq!(machine.ok(&format!("echo 3 > /proc/sys/vm/drop_caches; head -c 6 {device}")), "trueio");
         machine.ok(&format!("kill -KILL {process}"));
         ended(machine, &process);
         let after = machine.device("both");

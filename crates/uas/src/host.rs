@@ -62,10 +62,19 @@ pub trait Transport {
     /// The transport cannot be used any more.
     fn reap(&mut self, wait_ns: u64) -> Result<Option<Ended>, TransferError>;
 
-    /// Returns for how long the machine was suspended so far, in nanoseconds. A disk may lose power meanwhile.
+    /// Returns for how long the machine was suspended so far, in nanoseconds, to a few milliseconds. A disk may lose power meanwhile.
     fn suspended_ns(&self) -> u64 {
         0
     }
+
+    /// A descriptor that is readable after a suspend of the machine, and at times without one, until [`Self::clear_wake`]; `None`: a suspend is
+    /// noticed when a command ends.
+    fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Makes [`Self::wake_descriptor`] wait for the next suspend.
+    fn clear_wake(&mut self) {}
 
     /// Returns what it has moved so far; zeros if it does not count.
     fn moved(&self) -> Moved {
@@ -230,7 +239,7 @@ impl<T: Transport> Host<T> {
         let Ended { pipe, slot, result } = ended;
         // A suspend breaks transfers, or its first answer reports the power-on. Before either is handled.
         if result != Err(TransferError::Cancelled) && !matches!(pipe, Pipe::DataIn | Pipe::DataOut | Pipe::Command) {
-            self.note_suspend();
+            self.notice_suspend();
         }
         let received = match (pipe, result) {
             (Pipe::Status, Ok(bytes)) => bytes as usize,
@@ -240,12 +249,18 @@ impl<T: Transport> Host<T> {
         self.session.ended_transfer(pipe, slot, result, unit, now_ns);
     }
 
-    /// Notes a suspend of the machine since the last call.
-    fn note_suspend(&mut self) {
+    /// Looks whether the machine was suspended since the last call. If it was, the port will be reset before anything else: the kernel may
+    /// have bound a driver of its own to the interface.
+    pub fn notice_suspend(&mut self) -> bool {
+        // Clocks that are read one after the other differ by less.
+        const LEAST_NS: u64 = 50_000_000;
         let suspended_ns = self.transport.suspended_ns();
-        if suspended_ns > std::mem::replace(&mut self.suspended_ns, suspended_ns) {
-            self.session.suspended();
+        let was_suspended = suspended_ns >= self.suspended_ns + LEAST_NS;
+        if was_suspended {
+            self.suspended_ns = suspended_ns;
+            self.session.suspended(self.transport.now_ns());
         }
+        was_suspended
     }
 
     /// Does what the session needs.

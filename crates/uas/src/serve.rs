@@ -135,6 +135,15 @@ struct Work {
     left: u64,
 }
 
+/// What a wait found.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ready {
+    /// There may be a request.
+    kernel: bool,
+    /// The machine was suspended.
+    was_suspended: bool,
+}
+
 /// A server.
 #[derive(Debug)]
 pub struct Server<T, F> {
@@ -208,7 +217,7 @@ impl<T: Transport, F: Front> Server<T, F> {
     /// The kernel's side cannot be used any more.
     pub fn refuse(&mut self, idle: &mut dyn FnMut()) -> io::Result<()> {
         while !self.is_ending {
-            if self.wait()? {
+            if self.wait()?.kernel {
                 self.refuse_one()?;
                 while self.front.has_more() {
                     self.refuse_one()?;
@@ -233,7 +242,11 @@ impl<T: Transport, F: Front> Server<T, F> {
 
     /// Waits, and receives what has come.
     fn turn(&mut self, warn: &mut dyn FnMut(&str)) -> io::Result<()> {
-        if self.wait()? {
+        let ready = self.wait()?;
+        if ready.was_suspended {
+            warn("the machine was suspended: the port of the disk is reset, and its interface claimed again");
+        }
+        if ready.kernel {
             self.receive(warn)?;
             while self.front.has_more() {
                 self.receive(warn)?;
@@ -252,8 +265,8 @@ impl<T: Transport, F: Front> Server<T, F> {
         }
     }
 
-    /// Waits for the disk or for a request; returns whether there may be one.
-    fn wait(&mut self) -> io::Result<bool> {
+    /// Waits for the disk, for a request, or for the end of a suspend.
+    fn wait(&mut self) -> io::Result<Ready> {
         self.front.send()?;
         let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let disk = self.host.transport().descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd());
@@ -261,7 +274,8 @@ impl<T: Transport, F: Front> Server<T, F> {
             true => -1,
             false => self.front.descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd()),
         };
-        let mut entries = [entry(kernel), entry(disk)];
+        let wake = self.host.transport().wake_descriptor().map_or(-1, |descriptor| descriptor.as_raw_fd());
+        let mut entries = [entry(kernel), entry(disk), entry(wake)];
         // Woken at times, so that the caller can look at its own affairs.
         let limit_ns = self.host.wait_limit_ns().min(1_000_000_000);
         // A transport without a descriptor is polled.
@@ -269,13 +283,18 @@ impl<T: Transport, F: Front> Server<T, F> {
             _ if disk < 0 && !self.host.is_idle() => 0,
             ns => ns.div_ceil(1_000_000) as i32,
         };
-        // SAFETY: two entries that live while the call runs.
+        // SAFETY: the entries live while the call runs.
         let count = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, limit_ms) };
         if count < 0 {
             let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(Ready::default()) } else { Err(error) };
         }
-        Ok(entries[0].revents != 0)
+        let mut ready = Ready { kernel: entries[0].revents != 0, was_suspended: false };
+        if entries[2].revents != 0 {
+            self.host.transport_mut().clear_wake();
+            ready.was_suspended = self.host.notice_suspend();
+        }
+        Ok(ready)
     }
 
     /// Receives a request and starts its command.

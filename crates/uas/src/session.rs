@@ -230,11 +230,12 @@ impl Session {
     }
 
     /// Reports that the machine was suspended: the disk may have lost power, and with it what its cache held. Its report of
-    /// that may look like the one of a reset by this session.
-    pub fn suspended(&mut self) {
+    /// that may look like the one of a reset by this session. The port is reset, because the interface may have lost its setting.
+    pub fn suspended(&mut self, now_ns: u64) {
         if self.acknowledged > self.flushed {
             self.doubt = Some(Failure::CacheLost);
         }
+        self.drain(now_ns);
     }
 
     /// Takes a command and returns its slot. `user` is returned with its outcome.

@@ -12,6 +12,7 @@
 //! Source: Linux `drivers/usb/core/devio.c`, `Documentation/driver-api/usb/usb.rst`.
 
 mod abi;
+mod wake;
 
 use crate::host::{Ended, Moved, Transport};
 use crate::request::{Pipe, Transfer, TransferError};
@@ -22,6 +23,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use wake::Wake;
 
 /// Where the limit of the memory of all transfers is.
 pub const MEMORY_PARAMETER: &str = "/sys/module/usbcore/parameters/usbfs_memory_mb";
@@ -129,6 +131,7 @@ pub enum ClaimError {
 pub struct Usbfs {
     file: File,
     epoll: OwnedFd,
+    wake: Wake,
     interface: Interface,
     /// Streams that were allocated; 0 without them.
     streams: u16,
@@ -172,6 +175,7 @@ impl Usbfs {
         let mut this = Self {
             file,
             epoll,
+            wake: Wake::start().map_err(step("timerfd_create"))?,
             interface: interface.clone(),
             streams: 0,
             is_claimed: false,
@@ -429,18 +433,16 @@ impl Transport for Usbfs {
         if count > 0 { self.reap_now() } else { Ok(None) }
     }
 
-    /// The boot clock counts a suspend, and the monotonic one does not.
     fn suspended_ns(&self) -> u64 {
-        let read = |clock| {
-            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: the kernel fills the structure; both clocks are in every kernel that has streams.
-            unsafe { libc::clock_gettime(clock, &raw mut time) };
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
-        let monotonic_ns = read(libc::CLOCK_MONOTONIC);
-        let boot_ns = read(libc::CLOCK_BOOTTIME);
-        // Rounded down to a second: the two are not read at the same time.
-        boot_ns.saturating_sub(monotonic_ns) / 1_000_000_000 * 1_000_000_000
+        wake::suspended_ns()
+    }
+
+    fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wake.as_fd())
+    }
+
+    fn clear_wake(&mut self) {
+        self.wake.clear();
     }
 
     fn moved(&self) -> Moved {

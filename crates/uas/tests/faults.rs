@@ -444,6 +444,15 @@ fn a_suspend_fails_the_flush_of_what_was_acknowledged_before_it() {
         host.transport_mut().suspended_ns = 9 * SECOND;
         read(&mut host, 2).expect("read");
         flush(&mut host).expect("nothing was lost");
+        // Clocks that were not read at the same time are no suspend, in either direction.
+        write(&mut host, 1, 1).expect("acknowledged");
+        let resets = host.counts().port_resets;
+        for difference_ns in [1_000_000, -1_000_000i64, 40_000_000, 0] {
+            host.transport_mut().suspended_ns = (9 * SECOND).saturating_add_signed(difference_ns);
+            read(&mut host, 2).expect("read");
+        }
+        flush(&mut host).expect("nothing was lost");
+        assert_eq!(host.counts().port_resets, resets);
     });
 }
 

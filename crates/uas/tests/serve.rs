@@ -31,13 +31,19 @@ fn serve(device: Device, change: impl FnOnce(&mut Served)) -> Kernel {
     Kernel { socket: ours, server }
 }
 
+/// The head of a request.
+fn request(kind: u32, handle: u8, offset: u64, bytes: u32) -> Vec<u8> {
+    let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
+    request.extend(kind.to_be_bytes());
+    request.extend([handle; 8]);
+    request.extend(offset.to_be_bytes());
+    request.extend(bytes.to_be_bytes());
+    request
+}
+
 impl Kernel {
     fn send(&mut self, kind: u32, handle: u8, offset: u64, bytes: u32, data: &[u8]) {
-        let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
-        request.extend(kind.to_be_bytes());
-        request.extend([handle; 8]);
-        request.extend(offset.to_be_bytes());
-        request.extend(bytes.to_be_bytes());
+        let mut request = request(kind, handle, offset, bytes);
         request.extend(data);
         self.socket.write_all(&request).expect("the server reads");
     }
@@ -76,6 +82,40 @@ fn requests_become_commands_and_the_end_is_flushed() {
         assert_eq!(log, [0x2a, 0x2a, 0x35, 0x28, 0x35]);
         assert_eq!(medium[5 * BLOCK], 0xbb);
     }
+}
+
+/// Goal: after a suspend an idle server resets the port before it sends a command: the kernel may have bound a driver of its own. A clock that was
+/// only set is nothing.
+#[test]
+fn a_suspend_is_followed_by_a_reset_before_the_next_command() {
+    let (mut clock, wake) = UnixStream::pair().expect("a socket pair");
+    let (mut kernel, theirs) = UnixStream::pair().expect("a socket pair");
+    let mut device = Device::new(true);
+    device.wake = Some(wake);
+    let server = std::thread::spawn(move || {
+        let (host, served) = identified(device, |_| {});
+        let front = Socket::new(theirs, host.depth(), served.request_bytes_max);
+        let (mut server, mut said) = (Server::new(host, served, front), Vec::new());
+        let end = server.run(&mut || {}, &mut |sentence| said.push(sentence.to_owned()));
+        (end, server.host().counts().port_resets, server.host().transport().log_at_resets.clone(), said)
+    });
+    let mut read = |block: u64| {
+        kernel.write_all(&request(0, block as u8, block * BLOCK as u64, BLOCK as u32)).expect("the server reads");
+        let mut answer = [0; 16 + BLOCK];
+        kernel.read_exact(&mut answer).expect("a reply");
+        assert_eq!((answer[7], answer[16]), (0, block as u8));
+    };
+    read(1);
+    clock.write_all(&40_000_000u64.to_ne_bytes()).expect("it is read");
+    read(2);
+    clock.write_all(&20_000_000_000u64.to_ne_bytes()).expect("it is read");
+    read(3);
+    kernel.write_all(&request(2, 0, 0, 0)).expect("the server reads");
+    let (end, resets, log_at_resets, said) = server.join().expect("the server ends");
+    assert!(matches!(end, End::Disconnected), "{end}");
+    assert_eq!((resets, said.len()), (1, 1), "{said:?}");
+    assert!(said[0].contains("the machine was suspended"), "{said:?}");
+    assert_eq!(log_at_resets, [2], "the third read was not sent before");
 }
 
 /// A write is answered when its command has ended: the device holds it until after the read that follows.

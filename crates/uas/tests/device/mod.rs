@@ -4,6 +4,9 @@
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use trueio_uas::disk::identify;
 use trueio_uas::host::{Ended, Host, Moved, Pipe, TransferError, Transport};
 use trueio_uas::request::Transfer;
@@ -84,12 +87,16 @@ pub(crate) struct Device {
     pub(crate) streams_after_reset: u16,
     /// Time for which the machine was suspended.
     pub(crate) suspended_ns: u64,
+    /// Tells that time, in eight bytes, while something else has the device.
+    pub(crate) wake: Option<UnixStream>,
     /// Whether the device is repaired by a reset of the port.
     pub(crate) reset_helps: bool,
     pub(crate) is_unplugged: bool,
     /// What was sent, in order: operation codes, and 0x100 + function of task management.
     pub(crate) log: Vec<u16>,
     pub(crate) resets: u32,
+    /// Length of the log at each reset.
+    pub(crate) log_at_resets: Vec<usize>,
     pub(crate) in_flight_max: usize,
     moved: Moved,
     tasks: Vec<Task>,
@@ -114,10 +121,12 @@ impl Device {
             unit_reset_response: None,
             streams_after_reset: 0,
             suspended_ns: 0,
+            wake: None,
             reset_helps: true,
             is_unplugged: false,
             log: Vec::new(),
             resets: 0,
+            log_at_resets: Vec::new(),
             in_flight_max: 0,
             moved: Moved::default(),
             tasks: Vec::new(),
@@ -399,6 +408,7 @@ impl Transport for Device {
     fn reset(&mut self) -> Option<u16> {
         assert!(self.held.is_empty() && self.ended.is_empty(), "transfers are pending at a reset");
         self.resets += 1;
+        self.log_at_resets.push(self.log.len());
         self.tasks.clear();
         self.units.clear();
         if self.reset_helps {
@@ -433,6 +443,16 @@ impl Transport for Device {
 
     fn suspended_ns(&self) -> u64 {
         self.suspended_ns
+    }
+
+    fn wake_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.wake.as_ref().map(AsFd::as_fd)
+    }
+
+    fn clear_wake(&mut self) {
+        let mut bytes = [0; 8];
+        self.wake.as_mut().expect("it was readable").read_exact(&mut bytes).expect("eight bytes");
+        self.suspended_ns = u64::from_ne_bytes(bytes);
     }
 
     fn moved(&self) -> Moved {
