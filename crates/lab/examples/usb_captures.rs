@@ -16,7 +16,8 @@ fn record(
     machine
         .ok("rm -f /tmp/device; mkdir -p /sys/kernel/debug; mount -t debugfs none /sys/kernel/debug 2>/dev/null; true");
     let monitor = machine.ok("cat /sys/kernel/debug/usb/usbmon/0u > /tmp/capture & echo $!");
-    let process = machine.ok(&format!("trueio usb serve {serial} --timeout 1s > /tmp/device 2> /tmp/said & echo $!"));
+    let process = machine
+        .ok(&format!("trueio usb serve --foreground {serial} --timeout 1s > /tmp/device 2> /tmp/said & echo $!"));
     machine.ok("while ! [ -s /tmp/device ]; do sleep 0.1; done");
     let device = machine.ok("cat /tmp/device");
     load(machine, &device);

@@ -574,6 +574,47 @@ fn a_served_disk_is_measured_and_verified_by_its_block_device() {
     });
 }
 
+/// Goal: without `--foreground` the command ends when the block device is there, and nothing of the server refers to its terminal; its messages, and
+/// those of its keeper, are in the kernel's log. A closed terminal does not end it.
+#[test]
+fn a_server_in_the_background_leaves_its_terminal() {
+    on(&spec("6.1"), |machine| {
+        machine.device("bulk");
+        for is_killed in [false, true] {
+            let ran = machine.trueio("usb serve STICK --timeout 3s");
+            assert_eq!(ran.code, 0, "{ran:?}");
+            let device = ran.out.trim().to_owned();
+            assert!(device.starts_with("/dev/nbd") && ran.err.contains("unmount /dev/nbd"), "{ran:?}");
+            let process = ran.err.split("`kill ").nth(1).and_then(|rest| rest.split('`').next()).expect("its number");
+            let is_there = format!("dd if={device} of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null");
+            machine.ok(&is_there);
+            // After a turn of the server. Its session is its own.
+            machine.ok(&format!(
+                "sleep 2; for process in {process} $(cat /proc/{process}/task/*/children); do \
+                 for n in 1 2; do [ \"$(readlink /proc/$process/fd/$n)\" = /dev/null ] || exit 1; done; done; \
+                 [ $(cut -d' ' -f6 /proc/{process}/stat) = {process} ] && kill -HUP {process} && kill -HUP {process} && sleep 0.5 && {is_there}"
+            ));
+            if is_killed {
+                machine.ok(&format!("kill -KILL {process}"));
+                ended(machine, process);
+                nothing_is_connected(machine);
+                machine.ok(&format!(
+                    "dmesg | grep -q 'trueio: usb serve 2-.*: every I/O of {device} fails: its server has died'"
+                ));
+            } else {
+                machine.simulated("stick").behave(|disk| disk.uas_faults.push(UasFault::WrongTag));
+                machine.ok(&format!("{is_there}; kill -TERM {process}"));
+                ended(machine, process);
+                machine.ok("dmesg | grep -q 'trueio: usb serve 2-.*: the disk had .* 1 protocol errors'");
+            }
+        }
+        // A failure is reported where the command was called, and nothing goes on.
+        let ran = machine.trueio("usb serve STICK --lun 3");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran:?}");
+        machine.ok("! grep -qs detache[d] /proc/[0-9]*/cmdline");
+    });
+}
+
 /// Goal: a disk that runs on BOT, as on a kernel without UAS, is taken over with its cache flushed, and comes back to the
 /// kernel's driver when the server is killed.
 #[test]

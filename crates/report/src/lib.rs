@@ -59,7 +59,9 @@ pub use io_trace::{TracePicture, TracePoint, TraceRange, trace_html, trace_termi
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
 pub use markdown::markdown;
-pub use printing::{Color, escaped, has_colors, is_dumb, print_message, print_text, set_color};
+pub use printing::{
+    Color, escaped, has_colors, is_dumb, log_messages, prepare_log, print_message, print_text, set_color,
+};
 pub use progress::progress_line;
 pub use ranks::ranks_text;
 pub use screen::{Current, current_line, load_words, remaining_line, screen, screen_phase, screen_table};

@@ -10,8 +10,10 @@
 use crate::text::controls_terminal;
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// Writes a message to standard error through [`print_message`]; the arguments are those of [`format!`].
 #[macro_export]
@@ -32,16 +34,50 @@ pub fn print_text(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a message to standard error, and a line feed if it does not end with one. A failure is ignored: there is no
-/// other stream to report it on.
+/// Writes a message to standard error, and a line feed if it does not end with one; or to the log of [`log_messages`]. A failure is ignored: there
+/// is no other stream to report it on.
 pub fn print_message(words: Arguments<'_>) {
     let mut text = words.to_string();
+    if IS_LOGGED.load(Relaxed)
+        && let Some((log, prefix)) = LOG.get()
+    {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let _ = (&*log).write_all(record(prefix, line).as_bytes());
+        }
+        return;
+    }
     if !text.ends_with('\n') {
         text.push('\n');
     }
     let mut out = io::stderr().lock();
     let text = escaped(&text, has_colors(&out));
     let _ = out.write_all(text.as_bytes());
+}
+
+/// The log of a process without a terminal, and what each of its lines begins with.
+static LOG: OnceLock<(File, String)> = OnceLock::new();
+/// Whether messages go to [`LOG`].
+static IS_LOGGED: AtomicBool = AtomicBool::new(false);
+
+/// Names the file to which [`log_messages`] will write, one line at a time. The first call counts.
+pub fn prepare_log(file: File, prefix: &str) {
+    let _ = LOG.set((file, prefix.to_owned()));
+}
+
+/// Sends messages to the log of [`prepare_log`] from now on, in all threads.
+pub fn log_messages() {
+    IS_LOGGED.store(true, Relaxed);
+}
+
+/// A line of a log. The kernel's log takes lines of less than 1 KiB, each in one write.
+fn record(prefix: &str, line: &str) -> String {
+    const LONGEST: usize = 900;
+    let mut line = escaped(line, false).into_owned();
+    if line.len() > LONGEST {
+        line.truncate((0..=LONGEST).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0));
+        line.push('…');
+    }
+    format!("{prefix}{line}\n")
 }
 
 /// When text has colours (`--color`).
@@ -168,6 +204,13 @@ mod tests {
             "a\\u001b]0;x\\u0007b\\u009b2J\\u202e\\u000d\n"
         );
         assert!(matches!(escaped("größe\t1\n", false), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_line_of_a_log_is_one_short_line_without_controls() {
+        assert_eq!(record("<4>trueio: ", "a\u{1b}[31mb"), "<4>trueio: a\\u001b[31mb\n");
+        let long = record("p: ", &"ö".repeat(2000));
+        assert!(long.len() < 960 && long.ends_with("ö…\n"), "{}", long.len());
     }
 
     /// Goal: pieces hide nothing: a bad character is found at every offset, also where it or its neighbour crosses a border.

@@ -116,6 +116,12 @@ pub fn watch_signals() -> &'static AtomicBool {
     &STOP
 }
 
+/// Ignores SIGHUP from now on: a process that others depend on goes on when its terminal is closed.
+pub fn ignore_hangup() {
+    // SAFETY: ignoring a signal runs nothing of ours.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+}
+
 extern "C" fn on_continue(_signal: libc::c_int) {
     CONTINUED.fetch_add(1, Relaxed);
 }

@@ -50,6 +50,14 @@ impl Keeper {
         self.tell(&guarded.line())
     }
 
+    /// Tells it that this process leaves its terminal: it does, too.
+    ///
+    /// # Errors
+    /// The keeper has died.
+    pub fn detach(&mut self) -> io::Result<()> {
+        self.tell("detached\n")
+    }
+
     /// Tells it that the block device is ended.
     pub fn release(&mut self) {
         self.is_guarding = false;
@@ -103,17 +111,20 @@ impl Guarded {
 }
 
 /// Is the keeper: reads `input` until it ends, and gives the interface back to the kernel. Returns a sentence about a block device
-/// that it deleted.
+/// that it ended. `detach` is called when its process has to leave the terminal.
 ///
 /// # Errors
 /// The block device cannot be deleted, or the interface cannot be given back. The one is tried although the other failed.
-pub fn keep(interface: &str, input: impl BufRead) -> io::Result<Option<String>> {
+pub fn keep(interface: &str, input: impl BufRead, detach: &dyn Fn()) -> io::Result<Option<String>> {
     // It must work when memory is short. What fails was reported by the process that it guards.
     let _ = protect_process();
     let mut guarded = None;
     // An error is an end, too.
     for line in input.lines().map_while(Result::ok) {
-        guarded = Guarded::parse(&line);
+        match &*line {
+            "detached" => detach(),
+            line => guarded = Guarded::parse(line),
+        }
     }
     // First: a thread of the dead process may wait for a request, and the interface is released when it has ended.
     let disconnected = match guarded {

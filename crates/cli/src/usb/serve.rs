@@ -4,6 +4,7 @@
 //! gives the disk back to the kernel if the first is killed.
 
 mod attached;
+mod detached;
 
 use super::explain::find;
 use super::switch::{refused, say};
@@ -12,6 +13,7 @@ use crate::failure::Failure;
 use crate::output;
 use attached::Attached;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use detached::Detached;
 use std::os::fd::RawFd;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -19,7 +21,8 @@ use std::time::Duration;
 use trueio_device::System;
 use trueio_device::usb::usb_report;
 use trueio_model::{UsbTransport, units};
-use trueio_run::watch_signals;
+use trueio_report::message;
+use trueio_run::{ignore_hangup, watch_signals};
 use trueio_uas::block::{is_claimed, protect_process};
 use trueio_uas::disk::Facts;
 use trueio_uas::nbd::{Nbd, NbdError};
@@ -37,12 +40,14 @@ pub(super) fn arguments() -> Command {
         .long_about(
             "Drives a disk with UAS in user space and serves it to the system as a block device (/dev/ublkbN or /dev/nbdN). For \
              kernels without the driver uas. It needs root, and the kernel's ublk driver (`modprobe ublk_drv`) or NBD client \
-             (`modprobe nbd`). The disk is refused while anything on it is mounted, swap, stacked on or open. It runs until \
-             Ctrl-C or SIGTERM; unmount the block device first. If it is killed, the block device fails every I/O, or waits \
+             (`modprobe nbd`). The disk is refused while anything on it is mounted, swap, stacked on or open. It goes on in the \
+             background until SIGTERM; unmount the block device first. If it is killed, the block device fails every I/O, or waits \
              for another server with --resumable. Experimental: keep a backup.",
         )
         .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number").required(true))
         .arg(super::switch("read-only", "Serve it without writing to it"))
+        .arg(super::switch("foreground", "Stay in the foreground, with messages on standard error: for a service manager"))
+        .arg(super::switch(detached::OPTION, "Is the process in the background").hide(true))
         .arg(
             Arg::new("lun")
                 .long("lun")
@@ -127,14 +132,22 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::refused("only root can claim a USB disk and connect a block device"));
     }
+    let detached = match (matches.get_flag(detached::OPTION), matches.get_flag("foreground")) {
+        (true, _) => Some(Detached::prepare(&format!("usb serve {}", plan.name))?),
+        (false, true) => None,
+        (false, false) => return detached::start(),
+    };
     for warning in &plan.warnings {
         say(warning);
     }
     // Before the disk is claimed, so that a signal ends in giving it back.
     let stop = watch_signals();
+    // A closed terminal sends several, and a second signal would end the block device although it is mounted.
+    ignore_hangup();
     let limits = limits(matches)?;
+    let manner = Manner { stop, limit: stall_limit(limits), detached: detached.as_ref() };
     if matches.get_flag("resume") {
-        return resume(&plan, limits, stop);
+        return resume(&plan, limits, manner);
     }
     let way = Way::of(matches)?;
     let lun = matches.get_one::<u8>("lun").copied();
@@ -142,10 +155,13 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Dropped after the host, for which it waits.
     let mut keeper = driven.keeper;
     let Driven { host, facts, memory_bytes, .. } = driven;
+    let not_told = |error| Failure::failed("the process that ends the block device cannot be told", &error);
+    if detached.is_some() {
+        keeper.detach().map_err(not_told)?;
+    }
     let served = Served::of(&facts, host.depth(), memory_bytes, matches.get_flag("read-only"));
     let served = served.ok_or_else(|| too_small(memory_bytes))?;
     let description = describe(&plan, &facts, &served);
-    let not_told = |error| Failure::failed("the process that ends the block device cannot be told", &error);
     match way {
         Way::Nbd => {
             let (nbd, socket) = Nbd::connect(&served, request_limit(limits)).map_err(|error| not_attached(&error))?;
@@ -158,7 +174,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             }
             let front = Socket::new(socket, host.depth(), served.request_bytes_max);
             let server = Server::new(host, served, front);
-            let code = serve(server, Attached::Nbd(nbd), &description, stop, stall_limit(limits));
+            let code = serve(server, Attached::Nbd(nbd), &description, manner);
             keeper.release();
             code
         }
@@ -177,13 +193,13 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                 left.save().map_err(|error| Failure::failed(format!("`{SERVED}` cannot be written"), &error))?;
             }
             let server = Server::new(host, served, front);
-            serve_ublk(server, ublk, (&plan, keeper), &description, stop, stall_limit(limits))
+            serve_ublk(server, ublk, (&plan, keeper), &description, manner)
         }
     }
 }
 
 /// `trueio usb serve --resume`.
-fn resume(plan: &Claim, limits: Limits, stop: &AtomicBool) -> Result<ExitCode, Failure> {
+fn resume(plan: &Claim, limits: Limits, manner: Manner) -> Result<ExitCode, Failure> {
     /// The kernel may need two of its timeouts to notice that a server has died.
     const NOTICED: Duration = Duration::from_secs(60);
     let left = ServedDisk::load(&plan.name).map_err(|error| Failure::refused_by(&error, None))?;
@@ -198,7 +214,12 @@ fn resume(plan: &Claim, limits: Limits, stop: &AtomicBool) -> Result<ExitCode, F
     }
     let driven = take_over(plan, &left, limits).map_err(not_driven)?;
     // Dropped after the host, for which it waits.
-    let keeper = driven.keeper;
+    let mut keeper = driven.keeper;
+    if manner.detached.is_some() {
+        keeper
+            .detach()
+            .map_err(|error| Failure::failed("the process that ends the block device cannot be told", &error))?;
+    }
     let Driven { host, facts, memory_bytes, .. } = driven;
     let served = Served::of(&facts, host.depth(), memory_bytes, left.is_read_only);
     let mut served = served.ok_or_else(|| too_small(memory_bytes))?;
@@ -206,7 +227,7 @@ fn resume(plan: &Claim, limits: Limits, stop: &AtomicBool) -> Result<ExitCode, F
         Ublk::resume(left.number, &mut served, host.depth(), NOTICED).map_err(|error| not_attached(&error))?;
     let server = Server::new(host, served, front);
     let description = describe(plan, &facts, &served);
-    serve_ublk(server, ublk, (plan, keeper), &description, stop, stall_limit(limits))
+    serve_ublk(server, ublk, (plan, keeper), &description, manner)
 }
 
 /// Serves a ublk device, and tells the keeper when it has ended in order.
@@ -215,10 +236,9 @@ fn serve_ublk(
     ublk: Ublk,
     (plan, mut keeper): (&Claim, Keeper),
     description: &str,
-    stop: &AtomicBool,
-    limit: Duration,
+    manner: Manner,
 ) -> Result<ExitCode, Failure> {
-    let code = serve(server, Attached::Ublk(ublk), description, stop, limit);
+    let code = serve(server, Attached::Ublk(ublk), description, manner);
     keeper.release();
     // A file that stays names a device that is gone.
     let _ = ServedDisk::clear(&plan.name);
@@ -286,7 +306,12 @@ pub(super) fn give_back(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     // A service manager sends them to all processes of a service; this one ends when the server has ended.
     let _held = trueio_run::hold_signals();
-    let said = keep(interface, std::io::stdin().lock());
+    let detach = || match Detached::prepare(&format!("usb serve {interface}")) {
+        Ok(detached) => detached.leave_terminal(),
+        // Its message would be lost; it does its work nevertheless.
+        Err(failure) => message!("{}", failure.into_text()),
+    };
+    let said = keep(interface, std::io::stdin().lock(), &detach);
     if let Some(sentence) =
         said.map_err(|error| Failure::failed(format!("{interface} cannot be given back to the kernel"), &error))?
     {
@@ -317,13 +342,23 @@ fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
     trueio_report::clean(&text).into_owned()
 }
 
+/// How a server runs.
+#[derive(Debug, Clone, Copy)]
+struct Manner<'a> {
+    /// A signal has asked it to end.
+    stop: &'a AtomicBool,
+    /// The longest turn.
+    limit: Duration,
+    /// It is in the background.
+    detached: Option<&'a Detached>,
+}
+
 /// Serves until the end, and gives everything back.
 fn serve<F: Front>(
     mut server: Server<Usbfs, F>,
     mut attached: Attached,
     description: &str,
-    stop: &AtomicBool,
-    limit: Duration,
+    Manner { stop, limit, detached }: Manner,
 ) -> Result<ExitCode, Failure> {
     for sentence in protect_process() {
         say(&sentence);
@@ -336,8 +371,20 @@ fn serve<F: Front>(
     let state = State::default();
     let turns = AtomicU64::new(0);
     let announce = || {
-        say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
-        output::print_all(&format!("{device}\n"))?;
+        if let Some(detached) = detached {
+            let process = std::process::id();
+            say(&format!(
+                "{description}; unmount {device} before you end this with `kill {process}`; later messages are in the kernel's log (`dmesg`)"
+            ));
+            let nobody = |error| {
+                Failure::failed(format!("{device} is not used: the command that waited for it has ended"), &error)
+            };
+            detached.announce(&device).map_err(nobody)?;
+            state.is_announced.store(true, Relaxed);
+        } else {
+            say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
+            output::print_all(&format!("{device}\n"))?;
+        }
         if let Some(systemd) = &systemd {
             systemd.send("READY=1");
         }
@@ -351,13 +398,24 @@ fn serve<F: Front>(
     };
     let (end, counts, started) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let kept: Vec<_> = systemd.as_ref().map(Systemd::descriptor).into_iter().collect();
+            let of_systemd = systemd.as_ref().map(Systemd::descriptor);
+            let of_detached = detached.map(Detached::descriptors);
+            let kept: Vec<_> = of_systemd.into_iter().chain(of_detached.into_iter().flatten()).collect();
             start_and_end(&attached, &kept, &announce, stop, &state)
         });
         let watchdog =
             scope.spawn(|| watch(&|| turns.load(Relaxed), &state.has_ended, limit, systemd.as_ref(), &stalled));
+        let mut has_left = false;
         let mut turn = || {
             turns.fetch_add(1, Relaxed);
+            // The watcher may have descriptors of its own.
+            if !has_left
+                && let Some(detached) = detached
+                && state.is_announced.load(Relaxed)
+            {
+                detached.leave_terminal();
+                has_left = true;
+            }
         };
         let end = server.run(&mut turn, &mut |sentence| say(sentence));
         if let End::Disk(_) = end
@@ -399,6 +457,8 @@ struct State {
     has_ended: AtomicBool,
     /// The disk is gone, and the block device has to end.
     is_lost: AtomicBool,
+    /// The command that waits for the block device was told that it is there.
+    is_announced: AtomicBool,
 }
 
 /// Starts the block device, and ends it after a signal, when nothing uses it any more, or when the disk is gone. Runs next to the
