@@ -218,38 +218,41 @@ fn without_netlink_a_disk_is_served_by_ioctls() {
 }
 
 /// Goal: random writes of several sizes to a file on a served disk, in a deep queue, are read back without a difference, on each kind of disk.
-/// Method: passes for 20 s, and for `TRUEIO_LAB_SECONDS=600` by hand.
+/// Method: passes until the time is over, three at least.
+fn random_writes_are_read_back(machine: &mut Machine, through: &str, limit: Duration) {
+    machine.device("bulk");
+    let begin = Instant::now();
+    let (mut passes, mut blocks) = (0, 0);
+    while begin.elapsed() < limit || passes < 3 {
+        let (device, process) = serve(machine, &format!("{} {through}", ["EMULATED", "STICK", "SLOW"][passes % 3]));
+        machine.ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt"));
+        let job = "--rw randwrite --bsrange 4k-64k --blockalign 4k --size 8m --iodepth 16 --ioengine io_uring --direct require \
+                   --verify crc32c --end_fsync --filename /mnt/data";
+        let command = format!(
+            "trueio run --no-history --no-evidence --json /tmp/record.json {job} > /tmp/out 2>&1; cat /tmp/out"
+        );
+        let ran = machine.sh_within(Duration::from_secs(200), &command);
+        assert_eq!(machine.sh("test -s /tmp/record.json").code, 0, "{ran:?}");
+        let record = record_in(machine, "/tmp/record.json");
+        let jobs = || record.phases.iter().flat_map(|phase| &phase.jobs);
+        assert_eq!(jobs().map(|job| job.verify_failure_count).sum::<u64>(), 0, "{ran:?}");
+        let verified: u64 = jobs().map(|job| job.verified_block_count).sum();
+        assert!(verified > 0, "{ran:?}");
+        machine.ok("umount /mnt; rm /tmp/record.json");
+        (passes, blocks) = (passes + 1, blocks + verified);
+        let said = end(machine, &process);
+        // The line is printed if anything was seen. A command that was sent again is no loss.
+        assert!(!said.contains("the disk had") || said.contains("0 timeouts and 0 protocol errors"), "{said}");
+    }
+    println!("{passes} passes of 8 MiB, {blocks} blocks compared, no difference, in {:.0?}", begin.elapsed());
+}
+
+/// 20 s, and `TRUEIO_LAB_SECONDS=600` by hand.
 #[test]
 fn random_writes_to_a_served_disk_are_read_back_without_a_difference() {
     let given = std::env::var("TRUEIO_LAB_SECONDS");
     let limit = Duration::from_secs(given.map_or(20, |text| text.parse().expect("a number of seconds")));
-    on(&spec("6.1"), |machine| {
-        machine.device("bulk");
-        let begin = Instant::now();
-        let (mut passes, mut blocks) = (0, 0);
-        while begin.elapsed() < limit || passes < 3 {
-            let (device, process) = serve(machine, ["EMULATED", "STICK", "SLOW"][passes % 3]);
-            machine.ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount -t ext4 {device} /mnt"));
-            let job = "--rw randwrite --bsrange 4k-64k --blockalign 4k --size 8m --iodepth 16 --ioengine io_uring --direct require \
-                       --verify crc32c --end_fsync --filename /mnt/data";
-            let command = format!(
-                "trueio run --no-history --no-evidence --json /tmp/record.json {job} > /tmp/out 2>&1; cat /tmp/out"
-            );
-            let ran = machine.sh_within(Duration::from_secs(200), &command);
-            assert_eq!(machine.sh("test -s /tmp/record.json").code, 0, "{ran:?}");
-            let record = record_in(machine, "/tmp/record.json");
-            let jobs = || record.phases.iter().flat_map(|phase| &phase.jobs);
-            assert_eq!(jobs().map(|job| job.verify_failure_count).sum::<u64>(), 0, "{ran:?}");
-            let verified: u64 = jobs().map(|job| job.verified_block_count).sum();
-            assert!(verified > 0, "{ran:?}");
-            machine.ok("umount /mnt; rm /tmp/record.json");
-            (passes, blocks) = (passes + 1, blocks + verified);
-            let said = end(machine, &process);
-            // The line is printed if anything was seen. A command that was sent again is no loss.
-            assert!(!said.contains("the disk had") || said.contains("0 timeouts and 0 protocol errors"), "{said}");
-        }
-        println!("{passes} passes of 8 MiB, {blocks} blocks compared, no difference, in {:.0?}", begin.elapsed());
-    });
+    on(&spec("6.1"), |machine| random_writes_are_read_back(machine, "", limit));
 }
 
 /// Suspends the machine up to where it would be switched off: all devices are suspended and resumed.
@@ -293,6 +296,8 @@ fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
         filesystems_keep_their_data(machine, "--through ublk");
         pending_writes_reach_the_disk(machine, "--through ublk");
         faults_cost_no_data(machine, &["stick"], "--through ublk");
+        random_writes_are_read_back(machine, "--through ublk", Duration::ZERO);
+        flushed_data_outlives_a_loss_of_power(machine, "--through ublk");
         for through in ["ublk", "nbd"] {
             disks_outlive_a_suspend(machine, &format!("--through {through}"));
         }
@@ -301,7 +306,12 @@ fn on_linux_6_12_a_disk_is_served_and_measured_as_on_6_1() {
         assert!(device.starts_with("/dev/ublkb"), "{device}");
         let said = end(machine, &process);
         assert!(said.contains("this kernel can crash"), "{said}");
-        let (device, process) = serve(machine, "STICK --through nbd");
+        // Its driver needs io_uring, the other does not.
+        machine.ok("echo 2 > /proc/sys/kernel/io_uring_disabled");
+        let forced = machine.trueio("usb serve STICK --through ublk");
+        forced.assert_refused(&["the kernel's ublk driver cannot be used", "`--through nbd` does not"]);
+        let (device, process) = serve(machine, "STICK");
+        machine.ok("echo 0 > /proc/sys/kernel/io_uring_disabled; grep -q 'nbd is used' /tmp/said");
         assert!(device.starts_with("/dev/nbd"), "{device}");
         machine.ok(&format!("dd if={device} of=/dev/null bs=64k count=16 iflag=direct 2>/dev/null"));
         end(machine, &process);
@@ -500,40 +510,42 @@ fn io_fails_although_the_thread_of_the_server_cannot_be_killed() {
 /// Goal: when a served disk loses its power, the server ends with the reason, and what was flushed or written with FUA is
 /// there afterwards.
 /// Method: the simulated disk forgets its cache; a write that was not flushed is lost, so there was one.
+fn flushed_data_outlives_a_loss_of_power(machine: &mut Machine, through: &str) {
+    machine.device("bulk");
+    let (device, process) = serve(machine, &format!("STICK {through}"));
+    // The last block of a letter is the one that counts; each is written past the page cache.
+    let write = |machine: &mut Machine, letter: &str, block: u32, flags: &str| {
+        machine.ok(&format!(
+            "head -c 4096 /dev/zero | tr '\\0' {letter} | dd of={device} bs=4k seek={block} oflag=direct{flags} 2>/dev/null"
+        ));
+    };
+    for block in 0..3 {
+        write(machine, "o", block, " conv=fsync");
+    }
+    write(machine, "f", 0, " conv=fsync");
+    machine.ok(&format!(
+        "trueio run --no-history --no-evidence --filename {device} --overwrite_existing {device} --rw write --bs 4k --offset 4k \
+         --size 4k --direct require --sync dsync --buffer_pattern 0x64 > /dev/null"
+    ));
+    write(machine, "u", 2, "");
+    assert!(machine.simulated("stick").dirty_blocks() > 0, "the last write is in the cache");
+    assert!(machine.simulated("stick").cut_power() > 0, "blocks were lost");
+    machine.ok(&format!("while kill -0 {process} 2>/dev/null; do dd if={device} of=/dev/null bs=4k count=1 iflag=direct; sleep 0.1; done; true"));
+    let said = machine.ok("cat /tmp/said");
+    assert!(said.contains("the device was unplugged"), "{said}");
+    machine.simulated("stick").plug();
+    machine.ok("for i in $(seq 200); do trueio usb list --json | grep -q STICK && break; sleep 0.1; done");
+    let (device, process) = serve(machine, &format!("STICK {through}"));
+    let found = machine.ok(&format!(
+        "for block in 0 1 2; do dd if={device} bs=4k skip=$block count=1 iflag=direct 2>/dev/null | head -c 1; done"
+    ));
+    assert_eq!(found, "fdo", "flushed, durable, lost");
+    end(machine, &process);
+}
+
 #[test]
 fn a_served_disk_that_loses_power_keeps_what_was_flushed() {
-    on(&spec("6.1"), |machine| {
-        machine.device("bulk");
-        let (device, process) = serve(machine, "STICK");
-        // The last block of a letter is the one that counts; each is written past the page cache.
-        let write = |machine: &mut Machine, letter: &str, block: u32, flags: &str| {
-            machine.ok(&format!(
-                "head -c 4096 /dev/zero | tr '\\0' {letter} | dd of={device} bs=4k seek={block} oflag=direct{flags} 2>/dev/null"
-            ));
-        };
-        for block in 0..3 {
-            write(machine, "o", block, " conv=fsync");
-        }
-        write(machine, "f", 0, " conv=fsync");
-        machine.ok(&format!(
-            "trueio run --no-history --no-evidence --filename {device} --overwrite_existing {device} --rw write --bs 4k --offset 4k \
-             --size 4k --direct require --sync dsync --buffer_pattern 0x64 > /dev/null"
-        ));
-        write(machine, "u", 2, "");
-        assert!(machine.simulated("stick").dirty_blocks() > 0, "the last write is in the cache");
-        assert!(machine.simulated("stick").cut_power() > 0, "blocks were lost");
-        machine.ok(&format!("while kill -0 {process} 2>/dev/null; do dd if={device} of=/dev/null bs=4k count=1 iflag=direct; sleep 0.1; done; true"));
-        let said = machine.ok("cat /tmp/said");
-        assert!(said.contains("the device was unplugged"), "{said}");
-        machine.simulated("stick").plug();
-        machine.ok("for i in $(seq 200); do trueio usb list --json | grep -q STICK && break; sleep 0.1; done");
-        let (device, process) = serve(machine, "STICK");
-        let found = machine.ok(&format!(
-            "for block in 0 1 2; do dd if={device} bs=4k skip=$block count=1 iflag=direct 2>/dev/null | head -c 1; done"
-        ));
-        assert_eq!(found, "fdo", "flushed, durable, lost");
-        end(machine, &process);
-    });
+    on(&spec("6.1"), |machine| flushed_data_outlives_a_loss_of_power(machine, ""));
 }
 
 /// Goal: a served disk is measured by its block device as any other disk: the server is no user of it.

@@ -81,6 +81,14 @@ pub fn is_there() -> bool {
     Path::new(control::PATH).exists() && version().is_some_and(|version| version >= (6, 4))
 }
 
+/// Looks whether this process can use the driver: it needs io_uring, which an administrator may have disabled.
+///
+/// # Errors
+/// [`UblkError::Driver`].
+pub fn check() -> Result<(), UblkError> {
+    Control::open().map(drop).map_err(UblkError::Driver)
+}
+
 /// Whether this kernel can crash when a server is killed under load: it ends a command that is about to deliver a request, and then
 /// uses it. Debian's 6.12.95 did in one or two of about ninety kills (a null pointer in `io_fallback_tw`), and in none of some 800
 /// later ones. Linux 6.15 should have a fix, which was not tested here. A release that cannot be read may.

@@ -103,7 +103,7 @@ impl Way {
             }
         };
         let through = matches.get_one::<String>("through").map(String::as_str);
-        let is_default = || wait.is_some() || ublk::is_there();
+        let is_default = || wait.is_some() || (ublk::is_there() && ublk_works());
         let is_ublk = through.map_or_else(is_default, |through| through == "ublk");
         match (is_ublk, wait) {
             (true, wait) => Ok(Self::Ublk(wait.unwrap_or(Duration::ZERO))),
@@ -111,6 +111,18 @@ impl Way {
             (false, Some(_)) => Err(Failure::refused("`--resumable` needs ublk: an NBD device ends with its server")),
         }
     }
+}
+
+/// Whether this process can use ublk; if not, prints why the other driver is used.
+fn ublk_works() -> bool {
+    let error = ublk::check().err();
+    if let Some(error) = &error {
+        say(&format!(
+            "{}; nbd is used",
+            trueio_model::error_chain(&error.to_string(), std::error::Error::source(error))
+        ));
+    }
+    error.is_none()
 }
 
 fn limits(matches: &ArgMatches) -> Result<Limits, Failure> {
