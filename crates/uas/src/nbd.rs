@@ -194,6 +194,14 @@ impl Nbd {
         }
     }
 
+    /// Lets the kernel read the partitions, which it does when the device is opened. Waits for the server, so its own thread must not call this.
+    ///
+    /// # Errors
+    /// The device cannot be opened.
+    pub fn scan_partitions(&self) -> io::Result<()> {
+        File::open(&self.device).map(drop)
+    }
+
     /// Prepares the calling thread for calls that wait for the device ([`is_claimed`](crate::block::is_claimed), [`Self::disconnect`]): if the
     /// process is killed meanwhile, the thread does not keep the server's end of the socket open, nor anything else of the process but
     /// standard input, output and error and the descriptors `kept`. It receives no signal any more.

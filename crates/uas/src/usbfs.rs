@@ -200,13 +200,9 @@ impl Usbfs {
         if driver.as_deref() == Some("usbfs") {
             return Err(ClaimError::Claimed { node: node(), number });
         }
-        let mut claim = abi::DisconnectClaim { interface: number.into(), flags: 0, driver: [0; 256] };
-        // SAFETY: the structure that the call takes.
-        unsafe { ioctl(&self.file, abi::DISCONNECT_CLAIM, &raw mut claim) }.map_err(|error| {
-            match error.raw_os_error() {
-                Some(libc::EBUSY) => ClaimError::Claimed { node: node(), number },
-                _ => step("claiming it")(error),
-            }
+        self.disconnect_claim().map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => ClaimError::Claimed { node: node(), number },
+            _ => step("claiming it")(error),
         })?;
         self.is_claimed = true;
         let mut setting = abi::SetInterface { interface: number.into(), setting: setting.into() };
@@ -263,6 +259,42 @@ impl Usbfs {
             Pipe::DataIn | Pipe::DataOut => 2,
         };
         pipe * self.slots + usize::from(slot)
+    }
+
+    /// Claims the interface again if the kernel has taken it, as it does at the end of a suspend; returns whether it is ours.
+    ///
+    /// The kernel lets its drivers bind then, in a thread that does not hold the lock of the device. A reset while a driver is half bound
+    /// crashes Linux 6.1 (`usb_stor_pre_reset` without its data). So a driver gets time to bind, and is disconnected when it has bound.
+    fn take_back(&mut self) -> bool {
+        const TO_BIND: Duration = Duration::from_millis(500);
+        const LIMIT: Duration = Duration::from_secs(5);
+        let begin = Instant::now();
+        loop {
+            let driver = self.driver();
+            if driver.as_deref() == Some("usbfs") {
+                return true;
+            }
+            if driver.is_some() || begin.elapsed() >= TO_BIND {
+                match self.disconnect_claim() {
+                    Ok(()) => {
+                        self.is_claimed = true;
+                        return true;
+                    }
+                    // It is half bound.
+                    Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < LIMIT => {}
+                    Err(_) => return false,
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Disconnects the driver of the interface, if it has one, and claims it.
+    fn disconnect_claim(&self) -> io::Result<()> {
+        let number = self.interface.number;
+        let mut claim = abi::DisconnectClaim { interface: number.into(), flags: 0, driver: [0; 256] };
+        // SAFETY: the structure that the call takes.
+        unsafe { ioctl(&self.file, abi::DISCONNECT_CLAIM, &raw mut claim) }.map(drop)
     }
 
     /// Frees the streams, selects setting 0 and releases the interface. Errors mean that the device is gone.
@@ -410,6 +442,9 @@ impl Transport for Usbfs {
     }
 
     fn reset(&mut self) -> Option<u16> {
+        if !self.take_back() {
+            return None;
+        }
         self.release();
         // SAFETY: the call has no argument.
         if unsafe { ioctl(&self.file, abi::RESET, std::ptr::null_mut::<u8>()) }.is_err() {

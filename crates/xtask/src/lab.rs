@@ -22,17 +22,18 @@ pub(crate) fn set_up() {
     }
 }
 
-/// Runs the cases of the file `case`, else those whose name contains it, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
+/// Runs the cases of the file `case`, else of the files whose names begin with it (`uas`), else those whose name contains it, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
 pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-lab", "--no-fail-fast"]);
     match case {
         None => {}
-        Some(file) if root().join(format!("crates/lab/tests/{file}.rs")).is_file() => {
-            test.args(["--test", file]);
-        }
         Some(case) => {
-            test.args(["--test", "*", case]);
+            let files = files_of(case, &files());
+            test.args(files.iter().flat_map(|file| ["--test", file]));
+            if files.is_empty() {
+                test.args(["--test", "*", case]);
+            }
         }
     }
     // There is one machine at a time; in order, cases that share one come after each other.
@@ -46,6 +47,24 @@ pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&st
         say(&took(begin.elapsed()));
     }
     result
+}
+
+/// The names of the files with cases, in order.
+fn files() -> Vec<String> {
+    let entries = std::fs::read_dir(root().join("crates/lab/tests")).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned());
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// The file that is named, or those that begin with the word and an underscore.
+fn files_of(word: &str, files: &[String]) -> Vec<String> {
+    if files.iter().any(|file| file == word) {
+        return vec![word.to_owned()];
+    }
+    let begins = |file: &&String| file.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));
+    files.iter().filter(begins).cloned().collect()
 }
 
 /// The intended time of the whole lab on two idle processors.
@@ -62,6 +81,15 @@ fn took(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_names_a_file_or_all_that_begin_with_it() {
+        let files = files();
+        assert_eq!(files_of("boot", &files), ["boot"]);
+        assert_eq!(files_of("uas", &files), ["uas_engine", "uas_serve", "uas_ublk"]);
+        assert!(files_of("usb", &files).len() >= 5);
+        assert!(files_of("a_written_sector", &files).is_empty() && files_of("ua", &files).is_empty());
+    }
 
     #[test]
     fn the_time_is_held_against_the_bound() {

@@ -4,7 +4,7 @@
 //! closed and the keeper has noticed that. A process's descriptors are closed when the last thread that shares them exits.
 //! Therefore such threads have descriptors of their own, without that socket, the disk, and the pipe of the keeper.
 //!
-//! Source: unshare(2), `CLONE_FILES`; proc(5), `/proc/thread-self` (Linux 3.17).
+//! Source: unshare(2), `CLONE_FILES`; proc(5), `/proc/PID/task/TID/fd`.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -22,7 +22,7 @@ pub(super) fn leave_descriptors(kept: &[RawFd]) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     let number = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
-    let all: Vec<RawFd> = std::fs::read_dir("/proc/thread-self/fd")?.filter_map(number).collect();
+    let all: Vec<RawFd> = std::fs::read_dir(own_descriptors())?.filter_map(number).collect();
     for descriptor in all {
         if descriptor > libc::STDERR_FILENO && !kept.contains(&descriptor) {
             // SAFETY: the copy belongs to this thread alone, and nothing on it uses the descriptor. That of the folder was closed before.
@@ -30,6 +30,13 @@ pub(super) fn leave_descriptors(kept: &[RawFd]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The folder of the calling thread's descriptors.
+fn own_descriptors() -> String {
+    // SAFETY: plain call.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    format!("/proc/self/task/{thread}/fd")
 }
 
 /// Blocks every signal on the calling thread. SIGKILL cannot be blocked.
@@ -64,8 +71,7 @@ mod tests {
             // SAFETY: plain calls.
             let is_open = |descriptor| unsafe { libc::fcntl(descriptor, libc::F_GETFD) } >= 0;
             let are_open = [server_end, kept_end, libc::STDERR_FILENO].map(is_open);
-            left.send((are_open, std::fs::read_dir("/proc/thread-self/fd").expect("proc").count()))
-                .expect("the test waits");
+            left.send((are_open, std::fs::read_dir(own_descriptors()).expect("proc").count())).expect("the test waits");
             let _ = may_end.recv();
         });
         let (are_open, count) = has_left.recv().expect("it answers");

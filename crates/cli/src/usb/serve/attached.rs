@@ -39,11 +39,11 @@ impl Attached {
         }
     }
 
-    /// Starts the device. Waits for the server, so it is called on another thread.
+    /// Starts the device, with its partitions. Waits for the server, so it is called on another thread.
     pub(super) fn start(&self) -> io::Result<()> {
         match self {
-            // Its requests wait in the socket since it runs.
-            Self::Nbd(_) => Ok(()),
+            // It runs since it was connected.
+            Self::Nbd(nbd) => nbd.scan_partitions(),
             Self::Ublk(ublk) => ublk.start(),
         }
     }
