@@ -222,7 +222,7 @@ fn pending_writes_reach_the_disk(machine: &mut Machine, through: &str) {
          printf '\\125\\252' | dd of={device} bs=1 seek=510 conv=notrunc 2>/dev/null"
     ));
     end(machine, &process);
-    // Nobody else opens the device here, and the partition is there when the server says so.
+    // No other program opens the device here; the partition is there when the device is announced.
     let (device, process) = serve(machine, &format!("STICK {through}"));
     assert_eq!(machine.ok(&format!("cat /sys/block/*/{}p1/size", device.trim_start_matches("/dev/"))), "4096");
     end(machine, &process);

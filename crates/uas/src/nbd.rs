@@ -2,7 +2,7 @@
 //!
 //! The client is in the module `nbd`. A device is connected by netlink and belongs to no process: it outlives a suspend of the machine. If its
 //! server dies, new requests fail at once, and those under way when the device is disconnected ([`end`]), or at the latest after the
-//! time limit that the kernel was told.
+//! time limit of [`Nbd::connect`].
 //!
 //! Before Linux 4.12, and in a network namespace of its own, there is no such family of netlink. There a device is connected by ioctls: it ends with
 //! its process, and in a suspend ([`Nbd::outlives_suspend`]).
@@ -55,17 +55,17 @@ pub enum NbdError {
     },
 }
 
-/// A device that was connected by netlink, as another process finds it.
+/// Identifies a device that was connected by netlink, for another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client {
+pub struct NbdId {
     /// The number of the device.
     pub number: u32,
-    /// The process that the kernel names as the one that connected it (`/sys/block/nbdN/pid`).
+    /// The process that connected it (`/sys/block/nbdN/pid`).
     pub pid: u32,
 }
 
-impl Client {
-    /// What the kernel says of device `number`; `None`: it is not connected.
+impl NbdId {
+    /// Reads it from sysfs; `None`: the device is not connected.
     fn of(number: u32) -> Option<Self> {
         let pid = fs::read_to_string(format!("/sys/block/nbd{number}/pid")).ok()?.trim().parse().ok()?;
         Some(Self { number, pid })
@@ -85,7 +85,7 @@ pub struct Nbd {
 /// How a device was connected.
 #[derive(Debug)]
 enum By {
-    Netlink(Netlink, Client),
+    Netlink(Netlink, NbdId),
     Ioctls(Ioctls),
 }
 
@@ -150,12 +150,12 @@ impl Nbd {
                 socket: theirs.as_fd(),
             };
             netlink.connect(&connection).map_err(failed("NBD_CMD_CONNECT"))?;
-            let Some(client) = Client::of(number) else {
+            let Some(id) = NbdId::of(number) else {
                 // Best effort: it is not ours if it vanished.
                 let _ = netlink.disconnect(number);
                 return Err(failed("reading its process in /sys/block")(io::ErrorKind::NotFound.into()));
             };
-            By::Netlink(netlink, client)
+            By::Netlink(netlink, id)
         } else {
             let ioctls = Ioctls::connect(&device, served, flags, theirs.as_fd())?;
             set_limit()?;
@@ -170,17 +170,17 @@ impl Nbd {
         &self.device
     }
 
-    /// What another process needs to end it when this one has died ([`end`]). `None`: the kernel ends it.
-    pub fn client(&self) -> Option<Client> {
+    /// Returns the device for [`end`], by which another process ends it when this one has died. `None`: the kernel ends it.
+    pub fn id(&self) -> Option<NbdId> {
         match self.by {
-            By::Netlink(_, client) => Some(client),
+            By::Netlink(_, id) => Some(id),
             By::Ioctls(_) => None,
         }
     }
 
     /// Whether it goes on after a suspend of the machine. One that was connected by ioctls ends with an error.
     pub fn outlives_suspend(&self) -> bool {
-        self.client().is_some()
+        self.id().is_some()
     }
 
     /// Lets the device run: from now on the kernel sends requests. One that was connected by netlink runs already.
@@ -222,11 +222,11 @@ impl Nbd {
 
     /// Fails every request that the server has not answered. Called when the server is gone, before anything waits for the device.
     pub fn close(&self) {
-        if let By::Netlink(netlink, client) = &self.by
-            && Client::of(client.number) == Some(*client)
+        if let By::Netlink(netlink, id) = &self.by
+            && NbdId::of(id.number) == Some(*id)
         {
             // It fails only if the device is gone.
-            let _ = netlink.disconnect(client.number);
+            let _ = netlink.disconnect(id.number);
         }
     }
 
@@ -253,16 +253,16 @@ impl Drop for Nbd {
 ///
 /// # Errors
 /// The kernel's.
-pub fn end(client: Client) -> io::Result<bool> {
+pub fn end(id: NbdId) -> io::Result<bool> {
     // Another program may have the number by now.
-    if Client::of(client.number) != Some(client) {
+    if NbdId::of(id.number) != Some(id) {
         return Ok(false);
     }
     let netlink = Netlink::open()?.ok_or_else(|| io::Error::other("netlink has no family nbd any more"))?;
-    netlink.disconnect(client.number).map(|()| true)
+    netlink.disconnect(id.number).map(|()| true)
 }
 
-/// What the kernel's client is told of a disk.
+/// Returns the flags of the connection for a disk.
 fn flags_of(served: &Served) -> u64 {
     let flags = [
         (served.is_read_only, READ_ONLY),

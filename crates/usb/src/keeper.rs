@@ -3,8 +3,8 @@
 //! When a process is killed, the kernel releases its interfaces and binds no driver, a ublk device keeps its number, and requests to an
 //! NBD device wait. The keeper's standard input is a pipe that ends with the process that it guards, in whichever way that ends.
 //!
-//! An NBD device is disconnected at once, so that its requests fail. A resumable block device is kept for the time that was asked for: its requests wait. Then it is deleted, so that they fail; at
-//! once if the disk is unplugged, because writes that it had acknowledged may be lost then.
+//! An NBD device is disconnected at once, so that its requests fail. A resumable block device is kept for the time that was asked for: its
+//! requests wait. Then it is deleted, so that they fail; at once if the disk is unplugged, because writes that it had acknowledged may be lost then.
 //! If another process takes the disk over in that time, its own keeper is responsible.
 
 use crate::lock::{STATES, take_lock};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use trueio_uas::block::protect_process;
-use trueio_uas::nbd::{self, Client};
+use trueio_uas::nbd::{self, NbdId};
 use trueio_uas::ublk;
 
 /// How often the keeper looks.
@@ -41,31 +41,31 @@ impl Keeper {
         Ok(Self { process: keeper.spawn()?, is_guarding: false })
     }
 
-    /// Tells it which block device to end after this process.
+    /// Sends it the block device that it has to end after this process.
     ///
     /// # Errors
     /// The keeper has died.
     pub fn guard(&mut self, guarded: Guarded) -> io::Result<()> {
         self.is_guarding = true;
-        self.tell(&guarded.line())
+        self.send(&guarded.line())
     }
 
-    /// Tells it that this process leaves its terminal: it does, too.
+    /// Makes it leave the terminal, as this process does.
     ///
     /// # Errors
     /// The keeper has died.
     pub fn detach(&mut self) -> io::Result<()> {
-        self.tell("detached\n")
+        self.send("detached\n")
     }
 
-    /// Tells it that the block device is ended.
+    /// Reports to it that the block device is ended.
     pub fn release(&mut self) {
         self.is_guarding = false;
         // One that has died does nothing.
-        let _ = self.tell("none\n");
+        let _ = self.send("none\n");
     }
 
-    fn tell(&mut self, line: &str) -> io::Result<()> {
+    fn send(&mut self, line: &str) -> io::Result<()> {
         self.process.stdin.as_mut().expect("it is piped").write_all(line.as_bytes())
     }
 }
@@ -84,16 +84,16 @@ impl Drop for Keeper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guarded {
     /// An NBD device; at once.
-    Nbd(Client),
+    Nbd(NbdId),
     /// The ublk device of this number, after a time in which another server may take it over.
     Ublk(u32, Duration),
 }
 
 impl Guarded {
-    /// The line that tells a keeper.
+    /// The line that a keeper reads.
     fn line(&self) -> String {
         match self {
-            Self::Nbd(Client { number, pid }) => format!("nbd {number} {pid}\n"),
+            Self::Nbd(NbdId { number, pid }) => format!("nbd {number} {pid}\n"),
             Self::Ublk(number, wait) => format!("ublk {number} {}\n", wait.as_millis()),
         }
     }
@@ -103,7 +103,7 @@ impl Guarded {
         let [kind, number, last] = words[..] else { return None };
         let number = number.parse().ok()?;
         match kind {
-            "nbd" => Some(Self::Nbd(Client { number, pid: last.parse().ok()? })),
+            "nbd" => Some(Self::Nbd(NbdId { number, pid: last.parse().ok()? })),
             "ublk" => Some(Self::Ublk(number, Duration::from_millis(last.parse().ok()?))),
             _ => None,
         }
@@ -128,8 +128,8 @@ pub fn keep(interface: &str, input: impl BufRead, detach: &dyn Fn()) -> io::Resu
     }
     // First: a thread of the dead process may wait for a request, and the interface is released when it has ended.
     let disconnected = match guarded {
-        Some(Guarded::Nbd(client)) => nbd::end(client).map(|was_there| {
-            was_there.then(|| format!("every I/O of /dev/nbd{} fails: its server has died", client.number))
+        Some(Guarded::Nbd(id)) => nbd::end(id).map(|was_there| {
+            was_there.then(|| format!("every I/O of /dev/nbd{} fails: its server has died", id.number))
         }),
         _ => Ok(None),
     };
@@ -227,8 +227,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_keeper_understands_what_it_is_told_and_nothing_else() {
-        for guarded in [Guarded::Ublk(3, Duration::from_millis(1500)), Guarded::Nbd(Client { number: 7, pid: 4711 })] {
+    fn a_keeper_parses_its_own_lines_and_refuses_others() {
+        for guarded in [Guarded::Ublk(3, Duration::from_millis(1500)), Guarded::Nbd(NbdId { number: 7, pid: 4711 })] {
             assert_eq!(Guarded::parse(guarded.line().trim_end()), Some(guarded));
         }
         for line in ["none", "", "ublk 3", "ublk 3 x", "ublk -1 5", "ublk 3 5 7", "nbd 3", "nbd x 5", "tape 3 5"] {

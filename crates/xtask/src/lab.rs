@@ -52,7 +52,11 @@ pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&st
 /// The names of the files with cases, in order.
 fn files() -> Vec<String> {
     let entries = std::fs::read_dir(root().join("crates/lab/tests")).into_iter().flatten().flatten();
-    let name = |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned());
+    let name = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_folder = entry.path().join("main.rs").is_file();
+        if is_folder { Some(name) } else { Some(name.strip_suffix(".rs")?.to_owned()) }
+    };
     let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
     names
@@ -86,6 +90,7 @@ mod tests {
     fn a_word_names_a_file_or_all_that_begin_with_it() {
         let files = files();
         assert_eq!(files_of("boot", &files), ["boot"]);
+        assert_eq!(files_of("disks", &files), ["disks"]);
         assert_eq!(files_of("uas", &files), ["uas_engine", "uas_serve", "uas_ublk"]);
         assert!(files_of("usb", &files).len() >= 5);
         assert!(files_of("a_written_sector", &files).is_empty() && files_of("ua", &files).is_empty());

@@ -167,9 +167,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     // Dropped after the host, for which it waits.
     let mut keeper = driven.keeper;
     let Driven { host, facts, memory_bytes, .. } = driven;
-    let not_told = |error| Failure::failed("the process that ends the block device cannot be told", &error);
     if detached.is_some() {
-        keeper.detach().map_err(not_told)?;
+        keeper.detach().map_err(keeper_is_gone)?;
     }
     let served = Served::of(&facts, host.depth(), memory_bytes, matches.get_flag("read-only"));
     let served = served.ok_or_else(|| too_small(memory_bytes))?;
@@ -177,8 +176,8 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match way {
         Way::Nbd => {
             let (nbd, socket) = Nbd::connect(&served, request_limit(limits)).map_err(|error| not_attached(&error))?;
-            match nbd.client() {
-                Some(client) => keeper.guard(Guarded::Nbd(client)).map_err(not_told)?,
+            match nbd.id() {
+                Some(id) => keeper.guard(Guarded::Nbd(id)).map_err(keeper_is_gone)?,
                 None => say(
                     "a suspend of the machine will end the block device with an error: netlink has no family nbd here (Linux before 4.12, or a \
                      network namespace of its own)",
@@ -199,7 +198,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             }
             let (ublk, front) =
                 Ublk::add(&served, host.depth(), !wait.is_zero()).map_err(|error| not_attached(&error))?;
-            keeper.guard(Guarded::Ublk(ublk.number(), wait)).map_err(not_told)?;
+            keeper.guard(Guarded::Ublk(ublk.number(), wait)).map_err(keeper_is_gone)?;
             if !wait.is_zero() {
                 let left = ServedDisk::new(&plan, &facts, ublk.number(), wait, served.is_read_only);
                 left.save().map_err(|error| Failure::failed(format!("`{SERVED}` cannot be written"), &error))?;
@@ -228,9 +227,7 @@ fn resume(plan: &Claim, limits: Limits, manner: Manner) -> Result<ExitCode, Fail
     // Dropped after the host, for which it waits.
     let mut keeper = driven.keeper;
     if manner.detached.is_some() {
-        keeper
-            .detach()
-            .map_err(|error| Failure::failed("the process that ends the block device cannot be told", &error))?;
+        keeper.detach().map_err(keeper_is_gone)?;
     }
     let Driven { host, facts, memory_bytes, .. } = driven;
     let served = Served::of(&facts, host.depth(), memory_bytes, left.is_read_only);
@@ -255,6 +252,11 @@ fn serve_ublk(
     // A file that stays names a device that is gone.
     let _ = ServedDisk::clear(&plan.name);
     code
+}
+
+/// Reports that the keeper has died.
+fn keeper_is_gone(error: std::io::Error) -> Failure {
+    Failure::failed("the process that would end the block device (`trueio usb give-back`) has ended", &error)
 }
 
 /// Reports why there is no block device.
@@ -388,10 +390,10 @@ fn serve<F: Front>(
             say(&format!(
                 "{description}; unmount {device} before you end this with `kill {process}`; later messages are in the kernel's log (`dmesg`)"
             ));
-            let nobody = |error| {
+            let has_ended = |error| {
                 Failure::failed(format!("{device} is not used: the command that waited for it has ended"), &error)
             };
-            detached.announce(&device).map_err(nobody)?;
+            detached.announce(&device).map_err(has_ended)?;
             state.is_announced.store(true, Relaxed);
         } else {
             say(&format!("{description}; unmount {device} before you end this with Ctrl-C or SIGTERM"));
@@ -469,7 +471,7 @@ struct State {
     has_ended: AtomicBool,
     /// The disk is gone, and the block device has to end.
     is_lost: AtomicBool,
-    /// The command that waits for the block device was told that it is there.
+    /// The block device was announced to the command that waits for it.
     is_announced: AtomicBool,
 }
 
@@ -483,19 +485,28 @@ fn start_and_end(
     state: &State,
 ) -> Result<(), Failure> {
     const LOOK: Duration = Duration::from_millis(100);
+    const AGAIN: Duration = Duration::from_secs(1);
     let device = attached.device().display();
     let prepared = attached.prepare_thread(kept).and_then(|()| attached.start());
     let started = match prepared {
+        // The disk may be gone by now; the end of the server says why.
+        Ok(()) if state.has_ended.load(Relaxed) => Ok(()),
         Ok(()) => announce(),
         Err(error) => Err(Failure::failed(format!("{device} cannot be started"), &error)),
     };
-    let mut has_said = false;
+    let (mut has_said, mut ended) = (false, Ok(()));
     while !state.has_ended.load(Relaxed) {
         let must_end = started.is_err() || state.is_lost.load(Relaxed);
         if must_end || (stop.load(Relaxed) && !is_claimed(attached.device())) {
-            let ended = attached.end();
-            return started
-                .and(ended.map_err(|error| Failure::failed(format!("{device} did not end in order"), &error)));
+            match attached.end() {
+                Ok(()) => break,
+                // Tried again, as long as the server runs.
+                Err(error) => {
+                    say(&format!("{device} did not end in order: {error}"));
+                    ended = Err(Failure::failed(format!("{device} did not end in order"), &error));
+                    std::thread::sleep(AGAIN);
+                }
+            }
         }
         if stop.load(Relaxed) && !std::mem::replace(&mut has_said, true) {
             say(&format!(
@@ -504,7 +515,7 @@ fn start_and_end(
         }
         std::thread::sleep(LOOK);
     }
-    started
+    started.and(ended)
 }
 
 /// Describes the recoveries, if there were any.

@@ -87,7 +87,7 @@ pub(crate) struct Device {
     pub(crate) streams_after_reset: u16,
     /// Time for which the machine was suspended.
     pub(crate) suspended_ns: u64,
-    /// Tells that time, in eight bytes, while something else has the device.
+    /// Receives that time, in eight bytes, while something else has the device.
     pub(crate) wake: Option<UnixStream>,
     /// Whether the device is repaired by a reset of the port.
     pub(crate) reset_helps: bool,

@@ -1,6 +1,6 @@
 //! A server in the background: a process of its own session, whose messages go to the kernel's log.
 //!
-//! The process that was called starts it, prints what it says until it serves, and ends. Nothing of the background process refers to the terminal
+//! The process that was called starts it, prints its messages until it serves, and ends. Nothing of the background process refers to the terminal
 //! then, so that a remote shell can end.
 //!
 //! Source: kernel documentation, `Documentation/ABI/testing/dev-kmsg`.
@@ -28,7 +28,7 @@ pub(super) fn start() -> Result<ExitCode, Failure> {
     let mut device = String::new();
     BufReader::new(process.stdout.take().expect("it is piped")).read_line(&mut device).map_err(failed)?;
     if device.is_empty() {
-        // It has printed why.
+        // The reason is on standard error already.
         let code = process.wait().map_err(failed)?.code();
         return Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)));
     }
@@ -76,7 +76,7 @@ impl Detached {
     /// Prints the device to the process that waits for it, and leaves the terminal.
     ///
     /// # Errors
-    /// Nobody waits any more.
+    /// The command that waits has ended.
     pub(super) fn announce(&self, device: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         writeln!(out, "{device}")?;
