@@ -49,7 +49,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
     let is_ci = skips_fail();
     let mut report = Report::new(is_ci);
     report.step("format", || of(cargo().args(["fmt", "--all", "--check"])));
-    report.step("layers", || match layers::run(layers::Mode::Check) {
+    report.step("layers", || match layers::run() {
         Ok(true) => Outcome::Passed(String::new()),
         Ok(false) => Outcome::Failed("see above".into()),
         Err(error) => Outcome::Failed(format!("{error:#}")),

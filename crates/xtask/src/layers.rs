@@ -1,64 +1,20 @@
-//! Checks the structure of the workspace against ARCHITECTURE.md.
+//! Checks the dependencies between the crates against the table of rows in ARCHITECTURE.md.
 //!
-//! Three checks, one file each: the table of crates and what each crate may use (`table`), cycles
-//! between the files of a crate (`cycles`, on the module tree that `modules` reads), and the map of
-//! all module files (`map`). `cargo xtask layers --write` rewrites the map.
-
-mod cycles;
-mod map;
-mod modules;
-mod table;
+//! A crate may depend only on crates of rows above its own (smaller numbers); its tests, too. A crate in the row `–` may depend
+//! on every other crate, and no crate may depend on it, except on `testkit`, which `xtask` and the tests of every crate may use.
+//!
+//! Limits: reads manifests, not what the code does.
 
 use crate::workspace;
 use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// Whether generated text is only compared or also rewritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Compares.
-    Check,
-    /// Rewrites the map, then compares.
-    Write,
-}
-
-/// A crate of the workspace and the roots of its module trees.
-#[derive(Debug)]
-struct Package {
-    /// Its directory's name, as in the table.
-    name: String,
-    /// Its directory.
-    directory: PathBuf,
-    /// Root files of its library and programs; not of tests, examples and build scripts.
-    roots: Vec<PathBuf>,
-}
-
-/// Runs all checks and prints each fault; returns `false` if there is one.
-pub(crate) fn run(mode: Mode) -> Result<bool> {
-    let root = workspace::root();
-    let page_path = root.join("ARCHITECTURE.md");
-    let mut page = std::fs::read_to_string(&page_path).context("ARCHITECTURE.md")?;
-    let metadata = workspace::metadata()?;
-    let mut faults = table::faults(&page, &metadata);
-
-    let mut cyclic = Vec::new();
-    let mut sections = Vec::new();
-    for package in packages(&metadata, &table::order(&page)) {
-        let tree = modules::Tree::read(&package.roots, &package.directory)?;
-        cyclic.extend(cycles::find(&tree).into_iter().map(|cycle| cycle.of_package(&package.name)));
-        let (section, missing) = map::section(&package, &tree)?;
-        sections.push(section);
-        faults.extend(missing);
-    }
-
-    let rendered = sections.join("\n");
-    if mode == Mode::Write {
-        page = map::replaced(&page, &rendered)?;
-        std::fs::write(&page_path, &page)?;
-    }
-    faults.extend(map::compared(&page, &rendered)?);
-    faults.extend(cycles::faults(&cyclic));
-
+/// Prints each fault; returns `false` if there is one.
+pub(crate) fn run() -> Result<bool> {
+    let page = std::fs::read_to_string(workspace::root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
+    let faults = faults(&page, &workspace::metadata()?);
     for fault in &faults {
         println!("{fault}");
     }
@@ -68,22 +24,90 @@ pub(crate) fn run(mode: Mode) -> Result<bool> {
     Ok(faults.is_empty())
 }
 
-/// Returns the members of the workspace in the order of the table.
-fn packages(metadata: &serde_json::Value, order: &[String]) -> Vec<Package> {
-    let list = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut packages: Vec<Package> = list.iter().filter_map(package).collect();
-    packages.sort_by_key(|package| order.iter().position(|name| *name == package.name).unwrap_or(order.len()));
-    packages
+/// Returns the row of each crate in the table whose first columns are `row` and `crate`; `–` is a row after all others.
+fn rows(page: &str) -> BTreeMap<&str, u32> {
+    let lines = page.lines().skip_while(|line| !line.starts_with("| row | crate |")).skip(2);
+    let cells = lines.take_while(|line| line.starts_with('|')).filter_map(|line| {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        Some((cells.next()?.parse().unwrap_or(u32::MAX), cells.next()?.trim_matches('`')))
+    });
+    cells.map(|(row, name)| (name, row)).collect()
 }
 
-fn package(metadata: &serde_json::Value) -> Option<Package> {
-    let directory = Path::new(metadata["manifest_path"].as_str()?).parent()?.to_owned();
-    let is_checked = |target: &&serde_json::Value| {
-        let kinds = target["kind"].as_array().map(Vec::as_slice).unwrap_or_default();
-        !kinds.iter().any(|kind| ["test", "bench", "example", "custom-build"].contains(&kind.as_str().unwrap_or("")))
-    };
-    let targets = metadata["targets"].as_array()?;
-    let roots = targets.iter().filter(is_checked).filter_map(|target| target["src_path"].as_str().map(PathBuf::from));
-    let name = directory.file_name()?.to_string_lossy().into_owned();
-    Some(Package { name, roots: roots.collect(), directory })
+/// Returns each difference between the table and the manifests, one sentence each.
+fn faults(page: &str, metadata: &Value) -> Vec<String> {
+    let rows = rows(page);
+    let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (mut faults, mut members) = (Vec::new(), Vec::new());
+    for package in items(&metadata["packages"]) {
+        let name =
+            Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent().map(last).unwrap_or_default();
+        for dependency in items(&package["dependencies"]) {
+            // Only a dependency within the workspace has a path.
+            let Some(used) = dependency["path"].as_str().map(|path| last(Path::new(path))) else { continue };
+            let (Some(own), Some(of_used)) = (rows.get(name.as_str()), rows.get(used.as_str())) else { continue };
+            let is_testkit = used == "testkit" && (dependency["kind"] == "dev" || name == "xtask");
+            if of_used >= own && !is_testkit {
+                faults.push(format!("`{name}` uses `{used}`, which is not in a row above its own in ARCHITECTURE.md"));
+            }
+        }
+        members.push(name);
+    }
+    let without_row = members.iter().filter(|name| !rows.contains_key(name.as_str()));
+    faults.extend(without_row.map(|name| format!("`{name}` is missing from the table in ARCHITECTURE.md")));
+    let unknown = rows.keys().filter(|name| !members.iter().any(|member| member == *name));
+    faults.extend(unknown.map(|name| format!("ARCHITECTURE.md names `{name}`, which is not a crate of the workspace")));
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const PAGE: &str = "| a | b |\n|---|---|\n| 0 | `no_crate` |\n\n| row | crate | purpose |\n|---|---|---|\n| 0 | `model` | \
+                        documents |\n| 1 | `stats` | sums |\n| – | `testkit` | tests |\n| – | `xtask` | this |\n\nWords.";
+
+    /// Returns the faults of a workspace with the crates of `PAGE`, of which `name` depends on `used` in its `kind` of targets.
+    fn faults_if(name: &str, used: &str, kind: &Value) -> Vec<String> {
+        let package = |package: &str| {
+            let dependency = json!({"path": format!("/w/crates/{used}"), "kind": kind});
+            let dependencies = if package == name { vec![dependency] } else { Vec::new() };
+            json!({"manifest_path": format!("/w/crates/{package}/Cargo.toml"), "dependencies": dependencies})
+        };
+        let packages = ["model", "stats", "testkit", "xtask"].map(package);
+        faults(PAGE, &json!({"packages": packages}))
+    }
+
+    #[test]
+    fn only_rows_above_and_the_testkit_of_tests_may_be_used() {
+        let dev = json!("dev");
+        for (name, used, kind) in [
+            ("stats", "model", &Value::Null),
+            ("xtask", "stats", &Value::Null),
+            ("model", "testkit", &dev),
+            ("xtask", "testkit", &Value::Null),
+        ] {
+            assert_eq!(faults_if(name, used, kind), Vec::<String>::new());
+        }
+        for (name, used, kind) in [
+            ("model", "stats", &Value::Null),
+            ("stats", "stats", &dev),
+            ("stats", "xtask", &dev),
+            ("model", "testkit", &Value::Null),
+        ] {
+            let fault = format!("`{name}` uses `{used}`, which is not in a row above its own in ARCHITECTURE.md");
+            assert_eq!(faults_if(name, used, kind), [fault]);
+        }
+    }
+
+    #[test]
+    fn table_and_workspace_name_the_same_crates() {
+        let package = |name: &str| json!({"manifest_path": format!("/w/crates/{name}/Cargo.toml"), "dependencies": []});
+        let packages = ["model", "engine", "testkit", "xtask"].map(package);
+        let faults = faults(PAGE, &json!({"packages": packages}));
+        let missing = "`engine` is missing from the table in ARCHITECTURE.md";
+        assert_eq!(faults, [missing, "ARCHITECTURE.md names `stats`, which is not a crate of the workspace"]);
+    }
 }

@@ -78,8 +78,7 @@ cargo xtask site [--write] [--self PROGRAM]  the documentation as a site in targ
                                     of it (--write keeps it in docs/images/)
 cargo xtask types [--write]         the documents' types of Python and Node against docs/schema/
 cargo xtask public-api [--write]    its public names against crates/direct/public-api.txt
-cargo xtask layers [--write]        ARCHITECTURE.md against the crates: dependencies, cycles between
-                                    modules, the map of modules (--write renders the map anew)
+cargo xtask layers                  dependencies between crates against the rows of ARCHITECTURE.md
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
     --seconds S       length of a run (default 2)
@@ -178,8 +177,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         },
         ["public-api"] => Ok(ci::print_alone((publish::public_api(false), None))),
         ["public-api", "--write"] => Ok(ci::print_alone((publish::public_api(true), None))),
-        ["layers"] => layers::run(layers::Mode::Check),
-        ["layers", "--write"] => layers::run(layers::Mode::Write),
+        ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         ["bench", "growth", rest @ ..] => bench::growth::run(rest),
         ["bench", "starts", rest @ ..] => bench::starts::run(rest),

@@ -61,7 +61,15 @@ const PARTS: &[(&str, &[&str])] = &[
     ),
     (
         "Develop",
-        &["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/lab.md", "fuzz/README.md", "SECURITY.md", "CHANGELOG.md"],
+        &[
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+            "docs/files.md",
+            "docs/lab.md",
+            "fuzz/README.md",
+            "SECURITY.md",
+            "CHANGELOG.md",
+        ],
     ),
 ];
 
