@@ -1,12 +1,12 @@
 //! Any bytes as calls of `trueio-direct` on a new file, held against a plain model: see
-//! `crates/direct/tests/support/operations.rs`, which this shares with the tests on stable.
+//! `crates/direct/tests/it/operations.rs`, which this shares with the tests on stable.
 //!
 //! The file lies in the folder that TRUEIO_FUZZ_DIRECTORY names, or where temporary files are: on tmpfs every call is
 //! buffered and quick, on ext4 or XFS it is direct.
 
 #![no_main]
 
-#[path = "../../crates/direct/tests/support/operations.rs"]
+#[path = "../../crates/direct/tests/it/operations.rs"]
 mod operations;
 
 use libfuzzer_sys::fuzz_target;

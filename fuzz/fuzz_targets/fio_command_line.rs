@@ -1,7 +1,7 @@
 //! A command line of fio's, of any words, ends in jobs or in a report, and the jobs in a plan or a refusal.
 //!
 //! Run: `cargo +nightly fuzz run fio_command_line`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/fio/tests/never_panics.rs` holds the same entry points to the same on stable.
+//! `crates/fio/tests/it/never_panics.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Whatever a peer of a fio client or server sends, it is a message or an error.
 //!
 //! Run: `cargo +nightly fuzz run fio_wire`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/fio/tests/frames.rs` holds the same entry points to the same on stable.
+//! `crates/fio/tests/it/frames.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! A log of any bytes ends in a summary or an error, and its replay is what the summary says.
 //!
 //! Run: `cargo +nightly fuzz run iolog`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/model/tests/iolog_never_panics.rs` holds the same entry points to the same on stable.
+//! `crates/model/tests/it/iolog_never_panics.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! A job file of any text ends in jobs or in a report, and the jobs in a plan or a refusal.
 //!
 //! Run: `cargo +nightly fuzz run job_toml`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/job/tests/never_panics.rs` holds the same entry points to the same on stable.
+//! `crates/job/tests/it/never_panics.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Any bytes of a UAS device end in units, sense data and facts or in errors, and any behaviour of one in the end of every command.
 //!
 //! Run: `cargo +nightly fuzz run uas`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/uas/tests/never_hangs.rs` holds the same entry points to the same on stable.
+//! `crates/uas/tests/it/never_hangs.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 

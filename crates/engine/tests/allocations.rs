@@ -3,6 +3,7 @@
 //! This test binary uses a counting allocator. It counts the whole process, so there is only one test and only the
 //! worker's thread, except the harness, which is not counted: it allocates to print that a test takes long.
 
+#[path = "it/common.rs"]
 mod common;
 
 use common::{Job, KIB, MIB, MS, Open, assert_clean, filled, folder};

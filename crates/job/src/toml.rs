@@ -14,7 +14,7 @@
 //!
 //! Every error in a file is found in one pass, and each points at its line and key, with a suggestion if one
 //! is similar. Any input gives jobs or such a report: `fuzz/fuzz_targets/job_toml.rs` and
-//! `tests/never_panics.rs` check it.
+//! `tests/it/never_panics.rs` check it.
 
 use crate::excerpt::{Excerpt, printable};
 use crate::table::{overlay, row, spec_value, suggestion, value_hint};

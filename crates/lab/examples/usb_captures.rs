@@ -1,4 +1,4 @@
-//! Writes the recorded exchanges in `crates/uas/tests/captures`, which `crates/uas/tests/replay.rs` replays:
+//! Writes the recorded exchanges in `crates/uas/tests/captures`, which `crates/uas/tests/it/replay.rs` replays:
 //! `cargo run --package trueio-lab --example usb_captures`.
 
 use trueio_lab::sim::{Offers, Speed, UasFault};

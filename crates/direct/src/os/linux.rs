@@ -15,7 +15,7 @@
 //! Limits: what a FUSE daemon, a network server or a hypervisor does is not visible.
 //!
 //! Source: statx(2), open(2) NOTES on `O_DIRECT`; behaviour of the filesystems named was measured
-//! on Linux 6.18 (tests/filesystems.rs).
+//! on Linux 6.18 (tests/it/filesystems.rs).
 
 mod disk;
 mod filesystem;

@@ -1,6 +1,6 @@
 //! Types of filesystems, and those that accept `O_DIRECT` and buffer.
 //!
-//! Source: statfs(2), proc_pid_mountinfo(5); behaviour was measured on Linux 6.18 (tests/filesystems.rs).
+//! Source: statfs(2), proc_pid_mountinfo(5); behaviour was measured on Linux 6.18 (tests/it/filesystems.rs).
 
 use rustix::fs::FileType;
 use std::fs::File;

@@ -1,0 +1,235 @@
+//! A server's clients use the directories that its command line names, and nothing else, whatever they send.
+
+use crate::common::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use trueio_fio::wire::frame::{SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
+use trueio_fio::wire::{Hello, Jobs, PROTOCOL, ToClient, ToServer, read_magic, receive, send, write_magic};
+use trueio_model::Outcome;
+
+/// A server on a socket, in a directory of its own; ended when it is dropped.
+struct Server {
+    sandbox: Sandbox,
+    place: tempfile::TempDir,
+    child: Child,
+}
+
+impl Server {
+    fn start(words: &[&str]) -> Self {
+        let (sandbox, place) = (Sandbox::new(), tempfile::tempdir().expect("a directory"));
+        let address = format!("--server=sock:{}", place.path().join("s").display());
+        let mut child = sandbox
+            .command(&[&["fio", &address, "--allow-write=."][..], words].concat())
+            .env("TMPDIR", place.path())
+            .env("A_SECRET_VARIABLE", "a-secret-value")
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+        assert!(line.starts_with("fio: server listening on"), "{line}");
+        Self { sandbox, place, child }
+    }
+
+    fn client(&self) -> String {
+        format!("--client=sock:{}", self.place.path().join("s").display())
+    }
+
+    fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.place.path().join("s")).expect("it listens")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // SAFETY: a plain call; the process is a child that was not waited for.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+        let _ = self.child.wait();
+    }
+}
+
+fn fio(here: &Sandbox, words: &[&str]) -> Ran {
+    here.run(&[&["fio"], words].concat())
+}
+
+/// Sends a job file and returns the connection, once the server has planned it.
+fn planned(server: &Server, text: &str) -> UnixStream {
+    let mut stream = server.connect();
+    write_magic(&mut stream).expect("it listens");
+    let hello = Hello { protocol: PROTOCOL, version: env!("CARGO_PKG_VERSION").to_owned(), machine: "here".to_owned() };
+    send(&mut stream, &ToServer::Hello(hello), TO_SERVER_BYTES_MAX).expect("sent");
+    read_magic(&mut stream).expect("the magic");
+    let hear = || receive::<ToClient>(&mut &stream, TO_CLIENT_BYTES_MAX).expect("a message");
+    assert!(matches!(hear(), ToClient::Hello(_)));
+    let texts = BTreeMap::from([("j.fio".to_owned(), text.to_owned())]);
+    let jobs = Jobs { files: vec!["j.fio".to_owned()], texts, ..Jobs::default() };
+    send(&mut &stream, &ToServer::Jobs(Box::new(jobs)), TO_SERVER_BYTES_MAX).expect("sent");
+    let answer = hear();
+    assert!(matches!(answer, ToClient::Planned(_)), "{answer:?}");
+    stream
+}
+
+/// Goal: the kernel, and not only a check of names, keeps jobs below the server's directory.
+/// Method: a client that starts its job after a directory of the planned file was replaced by a link to another one.
+#[test]
+fn a_link_that_is_planted_after_planning_leads_no_write_out_of_the_directory() {
+    let (server, outside) = (Server::start(&[]), Sandbox::new());
+    fs::create_dir(server.sandbox.path("sub")).expect("a directory");
+    for (is_swapped, name) in [(false, "one"), (true, "two")] {
+        let job = format!("[j]\nrw=write\nsize=64k\nfilename=sub/{name}\nunlink=0\n");
+        let mut stream = planned(&server, &job);
+        if is_swapped {
+            fs::remove_dir_all(server.sandbox.path("sub")).expect("a directory");
+            symlink(outside.root(), server.sandbox.path("sub")).expect("a link");
+        }
+        send(&mut stream, &ToServer::Start, TO_SERVER_BYTES_MAX).expect("sent");
+        let record = loop {
+            if let ToClient::Done { record, .. } = receive(&mut stream, TO_CLIENT_BYTES_MAX).expect("a message") {
+                break record;
+            }
+        };
+        assert_eq!(matches!(record.outcome, Outcome::Complete), !is_swapped, "{:?}", record.outcome);
+        assert_eq!(outside.listing(), Sandbox::new().listing(), "a file was created outside");
+    }
+}
+
+/// Goal: no client reads a file outside, learns the names in a directory, or lines of a file.
+/// Method: the ways by which a released server disclosed them: a verification that prints what it found, `opendir`, and a job
+/// file at the server; with and without the kernel's help. Below its directory, and where `--allow-read` permits it, files are read.
+#[test]
+fn a_client_reads_only_below_the_servers_directory_and_where_its_command_line_says() {
+    let (here, outside) = (Sandbox::new(), Sandbox::new());
+    let secret = outside.data_file("secret", 64 << 10);
+    let allowed = format!("--allow-read={}", outside.root().display());
+    let (server, open, unconfined) = (Server::start(&[]), Server::start(&[&allowed]), Server::start(&["--no-sandbox"]));
+    server.sandbox.data_file("own", 64 << 10);
+    for server in [&server, &unconfined] {
+        symlink(&secret, server.sandbox.path("link")).expect("a link");
+    }
+    let root = outside.root().display();
+    for words in [
+        format!("filename={root}/secret\nverify=pattern\nverify_pattern=0x00\nbs=16\nsize=16"),
+        format!("filename={root}/secret"),
+        "filename=link".to_owned(),
+        format!("opendir={root}"),
+        "filename=/sys/devices/system/cpu/online\nbs=16\nsize=16".to_owned(),
+    ] {
+        here.write("j.fio", format!("[j]\nrw=read\n{words}\n"));
+        for server in [&server, &unconfined] {
+            let ran = fio(&here, &["j.fio", &server.client()]);
+            ran.assert_code(1);
+            assert!(ran.err.contains("may read only below"), "{words}: {ran:?}");
+            assert!(ran.err.contains("--allow-read="), "{words}: {ran:?}");
+        }
+    }
+    outside.write("there.fio", "[hidden]\npassword=hunter2\n");
+    let there = format!("--remote-config={root}/there.fio");
+    let ran = fio(&here, &[&server.client(), &there]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("may read only below") && !ran.err.contains("hunter2"), "{ran:?}");
+    here.write("j.fio", "[j]\nrw=read\nfilename=own\n");
+    fio(&here, &["j.fio", &server.client()]).assert_code(0);
+    here.write("j.fio", format!("[j]\nrw=read\nfilename={root}/secret\n"));
+    fio(&here, &["j.fio", &open.client()]).assert_code(0);
+    // What may be read may not be written.
+    here.write("j.fio", format!("[j]\nrw=write\nfilename={root}/secret\n"));
+    let ran = fio(&here, &["j.fio", &open.client()]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("may write only below"), "{ran:?}");
+}
+
+/// Goal: bytes and names of files that a client may read, and values of the server's environment, are not sent to it unless the
+/// server's command line permits it.
+/// Method: a file with secret bytes below the server's directory, read by verifications of all kinds whose results have figures
+/// of each round, of each worker and of the run so far; a directory with a secret name; a link to a secret path; a secret variable.
+#[test]
+fn contents_and_names_of_files_travel_only_if_the_server_permits_it() {
+    let (closed, open) = (Server::start(&[]), Server::start(&["--allow-contents"]));
+    let (here, outside) = (Sandbox::new(), Sandbox::new());
+    let all = |server: &Server, words: &str, more: &[&str]| {
+        here.write("j.fio", format!("[j]\nrw=read\n{words}\n"));
+        let client = server.client();
+        let ran = fio(&here, &[&["j.fio", &client, "--output-format=json+,normal,terse"], more].concat());
+        // The number of failed jobs.
+        assert!(matches!(ran.code, Some(1 | 2)), "{ran:?}");
+        format!("{}{}", ran.out, ran.err)
+    };
+    // "hunter2" in the forms of messages: text, and bytes in hexadecimal digits.
+    let forms = ["hunter2", "68756e74", "68, 75, 6e, 74", "68 75 6e 74", "0x68756e74"];
+    let has_secret = |text: &str| forms.iter().any(|form| text.contains(form));
+    let secret = "hunter2-".repeat(8192);
+    for server in [&closed, &open] {
+        server.sandbox.write("secret", &secret);
+        fs::create_dir(server.sandbox.path("d")).expect("a directory");
+        server.sandbox.write("d/a-secret-name", &secret);
+        symlink(outside.write("a-secret-target", &secret), server.sandbox.path("link")).expect("a link");
+        server.sandbox.write("there.fio", "[j]\nioengine=null\nrw=read\nsize=64k\nfilename=${A_SECRET_VARIABLE}\n");
+    }
+    let mut disclosed = 0;
+    for words in [
+        "filename=secret\nverify=pattern\nverify_pattern=0x00\nbs=16\nsize=16",
+        "filename=secret\nverify=pattern\nverify_pattern=0x00\nbs=512\nsize=4k\nnumjobs=2\ngroup_reporting=1\ncontinue_on_error=verify",
+        "filename=secret\nverify=crc32c\nbs=512\nsize=4k",
+        "filename=secret\nverify=meta\nbs=4k\nsize=64k\nverify_fatal=1",
+    ] {
+        let text = all(&closed, words, &["--status-interval=1"]);
+        assert!(text.contains("did not read back as written") && !has_secret(&text), "{words}: {text}");
+        assert!(text.contains("something else, which is not shown"), "{words}: {text}");
+        disclosed += usize::from(has_secret(&all(&open, words, &["--status-interval=1"])));
+    }
+    assert!(disclosed > 0, "the forms in which messages show bytes have changed");
+    let text = all(&closed, "opendir=d", &[]);
+    assert!(text.contains("--allow-contents") && !text.contains("a-secret-name"), "{text}");
+    here.write("o.fio", "[j]\nrw=read\nopendir=d\n");
+    fio(&here, &["o.fio", &open.client()]).assert_code(0);
+    let text = all(&closed, "rw=write\nsize=4k\nfilename=link", &[]);
+    assert!(text.contains("target_is_link") && !text.contains("a-secret-target"), "{text}");
+    // Variables of a job file at the server are the client's.
+    let ran = fio(&here, &[&closed.client(), "--remote-config=there.fio", "--output-format=json"]);
+    assert!(!format!("{ran:?}").contains("a-secret-value"), "{ran:?}");
+    // An honest client gets its figures.
+    here.write("h.fio", "[j]\nrw=write\nbs=4k\nsize=64k\nfilename=own\nverify=crc32c\n");
+    let ran = fio(&here, &["h.fio", &closed.client(), "--output-format=json"]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("\"total_ios\""), "{ran:?}");
+}
+
+#[test]
+fn a_server_of_the_whole_machine_is_refused() {
+    let here = Sandbox::new();
+    let address = format!("--server=sock:{}", here.path("s").display());
+    for words in [["--allow-write=/"], ["--allow-read=/"], ["--allow-write=/usr/.."]] {
+        let ran = fio(&here, &[&[address.as_str()][..], &words].concat());
+        ran.assert_code(1);
+        assert!(ran.err.contains("its clients could use every file below `/`"), "{ran:?}");
+    }
+    let ran =
+        Ran::of(here.command(&["fio", &address, "--allow-write=."]).current_dir("/").output().expect("it starts"));
+    ran.assert_code(1);
+    assert!(ran.err.contains("its clients could use every file below `/`"), "{ran:?}");
+    assert!(!here.path("s").exists());
+}
+
+/// Goal: a client holds neither much memory nor a session for ever.
+/// Method: frames that are announced longer than they may be, before anything of them is sent, and a pipe without a writer as a
+/// job file.
+#[test]
+fn long_messages_and_pipes_are_refused() {
+    let (server, here) = (Server::start(&[]), Sandbox::new());
+    for length in [SHORT_BYTES_MAX + 1, TO_SERVER_BYTES_MAX + 1] {
+        let mut stream = server.connect();
+        write_magic(&mut stream).expect("it listens");
+        stream.write_all(&length.to_be_bytes()).expect("it takes them");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("it closes the connection");
+        assert!(answer.len() <= 16, "{answer:?}");
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, server.sandbox.path("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
+    let ran = fio(&here, &[&server.client(), "--remote-config=pipe"]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("it is no regular file"), "{ran:?}");
+}

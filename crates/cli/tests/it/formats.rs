@@ -1,0 +1,224 @@
+//! `--csv`, `--prom` and `--markdown` of a run: the figures of the record, in each format, and the same from `trueio report`; and each
+//! kind of document in each output of `trueio report`.
+
+use crate::common::*;
+use std::fs;
+
+const RUN: &[&str] = &[
+    "run",
+    "--name",
+    "mixed",
+    "--ioengine",
+    "null",
+    "--rw",
+    "randrw",
+    "--bs",
+    "4k",
+    "--size",
+    "8m",
+    "--number_ios",
+    "2000",
+];
+const FORMATS: [&str; 3] = ["csv", "prom", "markdown"];
+
+/// Splits CSV without quoted cells.
+fn csv_rows(text: &str) -> Vec<Vec<&str>> {
+    assert!(!text.contains('"'), "a quoted cell: {text}");
+    text.lines().map(|line| line.split(',').collect()).collect()
+}
+
+/// Returns the samples of a text in Prometheus' format: name, labels, value. Each name has its HELP and TYPE before its first
+/// sample, once, and its samples follow each other.
+fn samples(text: &str) -> Vec<(String, String, f64)> {
+    let mut found = Vec::new();
+    let mut known: Vec<&str> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, words) = help.split_once(' ').expect("a name and its help");
+            assert!(!known.contains(&name) && words.ends_with('.'), "{line}");
+            assert_eq!(lines.next(), Some(format!("# TYPE {name} gauge").as_str()));
+            known.push(name);
+            continue;
+        }
+        let (head, value) = line.rsplit_once(' ').expect("a value");
+        let (name, labels) = head.split_once('{').unwrap_or((head, "}"));
+        assert_eq!(Some(&name), known.last(), "{line}");
+        found.push((name.to_owned(), labels.trim_end_matches('}').to_owned(), value.parse().expect("a number")));
+    }
+    found
+}
+
+#[test]
+fn csv_prometheus_and_markdown_hold_the_figures_of_the_record() {
+    let sandbox = Sandbox::new();
+    let files = FORMATS.map(|format| sandbox.aside(&format!("run.{format}")));
+    let mut line = RUN.to_vec();
+    let flags = FORMATS.map(|format| format!("--{format}"));
+    for (flag, file) in flags.iter().zip(&files) {
+        line.extend([flag.as_str(), file.to_str().expect("UTF-8")]);
+    }
+    let (ran, record) = sandbox.record(&line);
+    ran.assert_code(0);
+    let [csv, prom, markdown] = files.map(|file| fs::read_to_string(file).expect("an output"));
+    let ops = &only_job(&record).ops;
+
+    let rows = csv_rows(&csv);
+    assert_eq!(rows.len(), 1 + ops.len(), "{csv}");
+    let column =
+        |name: &str| rows[0].iter().position(|head| *head == name).unwrap_or_else(|| panic!("no `{name}`: {csv}"));
+    for (row, op) in rows[1..].iter().zip(ops) {
+        assert_eq!(row.len(), rows[0].len());
+        assert_eq!((row[column("op")], row[column("job")]), (op.op.to_string().as_str(), "mixed"));
+        assert_eq!(row[column("io_count")], op.io_count.to_string());
+        assert_eq!(row[column("verdict")], "unverified");
+        assert_eq!(row[column("run_id")], record.id);
+        let rate: f64 = row[column("ios_per_s")].parse().expect("a rate");
+        let elapsed_s = record.phases[0].jobs[0].elapsed_ns as f64 / 1e9;
+        assert!((rate * elapsed_s - op.io_count as f64).abs() < 1.0, "{rate} for {elapsed_s} s");
+    }
+
+    let samples = samples(&prom);
+    let value = |name: &str, labels: &[&str]| {
+        let is_it =
+            |sample: &&(String, String, f64)| sample.0 == name && labels.iter().all(|label| sample.1.contains(label));
+        samples.iter().find(is_it).unwrap_or_else(|| panic!("no {name} {labels:?}\n{prom}")).2
+    };
+    assert_eq!(value("trueio_run_started_timestamp_seconds", &["kind=\"run\""]), record.started_unix_s as f64);
+    for op in ops {
+        let labels = ["job=\"mixed\"", &format!("op=\"{}\"", op.op)];
+        assert_eq!(value("trueio_errors", &labels), 0.0);
+        assert_eq!(value("trueio_confirmed", &labels), 0.0, "no device is involved");
+        assert!(value("trueio_operations_per_second", &labels) > 0.0);
+        assert!(value("trueio_latency_seconds", &[labels[0], labels[1], "quantile=\"0.99\""]) < 1.0);
+    }
+    assert!(markdown.contains("| mixed") && markdown.contains("unverified"), "{markdown}");
+
+    // The same later, of the history.
+    for (format, before) in FORMATS.iter().zip([csv, prom, markdown]) {
+        let again = sandbox.aside(&format!("again.{format}"));
+        let again = again.to_str().expect("UTF-8");
+        sandbox.run(&["report", &record.id, &format!("--{format}"), again]).assert_code(0);
+        assert_eq!(fs::read_to_string(again).expect("an output"), before, "--{format}");
+    }
+}
+
+/// Goal: a figure that the evidence contradicts is in none of them. Method: a hole, read with direct I/O.
+#[test]
+fn a_contradicted_figure_is_in_no_format() {
+    let sandbox = Sandbox::new();
+    let probe = sandbox.run(&["device", ".", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&probe.out).unwrap_or_default();
+    if facts["direct"]["support"] != "direct" {
+        return println!("skipped: the build directory has no direct I/O");
+    }
+    fs::File::create(sandbox.path("sparse")).and_then(|file| file.set_len(8 << 20)).expect("a hole");
+    let files = FORMATS.map(|format| sandbox.aside(&format!("hole.{format}")));
+    let mut line =
+        "run --filename sparse --rw randread --bs 4k --ioengine psync --direct require --number_ios 200 --no-history"
+            .split(' ')
+            .collect::<Vec<_>>();
+    let flags = FORMATS.map(|format| format!("--{format}"));
+    for (flag, file) in flags.iter().zip(&files) {
+        line.extend([flag.as_str(), file.to_str().expect("UTF-8")]);
+    }
+    sandbox.run(&line).assert_code(1);
+    let [csv, prom, markdown] = files.map(|file| fs::read_to_string(file).expect("an output"));
+    let head: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
+    let row: Vec<&str> = csv.lines().nth(1).expect("a row").split(',').collect();
+    for name in ["bytes_per_s", "ios_per_s", "latency_ns_p50", "latency_ns_max"] {
+        let at = head.iter().position(|known| *known == name).expect("a column");
+        assert_eq!(row[at], "", "{name}: {csv}");
+    }
+    assert!(csv.contains(",contradicted,") || csv.contains("not the disk"), "{csv}");
+    let names: Vec<String> = samples(&prom).into_iter().map(|sample| sample.0).collect();
+    assert!(names.iter().all(|name| !name.contains("latency") && !name.contains("per_second")), "{prom}");
+    assert!(names.iter().any(|name| name == "trueio_confirmed"), "{prom}");
+    assert!(markdown.contains("not the disk"), "{markdown}");
+}
+
+/// A study of one row, which takes no time.
+const STUDY: &str = r#"
+format = 1
+title = "one way"
+question = "is it fast?"
+row_format = "{way<8}|{bandwidth MB/s>12}"
+[source]
+title = "a test"
+by = "nobody"
+date = "2020"
+setting = "a machine"
+[published]
+keys = { way = "way" }
+[[published.figure]]
+column = "seconds"
+metric = "elapsed"
+unit = "s"
+[set]
+rw = "read"
+bs = "4k"
+size = "1m"
+ioengine = "null"
+number_ios = 64
+[[axis]]
+key = "way"
+value = [{ name = "only", set = { iodepth = 1 } }]
+[mode.faithful]
+title = "as it was"
+place = 1
+"#;
+
+/// Goal: `report` accepts each document that this program writes, in each output.
+/// Method: a record, a comparison, a study and a trend are written, and each is reported in each output. Studies and trends hold no
+/// histograms, so `--hdr` of them is refused with that reason.
+#[test]
+fn every_document_is_reported_in_every_output() {
+    let sandbox = Sandbox::new();
+    let file = |name: &str| sandbox.aside(name).to_str().expect("UTF-8").to_owned();
+    for name in ["record", "other"] {
+        sandbox.run(&[RUN, &["--json", &file(name)]].concat()).assert_code(0);
+    }
+    sandbox.run(&["compare", &file("record"), &file("other"), "--json", &file("comparison")]).assert_code(0);
+    let folder = sandbox.aside("one-way");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("study.toml"), STUDY).expect("a definition");
+    fs::write(folder.join("published.csv"), "way,seconds\nonly,0.1\n").expect("figures");
+    let study = format!("{}/", folder.display());
+    sandbox.run(&["study", &study, ".", "--json", &file("study")]).assert_code(0);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/records/v1.json");
+    sandbox.run(&["history", "import", kept]).assert_code(0);
+    let trend = sandbox.run(&["history", "trend", "#1", "--json"]);
+    trend.assert_code(0);
+    fs::write(file("trend"), trend.out).expect("a trend");
+
+    let beginnings = [
+        ("json", "{"),
+        ("html", "<!doctype html>"),
+        ("markdown", "## "),
+        ("csv", ""),
+        ("prom", "# HELP trueio_"),
+        ("junit", "<?xml version=\"1.0\""),
+        ("hdr", "#["),
+    ];
+    for document in ["record", "comparison", "study", "trend"] {
+        let printed = sandbox.run(&["report", &file(document)]);
+        printed.assert_code(0);
+        assert!(printed.out.lines().count() > 1, "{document}: {printed:?}");
+        for (format, beginning) in beginnings {
+            let output = file(&format!("{document}.{format}"));
+            let ran = sandbox.run(&["report", &file(document), &format!("--{format}"), &output]);
+            if format == "hdr" && matches!(document, "study" | "trend") {
+                ran.assert_code(2);
+                let reason = format!("a {document} contains figures and no latency histograms");
+                assert!(ran.err.contains(&reason) && !std::path::Path::new(&output).exists(), "{ran:?}");
+                continue;
+            }
+            ran.assert_code(0);
+            let text = fs::read_to_string(&output).expect("an output");
+            assert!(text.starts_with(beginning) && text.lines().count() > 1, "--{format} of a {document}: {text}");
+            if format == "junit" {
+                assert!(text.contains("<testcase ") && text.ends_with("</testsuites>\n"), "{document}: {text}");
+            }
+        }
+    }
+}

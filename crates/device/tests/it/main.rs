@@ -1,0 +1,8 @@
+//! The integration tests of this crate: one program, one module a file.
+
+mod held;
+mod machines;
+mod staged;
+mod tree;
+mod usb;
+mod usb_rules;

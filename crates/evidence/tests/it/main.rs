@@ -1,0 +1,8 @@
+//! The integration tests of this crate: one program, one module a file.
+
+mod checks;
+mod lies;
+mod support;
+mod tool;
+mod trace;
+mod watch;

@@ -1,0 +1,376 @@
+//! The tool itself as a suspect: what waiting for a processor can explain, from numbers alone.
+
+use crate::support::*;
+use trueio_evidence::{LimitedIo, Stop};
+use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::{
+    Arrivals, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
+    ThreadUsage, Verdict,
+};
+
+const CHECK: &str = "processor_wait";
+
+/// 10,000 direct reads of 4 KiB in two seconds, of which the workers waited for `wait_ms` and the disk took `disk_ms`.
+fn waited(wait_ms: u64, disk_ms: u64) -> Phase {
+    let bytes = 10_000 * 4096;
+    let mut phase = Phase::honest_reads();
+    phase.records = vec![record(vec![op(OpKind::Read, 10_000, bytes, 198_000)])];
+    phase.records[0].elapsed_ns = 2 * SECOND_NS;
+    let waiting = ProcessorWait { wait_ns: wait_ms * 1_000_000, run_count: 0, involuntary_switch_count: 7 };
+    phase.records[0].threads =
+        ThreadUsage { elapsed_ns: 2 * SECOND_NS, waiting: Some(waiting), ..ThreadUsage::default() };
+    let mut counters = counted(bytes, 0, 0);
+    counters.read_ms = disk_ms;
+    phase.observation.devices = vec![delta(counters)];
+    phase.observation.process_read_bytes = Some(bytes);
+    phase
+}
+
+#[test]
+fn waiting_is_noted_above_one_percent_of_the_rate_and_suspect_above_five() {
+    waited(19, 1_500).judge().assert(CHECK, Passed, "explains at most 1 % of the rate");
+    waited(60, 1_500).judge().assert(CHECK, Passed, "explains at most 3.0 % of the rate");
+    waited(100, 1_500).judge().assert(CHECK, Passed, "explains at most 5.0 % of the rate");
+    let judgement = waited(102, 1_500).judge();
+    judgement.assert(CHECK, Suspect, "in 5 % of the measured time, which can explain up to 5 % of the rate");
+    judgement.assert(CHECK, Suspect, "other programs used the processors");
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+    assert!(judgement.check(CHECK).found.contains("7 involuntary switches"), "{}", judgement.report());
+    assert_eq!(waited(60, 1_500).judge().verdict, Verdict::Supported, "a note does not change the verdict");
+}
+
+/// Goal: waits that can explain a printed percentile make it doubtful although the rate hardly changes; a tail that needs more time
+/// than the workers waited is the disk's.
+/// Method: of 10,000 reads of 0.19 ms 20 took 4 ms, so p99.9 is 4 ms. Ten of them without their waits would make it 0.19 ms: 38 ms.
+#[test]
+fn waiting_is_compared_with_each_printed_percentile() {
+    let tailed = |wait_ms, slow_ms: u64| {
+        let mut phase = waited(wait_ms, 1_500);
+        let mut latency = trueio_model::Histogram::new();
+        latency.record_many(190_000, 9_980);
+        latency.record_many(slow_ms * 1_000_000, 20);
+        phase.records[0].ops[0].latency.total = latency;
+        phase
+    };
+    let judgement = tailed(60, 4).judge();
+    judgement.assert(
+        CHECK,
+        Suspect,
+        "in 3 % of the measured time, which can explain up to 95 % of the p99.9 of read calls (",
+    );
+    assert_eq!(judgement.check(CHECK).brief, "waited for a processor 3 % of the time (p99.9)");
+    assert_eq!((judgement.check(CHECK).explained_percent, judgement.verdict), (Some(96), Verdict::Suspect));
+    // A rate that is doubtful itself is enough.
+    tailed(200, 4).judge().assert(CHECK, Suspect, "which can explain up to 10 % of the rate: other programs");
+    // The same waits beside a tail of the disk, which takes 20 times as long.
+    let judgement = tailed(60, 80).judge();
+    judgement.assert(CHECK, Passed, "in 3 % of the measured time; this explains at most 3.0 % of the rate.");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    // Waits of less than a hundredth of the time occur on idle machines: a note.
+    tailed(19, 1).judge().assert(
+        CHECK,
+        Passed,
+        "explains at most 1 % of the rate, and up to 81 % of the p99.9 of read",
+    );
+    // One wait delays all I/Os in flight.
+    let mut queued = tailed(60, 80);
+    queued.jobs[0].engine = EngineKind::IoUring;
+    queued.jobs[0].queue.depth = 32;
+    queued.observation.devices[0].measured.read_ms = 2_000 * 31;
+    queued.judge().assert(CHECK, Suspect, "which can explain up to 100 % of the p99.9 of read calls (");
+}
+
+#[test]
+fn the_switch_to_a_thread_is_no_waiting() {
+    // 300,000 runs of 2 µs each.
+    let mut phase = waited(600, 1_300);
+    let run =
+        |phase: &mut Phase, count| phase.records[0].threads.waiting.as_mut().expect("set above").run_count = count;
+    run(&mut phase, 300_000);
+    phase.judge().assert(CHECK, Passed, "at most 1 %");
+    run(&mut phase, 30_000);
+    phase.judge().assert(CHECK, Suspect, "up to 27 % of the rate");
+}
+
+#[test]
+fn figures_that_are_mostly_waiting_are_contradicted_if_the_disk_shows_it() {
+    let starved = || waited(1_900, 80);
+    let judgement = starved().judge();
+    judgement.assert(CHECK, Contradicted, "starved: the workers of");
+    judgement.assert(CHECK, Contradicted, "The disk took 8.00 µs per request and the job counted 198 µs per I/O");
+    assert_eq!(judgement.verdict, Verdict::Contradicted);
+    waited(1_000, 80).judge().assert(CHECK, Suspect, "in 50 % of the measured time");
+    waited(1_020, 80).judge().assert(CHECK, Contradicted, "in 51 % of the measured time");
+    // Slower requests of others are in the disk's mean. A worker without a queue has nothing in flight while it waits.
+    waited(1_900, 1_900).judge().assert(CHECK, Contradicted, "the disk held 5 % of the I/Os");
+    // With a queue, the disk may have been busy meanwhile.
+    let mut queued = waited(1_900, 2_000 * 17);
+    queued.jobs[0].engine = EngineKind::IoUring;
+    queued.jobs[0].queue.depth = 32;
+    queued.judge().assert(CHECK, Suspect, "up to 47 % of the rate");
+    queued.observation.devices[0].measured.read_ms = 2_000 * 15;
+    queued.judge().assert(CHECK, Contradicted, "the disk held 47 % of the I/Os");
+    let mut short = starved();
+    short.records[0].elapsed_ns = SECOND_NS - 1;
+    short.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+    let mut blind = starved();
+    blind.observation.devices.clear();
+    blind.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+    let mut buffered = starved();
+    buffered.jobs[0].direct = DirectPolicy::Off;
+    buffered.judge().assert(CHECK, Suspect, "up to 95 % of the rate");
+}
+
+/// Goal: a worker that waits while enough I/Os are in flight costs no rate.
+/// Method: depth 32, the worker waits for 30 % of the time. If the disk held 31 I/Os on average, at most 1/32 of the rate
+/// was lost, if it held 16, up to 30 %.
+#[test]
+fn waiting_with_a_full_queue_costs_no_rate() {
+    let queued = |held: u64| {
+        let mut phase = waited(600, 2_000 * held);
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+        phase
+    };
+    queued(31).judge().assert(CHECK, Passed, "explains at most 3.1 % of the rate");
+    queued(16).judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+    // A disk that takes 32 requests at once is full although the job has 256 I/Os in flight.
+    let mut deep = queued(32);
+    deep.jobs[0].queue.depth = 256;
+    deep.judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+    deep.targets[0].disks[0].request_count = Fact::known(32, "by hand");
+    deep.judge().assert(CHECK, Passed, "at most 1 %");
+    // Without counters nothing shows that the disk continued.
+    let mut blind = queued(31);
+    blind.observation.devices.clear();
+    blind.judge().assert(CHECK, Suspect, "up to 30 % of the rate");
+}
+
+#[test]
+fn waiting_of_a_paced_job_is_compared_with_its_latencies() {
+    let paced = |wait_ms| {
+        // 10,000 latencies of 198 µs: 1,980 ms.
+        let mut phase = waited(wait_ms, 500);
+        phase.jobs[0].pace =
+            Some(Pace { ios_per_s: Some(5e3), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Poisson });
+        phase
+    };
+    paced(90).judge().assert(CHECK, Passed, "at most 4.5 % of the mean latency");
+    paced(110).judge().assert(CHECK, Suspect, "up to 6 % of the mean latency");
+    paced(1_900).judge().assert(CHECK, Suspect, "up to 96 % of the mean latency");
+}
+
+#[test]
+fn the_cause_of_the_wait_is_named() {
+    let mut throttled = waited(1_900, 80);
+    throttled.observation.throttled_ns = Some(1_850_000_000);
+    throttled.environment.cpu.quota = Some(0.02);
+    let judgement = throttled.judge();
+    judgement.assert(CHECK, Contradicted, "used up its CPU quota of 0.02 processors and was throttled for 1.85 s");
+    let mut crowded = waited(500, 80);
+    crowded.jobs[0].workers = 16;
+    crowded.judge().assert(CHECK, Suspect, "16 workers and other programs shared 4 usable processors");
+}
+
+#[test]
+fn a_worker_that_uses_all_of_its_quota_limits_the_figures() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert("clock_and_cpu", Passed, "did not use all of their processors");
+    // 0.15 s of CPU time in a second.
+    phase.environment.cpu.quota = Some(0.15);
+    phase.judge().assert("clock_and_cpu", Suspect, "generator_limited");
+}
+
+#[test]
+fn without_a_count_of_waits_the_check_is_not_seen_and_without_files_it_does_not_apply() {
+    let mut phase = Phase::honest_reads();
+    let judgement = phase.judge();
+    judgement.assert(CHECK, NotSeen, "does not count how long");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.jobs[0].engine = EngineKind::Null;
+    phase.judge().assert(CHECK, NotApplicable, "");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Limits of control groups
+
+const LIMITS: &str = "io_limits";
+
+/// 400 MiB read in a second under a limit on vda of `value`, of which the group's processes used `moved`.
+fn limited(kind: IoLimitKind, value: u64, moved: Option<u64>) -> Phase {
+    let mut phase = Phase::honest_reads();
+    let source = "/sys/fs/cgroup/jobs/io.max".to_owned();
+    let (group, device) = ("/jobs".to_owned(), "vda".to_owned());
+    let limit = IoLimit { group, device, device_number: (254, 0), kind, value, source };
+    phase.targets[0].io_limits = Fact::known(vec![limit.clone()], "by hand");
+    phase.observation.limited =
+        vec![LimitedIo { limit, moved, delayed_ns: None, stalled_ns: None, span_ns: SECOND_NS }];
+    phase
+}
+
+#[test]
+fn a_limit_that_the_group_comes_near_is_suspect_and_one_far_above_is_a_note() {
+    let read = |limit: u64| limited(IoLimitKind::ReadBytes, limit * MIB, Some(400 * MIB)).judge();
+    let judgement = read(401);
+    judgement.assert(LIMITS, Suspect, "The control group `/jobs` limits reads of vda to 401 MiB/s; its processes");
+    judgement.assert(LIMITS, Suspect, "reached 400 MiB/s, so the figures describe this limit");
+    assert_eq!(judgement.verdict, Verdict::Suspect, "never contradicted");
+    read(800).assert(LIMITS, Suspect, "limits reads of vda to 800 MiB/s");
+    let judgement = read(801);
+    judgement.assert(LIMITS, Passed, "to 801 MiB/s, far above the 400 MiB/s that its processes reached");
+    assert_eq!(judgement.verdict, Verdict::Supported, "a note does not change the verdict");
+}
+
+#[test]
+fn a_limit_of_reads_per_second_is_compared_with_reads_and_one_of_writes_not_with_them() {
+    let reads = limited(IoLimitKind::ReadCount, 110_000, Some(102_400)).judge();
+    reads.assert(
+        LIMITS,
+        Suspect,
+        "limits reads of vda to 110,000 per second; its processes reached 102,400 per second",
+    );
+    limited(IoLimitKind::WriteBytes, MIB, Some(0)).judge().assert(LIMITS, Passed, "did no such I/O");
+}
+
+#[test]
+fn where_the_group_is_not_counted_the_calls_results_are_the_measure() {
+    limited(IoLimitKind::ReadBytes, 500 * MIB, None).judge().assert(LIMITS, Suspect, "reached 400 MiB/s");
+    limited(IoLimitKind::ReadCount, 900_000, None).judge().assert(LIMITS, Passed, "above the 102,400 per second");
+}
+
+#[test]
+fn a_weight_is_a_note_until_it_delays_the_group() {
+    let mut phase = limited(IoLimitKind::CostWeight, 25, None);
+    phase.judge().assert(LIMITS, Passed, "limits its use of vda to weight 25 (io.cost).");
+    phase.observation.limited[0].delayed_ns = Some(40_000_000);
+    phase.judge().assert(LIMITS, Passed, "weight 25");
+    phase.observation.limited[0].delayed_ns = Some(60_000_000);
+    phase.judge().assert(LIMITS, Suspect, "io.cost delayed its I/O for 60.0 ms");
+}
+
+#[test]
+fn without_limits_the_check_passes_and_unknown_ones_are_not_seen() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert(LIMITS, Passed, "No control group limits I/O");
+    phase.targets[0].io_limits = Fact::unknown("no control group of this process is mounted");
+    let judgement = phase.judge();
+    judgement.assert(LIMITS, NotSeen, "unknown: no control group of this process is mounted.");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.jobs[0].engine = EngineKind::Null;
+    phase.judge().assert(LIMITS, NotApplicable, "");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Stops of the tool
+
+const STOPS: &str = "stops";
+const MS: u64 = 1_000_000;
+
+/// Reads for 6 s; the thread that follows the phase slept from 1.2 s to 3.3 s instead of 0.2 s, `queued_ms` of it in the run
+/// queue. I/Os completed in the intervals that `has_ios` names by the number of their hundredth.
+fn stopped(queued_ms: u64, has_ios: impl Fn(u64) -> bool) -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.elapsed_ns = 6 * SECOND_NS;
+    phase.records[0].elapsed_ns = 6 * SECOND_NS;
+    let row = |index: u64| SeriesRow {
+        end_ns: (index + 1) * 100 * MS,
+        span_ns: 100 * MS,
+        read_count: if has_ios(index) { 1_700 } else { 0 },
+        read_bytes: if has_ios(index) { 1_700 * 4096 } else { 0 },
+        write_count: 0,
+        write_bytes: 0,
+        other_count: 0,
+        trim_count: 0,
+        trim_bytes: 0,
+        latency_ns_p50: 90_000,
+        latency_ns_p99: 150_000,
+        latency_ns_max: 200_000,
+    };
+    phase.records[0].series = (0..60).map(row).collect();
+    let least_ns = (1_900 - queued_ms) * MS;
+    let stop = Stop { from_ns: 1_200 * MS, until_ns: 3_300 * MS, least_ns, most_ns: least_ns + 200 * MS };
+    phase.observation.stops = Some(vec![stop]);
+    let delta = &mut phase.observation.devices[0];
+    (delta.measured_ns, delta.measured.busy_ms) = (6 * SECOND_NS, 3_900);
+    phase
+}
+
+/// Intervals outside of a stop from 1.3 s to 3.3 s.
+fn outside(index: u64) -> bool {
+    !(13..33).contains(&index)
+}
+
+#[test]
+fn a_stop_of_the_tool_is_named_with_its_time_and_not_charged_to_the_disk() {
+    let mut phase = stopped(0, outside);
+    phase.observation.continue_count = 1;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Suspect, "This tool was stopped for 2.0 s, 1.2 s after the phase began");
+    judgement.assert(
+        STOPS,
+        Suspect,
+        "no I/O completed, and nothing was in flight at the disks. Cause: a signal such as SIGSTOP",
+    );
+    judgement.assert("steadiness", Passed, "apart from the time for which this tool was stopped");
+    assert!(!judgement.report().contains("a cache that"), "{}", judgement.report());
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+    phase.observation.devices[0].measured.busy_ms = 5_900;
+    phase.judge().assert(STOPS, Suspect, "no I/O completed. Cause");
+}
+
+#[test]
+fn the_cause_of_a_stop_is_named_as_far_as_it_left_a_trace() {
+    let mut phase = stopped(0, outside);
+    phase.judge().assert(STOPS, Suspect, "a paused virtual machine, a frozen control group or a debugger");
+    phase.observation.clock_step_ns = 2_000 * MS as i64;
+    phase.judge().assert(STOPS, Suspect, "the virtual machine was paused, and its time of day was set afterwards");
+    phase.observation.tracer = Some("`gdb`, process 12".to_owned());
+    phase.judge().assert(STOPS, Suspect, "Cause: a debugger or tracer (`gdb`, process 12)");
+}
+
+#[test]
+fn workers_that_went_on_were_not_stopped() {
+    let judgement = stopped(0, |_| true).judge();
+    judgement.assert(STOPS, Passed, "was stopped, but the workers went on");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    // The thread that follows the phase waited for a processor for 0.3 s after the stop, while the workers went on.
+    let resumed_earlier = |index: u64| !(13..30).contains(&index);
+    stopped(300, resumed_earlier).judge().assert(STOPS, Suspect, "was stopped for 1.7 s");
+}
+
+#[test]
+fn a_stop_of_less_than_one_percent_is_a_note() {
+    let mut phase = stopped(0, outside);
+    phase.elapsed_ns = 600 * SECOND_NS;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Passed, "This tool was stopped for 2.0 s");
+    assert_eq!(judgement.check("steadiness").outcome, Passed, "{}", judgement.report());
+}
+
+#[test]
+fn a_suspend_is_named_and_an_honest_run_has_no_stop() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert(STOPS, NotSeen, "not observed");
+    phase.observation.stops = Some(Vec::new());
+    phase.observation.suspended_ns = 50;
+    let judgement = phase.judge();
+    judgement.assert(STOPS, Passed, "This tool was not stopped.");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+    phase.observation.suspended_ns = 3_600 * SECOND_NS;
+    phase.judge().assert(STOPS, Suspect, "The machine was suspended for 60.0 min during the phase.");
+}
+
+#[test]
+fn a_constant_slew_of_the_kernels_clock_is_suspect() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.clock_drift = Some(0.0);
+    phase.observation.clock_slew = Some(5e-4);
+    phase.judge().assert("clock_and_cpu", Passed, "precise enough");
+    phase.observation.clock_slew = Some(0.1);
+    let judgement = phase.judge();
+    judgement.assert("clock_and_cpu", Suspect, "runs 10.0 % fast against the hardware's counter (adjtimex)");
+    let found = &judgement.check("clock_and_cpu").found;
+    assert!(found.contains("kernel's clock +100000 ppm from the hardware's"), "{found}");
+    phase.observation.clock_slew = Some(-0.02);
+    phase.judge().assert("clock_and_cpu", Suspect, "runs 2.0 % slow");
+}

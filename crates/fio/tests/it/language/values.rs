@@ -1,0 +1,264 @@
+//! Values of options, and options that combine.
+
+use super::{World, line, text, words, wrong};
+use trueio_fio::language::{read, read_job_file};
+use trueio_model::JobSpec;
+
+#[test]
+fn an_engine_on_names_gets_its_count_and_no_file_names_and_cpuio_its_load() {
+    let job = &line("--name=n --ioengine=filecreate --nrfiles=500 --filesize=4k --rw=write").jobs[0];
+    assert_eq!((text(job, "nrfiles"), text(job, "filename")), ("500", ""));
+    let job = &line("--name=b --ioengine=cpuio --cpuload=30 --cpuchunks=1000 --runtime=1").jobs[0];
+    assert_eq!((text(job, "cpuload"), text(job, "cpuchunks")), ("30", "1ms"));
+}
+
+#[test]
+fn a_number_after_rw_sets_random_every_or_sequential_skip() {
+    let job = |text: &str| line(&format!("--name=j --size=1m {text}")).jobs[0].clone();
+    assert_eq!(text(&job("--rw=randread:8"), "random_every"), "8");
+    let skips = job("--rw=write:4k");
+    assert_eq!((text(&skips, "rw"), text(&skips, "sequential_skip")), ("write", "4096"));
+    assert_eq!(text(&job("--rw=read:-8k"), "sequential_skip"), "-8192");
+    assert_eq!(text(&job("--rw=randtrimwrite"), "rw"), "randtrimwrite");
+    assert_eq!(text(&job("--ba=512"), "blockalign"), "512");
+    assert_eq!(text(&job("--ba=8k,16k"), "blockalign"), "8k,16k,16k");
+    assert_eq!(text(&job("--percentage_random=100,0"), "percentage_random"), "100,0,0");
+    assert!(wrong("--name=j --size=1m --rw=write:x").render().contains("is not a number"));
+}
+
+/// Goal: the numbers and sizes that fio uses out of several are used.
+#[test]
+fn numbers_of_directions_may_be_separated_by_colons_and_the_most_specific_size_applies() {
+    let job = |text: &str| line(&format!("--name=j --size=1m {text}")).jobs[0].clone();
+    for text_ in ["1m,2m", "1m:2m", "1m-2m"] {
+        assert_eq!(text(&job(&format!("--rw=rw --rate={text_}")), "rate"), "1m,2m", "{text_}");
+    }
+    assert_eq!(text(&job("--rw=write --rate_iops=100-200"), "rate_iops"), "200");
+    let sizes = |job: &JobSpec| ["bs", "bsrange", "bssplit"].map(|name| text(job, name).to_owned());
+    // In any order.
+    for options in ["--bs=4k --bsrange=1k-2k", "--bsrange=1k-2k --bs=4k"] {
+        assert_eq!(sizes(&job(options)), ["", "1k-2k", ""], "{options}");
+    }
+    let request = line("--name=j --size=1m --bs=4k --bsrange=1k-2k --bssplit=8k/50:16k/50");
+    assert_eq!(sizes(&request.jobs[0]), ["", "", "8k/50:16k/50"]);
+    assert!(
+        request.notes.contains(&"`bs` has no effect next to `bssplit`, as in fio".to_owned()),
+        "{:?}",
+        request.notes
+    );
+    assert_eq!(text(&job("--loops=0"), "loops"), "1", "as in fio");
+    // Counted with strace: where both are due fio calls fsync.
+    let flushes = |options: &str| ["fsync", "fdatasync"].map(|name| text(&job(options), name).to_owned());
+    assert_eq!(flushes("--rw=write --fsync=1 --fdatasync=1"), ["1", ""]);
+    assert_eq!(flushes("--rw=write --fsync=2 --fdatasync=4"), ["2", ""]);
+    assert_eq!(flushes("--rw=write --fsync=4 --fdatasync=2"), ["4", "2"]);
+    assert_eq!(flushes("--rw=write --fsync=0 --fdatasync=2"), ["0", "2"]);
+    // A job's own option overrides that of all jobs.
+    let request = line("--bsrange=1k-2k --name=j --size=1m --bs=4k");
+    assert_eq!(sizes(&request.jobs[0]), ["4k", "", ""]);
+}
+
+/// Goal: `iomem_align` sets the number of bytes after the start of a page, as in fio.
+#[test]
+fn buffers_begin_at_the_offset_from_a_page_that_iomem_align_sets() {
+    let offset =
+        |options: &str| text(&line(&format!("--name=j --size=1m {options}")).jobs[0], "buffer_offset").to_owned();
+    for (align, bytes) in [("512", "512"), ("4k", "0"), ("16k", "0"), ("3000", "3000"), ("5000", "904"), ("0", "0")] {
+        assert_eq!(offset(&format!("--iomem_align={align}")), bytes, "{align}");
+    }
+    assert_eq!(offset("--mem_align=1"), "1");
+    assert!(wrong("--name=j --size=1m --iomem_align=x").render().contains("not a number"));
+    assert!(wrong("--name=j --size=1m --iomem_align=1 --buffer_offset=2").render().contains("set only one of them"));
+    assert!(wrong("--name=j --size=1m --ioengine=mmap --thp=1").render().contains("never reach the file"));
+    let stat = |more: &str| text(&line(&format!("--name=j --size=1m {more}")).jobs[0], "stat_type").to_owned();
+    assert_eq!(stat("--ioengine=filestat"), "stat", "as in fio");
+    assert_eq!(stat("--ioengine=filestat --stat_type=statx"), "statx");
+    assert_eq!(stat("--ioengine=psync"), "");
+}
+
+#[test]
+fn a_job_has_a_name() {
+    for (words, file) in [("--name= --rw=read --size=4k", None), ("j.fio", Some("[a]\nname=\nsize=4k\n"))] {
+        let world = World::with(&file.map(|text| ("j.fio", text)).into_iter().collect::<Vec<_>>());
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let error = read(&words, &world).expect_err("a job without a name").render();
+        assert!(error.contains("`name` is empty"), "{error}");
+    }
+}
+
+#[test]
+fn each_clone_replays_the_next_log_of_a_list() {
+    let request = line("--name=a --read_iolog=x:y --numjobs=3 --read_iolog_chunked=1");
+    let logs: Vec<&str> = request.jobs.iter().map(|job| job.options["read_iolog"].text.as_str()).collect();
+    assert_eq!(logs, ["x", "y", "x"]);
+    assert!(request.jobs.iter().all(|job| !job.options.contains_key("filename")), "the log names the files");
+}
+
+#[test]
+fn fios_five_options_of_priorities_become_cmdprio_bssplit() {
+    let shares = |options: &str| {
+        let request = line(&format!("--name=a --size=1m --ioengine=libaio --rw=randrw {options}"));
+        text(&request.jobs[0], "cmdprio_bssplit").to_owned()
+    };
+    for (options, expected) in [
+        ("--cmdprio_percentage=20", "*/20/1/0"),
+        ("--cmdprio_percentage=20,0 --cmdprio_class=2 --cmdprio=1", "*/20/2/1,"),
+        ("--cmdprio_percentage=20,30,40 --cmdprio_class=2,3 --cmdprio=1,2 --cmdprio_hint=0,7", "*/20/2/1,*/30/3/2/7"),
+        ("--cmdprio_percentage=5 --cmdprio_class=0", "*/5/1/0"),
+        ("--cmdprio_percentage=0", ""),
+        ("--cmdprio_percentage=0 --cmdprio_bssplit=4k/10", "4k/10/1/0"),
+        ("--cmdprio_bssplit=4k/10:64k/20/3/0,8k/50/2/1/4 --cmdprio_class=2", "4k/10/2/0:64k/20/3/0,8k/50/2/1/4"),
+        ("--cmdprio_bssplit=4k/10, --cmdprio=3", "4k/10/1/3,"),
+        ("--cmdprio_bssplit=4k/0:8k", ""),
+        ("--cmdprio_bssplit=4k/1,8k/2,16k/3", "4k/1/1/0,8k/2/1/0"),
+    ] {
+        assert_eq!(shares(options), expected, "{options}");
+    }
+    let lonely = line("--name=a --size=1m --ioengine=libaio --cmdprio_class=2");
+    assert!(lonely.notes.iter().any(|note| note.contains("`cmdprio_class` has no effect")), "{:?}", lonely.notes);
+}
+
+#[test]
+fn priorities_that_contradict_each_other_or_cannot_be_are_refused() {
+    for (options, needle) in [
+        ("--cmdprio_percentage=20 --cmdprio_bssplit=4k/10", "contradict each other"),
+        ("--cmdprio_percentage=101", "from 0 to 100"),
+        ("--cmdprio_percentage=1,2,3,4", "are three"),
+        ("--cmdprio=8", "from 0 to 7"),
+        ("--cmdprio_class=4", "from 0 to 3"),
+        ("--cmdprio_hint=1024", "from 0 to 1023"),
+        ("--cmdprio_bssplit=4k/70:4k/40", "sum to 110"),
+        ("--cmdprio_bssplit=4k/10/2/9", "from 0 to 7"),
+        ("--cmdprio_bssplit=4k/10/2", "SIZE/PERCENT"),
+        ("--cmdprio_bssplit=4kx/10", "not a unit"),
+    ] {
+        let error = wrong(&format!("--name=a --size=1m --ioengine=libaio {options}")).render();
+        assert!(error.contains(needle), "{options}: {error}");
+    }
+}
+
+#[test]
+fn opendir_names_files_to_read_and_none_to_write() {
+    let request = line("--name=o --opendir=tree --rw=randread --nrfiles=3");
+    assert_eq!(text(&request.jobs[0], "filename"), "tree/a:tree/b\\:c");
+    assert_eq!(request.notes.len(), 2, "{:?}", request.notes);
+    for (more, words) in [
+        ("--opendir=tree --rw=randwrite", "only files that are named are written"),
+        ("--opendir=tree --filename=x", "both set the files"),
+        ("--opendir=bare", "no file below `bare`"),
+        ("--opendir=gone", "there is none"),
+    ] {
+        let error = wrong(&format!("--name=o {more}")).render();
+        assert!(error.contains(words), "{more}\n{error}");
+    }
+}
+
+#[test]
+fn conditional_options_set_their_row_only_if_the_condition_holds() {
+    let of = |text: &str| line(&format!("--name=a --size=1m --rw=write {text}")).jobs.remove(0);
+    let percent = "dedupe_working_set_percentage";
+    assert_eq!(text(&of("--dedupe_mode=working_set"), percent), "5");
+    assert_eq!(text(&of("--dedupe_mode=working_set --dedupe_working_set_percentage=20"), percent), "20");
+    assert_eq!(text(&of("--dedupe_mode=repeat --dedupe_working_set_percentage=20"), percent), "");
+    assert_eq!(text(&of("--offset=10%"), "offset_align"), "0");
+    assert_eq!(text(&of("--offset=10% --offset_align=4k"), "offset_align"), "4k");
+    assert_eq!(text(&of("--offset=4k"), "offset_align"), "");
+    assert_eq!(text(&of(""), "invalidate"), "each_pass");
+    assert_eq!(text(&of("--invalidate=0"), "invalidate"), "off");
+    assert_eq!(text(&of("--ignore_error=,ENOSPC:EDQUOT --error_dump=0"), "ignore_error"), ",ENOSPC:EDQUOT");
+    assert!(wrong("--name=a --size=1m --ignore_error=,,EILSEQ").render().contains("would ignore blocks"));
+    for text in ["--write_barrier=8", "--experimental_verify=1 --verify=crc32c", "--continue_on_error=write"] {
+        of(text);
+    }
+}
+
+/// Values in the example job files of fio.
+#[test]
+fn values_of_fios_example_files_are_accepted() {
+    let names =
+        line("--name=t0 --create_on_open=1 --nrfiles=31250 --ioengine=filecreate --fallocate=none --filesize=4k");
+    assert!(names.notes.iter().any(|note| note.contains("`create_on_open` has no effect")), "{:?}", names.notes);
+    let zones = line("--name=z --size=2g --rw=randread --norandommap --random_distribution=zoned:50/5:30/15:20/");
+    assert_eq!(text(&zones.jobs[0], "random_distribution"), "zoned:50/5:30/15:20/80");
+    let threads = line("--name=a --size=1m --threads=1 --threads");
+    assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
+    let mixed = line("--name=a --size=1m --rw=randrw --create_on_open=1");
+    assert!(mixed.notes.iter().any(|note| note.contains("must exist")), "{:?}", mixed.notes);
+}
+
+#[test]
+fn a_number_after_file_service_type_sets_the_ios_of_each_file() {
+    let lowered = |value: &str| {
+        let job = line(&format!("--name=z --size=2m --nrfiles=4 --file_service_type={value}")).jobs.remove(0);
+        let ios = job.options.get("file_service_ios").map_or(String::new(), |value| value.text.clone());
+        format!("{} {ios}", text(&job, "file_service_type"))
+    };
+    assert_eq!(lowered("roundrobin:4"), "roundrobin 4");
+    assert_eq!(lowered("random:8"), "random 8");
+    assert_eq!(lowered("sequential:2"), "sequential ");
+    assert_eq!(lowered("roundrobin:0"), "sequential ");
+    assert_eq!(lowered("random:8 --file_service_type=roundrobin"), "roundrobin ");
+    // Or the position of the most popular file.
+    assert_eq!(lowered("zipf"), "zipf:1.1 ");
+    assert_eq!(lowered("random:8 --file_service_type=zipf:1.2:0.3"), "zipf:1.2:0.3 ");
+    assert_eq!(lowered("pareto:0.2"), "pareto:0.2 ");
+    assert_eq!((lowered("gauss"), lowered("normal:20")), ("normal:8.33 ".into(), "normal:10.14 ".into()));
+    for (bad, reason) in
+        [("zipf:", "``"), ("pareto:1", "between 0 and 1"), ("normal:101", "at most 100"), ("zipf:1.1x", "`1.1x`")]
+    {
+        let problems = wrong(&format!("--name=z --size=2m --nrfiles=4 --file_service_type={bad}")).render();
+        assert!(problems.contains(reason), "{problems}");
+    }
+}
+
+#[test]
+fn zones_of_bytes_are_read_with_fios_units() {
+    let lowered = |value: &str| {
+        text(&line(&format!("--name=z --size=2g --rw=randread {value}")).jobs[0], "random_distribution").to_owned()
+    };
+    assert_eq!(lowered("--random_distribution=zoned_abs:50/100k:30/200k:20/500k"), "zoned_abs:50/100k:30/200k:20/500k");
+    assert_eq!(lowered("--random_distribution=zoned_abs:60/4M:40/1048576"), "zoned_abs:60/4m:40/1m");
+    assert_eq!(lowered("--kb_base=1000 --random_distribution=zoned_abs:100/1MB"), "zoned_abs:100/1000000");
+    let bad = wrong("--name=z --size=2g --rw=randread --random_distribution=zoned_abs:50/1m:50/2q").render();
+    assert!(bad.contains("2q"), "{bad}");
+}
+
+/// Goal: the plan contains the bytes of a file instead of its name, the record the text as typed, and a note reports
+/// truncation.
+#[test]
+fn a_files_bytes_are_the_pattern_that_names_it() {
+    let around = World::with(&[("pat", "HELLO"), ("long", &"x".repeat(20_000))]);
+    let of = |text: &str| read(&words(text), &around);
+    let request =
+        of("--name=a --size=1m --rw=write --buffer_pattern=0x12'pat'\"it's\" --verify_pattern=%o'pat'").unwrap();
+    let job = &request.jobs[0];
+    assert_eq!(text(job, "buffer_pattern"), "0x1248454c4c4f69742773");
+    assert_eq!(text(job, "verify_pattern"), "%o0x48454c4c4f");
+    let fio = job.fio.as_ref().expect("of fio");
+    assert_eq!(fio.word("verify_pattern").map(|word| word.text.as_str()), Some("%o'pat'"));
+    assert!(request.notes.is_empty(), "{:?}", request.notes);
+    let request = of("--name=a --size=1m --rw=write --buffer_pattern='long'").unwrap();
+    assert_eq!(text(&request.jobs[0], "buffer_pattern").len(), 2 + 2 * 16_384);
+    assert!(request.notes[0].contains("of the 20000 bytes of `long` the first 16384"), "{:?}", request.notes);
+    for wrong in ["'nosuch'", "'pat", "'pat'x", "%o'pat'"] {
+        let error = of(&format!("--name=a --size=1m --rw=write --buffer_pattern={wrong}")).expect_err(wrong);
+        assert!(error.render().contains("`buffer_pattern`") && error.render().contains('^'), "{}", error.render());
+    }
+    let file = "[global]\nbuffer_pattern='pat'\n[a]\nsize=1m\nrw=write\n";
+    let request = read_job_file("job.fio", file, &around).unwrap();
+    assert_eq!(text(&request.jobs[0], "buffer_pattern"), "0x48454c4c4f");
+}
+
+/// Goal: buffers that fio maps from a file are mapped without the file if that makes no difference, with a note.
+#[test]
+fn a_file_for_buffers_is_left_alone_or_refused() {
+    for (value, taken) in [("mmap:b", "mmap"), ("mmaphuge:/huge/b", "mmaphuge"), ("mmapshared", "mmapshared")] {
+        let request = line(&format!("--name=a --size=1m --rw=write --iomem={value}"));
+        assert_eq!(text(&request.jobs[0], "mem"), taken);
+        let note_count = request.notes.iter().filter(|note| note.contains("is not touched")).count();
+        assert_eq!(note_count, usize::from(value.contains(':')), "{:?}", request.notes);
+    }
+    for value in ["mmapshared:b", "mmap:", "malloc:b"] {
+        assert!(wrong(&format!("--name=a --size=1m --mem={value}")).render().contains(value), "{value}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The integration tests of this crate: one program, one module a file.
+
+mod any_record;
+mod comparison;
+mod fixture;
+mod outputs;
+mod page;
+mod screen;
+mod standing;
+mod study;
+mod verdicts;

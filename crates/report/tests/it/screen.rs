@@ -1,0 +1,113 @@
+//! The end of a run on a terminal: it fits, the answer is last, and nothing rests on colour or on characters beyond ASCII.
+
+use crate::fixture;
+
+use trueio_model::{Cause, Check, CheckOutcome, RunRecord, Verdict};
+use trueio_report::{Style, screen, screen_phase, screen_table};
+
+const STYLE: Style = Style { width: 80, color: false, unicode: true };
+
+/// Gives each phase a finding that objects, of every cause in turn.
+fn disturbed() -> RunRecord {
+    let mut record = fixture::baseline(2);
+    for (phase, name) in record.phases.iter_mut().zip([
+        "steadiness",
+        "foreign_io",
+        "processor_wait",
+        "page_cache",
+        "holes",
+        "heat",
+        "call_results",
+    ]) {
+        phase.checks = vec![Check {
+            name: name.to_owned(),
+            outcome: if name == "call_results" { CheckOutcome::Contradicted } else { CheckOutcome::Suspect },
+            cause: Cause::usual_of(name).expect("a check"),
+            source: String::new(),
+            expected: String::new(),
+            found: String::new(),
+            sentence: "A sentence that is long enough to be wrapped if it were printed here, which it is not."
+                .to_owned(),
+            brief: "a few words".to_owned(),
+            explained_percent: Some(20),
+            culprits: Vec::new(),
+            is_accepted: false,
+        }];
+        phase.verdict = Verdict::of(&phase.checks);
+    }
+    record
+}
+
+#[test]
+fn it_fits_a_terminal_of_24_lines_and_80_columns_with_the_answer_last() {
+    for record in [fixture::baseline(7), disturbed(), fixture::troubled()] {
+        let text = screen(&record, &STYLE, "trueio report 3f9c21ab", &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() <= 23, "{} lines and the prompt:\n{text}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(lines.last(), Some(&"Details: trueio report 3f9c21ab"));
+        let loads = record.phases.iter().flat_map(|phase| &phase.jobs).count();
+        assert_eq!(lines.iter().filter(|line| line.contains("  p99 ")).count(), loads, "one line a load:\n{text}");
+    }
+}
+
+#[test]
+fn a_baseline_names_its_loads_in_words_and_compares_them_with_device_classes() {
+    let text = screen(&fixture::baseline(7), &STYLE, "add -v", &[]);
+    let joined = text.replace("\n  ", " ");
+    for words in [
+        "nvme0n1  Example NVMe SSD 1TB, nvme, 932 GiB, ext4 on /mnt/data",
+        " sequential read 1m ",
+        " random read 4k q1 ",
+        " random 70/30 4k q32 ",
+        " durable commits 4k             612/s",
+        "  + confirmed",
+        "6 of 7 loads confirmed by ",
+        "like an NVMe SSD; commits like a consumer SSD.",
+        "makes at most 612 commits per second",
+        "Details: add -v",
+    ] {
+        assert!(joined.contains(words), "`{words}` is missing\n{text}");
+    }
+}
+
+#[test]
+fn reasons_stand_with_their_step_and_a_withheld_figure_is_crossed_out() {
+    let record = disturbed();
+    let text = screen(&record, &STYLE, "add -v", &[]);
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("`{what}` is missing\n{text}"));
+    assert!(at("# calls") < at("Details"));
+    assert!(text.contains("more, see the details"), "what does not fit is counted\n{text}");
+    assert!(at("→ read the failed I/Os") > at("# calls"));
+    assert!(at("--accept call_results") > at("# calls"));
+    let withheld = text.lines().find(|line| line.starts_with("  durable commits")).expect("its row");
+    assert!(withheld.contains(" x ") && !withheld.contains("/s"), "{withheld}");
+}
+
+#[test]
+fn the_table_alone_has_one_line_a_load_and_a_phase_has_its_own() {
+    let record = fixture::baseline(2);
+    let table = screen_table(&record, &STYLE);
+    assert_eq!(table.lines().count(), 7, "{table}");
+    let whole = screen(&record, &STYLE, "add -v", &[]);
+    for (index, line) in table.lines().enumerate() {
+        assert!(whole.contains(line), "{line}\n{whole}");
+        assert_eq!(screen_phase(&record, index, &STYLE).trim_end(), line);
+    }
+}
+
+#[test]
+fn colour_and_characters_beyond_ascii_add_nothing() {
+    let record = disturbed();
+    let plain = screen(&record, &STYLE, "add -v", &[]);
+    let mut coloured = screen(&record, &Style { color: true, ..STYLE }, "add -v", &[]);
+    assert!(coloured.contains("\x1b["));
+    while let Some(begin) = coloured.find("\x1b[") {
+        let end = begin + coloured[begin..].find('m').expect("its end");
+        coloured.replace_range(begin..=end, "");
+    }
+    assert_eq!(coloured, plain);
+    let ascii = screen(&record, &Style { unicode: false, ..STYLE }, "add -v", &[]);
+    assert!(ascii.is_ascii(), "{ascii}");
+    assert_eq!(ascii.lines().count(), plain.lines().count());
+}

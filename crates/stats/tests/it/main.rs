@@ -1,0 +1,3 @@
+//! The integration tests of this crate: one program, one module a file.
+
+mod dependence;
