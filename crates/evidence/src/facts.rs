@@ -59,13 +59,18 @@ impl<'a> PhaseFacts<'a> {
         self.jobs.iter().zip(self.records).map(|(job, record)| Work { job, record })
     }
 
+    /// Returns the jobs that transfer data of real files, by calls or through a mapping.
+    pub(crate) fn file_works(&self) -> Vec<Work<'a>> {
+        self.works().filter(|work| work.job.engine.touches_files()).collect()
+    }
+
     /// Returns the jobs that make I/O calls on real files. A mapping makes none: its transfers are page
     /// faults of whole pages, at times that the kernel chooses.
-    pub(crate) fn file_works(&self) -> Vec<Work<'a>> {
+    pub(crate) fn call_works(&self) -> Vec<Work<'a>> {
         self.works().filter(|work| work.job.engine.touches_files() && work.job.engine != EngineKind::Mmap).collect()
     }
 
-    /// Returns the reason why [`Self::file_works`] is empty.
+    /// Returns the reason why [`Self::file_works`] or [`Self::call_works`] is empty.
     pub(crate) fn why_no_calls(&self) -> String {
         let engines: Vec<&str> = self.jobs.iter().map(|job| job.engine.name()).collect();
         if self.jobs.iter().any(|job| job.engine == EngineKind::Mmap) {
@@ -116,6 +121,7 @@ impl<'a> PhaseFacts<'a> {
     pub(crate) fn way_of(&self, job: &JobPlan, file: &FilePlan) -> Way {
         let support = self.target_of(&file.path).map(|target| target.direct.support);
         match (job.direct, support) {
+            _ if job.engine == EngineKind::Mmap => Way::Buffered,
             (DirectPolicy::Off, _) => Way::Buffered,
             (DirectPolicy::Require, _) => Way::Direct,
             (DirectPolicy::Prefer, Some(DirectSupport::SilentlyBuffered | DirectSupport::Refused)) => Way::Buffered,
@@ -127,7 +133,8 @@ impl<'a> PhaseFacts<'a> {
     /// Returns the path of a job's transfers; buffered if any of its files is.
     pub(crate) fn way(&self, job: &JobPlan) -> Way {
         let is_direct = job.files.iter().all(|file| self.way_of(job, file) == Way::Direct);
-        if is_direct && job.direct != DirectPolicy::Off { Way::Direct } else { Way::Buffered }
+        let bypasses = job.direct != DirectPolicy::Off && job.engine != EngineKind::Mmap;
+        if is_direct && bypasses { Way::Direct } else { Way::Buffered }
     }
 
     /// Returns the disks under the targets, each once.

@@ -12,12 +12,13 @@
 //! 90 % of the cores available to them; stolen time above 5 %; all tasks stalled for memory in more than 5 %
 //! of the time; the latency clock more than 0.1 % off the kernel's, or the kernel's off the hardware's counter
 //! (`CLOCK_MONOTONIC_RAW`, from before the baseline on; NTP adjusts by 0.05 % at most). Suspect. Polling jobs (SQPOLL, IOPOLL)
-//! and the engine `null` use a whole core by design, and mapped and cached I/O is CPU work.
+//! and the engine `null` use a whole core by design, and mapped and cached I/O is CPU work. So is all I/O of a disk in memory (zram, a RAM
+//! disk): the processor copies and compresses within the workers' calls, and is the device.
 
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, EngineKind, OpKind};
+use trueio_model::{Check, CheckOutcome, DiskFacts, EngineKind, OpKind, Transport};
 
 pub(crate) const NAME: &str = "clock_and_cpu";
 
@@ -83,7 +84,13 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let (outcome, sentence) = if doubts.is_empty() {
         (
             CheckOutcome::Passed,
-            "The clock was precise enough, and the workers did not use all of their processors.".to_owned(),
+            match cpu.filter(|share| *share > CPU_SHARE_MAX).and(disk_in_memory(facts)) {
+                Some(disk) => format!(
+                    "The device is the processor: {disk} is memory, which the processor copies within the workers' calls. The clock \
+                     was precise enough."
+                ),
+                None => "The clock was precise enough, and the workers did not use all of their processors.".to_owned(),
+            },
         )
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
@@ -138,8 +145,15 @@ fn cpu_share(facts: &PhaseFacts<'_>) -> Option<f64> {
     Some(facts.worker_cpu.total_ns() as f64 / (facts.elapsed_ns as f64 * (workers.min(usable) as f64).min(quota)))
 }
 
+/// Returns the name of the disk, if all disks are in memory.
+fn disk_in_memory<'a>(facts: &PhaseFacts<'a>) -> Option<&'a str> {
+    let disks = facts.disks();
+    let is_memory = |disk: &&DiskFacts| disk.transport.value.as_ref().is_some_and(Transport::is_volatile_memory);
+    disks.first().filter(|_| disks.iter().all(is_memory)).map(|disk| disk.name.as_str())
+}
+
 fn cpu_doubt(facts: &PhaseFacts<'_>, share: f64) -> Option<String> {
-    (share > CPU_SHARE_MAX).then(|| {
+    (share > CPU_SHARE_MAX && disk_in_memory(facts).is_none()).then(|| {
         let whole = facts.cpu.total_ns() as f64 / facts.elapsed_ns.max(1) as f64;
         format!(
             "generator_limited: the workers used {:.0} % of their cores ({whole:.1} cores including kernel threads), \

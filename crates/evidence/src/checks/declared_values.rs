@@ -37,7 +37,7 @@ const REGION_BYTES_MIN: u64 = 1 << 30;
 const COUNT_MIN: u64 = 100;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    let works = facts.file_works();
+    let works = facts.call_works();
     // I/O of a loop device is served by its file, and memory devices declare nothing.
     let disks: Vec<&DiskFacts> = facts.disks().into_iter().filter(|disk| !is_stand_in(disk)).collect();
     let nothing = "This phase cannot confirm or refute what the disk declares.";

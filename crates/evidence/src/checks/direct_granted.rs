@@ -63,7 +63,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
 /// Returns true if the phase only read, the job sets direct I/O, and the counters of disk and page cache show
 /// that the reads were direct.
 fn measured_direct_reads(facts: &PhaseFacts<'_>) -> bool {
-    let works = facts.file_works();
+    let works = facts.call_works();
     let read: u64 = works.iter().map(|work| work.bytes(OpKind::Read)).sum();
     let only_direct_reads =
         works.iter().all(|work| work.reads() && !work.writes() && work.job.direct != DirectPolicy::Off);

@@ -28,7 +28,7 @@ pub(crate) fn source_of(trace: &TraceRecord) -> String {
 }
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    let works = facts.file_works();
+    let works = facts.call_works();
     if works.is_empty() {
         return not_applicable(NAME, facts.why_no_calls());
     }

@@ -20,7 +20,7 @@ pub(crate) const NAME: &str = "latency_floor";
 const FLOOR_NS: u64 = 2_000;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    let works: Vec<_> = facts.file_works().into_iter().filter(|work| facts.way(work.job) == Way::Direct).collect();
+    let works: Vec<_> = facts.call_works().into_iter().filter(|work| facts.way(work.job) == Way::Direct).collect();
     if works.is_empty() {
         return not_applicable(NAME, "The phase made no direct transfers.");
     }

@@ -23,7 +23,7 @@ pub(crate) const NAME: &str = "traced_requests";
 const MISSING_SHARE_MAX: f64 = 0.10;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    if facts.file_works().is_empty() {
+    if facts.call_works().is_empty() {
         return not_applicable(NAME, facts.why_no_calls());
     }
     let trace = match facts.traced() {
@@ -102,7 +102,7 @@ fn mean(bytes: u64, count: u64) -> String {
 /// Returns the mean size of the calls.
 fn asked(facts: &PhaseFacts<'_>) -> String {
     let sum = |of: fn(&trueio_model::OpRecord) -> u64| -> u64 {
-        let ops = facts.file_works().into_iter().flat_map(|work| work.record.ops.iter());
+        let ops = facts.call_works().into_iter().flat_map(|work| work.record.ops.iter());
         ops.filter(|record| matches!(record.op, OpKind::Read | OpKind::Write)).map(of).sum()
     };
     mean(sum(|record| record.byte_count), sum(|record| record.io_count))

@@ -25,6 +25,10 @@ fn a_coarse_clock_a_busy_worker_and_steal_are_suspect() {
     // Polling for completions uses the whole core by design.
     busy.jobs[0].write_flags.hipri = true;
     busy.judge().assert("clock_and_cpu", Passed, "");
+    // A disk in memory is copied by the processor, which is the device.
+    busy.jobs[0].write_flags.hipri = false;
+    busy.targets[0].disks = vec![disk("vda", "zram")];
+    busy.judge().assert("clock_and_cpu", Passed, "The device is the processor: vda is memory");
     let mut stolen = Phase::honest_reads();
     stolen.observation.steal_share = Some(0.2);
     stolen.judge().assert("clock_and_cpu", Suspect, "took 20 % of the processors' time");

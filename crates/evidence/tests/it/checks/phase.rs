@@ -74,16 +74,6 @@ fn engines_without_a_device_are_unverified() {
 }
 
 #[test]
-fn calls_of_a_mapping_are_not_compared() {
-    let mut phase = Phase::honest_reads();
-    phase.jobs[0].engine = EngineKind::Mmap;
-    phase.jobs[0].direct = DirectPolicy::Off;
-    let judgement = phase.judge();
-    judgement.assert("block_layer_bytes", NotApplicable, "mmap");
-    assert_eq!(judgement.level, EvidenceLevel::E0);
-}
-
-#[test]
 fn with_a_buffered_and_a_direct_job_the_direct_bytes_are_the_minimum() {
     let mut phase = Phase::honest_reads();
     let mut other = Phase::honest_writes();
