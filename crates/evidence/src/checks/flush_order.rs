@@ -6,11 +6,14 @@
 //! returned. The flush may come from any process. Data requests with forced unit access need none, and a disk
 //! that declares no volatile cache gets none; then only the data must have completed before the return.
 //!
-//! A loop device counts as a disk. Its flush must have become one of the disk of its file, after the data.
+//! A loop device counts as a disk. Its flush must have become one of the disk of its file, after the data. If it declares no volatile
+//! cache, it gets none, and the disk of its file must have flushed the data before the call returned all the same. That any other disk
+//! has no volatile cache is what it declares: the sentence says that this is not proved.
 //!
 //! Cannot see: writes whose sync call is in a later window, or missing; which of several flushes in flight completed; whether the disk did the work that it reported (only a power cut shows that).
 //!
-//! Thresholds: more than 10 % of the sampled writes not durable, there or below a loop device, contradicts, any is suspect.
+//! Thresholds: more than 10 % of the sampled writes not durable, there or below a loop device, contradicts, any is suspect. If the trace
+//! lost an event, a missing flush proves nothing, and the check is not seen. No counter shows the order, so none outweighs it.
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`; see `trace/matching.rs`.
 
@@ -21,10 +24,20 @@ use trueio_model::{Check, CheckOutcome, TraceRecord};
 pub(crate) const NAME: &str = "flush_order";
 
 const FAILED_SHARE_MAX: f64 = 0.10;
+/// About a disk without a volatile cache, without a full stop.
+pub(crate) const DECLARED: &str = "That the disk has no volatile write cache is declared by the device, not proved";
 
 /// `block_rq_issue, block_rq_complete of vda`.
 pub(crate) fn source_of(trace: &TraceRecord) -> String {
     format!("block_rq_issue, block_rq_complete of {}", trace.disks.join(", "))
+}
+
+/// Returns why a trace that lost events proves nothing, as a sentence.
+pub(crate) fn losses(trace: &TraceRecord) -> String {
+    format!(
+        "The kernel's trace lost {} events because its buffers were full; the windows with a loss are left out.",
+        format_count(trace.lost_event_count)
+    )
 }
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
@@ -49,6 +62,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let (durable, failed) = (syncs.durable_count(), syncs.failed_count());
     if durable + failed == 0 {
         let sentence = match syncs.sampled_count {
+            0 if trace.lost_event_count > 0 => losses(trace),
             0 => "No write and its sync were both within one traced window.".to_owned(),
             count => format!("The disk offsets of {} sampled writes are unknown.", format_count(count)),
         };
@@ -69,13 +83,25 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         }
     }
     let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found.join(", "), sentence);
+    let below = trace.below.as_ref().map(|below| &below.syncs);
+    let (reached, failed_below) = below.map_or((0, 0), |sum| (sum.durable_count(), sum.failed_count()));
+    if failed + failed_below > 0 && trace.lost_event_count > 0 {
+        let sentence = format!(
+            "The trace has no flush for {} sampled writes, which proves nothing. {}",
+            format_count(failed + failed_below),
+            losses(trace)
+        );
+        return report(CheckOutcome::NotSeen, sentence);
+    }
     if failed == 0 {
-        let below = trace.below.as_ref().map(|below| &below.syncs);
-        let (reached, failed) = below.map_or((0, 0), |sum| (sum.durable_count(), sum.failed_count()));
+        let failed = failed_below;
         let end = facts.below_loops(trace, (reached, reached + failed), "were also durable");
         let mut sentence =
             "Each sampled write was on the disk, and durable according to the disk, before its call returned."
                 .to_owned();
+        if syncs.uncached_count > 0 {
+            sentence += &format!(" {DECLARED}.");
+        }
         end.into_iter().for_each(|end| sentence += &format!(" {end}"));
         if failed == 0 {
             return report(CheckOutcome::Passed, sentence);

@@ -13,7 +13,7 @@
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
 //! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
 //! and 5 % of all requests or bytes by others, or 10 % of unknown origin. Suspect. A busy baseline is ignored
-//! if three windows with 32 requests show no I/O of others.
+//! if three windows with 32 requests and without a lost event show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
@@ -68,7 +68,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         // nothing.
         let is_ours = !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
         let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
-        trace.inseparable.is_none() && is_ours && is_long
+        trace.inseparable.is_none() && is_ours && is_long && trace.lost_event_count == 0
     });
     for delta in &devices {
         let before = if is_free { None } else { busy_before(delta) };

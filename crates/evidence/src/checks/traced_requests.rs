@@ -11,9 +11,11 @@
 //! whose disk offsets are unknown (see `trace/extents.rs`).
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
-//! loop device with direct I/O.
+//! loop device with direct I/O. A missing request proves nothing if the trace lost an event, or if the disks or the process
+//! counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
 
-use super::flush_order::source_of;
+use super::flush_order::{losses, source_of};
+use super::{block_layer_bytes, foreign_io, process_read_bytes};
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
 use trueio_model::{Check, CheckOutcome, OpKind, TraceRecord};
@@ -39,6 +41,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let sum = &trace.transfers;
     if sum.matched_count + sum.missing_count == 0 {
         let sentence = match (sum.sampled_count, trace.ours.count) {
+            (0, _) if trace.lost_event_count > 0 => losses(trace),
             (0, 0) => "No direct transfer began and ended within a traced window.".to_owned(),
             (0, _) => format!(
                 "Buffered transfers have no request of their own; requests to the measured files averaged {}, calls \
@@ -61,13 +64,21 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let mut sentence = "Each sampled transfer had a request at its offset on the disk.".to_owned();
         end.into_iter().for_each(|end| sentence += &format!(" {end}"));
         let share = missing as f64 / (reached + missing).max(1) as f64;
-        if share <= MISSING_SHARE_MAX || facts.has_buffered_loop() {
+        if share <= MISSING_SHARE_MAX || facts.has_buffered_loop() || trace.lost_event_count > 0 {
             return report(CheckOutcome::Passed, sentence);
         }
         let example = below.and_then(|sum| sum.missing_example.as_deref()).unwrap_or_default();
         return report(CheckOutcome::Suspect, format!("{sentence} Those missing did not reach that disk: {example}."))
             .with_brief(format!("{} not on the disk below", format_count(missing)))
             .explaining(Some(share));
+    }
+    if let Some(why) = why_unproven(facts, trace) {
+        let sentence = format!(
+            "The trace has no request for {} of {} sampled transfers, which proves nothing. {why}",
+            format_count(sum.missing_count),
+            format_count(judged)
+        );
+        return report(CheckOutcome::NotSeen, sentence);
     }
     let share = sum.missing_count as f64 / judged as f64;
     let outcome = if share > MISSING_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
@@ -80,6 +91,23 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(outcome, sentence)
         .with_brief(format!("{} of {} not on the disk", format_count(sum.missing_count), format_count(judged)))
         .explaining(Some(share))
+}
+
+/// Returns why a request that is missing in the trace proves nothing, as a sentence.
+fn why_unproven(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<String> {
+    if trace.lost_event_count > 0 {
+        return Some(losses(trace));
+    }
+    let has_passed = |check: Check| check.outcome == CheckOutcome::Passed;
+    // Where others use the disk, its bytes may be theirs.
+    let counter = if has_passed(process_read_bytes::check(facts)) {
+        process_read_bytes::NAME
+    } else if has_passed(block_layer_bytes::check(facts)) && !foreign_io::check(facts).objects() {
+        block_layer_bytes::NAME
+    } else {
+        return None;
+    };
+    Some(format!("A counter shows that all bytes were transferred (`{counter}`)."))
 }
 
 /// Returns `, 12 split, 30 merged with neighbours`.

@@ -9,7 +9,7 @@
 //!
 //! Cannot see: whether the content was ours (a range that two I/Os write at the same time counts for both);
 //! which of several flushes in flight completed: one completion counts for all of them. Only I/Os that lie
-//! wholly within a window are examined.
+//! wholly within a window without lost events are examined.
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
@@ -373,9 +373,9 @@ impl<'a> Matching<'a, '_> {
                 waiting.clear();
             }
             let window = self.traced.windows.iter().find(|window| window.number == number);
-            let Some(window) = window.filter(|w| w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns) else {
-                continue;
-            };
+            // A window with a loss, on any processor, proves nothing.
+            let is_known = |w: &&Window| w.lost_count == 0 && w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns;
+            let Some(window) = window.filter(is_known) else { continue };
             let context = self.context(samples.job, window, io.file);
             match io.op {
                 OpKind::Sync => {

@@ -227,8 +227,25 @@ struct Open {
     directory: OwnedFd,
     /// Never read: while it is open the buffer is kept, and other processes cannot remove the instance.
     _free_buffer: OwnedFd,
-    pipes: Vec<OwnedFd>,
-    dropped: Vec<u64>,
+    processors: Vec<ProcessorBuffer>,
+}
+
+/// The ring buffer of one processor.
+#[derive(Debug)]
+struct ProcessorBuffer {
+    /// The number of the processor in the kernel.
+    number: u32,
+    pipe: OwnedFd,
+    /// Events that were lost until the last look.
+    dropped: u64,
+}
+
+/// Returns the numbers of the processors in the names of a directory's entries (`cpu10`), in rising order: the kernel lists a
+/// directory of tracefs in any order.
+fn processor_numbers(names: &[String]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 impl Instance {
@@ -261,7 +278,7 @@ impl Instance {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.tracefs.root, path, flags, Mode::empty())
             .map_err(|error| failed("cannot open the tracing instance", error))?;
-        let cpus = names(&directory, "per_cpu").into_iter().filter(|name| name.starts_with("cpu")).collect::<Vec<_>>();
+        let cpus = processor_numbers(&names(&directory, "per_cpu"));
         let kib = (self.recording.buffers_kib / cpus.len().max(1))
             .clamp(self.recording.buffer_kib_min, self.recording.buffer_kib_max);
         self.buffer_kib = kib;
@@ -277,15 +294,15 @@ impl Instance {
         for (event, filter) in events.iter().filter(|(_, filter)| !filter.is_empty()) {
             write(&directory, &format!("events/{event}/filter"), filter)?;
         }
-        let mut pipes = Vec::new();
-        for cpu in &cpus {
+        let mut processors = Vec::new();
+        for number in cpus {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let pipe = rustix::fs::openat(&directory, format!("per_cpu/{cpu}/trace_pipe_raw"), flags, Mode::empty())
+            let path = format!("per_cpu/cpu{number}/trace_pipe_raw");
+            let pipe = rustix::fs::openat(&directory, path, flags, Mode::empty())
                 .map_err(|error| failed("cannot open `trace_pipe_raw`", error))?;
-            pipes.push(pipe);
+            processors.push(ProcessorBuffer { number, pipe, dropped: 0 });
         }
-        let dropped = vec![0; pipes.len()];
-        self.open = Some(Open { directory, _free_buffer: free_buffer, pipes, dropped });
+        self.open = Some(Open { directory, _free_buffer: free_buffer, processors });
         Ok(())
     }
 
@@ -321,14 +338,14 @@ impl Instance {
         }
     }
 
-    /// Calls `page` for each page in the buffers, with the number of its processor, and empties them.
+    /// Calls `page` for each page in the buffers, with the index of its processor, and empties them.
     pub(crate) fn drain(&mut self, mut page: impl FnMut(usize, &[u8])) {
         let Self { open: Some(open), page: buffer, buffer_kib, .. } = self else { return };
-        for (cpu, pipe) in open.pipes.iter().enumerate() {
+        for (index, processor) in open.processors.iter().enumerate() {
             // The buffer is bounded, and so is what can be read while more is written.
             for _ in 0..*buffer_kib {
-                match rustix::io::read(pipe, &mut *buffer) {
-                    Ok(length) if length > 0 => page(cpu, &buffer[..length]),
+                match rustix::io::read(&processor.pipe, &mut *buffer) {
+                    Ok(length) if length > 0 => page(index, &buffer[..length]),
                     _ => break,
                 }
             }
@@ -341,17 +358,17 @@ impl Instance {
         self.buffer_kib * 1024 / 2 / 96
     }
 
-    /// Returns the number of dropped events since the last call, for each processor.
+    /// Returns the number of dropped events since the last call, for each processor, in the order of [`Self::drain`].
     pub(crate) fn newly_dropped(&mut self) -> Vec<u64> {
-        let open = self.opened();
-        let mut new = Vec::new();
-        for (cpu, before) in open.dropped.iter_mut().enumerate() {
-            let stats = read_text(&open.directory, &format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
-            let counted = super::format::dropped_events(&stats).unwrap_or(*before);
-            new.push(counted.saturating_sub(*before));
-            *before = counted;
-        }
-        new
+        let Open { directory, processors, .. } = self.opened();
+        let mut newly = |processor: &mut ProcessorBuffer| {
+            let path = format!("per_cpu/cpu{}/stats", processor.number);
+            let stats = read_text(directory, &path).unwrap_or_default();
+            let counted = super::format::dropped_events(&stats).unwrap_or(processor.dropped);
+            let before = std::mem::replace(&mut processor.dropped, counted);
+            counted.saturating_sub(before)
+        };
+        processors.iter_mut().map(&mut newly).collect()
     }
 }
 
@@ -380,4 +397,17 @@ fn write(directory: &OwnedFd, path: &str, text: &str) -> Result<(), String> {
         rustix::io::write(&file, text.as_bytes()).map(|_| ())
     };
     write().map_err(|error| failed(&format!("cannot write `{text}` to `{path}` of a tracing instance"), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a loss is booked on the processor whose buffer was full. Method: the names as the kernel lists them, in any order.
+    #[test]
+    fn buffers_are_those_of_the_processors_by_number() {
+        let listed = ["cpu1", "cpu10", "cpu0", "cpu2", "cpumask", "stats"].map(str::to_owned);
+        assert_eq!(processor_numbers(&listed), [0, 1, 2, 10]);
+        assert_eq!(processor_numbers(&["cpu3".to_owned(), "cpu1".to_owned()]), [1, 3], "some are offline");
+    }
 }

@@ -173,8 +173,15 @@ fn direct_transfers_without_a_request_at_their_offset_are_flagged() {
     honest.assert("traced_requests", Passed, "at its offset on the disk");
     assert_eq!(honest.check("traced_requests").found, "100 found, 3 merged with neighbours");
     assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
-    traced_reads(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers did not reach");
-    let lie = traced_reads(0, 100).judge();
+    // Without the bytes of the missing requests in any counter.
+    let missing = |found, missing| {
+        let mut phase = traced_reads(found, missing);
+        phase.observation.devices = vec![delta(counted(4 * found * MIB / 2, 0, 0))];
+        phase.observation.process_read_bytes = Some(4 * found * MIB / 2);
+        phase
+    };
+    missing(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers did not reach");
+    let lie = missing(0, 100).judge();
     lie.assert("traced_requests", Contradicted, "a read of 4096 bytes");
     assert_eq!(lie.level, EvidenceLevel::E2, "nothing was matched");
 }
@@ -233,4 +240,51 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
         "could not be attributed: the disk offsets of a part of the measured \
                                                   files are unknown.",
     );
+}
+
+/// Goal: a trace that lost events, or that a counter outweighs, contradicts nothing.
+#[test]
+fn requests_that_are_missing_in_a_trace_with_losses_or_against_a_counter_prove_nothing() {
+    // The counters of `traced_reads` are those of an honest run.
+    let counted_all = traced_reads(10, 90).judge();
+    counted_all.assert(
+        "traced_requests",
+        NotSeen,
+        "90 of 100 sampled transfers, which proves nothing. A counter shows",
+    );
+    counted_all.assert("traced_requests", NotSeen, "(`process_read_bytes`)");
+    assert_eq!(counted_all.verdict, Verdict::Supported);
+    let mut lossy = traced_reads(10, 90);
+    lossy.observation.process_read_bytes = None;
+    lossy.observation.devices = vec![delta(counted(100 * MIB, 0, 0))];
+    lossy.judge().assert("traced_requests", Contradicted, "");
+    lossy.trace.as_mut().expect("a trace").lost_event_count = 1;
+    lossy.judge().assert("traced_requests", NotSeen, "The kernel's trace lost 1 events");
+    // Where others use the disk, its bytes may be theirs.
+    let mut hidden = Phase::honest_writes();
+    hidden.trace = traced_reads(10, 90).trace;
+    hidden.judge().assert("traced_requests", NotSeen, "(`block_layer_bytes`)");
+    let trace = hidden.trace.as_mut().expect("a trace");
+    trace.others = RequestSum { count: 300, bytes: 300 * 4096 };
+    hidden.judge().assert("traced_requests", Contradicted, "90 of 100");
+
+    let mut log = traced_log(80, 20);
+    log.judge().assert("flush_order", Contradicted, "20 of 100");
+    log.trace.as_mut().expect("a trace").lost_event_count = 7;
+    log.judge().assert(
+        "flush_order",
+        NotSeen,
+        "no flush for 20 sampled writes, which proves nothing. The kernel's trace lost 7",
+    );
+    let mut none = traced_log(0, 0);
+    none.trace.as_mut().expect("a trace").lost_event_count = 7;
+    none.judge().assert("flush_order", NotSeen, "windows with a loss are left out");
+    none.judge().assert("traced_requests", NotSeen, "windows with a loss are left out");
+    // Nor does it show that others did nothing.
+    let mut busy = traced_reads(100, 0);
+    let baseline = &mut busy.observation.devices[0].baseline;
+    (baseline.write_count, baseline.write_bytes) = (5000, 5000 * 4096);
+    busy.judge().assert("foreign_io", Passed, "while requests were traced");
+    busy.trace.as_mut().expect("a trace").lost_event_count = 1;
+    busy.judge().assert("foreign_io", Suspect, "just before the phase");
 }
