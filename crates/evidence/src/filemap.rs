@@ -21,6 +21,8 @@ const EXTENT_COUNT_MAX: u64 = 16_384;
 pub struct FileMap {
     /// Path of the file.
     pub path: String,
+    /// First byte of the region.
+    pub offset_bytes: u64,
     /// Length of the region, up to the file's end, in bytes.
     pub region_bytes: u64,
     /// Bytes that are stored on the disk, or allocated and still in memory.
@@ -29,6 +31,10 @@ pub struct FileMap {
     pub unwritten_bytes: u64,
     /// Bytes without allocated space.
     pub hole_bytes: u64,
+    /// The ranges of the bytes without allocated space, in rising order: the first byte and the byte after the last.
+    pub holes: Vec<(u64, u64)>,
+    /// The ranges of the bytes that were never written.
+    pub unwritten: Vec<(u64, u64)>,
     /// Of the stored bytes, those that the filesystem compressed or encrypted.
     pub encoded_bytes: u64,
     /// Number of extents examined.
@@ -37,6 +43,50 @@ pub struct FileMap {
     pub is_complete: bool,
     /// `FIEMAP` or `SEEK_HOLE`.
     pub source: &'static str,
+}
+
+impl FileMap {
+    /// Returns the byte after the region.
+    pub fn end_bytes(&self) -> u64 {
+        self.offset_bytes + self.region_bytes
+    }
+
+    /// Returns the bytes without allocated space, and those that were never written, in a part of the region.
+    pub fn absent_in(&self, begin: u64, end: u64) -> (u64, u64) {
+        let within = |ranges: &[(u64, u64)]| {
+            ranges.iter().map(|range| range.1.min(end).saturating_sub(range.0.max(begin))).sum::<u64>()
+        };
+        (within(&self.holes), within(&self.unwritten))
+    }
+
+    /// Adds a stored or unwritten extent of the region, after those before it; what lies between them is a hole.
+    fn add(&mut self, begin: u64, end: u64, is_unwritten: bool) {
+        let known = self.offset_bytes + self.stored_bytes + self.unwritten_bytes + self.hole_bytes;
+        self.add_hole(known, begin);
+        let begin = begin.max(known);
+        let length = end.saturating_sub(begin);
+        if is_unwritten {
+            self.unwritten_bytes += length;
+            push(&mut self.unwritten, begin, end);
+        } else {
+            self.stored_bytes += length;
+        }
+        self.extent_count += 1;
+    }
+
+    fn add_hole(&mut self, begin: u64, end: u64) {
+        self.hole_bytes += end.saturating_sub(begin);
+        push(&mut self.holes, begin, end);
+    }
+}
+
+/// Adds a range that is not empty; adjoining ranges become one.
+fn push(ranges: &mut Vec<(u64, u64)>, begin: u64, end: u64) {
+    match ranges.last_mut() {
+        _ if begin >= end => {}
+        Some(last) if last.1 == begin => last.1 = end,
+        _ => ranges.push((begin, end)),
+    }
 }
 
 /// `struct fiemap_extent`.
@@ -92,10 +142,13 @@ pub fn map_file(file: &File, path: &str, offset_bytes: u64, size_bytes: u64) -> 
     let end = offset_bytes.saturating_add(size_bytes).min(metadata.len());
     let mut map = FileMap {
         path: path.to_owned(),
+        offset_bytes,
         region_bytes: end.saturating_sub(offset_bytes),
         stored_bytes: 0,
         unwritten_bytes: 0,
         hole_bytes: 0,
+        holes: Vec::new(),
+        unwritten: Vec::new(),
         encoded_bytes: 0,
         extent_count: 0,
         is_complete: true,
@@ -110,24 +163,20 @@ pub fn map_file(file: &File, path: &str, offset_bytes: u64, size_bytes: u64) -> 
         Err(error) => return Err(error),
     }
     if map.is_complete {
-        map.hole_bytes = map.region_bytes - map.stored_bytes - map.unwritten_bytes;
+        let known = offset_bytes + map.stored_bytes + map.unwritten_bytes + map.hole_bytes;
+        map.add_hole(known, end);
     }
     Ok(map)
 }
 
 fn by_fiemap(file: &File, begin: u64, end: u64, map: &mut FileMap) -> io::Result<()> {
     map.is_complete = each_extent(file, begin, end, |extent| {
+        let stored = map.stored_bytes;
         let extent_end = extent.logical.saturating_add(extent.length).min(end);
-        let length = extent_end.saturating_sub(extent.logical.max(begin));
-        if extent.flags & EXTENT_UNWRITTEN != 0 {
-            map.unwritten_bytes += length;
-        } else {
-            map.stored_bytes += length;
-            if extent.flags & EXTENT_ENCODED != 0 {
-                map.encoded_bytes += length;
-            }
+        map.add(extent.logical.max(begin), extent_end, extent.flags & EXTENT_UNWRITTEN != 0);
+        if extent.flags & EXTENT_ENCODED != 0 {
+            map.encoded_bytes += map.stored_bytes - stored;
         }
-        map.extent_count += 1;
     })?;
     Ok(())
 }
@@ -187,8 +236,7 @@ fn by_seek(file: &File, begin: u64, end: u64, map: &mut FileMap) -> io::Result<(
             return Err(io::Error::last_os_error());
         }
         let (data, hole) = ((data as u64).min(end), (hole as u64).min(end));
-        map.stored_bytes += hole - data;
-        map.extent_count += 1;
+        map.add(data, hole, false);
         at = hole;
         if map.extent_count >= EXTENT_COUNT_MAX && at < end {
             map.is_complete = false;

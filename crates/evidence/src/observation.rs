@@ -16,6 +16,8 @@ pub struct Observation {
     pub process_read_bytes: Option<u64>,
     /// Which part of each file was stored at the start of the phase.
     pub maps: Vec<FileMap>,
+    /// The same at its end.
+    pub maps_after: Vec<FileMap>,
     /// The content of a sample of each file's blocks, if requested.
     pub samples: Vec<ContentSample>,
     /// The traced requests; `None` without a baseline, during which tracing is prepared.

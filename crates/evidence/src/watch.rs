@@ -138,7 +138,7 @@ impl Watch {
     /// zero takes no baseline, and the I/O of other processes cannot be separated.
     pub fn baseline(&mut self, length: Duration) {
         self.open_files();
-        self.map_files();
+        self.maps = self.map_files();
         // Not earlier, because creating an instance waits for the kernel.
         self.trace = Some(TraceSession::new(&self.system, &self.targets, &watched(&self.files)));
         if length.is_zero() {
@@ -260,6 +260,7 @@ impl Watch {
                 (file.path.clone(), file.before.take(), after)
             })
             .collect();
+        let maps_after = self.map_files();
         self.cost += at.elapsed();
         // Last, as this waits for a thread.
         let traced = self.trace.as_mut().and_then(|trace| trace.end(&watched(&self.files)));
@@ -268,6 +269,7 @@ impl Watch {
             residency,
             process_read_bytes: both(begin.process_read_bytes, process_read_bytes).map(|(a, b)| b.saturating_sub(a)),
             maps: self.maps.clone(),
+            maps_after,
             samples: self.samples.clone(),
             traced,
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
@@ -351,17 +353,18 @@ impl Watch {
         }
     }
 
-    fn map_files(&mut self) {
-        self.maps.clear();
+    fn map_files(&mut self) -> Vec<FileMap> {
+        let mut maps = Vec::new();
         for file in &self.files {
             let Some(opened) = &file.file else { continue };
             match map_file(opened, &file.path, file.offset_bytes, file.size_bytes) {
-                Ok(map) => self.maps.push(map),
+                Ok(map) => maps.push(map),
                 Err(error) => {
                     self.notes.insert(format!("`{}` could not be mapped ({error})", file.path));
                 }
             }
         }
+        maps
     }
 }
 

@@ -1,18 +1,20 @@
-//! Checks whether the read region is stored on the disk.
+//! Checks whether what was read is stored on the disk.
 //!
-//! Reads the files' extents (`FIEMAP`, else `SEEK_HOLE`) before the phase. A hole, or space that was
-//! preallocated and never written, reads as zeros without access to the disk.
+//! Reads the files' extents (`FIEMAP`, else `SEEK_HOLE`) before the phase and after it, because a hole may be punched meanwhile. A hole, or
+//! space that was preallocated and never written, reads as zeros without access to the disk. Only the part that was read counts: of a
+//! job that reads in order, as far as it came; of others the whole region.
 //!
 //! Cannot see: blocks that a thin-provisioned disk never stored; zeros that were really written; block
-//! devices, which have no extents.
+//! devices, which have no extents; holes that were filled or cut out of the region again within the phase.
 //!
-//! Thresholds: more than 1 % of the region not stored: contradicted; any less, or extents that the filesystem
-//! compressed: suspect.
+//! Thresholds: more than 1 % of that part not stored: contradicted, unless the disks and the process counted every byte of direct reads,
+//! which then were elsewhere; any less, or extents that the filesystem compressed: suspect.
 
-use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
+use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use crate::filemap::FileMap;
 use trueio_model::units::format_bytes;
-use trueio_model::{Check, CheckOutcome, TargetKind};
+use trueio_model::{Check, CheckOutcome, OpKind, OpMix, Order, Residency, TargetKind};
 
 pub(crate) const NAME: &str = "holes";
 
@@ -32,63 +34,163 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let sentence = why.map_or_else(|| "The files were not mapped.".to_owned(), |note| format!("{note}."));
         return not_seen(NAME, "FIEMAP, SEEK_HOLE", sentence);
     };
-    let sum = |value: fn(&FileMap) -> u64| maps.iter().map(|map| value(map)).sum::<u64>();
-    let region = sum(|map| map.region_bytes);
-    let stored = sum(|map| map.stored_bytes);
-    let encoded = sum(|map| map.encoded_bytes);
-    let (holes, unwritten) = (sum(|map| map.hole_bytes), unwritten_bytes(facts, &maps));
+    let before = Stored::of(facts, &works, &maps, |(_, before, _)| before.as_ref());
+    let after_maps = facts.observation.maps_after.iter().filter(|map| paths.contains(&map.path.as_str()));
+    let after = Stored::of(facts, &works, &after_maps.collect::<Vec<_>>(), |(_, _, after)| after.as_ref());
+    let is_after = after.absent_share() > before.absent_share();
+    let worse = if is_after { &after } else { &before };
     let report = |outcome, sentence: String| {
         let found = format!(
-            "{} stored, {} holes, {} preallocated but never written",
-            format_bytes(stored),
-            format_bytes(holes),
-            format_bytes(unwritten)
+            "{} stored, {} holes, {} preallocated but never written{}",
+            format_bytes(worse.part - worse.absent()),
+            format_bytes(worse.holes),
+            format_bytes(worse.unwritten),
+            if is_after { ", after the phase" } else { "" }
         );
-        finding(NAME, outcome, first.source, format!("{} stored", format_bytes(region)), found, sentence)
+        finding(NAME, outcome, first.source, format!("{} stored", format_bytes(worse.part)), found, sentence)
     };
     if !maps.iter().all(|map| map.is_complete) {
         let sentence = "The files have more extents than were examined; the examined ones are stored.".to_owned();
-        return report(if unwritten > 0 { CheckOutcome::Suspect } else { CheckOutcome::NotSeen }, sentence);
+        return match before.absent() {
+            0 => report(CheckOutcome::NotSeen, sentence),
+            _ => report(CheckOutcome::Suspect, sentence).with_brief("perhaps holes"),
+        };
     }
-    if holes + unwritten > region / 100 {
-        let percent = (holes + unwritten) as f64 / region.max(1) as f64 * 100.0;
-        let sentence = format!(
-            "{percent:.0} % of the read region is not stored on the disk: reads return zeros without accessing the \
-             disk."
-        );
+    if worse.absent_share() > ABSENT_SHARE_MAX {
+        if are_elsewhere(facts, &works, worse) {
+            let sentence =
+                "Parts of the files are not stored on the disk, but the disk read every byte: none of them there.";
+            return report(CheckOutcome::Passed, sentence.to_owned());
+        }
+        let percent = worse.absent_share() * 100.0;
+        let what = if worse.is_part { "part that was read" } else { "read region" };
+        let sentence = if is_after {
+            format!(
+                "{percent:.0} % of the {what} was not stored on the disk any more when the phase ended: reads of these holes \
+                 return zeros without accessing the disk."
+            )
+        } else {
+            format!(
+                "{percent:.0} % of the {what} is not stored on the disk: reads return zeros without accessing the \
+                 disk."
+            )
+        };
+        let brief = if is_after { "holes at the end" } else { "never written" };
         return report(CheckOutcome::Contradicted, sentence)
-            .with_brief(format!("{percent:.0} % never written"))
+            .with_brief(format!("{percent:.0} % {brief}"))
             .explaining(Some(percent / 100.0));
     }
-    if holes + unwritten > 0 {
+    if worse.absent() > 0 {
         return report(
             CheckOutcome::Suspect,
             "A small part of the files is not stored on the disk (holes).".to_owned(),
         )
-        .with_brief(format!("{} of holes", format_bytes(holes + unwritten)))
-        .explaining(Some((holes + unwritten) as f64 / region.max(1) as f64));
+        .with_brief(format!("{} of holes", format_bytes(worse.absent())))
+        .explaining(Some(worse.absent_share()));
     }
-    if encoded > 0 {
+    if before.encoded > 0 {
         let sentence = format!(
             "The filesystem compressed or encrypted {} of the files, so the disk transferred different bytes.",
-            format_bytes(encoded)
+            format_bytes(before.encoded)
         );
         return report(CheckOutcome::Suspect, sentence)
             .with_brief("compressed by the filesystem")
-            .explaining(Some(encoded as f64 / region.max(1) as f64));
+            .explaining(Some(before.encoded as f64 / before.part.max(1) as f64));
     }
-    report(CheckOutcome::Passed, "The whole read region is stored on the disk.".to_owned())
+    let what = if worse.is_part { "part of the files that was read" } else { "read region" };
+    report(CheckOutcome::Passed, format!("The whole {what} is stored on the disk."))
 }
 
-/// Data in memory whose extents are still unwritten is no hole, so bytes that were dirty when the phase began
-/// are subtracted.
-fn unwritten_bytes(facts: &PhaseFacts<'_>, maps: &[&FileMap]) -> u64 {
-    maps.iter()
-        .map(|map| {
-            let before =
-                facts.observation.residency.iter().find(|(path, _, _)| *path == map.path).and_then(|r| r.1.as_ref());
-            let dirty = before.map_or(0, |before| before.dirty_pages.unwrap_or(0) * before.page_bytes);
-            map.unwritten_bytes.saturating_sub(dirty)
-        })
-        .sum()
+const ABSENT_SHARE_MAX: f64 = 0.01;
+
+/// A file, and its cached pages before and after.
+type Pages = (String, Option<Residency>, Option<Residency>);
+
+/// How much of what was read is stored, in bytes.
+#[derive(Debug, Default)]
+struct Stored {
+    part: u64,
+    holes: u64,
+    unwritten: u64,
+    encoded: u64,
+    /// True if it is only a part of a region.
+    is_part: bool,
+}
+
+impl Stored {
+    fn of<'r>(
+        facts: &PhaseFacts<'r>,
+        works: &[Work<'_>],
+        maps: &[&FileMap],
+        residency: fn(&'r Pages) -> Option<&'r Residency>,
+    ) -> Self {
+        let mut sum = Self::default();
+        for map in maps {
+            // Data in memory whose extents are still unwritten is no hole.
+            let pages = facts.observation.residency.iter().find(|(path, _, _)| *path == map.path).and_then(residency);
+            let dirty = pages.map_or(0, |pages| pages.dirty_pages.unwrap_or(0) * pages.page_bytes);
+            let (part, holes, unwritten) = match read_end(works, &map.path).filter(|end| *end < map.end_bytes()) {
+                Some(end) => {
+                    sum.is_part = true;
+                    let (holes, unwritten) = map.absent_in(map.offset_bytes, end);
+                    (end.saturating_sub(map.offset_bytes), holes, unwritten)
+                }
+                None => (map.region_bytes, map.hole_bytes, map.unwritten_bytes),
+            };
+            sum.part += part;
+            sum.holes += holes;
+            sum.unwritten += unwritten.saturating_sub(dirty);
+            sum.encoded += map.encoded_bytes;
+        }
+        sum
+    }
+
+    fn absent(&self) -> u64 {
+        self.holes + self.unwritten
+    }
+
+    fn absent_share(&self) -> f64 {
+        self.absent() as f64 / self.part.max(1) as f64
+    }
+}
+
+/// Returns the byte up to which a file was read in order; `None` if that is unknown, and the whole region counts.
+fn read_end(works: &[Work<'_>], path: &str) -> Option<u64> {
+    let mut last = None;
+    for work in works {
+        let Some(file) = work.job.files.iter().find(|file| file.path == path) else { continue };
+        let job = work.job;
+        let is_in_order = job.pattern.order == Order::Sequential
+            && job.pattern.mix == OpMix::Only(OpKind::Read)
+            && job.pattern.steps.leaves_offsets_alone()
+            && job.limits.ramp_ns == 0
+            && job.zones.is_none()
+            && job.replay.is_none();
+        if !is_in_order {
+            return None;
+        }
+        // Failed and short reads move on, too; one worker cannot have read more than all together.
+        let failed: u64 = work.record.ops.iter().map(|op| op.error_count + op.short_count).sum();
+        let longest = job.pattern.read_sizes.max_bytes();
+        let read = work.bytes(OpKind::Read) + failed.saturating_mul(longest) + work.bytes_in_flight();
+        let ends = (0..job.workers.max(1)).map(|worker| {
+            let (begin, length) = job.region_of(file, worker);
+            begin + length.min(read)
+        });
+        last = last.max(ends.max());
+    }
+    last
+}
+
+/// Returns true if the disks and the process counted every byte of direct reads, and the stored part is not empty: then no hole was read.
+fn are_elsewhere(facts: &PhaseFacts<'_>, works: &[Work<'_>], stored: &Stored) -> bool {
+    let read: u64 = works.iter().map(|work| work.bytes(OpKind::Read)).sum();
+    let early = bytes_before_begin(works);
+    let is_direct = works.iter().all(|work| facts.way(work.job) == Way::Direct);
+    let own = facts.observation.process_read_bytes.unwrap_or(0);
+    is_direct
+        && stored.absent() < stored.part
+        && facts.why_no_counters().is_none()
+        && has_arrived(read, own, early)
+        && has_arrived(read, facts.counted(|counters| counters.read_bytes).ours(), early)
 }

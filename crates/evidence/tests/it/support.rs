@@ -277,10 +277,13 @@ impl Phase {
         let path = job.files[0].path.clone();
         let map = trueio_evidence::FileMap {
             path: path.clone(),
+            offset_bytes: 0,
             region_bytes: region,
             stored_bytes: region,
             unwritten_bytes: 0,
             hole_bytes: 0,
+            holes: Vec::new(),
+            unwritten: Vec::new(),
             encoded_bytes: 0,
             extent_count: 3,
             is_complete: true,
@@ -288,7 +291,8 @@ impl Phase {
         };
         let observation = Observation {
             residency: vec![(path, residency(0, 0, region), residency(0, 0, region))],
-            maps: vec![map],
+            maps: vec![map.clone()],
+            maps_after: vec![map],
             steal_share: Some(0.001),
             ..Observation::default()
         };
