@@ -6,8 +6,10 @@
 //! Cannot see: the disk's own cache, whose size is not reported; pages of the files that processes of other control groups
 //! brought into memory (`page_cache` counts them).
 //!
-//! Threshold: buffered reads, or buffered writes that are not all synced, of files smaller together than
-//! memory: suspect, unless the disk read all requested bytes.
+//! Writes that a sync call covers before the measured time ends are the disk's: their time includes the way to it.
+//!
+//! Threshold: buffered reads, or buffered writes without a sync call, of files smaller together than
+//! memory: suspect, unless the disk transferred all bytes.
 
 use crate::checks::block_layer_bytes::has_arrived;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
@@ -41,8 +43,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         }
     }
     let size: u64 = regions.iter().map(|region| region.1).sum();
-    let read: u64 = cached.iter().map(|work| work.bytes(OpKind::Read)).sum();
-    let only_reads = cached.iter().all(|work| !work.writes());
+    let [read, written] = [OpKind::Read, OpKind::Write].map(|op| cached.iter().map(|work| work.bytes(op)).sum::<u64>());
+    let is_synced = cached.iter().all(|work| !work.writes() || work.syncs());
     let report = |outcome, sentence: &str| {
         let limited = facts.environment.and_then(|environment| environment.memory_limit_bytes) == Some(memory);
         let whose = if limited { "memory that the control group allows" } else { "memory" };
@@ -52,9 +54,19 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if size >= memory {
         return report(CheckOutcome::Passed, "The files are larger than the memory that this process may use.");
     }
-    let counted = facts.counted(|counters| counters.read_bytes).ours();
-    if only_reads && read > 0 && facts.why_no_counters().is_none() && has_arrived(read, counted, 0) {
-        return report(CheckOutcome::Passed, "The files fit in memory, but the disk read every requested byte.");
+    let of_reads = facts.counted(|counters| counters.read_bytes).ours();
+    let of_writes = facts.counted(|counters| counters.write_bytes).ours();
+    let has_all =
+        facts.why_no_counters().is_none() && has_arrived(read, of_reads, 0) && has_arrived(written, of_writes, 0);
+    if is_synced && has_all && read + written > 0 {
+        let sentence = match (read, written) {
+            (_, 0) => "The files fit in memory, but the disk read every requested byte.",
+            (0, _) => "The files fit in memory, but the disk wrote every byte, and the time includes the sync calls.",
+            _ => {
+                "The files fit in memory, but the disk read and wrote every byte, and the time includes the sync calls."
+            }
+        };
+        return report(CheckOutcome::Passed, sentence);
     }
     report(CheckOutcome::Suspect, "The files fit in memory: the page cache may serve most of the I/O.")
         .with_brief("files fit in memory")

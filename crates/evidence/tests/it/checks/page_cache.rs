@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{DirectPolicy, DirectSupport, TargetKind};
+use trueio_model::{DirectPolicy, DirectSupport, EngineKind, EvidenceLevel, OpKind, Order, TargetKind};
 
 #[test]
 fn direct_io_is_judged_by_policy_and_filesystem_support() {
@@ -102,6 +102,12 @@ fn reads_of_holes_are_contradicted() {
         let map = &mut phase.observation.maps[0];
         map.stored_bytes = map.region_bytes - hole - unwritten;
         (map.hole_bytes, map.unwritten_bytes, map.encoded_bytes) = (hole, unwritten, encoded);
+        map.holes = vec![(0, hole)];
+        map.unwritten = vec![(hole, hole + unwritten)];
+        // What is not stored is not fetched from the disk.
+        let fetched = 400 * MIB * (1024 - (hole + unwritten) / MIB) / 1024;
+        phase.observation.devices = vec![delta(counted(fetched, 0, 0))];
+        phase.observation.process_read_bytes = Some(fetched);
         phase
     };
     set(1024 * MIB, 0, 0).judge().assert("holes", Contradicted, "100 % of the read region is not stored");
@@ -112,6 +118,105 @@ fn reads_of_holes_are_contradicted() {
     let mut waiting = set(0, 512 * MIB, 0);
     waiting.observation.residency[0].1 = residency(512 * MIB, 512 * MIB, 1024 * MIB);
     waiting.judge().assert("holes", Passed, "");
+}
+
+/// Goal: a hole that is punched while the phase runs is the cause, and not a cache.
+/// Method: the file is stored before and mostly a hole after; the disk read a tenth.
+#[test]
+fn a_hole_punched_within_the_phase_is_contradicted_as_a_hole() {
+    let mut phase = Phase::honest_reads();
+    let map = &mut phase.observation.maps_after[0];
+    (map.stored_bytes, map.hole_bytes, map.holes) = (MIB, 1023 * MIB, vec![(MIB, 1024 * MIB)]);
+    // It was punched after the last read.
+    phase.judge().assert("holes", Passed, "the disk read every byte: none of them there");
+    phase.observation.devices = vec![delta(counted(40 * MIB, 0, 0))];
+    phase.observation.process_read_bytes = Some(40 * MIB);
+    let judgement = phase.judge();
+    judgement.assert(
+        "holes",
+        Contradicted,
+        "100 % of the read region was not stored on the disk any more when the phase ended",
+    );
+    assert_eq!(judgement.check("holes").brief, "100 % holes at the end");
+    judgement.assert("block_layer_bytes", Contradicted, "did_not_reach_device");
+    assert_eq!(judgement.check("block_layer_bytes").cause, trueio_model::Cause::Setup, "not a cache");
+}
+
+/// Goal: holes behind the part that was read in order accuse nothing; holes in it do.
+/// Method: `ior -w -r -D 1`: of 1 GiB, 500 MiB were written, and 400 MiB of these read in order.
+#[test]
+fn only_holes_of_the_part_that_was_read_count() {
+    let read = |holes: (u64, u64), order: Order| {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].pattern.order = order;
+        phase.jobs[0].direct = DirectPolicy::Off;
+        for map in phase.observation.maps.iter_mut().chain(&mut phase.observation.maps_after) {
+            (map.holes, map.hole_bytes) = (vec![(holes.0 * MIB, holes.1 * MIB)], (holes.1 - holes.0) * MIB);
+            map.stored_bytes = map.region_bytes - map.hole_bytes;
+        }
+        phase.judge()
+    };
+    let honest = read((500, 1024), Order::Sequential);
+    honest.assert("holes", Passed, "The whole part of the files that was read is stored on the disk.");
+    read((300, 1024), Order::Sequential).assert("holes", Contradicted, "25 % of the part that was read is not stored");
+    let random = Order::Random { distribution: trueio_model::Distribution::Uniform, each_block_once: true };
+    read((500, 1024), random).assert("holes", Contradicted, "51 % of the read region");
+}
+
+/// Goal: the time of buffered writes that a sync call at the end covers is the disk's; without it, it is memory's.
+#[test]
+fn buffered_writes_that_end_with_a_sync_call_are_the_disks() {
+    let written = |flush: trueio_model::Flush, counted_bytes: u64| {
+        let mut phase = Phase::honest_writes();
+        let distribution = trueio_model::Distribution::Uniform;
+        phase.jobs[0].pattern.order = Order::Random { distribution, each_block_once: false };
+        phase.jobs[0].direct = DirectPolicy::Off;
+        phase.jobs[0].flush = flush;
+        phase.records[0].ops.push(op(OpKind::Sync, 1, 0, 5_000_000));
+        phase.observation.devices = vec![delta(counted(0, counted_bytes, 1))];
+        phase.judge()
+    };
+    let none = trueio_model::Flush::default();
+    let ends = [
+        trueio_model::Flush { end_fsync: true, ..none },
+        trueio_model::Flush { end_fdatasync: true, ..none },
+        trueio_model::Flush { fsync_on_close: true, ..none },
+    ];
+    for end in ends {
+        let honest = written(end, 400 * MIB);
+        honest.assert("working_set", Passed, "the disk wrote every byte, and the time includes the sync calls");
+        assert_eq!(honest.objections(), [], "{}", honest.report());
+        // Blocks that were overwritten in memory reached the disk once.
+        let overwritten = written(end, 100 * MIB);
+        overwritten.assert("working_set", Suspect, "fit in memory");
+        overwritten.assert("block_layer_bytes", Suspect, "overwritten before they were flushed");
+    }
+    written(none, 400 * MIB).assert("working_set", Suspect, "fit in memory");
+}
+
+/// Goal: reads of a mapping are judged by major faults, fetched bytes and cached pages, and reach a level.
+#[test]
+fn reads_of_a_mapping_are_judged_by_what_was_fetched() {
+    let mapped = |fetched: u64, cached: u64, faults: u64| {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].engine = EngineKind::Mmap;
+        phase.jobs[0].direct = DirectPolicy::Off;
+        phase.records[0].threads.major_fault_count = faults;
+        phase.observation.devices = vec![delta(counted(fetched, 0, 0))];
+        phase.observation.process_read_bytes = Some(fetched);
+        phase.observation.residency[0].1 = residency(cached, 0, 1024 * MIB);
+        phase.judge()
+    };
+    let cold = mapped(400 * MIB, 0, 102_400);
+    assert_eq!((cold.objections(), cold.level), (vec![], EvidenceLevel::E2), "{}", cold.report());
+    assert_eq!(cold.check("process_read_bytes").found, "400 MiB fetched, in 102,400 major faults for 102,400 accesses");
+    let cached = mapped(0, 1024 * MIB, 0);
+    let words = "Of 400 MiB read through a mapping, 0 B were fetched from storage during this phase, in 0 major faults";
+    cached.assert("process_read_bytes", Suspect, words);
+    cached.assert("page_cache", Suspect, "100 % of the files were in the page cache");
+    cached.assert("working_set", Suspect, "");
+    assert_eq!(cached.level, EvidenceLevel::E2);
+    assert_eq!(cached.check("traced_requests").outcome, NotApplicable);
 }
 
 #[test]
