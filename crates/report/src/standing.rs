@@ -500,6 +500,14 @@ fn falling_writes(phase: &PhaseRecord) -> Option<String> {
     })
 }
 
+/// Returns true if no flush could be counted because the disk declares no volatile write cache.
+fn declares_no_cache(phase: &PhaseRecord) -> bool {
+    let is_declared = |check: &trueio_model::Check| {
+        check.name == "flushes" && check.outcome == CheckOutcome::NotSeen && check.source == "queue/write_cache"
+    };
+    phase.checks.iter().any(is_declared)
+}
+
 /// Returns what the figures are good for.
 fn uses(record: &RunRecord, placements: &[Placement]) -> Vec<String> {
     let rows = summary(record);
@@ -520,6 +528,11 @@ fn uses(record: &RunRecord, placements: &[Placement]) -> Vec<String> {
             text.push_str(&format!("; etcd's guideline of less than 10 ms at {name} is {word}"));
         }
         text.push('.');
+        if record.phases.get(commits.value.phase_index).is_some_and(declares_no_cache) {
+            text.push_str(
+                " That a power cut loses none of them is declared by the device (no volatile write cache), not proved.",
+            );
+        }
         uses.push(text);
     }
     uses

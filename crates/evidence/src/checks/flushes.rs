@@ -6,7 +6,8 @@
 //!
 //! Cannot see: writes with forced unit access. On a disk that has FUA, direct `O_DSYNC` writes are durable
 //! without a flush, and no counter shows them; then this check reports `not_seen`. A disk that declares no
-//! volatile cache gets no flushes, and only a power cut shows whether the declaration is true. The origin of
+//! volatile cache gets no flushes, and only a power cut shows whether the declaration is true; of a loop device it is suspect, because no
+//! flush reaches the disk of its file. The origin of
 //! the flushes: those of other processes count, too, and make our data durable as well.
 //!
 //! Thresholds: syncs that wait at the same time share a flush, so at least 90 % of the sync points divided by
@@ -16,10 +17,11 @@
 //! Source: Linux `Documentation/block/stat.rst`, `Documentation/block/writeback_cache_control.rst`. Measured
 //! on ext4 without a journal: 1,000 fdatasync, 1,000 flushes.
 
+use super::flush_order::DECLARED;
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, OpKind, Transport, WriteCache};
+use trueio_model::{Check, CheckOutcome, LayerKind, OpKind, Transport, WriteCache};
 
 pub(crate) const NAME: &str = "flushes";
 
@@ -46,9 +48,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let disks = facts.disks();
     if disks.iter().all(|disk| disk.write_cache.value == Some(WriteCache::WriteThrough)) {
-        let sentence = "The disk declares no volatile write cache, so the kernel sends it no flushes; no counter can \
-                        confirm the declaration.";
-        return not_seen(NAME, "queue/write_cache", sentence);
+        return without_cache(facts);
     }
     // Each member of a mirror or stripe is flushed: the one with the most flushes counts.
     let counts: Vec<u64> = facts.devices().iter().filter_map(|delta| delta.measured.flush_count).collect();
@@ -93,6 +93,32 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
                             durable.{why}"
     );
     report(CheckOutcome::Suspect, sentence).with_brief("too few flushes")
+}
+
+/// Returns the finding on disks that declare no volatile cache. A loop device is a file: its declaration keeps flushes from the disk of that
+/// file, whatever that has.
+fn without_cache(facts: &PhaseFacts<'_>) -> Check {
+    let mut layers = facts.own_targets().into_iter().flat_map(|target| &target.stack);
+    let is_durable_below = facts
+        .traced()
+        .ok()
+        .and_then(|trace| trace.below.as_ref())
+        .is_some_and(|below| below.syncs.durable_count() > 0 && below.syncs.failed_count() == 0);
+    match layers.find(|layer| layer.kind == LayerKind::Loop).filter(|_| !is_durable_below) {
+        Some(layer) => {
+            let name = layer.name.split(' ').next().unwrap_or_default();
+            let sentence = format!(
+                "{name} is a loop device that declares no volatile write cache, so no flush reaches its file or the disk below: \
+                 synced writes may be lost at a power cut."
+            );
+            finding(NAME, CheckOutcome::Suspect, "queue/write_cache", "flushes", "none is sent", sentence)
+                .with_brief("the loop device passes on no flush")
+        }
+        None => {
+            let sentence = format!("{DECLARED}. The kernel sends it no flushes, so there is nothing to count.");
+            not_seen(NAME, "queue/write_cache", sentence)
+        }
+    }
 }
 
 /// Returns the sentence for a disk that completed the flushes. Flushes faster than any medium are reported: a

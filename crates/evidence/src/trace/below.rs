@@ -1,7 +1,8 @@
 //! Follows requests of loop devices to the disks of their files.
 //!
 //! A request is found below if requests of its direction to the file's places on the disks were issued and completed within it. A flush of a
-//! loop device must have flushed the disks below, if they have a volatile cache, after the data and before it completed.
+//! loop device must have flushed the disks below, if they have a volatile cache, after the data and before it completed. A loop device that
+//! declares no volatile cache gets no flush: what its user was told is durable must be so below when the call returns.
 //!
 //! Cannot see: what a buffered loop device reads ahead or serves from memory; such requests are missing below, which the record counts.
 
@@ -35,6 +36,14 @@ impl Reached {
     }
 }
 
+/// When written data must be durable on the disks below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DurableBy {
+    pub(crate) until_ns: u64,
+    /// True if the loop device completed a flush at that time; false if it declares no volatile cache, or the data carried forced unit access.
+    pub(crate) is_flushed: bool,
+}
+
 /// The disks below the loop devices of a window.
 #[derive(Clone, Copy)]
 pub(crate) struct Below<'a> {
@@ -54,16 +63,18 @@ impl<'a> Below<'a> {
         self.all(requests.iter().map(|request| (*request, None)))
     }
 
-    /// The same for writes, each with the flush of its device that came after it.
-    pub(crate) fn of_flushed(&self, requests: &[(&Request, &Request)]) -> Option<Reached> {
-        let flushes: Vec<&Request> = requests.iter().map(|(_, flush)| *flush).collect();
-        self.is_known(&flushes)?;
-        self.all(requests.iter().map(|(request, flush)| (*request, Some(*flush))))
+    /// The same for writes, each with the time at which it had to be durable.
+    pub(crate) fn of_durable(&self, requests: &[(&Request, DurableBy)]) -> Option<Reached> {
+        let writes: Vec<&Request> = requests.iter().map(|(request, _)| *request).collect();
+        self.is_known(&writes)?;
+        let is_in_time = requests.iter().all(|(_, durable)| durable.until_ns <= self.window.below_until_ns);
+        is_in_time.then_some(())?;
+        self.all(requests.iter().map(|(request, durable)| (*request, Some(*durable))))
     }
 
-    fn all<'r>(&self, requests: impl Iterator<Item = (&'r Request, Option<&'r Request>)>) -> Option<Reached> {
-        let of = |(request, flush): (&Request, Option<&Request>)| {
-            if self.loops.unknown.contains(&request.device) { Reached::Unknown } else { self.of(request, flush) }
+    fn all<'r>(&self, requests: impl Iterator<Item = (&'r Request, Option<DurableBy>)>) -> Option<Reached> {
+        let of = |(request, durable): (&Request, Option<DurableBy>)| {
+            if self.loops.unknown.contains(&request.device) { Reached::Unknown } else { self.of(request, durable) }
         };
         requests.map(of).reduce(Reached::and)
     }
@@ -74,7 +85,7 @@ impl<'a> Below<'a> {
         (has_loop && is_in_time).then_some(())
     }
 
-    fn of(&self, request: &Request, flush: Option<&Request>) -> Reached {
+    fn of(&self, request: &Request, durable: Option<DurableBy>) -> Reached {
         // Also a loop device below another one whose own file is unknown: it is one of the named disks.
         let Some(file) = self.loops.file_of(request.device) else { return Reached::Yes };
         let begin = file.offset_bytes + request.begin;
@@ -82,7 +93,7 @@ impl<'a> Below<'a> {
             return Reached::Unknown;
         };
         let finder = Finder { layers: &self.loops.layers, window: self.window };
-        let until_ns = flush.map_or(request.completed_ns, |flush| flush.completed_ns);
+        let until_ns = durable.map_or(request.completed_ns, |durable| durable.until_ns);
         let span = (request.issued_ns, until_ns);
         let used = match finder.carried(request.flags.kind, &file.extents.space, &ranges, span) {
             Ok(Some(used)) => used,
@@ -101,20 +112,27 @@ impl<'a> Below<'a> {
         };
         let mut reached = Reached::Yes;
         for below in used.iter().map(|carrier| carrier.request) {
-            let Some(flush) = flush.filter(|_| !below.flags.is_fua && self.has_cache(below.device)) else {
-                reached = reached.and(self.of(below, None));
+            let needs_flush = !below.flags.is_fua && self.has_cache(below.device);
+            let Some(by) = durable.filter(|_| needs_flush) else {
+                reached = reached.and(self.of(below, durable.map(|by| DurableBy { is_flushed: false, ..by })));
                 continue;
             };
-            let Some(flushed) = finder.flush_between(below.device, below.completed_ns, flush.completed_ns) else {
-                return Reached::Unflushed(format!(
-                    "{} completed a flush after a write of {} bytes at its byte {}, but {} received none after the data",
-                    file.name,
-                    request.end - request.begin,
-                    request.begin,
-                    self.loops.layers.name_of(below.device)
-                ));
+            let Some(flushed) = finder.flush_between(below.device, below.completed_ns, by.until_ns) else {
+                let (length, begin) = (request.end - request.begin, request.begin);
+                let disk = self.loops.layers.name_of(below.device);
+                let name = &file.name;
+                return Reached::Unflushed(match by.is_flushed {
+                    true => format!(
+                        "{name} completed a flush after a write of {length} bytes at its byte {begin}, but {disk} received \
+                         none after the data"
+                    ),
+                    false => format!(
+                        "{name} declares no volatile cache and completed a write of {length} bytes at its byte {begin}, but \
+                         {disk} below received no flush after the data"
+                    ),
+                });
             };
-            reached = reached.and(self.of(below, Some(flushed)));
+            reached = reached.and(self.of(below, Some(DurableBy { until_ns: flushed.completed_ns, is_flushed: true })));
         }
         reached
     }
@@ -250,7 +268,8 @@ mod tests {
         let flush = request(LOOP, "FF", 0, 0, (60_000, 90_000));
         let data = |at| request(DISK, "WS", PLACE, 4096, at);
         let below_flush = |at| request(DISK, "FF", 0, 0, at);
-        let seen = |below: Vec<Request>| Below::new(&loops, &window(below)).of_flushed(&[(&write, &flush)]);
+        let by = DurableBy { until_ns: flush.completed_ns, is_flushed: true };
+        let seen = |below: Vec<Request>| Below::new(&loops, &window(below)).of_durable(&[(&write, by)]);
         assert_eq!(seen(vec![data((20_000, 30_000)), below_flush((65_000, 80_000))]), Some(Reached::Yes));
         // The page cache of the file may write it out as late as during the flush.
         assert_eq!(seen(vec![data((61_000, 63_000)), below_flush((65_000, 80_000))]), Some(Reached::Yes));
@@ -263,10 +282,51 @@ mod tests {
         let mut uncached = loops.clone();
         uncached.layers.disks[0].has_volatile_cache = false;
         let window = window(vec![data((20_000, 30_000))]);
-        assert_eq!(Below::new(&uncached, &window).of_flushed(&[(&write, &flush)]), Some(Reached::Yes));
+        assert_eq!(Below::new(&uncached, &window).of_durable(&[(&write, by)]), Some(Reached::Yes));
         // Direct writes with forced unit access.
         let fua = request(DISK, "WFS", PLACE, 4096, (20_000, 30_000));
         let window = self::window(vec![fua]);
-        assert_eq!(Below::new(&loops, &window).of_flushed(&[(&write, &flush)]), Some(Reached::Yes));
+        assert_eq!(Below::new(&loops, &window).of_durable(&[(&write, by)]), Some(Reached::Yes));
+    }
+
+    /// Goal: data on a loop device that declares no volatile cache, which gets no flush, is durable only if the disk below flushed it before
+    /// the call returned; so is data below a second such device.
+    #[test]
+    fn what_a_loop_device_without_a_declared_cache_completed_must_be_flushed_below() {
+        let loops = loops();
+        let write = request(LOOP, "WS", 8192, 4096, (10_000, 50_000));
+        let by = DurableBy { until_ns: 60_000, is_flushed: false };
+        let data = || request(DISK, "WS", PLACE, 4096, (20_000, 30_000));
+        let seen = |below: Vec<Request>| Below::new(&loops, &window(below)).of_durable(&[(&write, by)]);
+        let Some(Reached::Unflushed(why)) = seen(vec![data()]) else { panic!("not flushed") };
+        assert!(
+            why.contains("loop0 declares no volatile cache") && why.contains("sda below received no flush"),
+            "{why}"
+        );
+        let flush = |at| request(DISK, "FF", 0, 0, at);
+        assert!(matches!(seen(vec![data(), flush((35_000, 65_000))]), Some(Reached::Unflushed(_))), "too late");
+        assert_eq!(seen(vec![data(), flush((35_000, 55_000))]), Some(Reached::Yes));
+        assert!(matches!(seen(vec![]), Some(Reached::No(_))), "the data is in the page cache of the file");
+        // A second loop device between them, which declares no cache either.
+        let upper = 7 << 20 | 1;
+        let mut nested = loops.clone();
+        let mut file = nested.files[0].clone();
+        (file.name, file.device, file.offset_bytes) = ("loop1".to_owned(), upper, 0);
+        file.extents.space = AddressSpace::Device(LOOP);
+        file.extents.before[0].physical = 0;
+        file.extents.after[0].physical = 0;
+        nested.files.push(file);
+        let middle = TracedDisk {
+            name: "loop0".to_owned(),
+            device: LOOP,
+            has_volatile_cache: false,
+            ..nested.layers.disks[0].clone()
+        };
+        nested.layers.disks.push(middle);
+        let write = request(upper, "WS", 8192, 4096, (5_000, 55_000));
+        let seen = |below: Vec<Request>| Below::new(&nested, &window(below)).of_durable(&[(&write, by)]);
+        let through = || request(LOOP, "WS", 8192, 4096, (10_000, 50_000));
+        assert!(matches!(seen(vec![through(), data()]), Some(Reached::Unflushed(_))));
+        assert_eq!(seen(vec![through(), data(), flush((35_000, 55_000))]), Some(Reached::Yes));
     }
 }

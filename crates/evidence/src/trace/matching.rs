@@ -13,7 +13,7 @@
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
-use super::below::{Below, Reached, names_of_disks};
+use super::below::{Below, DurableBy, Reached, names_of_disks};
 use super::carriers::{CLOCKS_DIFFER_NS, Carrier, Finder};
 use super::extents::FileExtents;
 use super::format::Kind;
@@ -477,8 +477,14 @@ impl<'a> Matching<'a, '_> {
                 sum.flushed_count += 1;
                 self.count_flush_below(below);
             }
-            Some(Durable::Fua) => sum.fua_count += 1,
-            Some(Durable::Uncached) => sum.uncached_count += 1,
+            Some(Durable::Fua { below }) => {
+                sum.fua_count += 1;
+                self.count_flush_below(below);
+            }
+            Some(Durable::Uncached { below }) => {
+                sum.uncached_count += 1;
+                self.count_flush_below(below);
+            }
             Some(Durable::Unflushed(words)) => {
                 sum.unflushed_count += 1;
                 sum.failure_example.get_or_insert(words);
@@ -514,8 +520,12 @@ enum Durable {
         /// Where it was found below loop devices; `None` without one.
         below: Option<Reached>,
     },
-    Fua,
-    Uncached,
+    Fua {
+        below: Option<Reached>,
+    },
+    Uncached {
+        below: Option<Reached>,
+    },
     Unflushed(String),
     Unwritten(String),
     /// The reason, if it is a layer's.
@@ -596,8 +606,14 @@ impl<'a> SampleContext<'a> {
             }
             Err(why) => return Durable::Unplaced(Some(why)),
         };
+        let below = |by: &dyn Fn(&Request) -> DurableBy| {
+            let requests: Vec<(&Request, DurableBy)> =
+                used.iter().map(|carrier| (carrier.request, by(carrier.request))).collect();
+            Below::new(self.loops, self.window).of_durable(&requests)
+        };
+        let at_return = DurableBy { until_ns: returned_ns + CLOCKS_DIFFER_NS, is_flushed: false };
         if used.iter().all(|carrier| carrier.request.flags.is_fua) {
-            return Durable::Fua;
+            return Durable::Fua { below: below(&|_| at_return) };
         }
         let has_cache = |device| self.layers.disk(device).is_some_and(|disk| disk.has_volatile_cache);
         // Of each disk with a volatile cache: when the last of the data without forced unit access completed.
@@ -606,18 +622,19 @@ impl<'a> SampleContext<'a> {
             let last_ns = written.entry(request.device).or_default();
             *last_ns = request.completed_ns.max(*last_ns);
         }
-        let Some(written_ns) = written.values().max().copied() else { return Durable::Uncached };
+        let Some(written_ns) = written.values().max().copied() else {
+            return Durable::Uncached { below: below(&|_| at_return) };
+        };
         let until_ns = returned_ns + CLOCKS_DIFFER_NS;
         let flush_of = |device: u32, from_ns| self.finder().flush_between(device, from_ns, until_ns);
         let flushes: Option<Vec<&Request>> =
             written.iter().map(|(device, written_ns)| flush_of(*device, *written_ns)).collect();
         if let Some(flushes) = flushes {
-            let flushed = used.iter().filter_map(|carrier| {
-                let flush = flushes.iter().find(|flush| flush.device == carrier.request.device)?;
-                Some((carrier.request, *flush))
-            });
-            let below = Below::new(self.loops, self.window).of_flushed(&flushed.collect::<Vec<_>>());
-            return Durable::Flushed { below };
+            let by = |request: &Request| {
+                let flush = flushes.iter().find(|flush| flush.device == request.device);
+                flush.map_or(at_return, |flush| DurableBy { until_ns: flush.completed_ns, is_flushed: true })
+            };
+            return Durable::Flushed { below: below(&by) };
         }
         Durable::Unflushed(format!(
             "{} was on the disk after {} µs and reported durable after {} µs, but no flush was issued and completed in \
@@ -798,8 +815,8 @@ mod tests {
             };
             let durable = match context.durable(&write, 200, true) {
                 Durable::Flushed { .. } => "flushed",
-                Durable::Fua => "fua",
-                Durable::Uncached => "uncached",
+                Durable::Fua { .. } => "fua",
+                Durable::Uncached { .. } => "uncached",
                 Durable::Unflushed(_) => "unflushed",
                 Durable::Unwritten(_) => "unwritten",
                 Durable::Unplaced(_) => "unplaced",

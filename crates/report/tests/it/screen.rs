@@ -71,6 +71,23 @@ fn a_baseline_names_its_loads_in_words_and_compares_them_with_device_classes() {
     }
 }
 
+/// Goal: the sentence about commits says what is not proved. Method: no flush was counted, because the disk declares no volatile cache.
+#[test]
+fn commits_on_a_disk_that_declares_no_cache_are_not_proved() {
+    let mut record = fixture::baseline(7);
+    let words = "That a power cut loses none of them is declared by the device (no volatile write cache), not proved.";
+    let shown = |record: &RunRecord| screen(record, &STYLE, "add -v", &[]).replace("\n  ", " ").contains(words);
+    assert!(!shown(&record));
+    let unseen = Check {
+        name: "flushes".to_owned(),
+        outcome: CheckOutcome::NotSeen,
+        source: "queue/write_cache".to_owned(),
+        ..disturbed().phases[0].checks[0].clone()
+    };
+    record.phases.iter_mut().for_each(|phase| phase.checks.push(unseen.clone()));
+    assert!(shown(&record), "{}", screen(&record, &STYLE, "add -v", &[]));
+}
+
 #[test]
 fn reasons_stand_with_their_step_and_a_withheld_figure_is_crossed_out() {
     let record = disturbed();

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{Fact, OpKind, RangeSync, SyncMode};
+use trueio_model::{BelowTrace, Fact, OpKind, RangeSync, SyncMode, SyncOrder, TraceRecord};
 
 /// 1,000 direct writes with `O_DSYNC` and as many flushes as the disk counted.
 fn dsync(flushes: u64, fua: Option<bool>) -> Phase {
@@ -57,7 +57,7 @@ fn flushes_of_a_disk_without_a_volatile_cache_are_not_judged() {
     let mut phase = Phase::honest_log();
     phase.targets[0].disks[0].write_cache = Fact::known("write through".into(), "by hand");
     phase.observation.devices[0].measured.flush_count = Some(0);
-    phase.judge().assert("flushes", NotSeen, "no counter can confirm");
+    phase.judge().assert("flushes", NotSeen, "is declared by the device, not proved");
     Phase::honest_writes().judge().assert("flushes", NotApplicable, "may not survive a power cut");
 }
 
@@ -88,4 +88,29 @@ fn sync_file_range_calls_do_not_count_as_sync_calls() {
     phase.judge().assert("flushes", Contradicted, "received no flush");
     phase.observation.devices = of(1);
     phase.judge().assert("flushes", Passed, "");
+}
+
+/// Goal: a loop device that declares no volatile cache keeps flushes from the disk of its file, and the finding says so; other disks'
+/// declarations are named as such.
+#[test]
+fn a_declared_cache_is_never_proved_and_that_of_a_loop_device_is_suspect() {
+    let mut phase = Phase::honest_log();
+    phase.targets[0].disks[0].write_cache = Fact::known("write through".into(), "by hand");
+    phase.observation.devices[0].measured.flush_count = Some(0);
+    let syncs = SyncOrder { sampled_count: 100, uncached_count: 100, ..SyncOrder::default() };
+    phase.trace = Some(TraceRecord { syncs, ..TraceRecord::default() });
+    let declared = "That the disk has no volatile write cache is declared by the device, not proved.";
+    phase.judge().assert("flush_order", Passed, declared);
+    phase.judge().assert("flushes", NotSeen, declared);
+    phase.targets[0].stack.push(layer("loop", "loop3 (direct)", 3));
+    phase.judge().assert("flushes", Suspect, "loop3 is a loop device that declares no volatile write cache");
+    let below = |flushed_count, unflushed_count| BelowTrace {
+        syncs: SyncOrder { flushed_count, unflushed_count, ..SyncOrder::default() },
+        ..BelowTrace::default()
+    };
+    phase.trace.as_mut().expect("a trace").below = Some(below(0, 100));
+    phase.judge().assert("flushes", Suspect, "no flush reaches its file");
+    phase.judge().assert("flush_order", Contradicted, "The others were not");
+    phase.trace.as_mut().expect("a trace").below = Some(below(100, 0));
+    phase.judge().assert("flushes", NotSeen, declared);
 }
