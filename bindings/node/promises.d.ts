@@ -160,7 +160,7 @@ export interface Copied {
 
 /**
  * Copies a file or disk, or a part of one, past the page cache. If it fails or is stopped, a destination that it created is
- * removed; one that existed is left half written. EEXIST: the destination exists, without `overwrite`. EINVAL: it is
+ * removed, unless `destinationOffset` is set; any other is left half written. EEXIST: the destination exists, without `overwrite`. EINVAL: it is
  * the source, it is a disk that is too small, or the range ends beyond the source.
  */
 export function copyFile(source: string | URL, destination: string | URL, options?: CopyOptions): Promise<Copied>;
@@ -201,7 +201,7 @@ export interface WriteStream extends Writable {
   readonly bytesWritten: number;
 }
 
-/** Opens a file and writes it past the page cache. Blocks that are covered only in part are read and written back. */
+/** Opens a file and writes it past the page cache; parts of blocks as `writeUnalignedByReadModifyWriteAt` does. */
 export function createWriteStream(path: string | URL, options?: WriteStreamOptions & OpenOptions): WriteStream;
 
 /** Makes the names in a folder durable, after a file was created, renamed or removed in it. ENOTSUP on Windows. */
@@ -301,8 +301,9 @@ export class DirectFile {
   /** Reads any bytes, through an aligned copy that covers them. */
   readUnalignedByCopyAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
   /**
-   * Writes any bytes: the rest of their blocks is read and written back. Not atomic: of two such writes to the same
-   * sector at once, one may be lost.
+   * Writes any bytes. Whole blocks are written directly, parts of blocks of a file through the page cache on a second
+   * descriptor, so concurrent writers of one block lose nothing; rejects if the file cannot be opened a second time. A part
+   * of a block of a disk is read, changed and written whole: writes of this process exclude each other there.
    */
   writeUnalignedByReadModifyWriteAt(buffer: NodeJS.ArrayBufferView, offset: Offset, options?: Cancellable): Promise<Transfer>;
 
@@ -312,7 +313,7 @@ export class DirectFile {
   writeVectoredAt(buffers: readonly NodeJS.ArrayBufferView[], offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Reads past the page cache, up to an end that need not be aligned. The file stays open unless `autoClose` is true. */
   createReadStream(options?: ReadStreamOptions): Readable;
-  /** Writes past the page cache. The file must be open for reading too, for blocks that are covered only in part. */
+  /** Writes past the page cache; parts of blocks as `writeUnalignedByReadModifyWriteAt` does. */
   createWriteStream(options?: WriteStreamOptions): WriteStream;
 
   /** Makes earlier writes durable. Default: `device`. After an error, earlier writes may be lost. */

@@ -2,8 +2,8 @@
 // Streams past the page cache: any bytes of a file, in aligned transfers.
 //
 // A reader reads whole blocks and gives the part that is wanted. A writer collects what it is given in an aligned
-// buffer; the blocks that it covers only in part, at most the first and the last, are read, changed and written
-// whole, so the file must be open for reading too. The file ends where the last byte was written.
+// buffer; the blocks that it covers only in part, at most the first and the last, are written without the bytes around
+// them. The file ends where the last byte was written, and no other writer's bytes are lost.
 //
 // Each reads or writes one chunk after another: for several transfers in flight use `readAt` and `writeAllAt`.
 

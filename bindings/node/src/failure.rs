@@ -147,7 +147,9 @@ impl From<TransferError> for Failure {
             TransferError::EndOfFile { .. } => failure.with_code("ERR_TRUEIO_END_OF_FILE"),
             TransferError::NothingAccepted { .. } => failure.with_code("ERR_TRUEIO_NOTHING_ACCEPTED"),
             TransferError::StoppedMisaligned { .. } => failure.with_code("ERR_TRUEIO_STOPPED_MISALIGNED"),
-            TransferError::Io { source, .. } => failure.with_code_of(source),
+            TransferError::Io { source, .. } | TransferError::PartOfBlock { source, .. } => {
+                failure.with_code_of(source)
+            }
             _ => failure.with_code("ERR_TRUEIO_IO"),
         }
     }

@@ -94,11 +94,13 @@ pub(crate) fn read_unaligned_by_copy_at(
     transferred(py, &file, result)
 }
 
-/// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, and writes them whole.
-/// The file must be open for reading too.
+/// Writes all of `data` at `offset`, with any address, length and offset.
 ///
-/// This is not atomic. Two writers in one block lose one another's bytes, and a power loss may tear a block that
-/// held older data, not only the new bytes.
+/// Whole blocks are written directly. Parts of blocks of a file are written through the page cache on a second
+/// descriptor, then written to the device and evicted, so concurrent writers of one block lose nothing and the length is that
+/// of a plain write. Raises TransferError if the file cannot be opened a second time for that. A part of a block of a
+/// disk is read, changed and written whole: the disk must be open for reading too, calls of this process exclude each
+/// other, and a power loss may tear the block.
 #[pyfunction]
 pub(crate) fn write_unaligned_by_read_modify_write_at(
     py: Python<'_>,
@@ -207,8 +209,8 @@ pub(crate) fn sync_directory(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResul
     py.detach(|| trueio_direct::sync_directory(&path)).map_err(|error| error::io_on(py, &error, &path))
 }
 
-/// Reserves space for bytes `offset .. offset + length` of `file`, and makes it that long if it is shorter. Contents
-/// are not changed; new bytes read as zeros. Raises UnsupportedError if the filesystem cannot reserve;
+/// Reserves space for bytes `offset .. offset + length` of `file`, and makes it that long if it is shorter, never
+/// shorter. Contents are not changed; new bytes read as zeros. Raises UnsupportedError if the filesystem cannot reserve;
 /// zeros are not written instead.
 #[pyfunction]
 pub(crate) fn preallocate(

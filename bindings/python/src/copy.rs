@@ -39,7 +39,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// `progress(done_bytes, total_bytes)` is called in this thread after the first block, then at most ten times a second,
 /// and when all bytes are copied, before the flush. It is not called if there is nothing to copy. What it raises stops the
 /// copy and is raised here, as is KeyboardInterrupt. After any exception, a destination that the copy created is
-/// removed; one that existed is left half written.
+/// removed, unless `destination_offset` is set; any other is left half written.
 ///
 /// Raises FileExistsError without `overwrite`, CopyError if source and destination are the same file, a range ends beyond
 /// the source, a disk is too small, or the system reports an error; otherwise as `open`.

@@ -204,7 +204,8 @@ pub(crate) fn transfer(py: Python<'_>, error: &TransferError, hint: Option<Strin
         TransferError::StoppedMisaligned { offset, wanted, done, .. } => {
             Problem::new("TransferError", Number::Named("EINVAL"), message).with_progress(*offset, *wanted, *done)
         }
-        TransferError::Io { offset, wanted, done, source, .. } => {
+        TransferError::Io { offset, wanted, done, source, .. }
+        | TransferError::PartOfBlock { offset, wanted, done, source, .. } => {
             let unsupported = source.kind() == io::ErrorKind::Unsupported;
             let class = if unsupported { "UnsupportedError" } else { "TransferError" };
             Problem::new(class, number_of(source), message).with_progress(*offset, *wanted, *done)

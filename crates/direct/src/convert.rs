@@ -68,7 +68,7 @@ fn transfer_kind(error: &TransferError) -> ErrorKind {
         TransferError::Misaligned(_) | TransferError::StoppedMisaligned { .. } => ErrorKind::InvalidInput,
         TransferError::EndOfFile { .. } => ErrorKind::UnexpectedEof,
         TransferError::NothingAccepted { .. } => ErrorKind::WriteZero,
-        TransferError::Io { source, .. } => source.kind(),
+        TransferError::Io { source, .. } | TransferError::PartOfBlock { source, .. } => source.kind(),
     }
 }
 

@@ -14,8 +14,8 @@ use crate::buffer::AlignedBuffer;
 use crate::flush::sync_directory;
 use crate::reader::BUFFER_BYTES;
 use crate::types::{DirectFile, FlushLevel, Flushed, Granted, OpenError, OpenOptions, Policy};
-use crate::unaligned::read_unaligned_by_copy_at;
-use crate::window::{Units, write_window};
+use crate::unaligned::{read_unaligned_by_copy_at, write_unaligned_by_read_modify_write_at};
+use crate::window::Units;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -132,7 +132,8 @@ pub struct Copied {
     pub flushed: Option<Flushed>,
 }
 
-/// Why a file was not copied. A destination that the copy created is removed again.
+/// Why a file was not copied. A destination that the copy created is removed again, unless
+/// [`CopyOptions::destination_offset`] is set: others may have written to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -234,7 +235,7 @@ pub fn copy_file(
     let (destination, is_new) = open_destination(&source, path, options)?;
     let copied = Copying::new(&source, &destination, options, range, is_new)
         .and_then(|mut copying| copying.run(&mut progress).and_then(|()| copying.finish(path)));
-    if copied.is_err() && is_new {
+    if copied.is_err() && is_new && options.destination_offset.is_none() {
         crate::os::remove_made(path, destination.file());
     }
     copied
@@ -245,13 +246,12 @@ fn open_destination(source: &DirectFile, path: &Path, options: &CopyOptions) -> 
     let both = OpenOptions::new().read(true).write(true).policy(options.policy);
     let exists = std::fs::symlink_metadata(path).is_ok() || std::fs::metadata(path).is_ok();
     if !exists {
-        let new = both.create_new(true).mode(permissions(source));
-        return match new.open(path) {
-            Err(OpenError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                Err(CopyError::Exists { path: path.to_owned() })
-            }
-            other => Ok((other?, true)),
-        };
+        let new = both.clone().create_new(true).mode(permissions(source));
+        match new.open(path) {
+            // Created by another process or thread meanwhile.
+            Err(OpenError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return Ok((other?, true)),
+        }
     }
     let failed = |call| move |error| CopyError::Io { call, done: 0, source: error };
     if crate::os::is_same_file(source.file(), path).map_err(failed("comparing source and destination"))? {
@@ -267,6 +267,15 @@ fn open_destination(source: &DirectFile, path: &Path, options: &CopyOptions) -> 
         existing.file().set_len(0).map_err(failed("emptying the destination"))?;
     }
     Ok((existing, false))
+}
+
+/// Makes the file at least `length` bytes long, of which the last one is a zero of the copy. Never makes it shorter, also
+/// when another writer makes it longer meanwhile.
+fn extend(file: &DirectFile, length: u64) -> io::Result<()> {
+    if length == 0 || file.size()? >= length || crate::os::extend(file.file(), length)? {
+        return Ok(());
+    }
+    write_unaligned_by_read_modify_write_at(file, &[0], length - 1).map(drop).map_err(io::Error::from)
 }
 
 #[cfg(unix)]
@@ -396,17 +405,19 @@ impl<'a> Copying<'a> {
         (at - first as u64, first..first + bytes)
     }
 
-    fn put(&mut self, start: u64, part: Range<usize>) -> Result<(), CopyError> {
+    fn put(&self, start: u64, part: Range<usize>) -> Result<(), CopyError> {
         let failed = self.failed("writing the destination");
-        let mut known = part.clone();
-        write_window(self.destination, self.units, &mut self.buffer, start, &mut known, part).map_err(failed)
+        let offset = start + part.start as u64;
+        write_unaligned_by_read_modify_write_at(self.destination, &self.buffer[part], offset)
+            .map(drop)
+            .map_err(|error| failed(error.into()))
     }
 
     fn finish(&self, path: &Path) -> Result<Copied, CopyError> {
         let file = self.destination;
         if self.is_empty {
             let length = self.to + (self.range.end - self.range.start);
-            file.file().set_len(length).map_err(self.failed("setting the destination's length"))?;
+            extend(file, length).map_err(self.failed("setting the destination's length"))?;
         }
         let flushed = self.options.flush.map(|level| file.flush(level)).transpose();
         let flushed = flushed.map_err(self.failed("flushing the destination"))?;

@@ -82,8 +82,8 @@
 //! **Copy.** [`copy_file`] copies a file, a disk or a range of one past the cache, keeps holes, reports progress and
 //! flushes; it refuses to overwrite a file unless that is set, and to copy a file onto itself.
 //!
-//! **Write at any offset.** [`write_unaligned_by_read_modify_write_at`] reads the blocks at both ends, changes them and
-//! writes them back. Its documentation states the cost and the dangers.
+//! **Write at any offset.** [`write_unaligned_by_read_modify_write_at`] writes whole blocks directly and parts of blocks so
+//! that concurrent writers lose nothing. Its documentation states how, and the cost.
 //!
 //! **Write without tearing.** [`write_atomic_at`] writes all or nothing, within the limits that [`probe()`] reports.
 //!
@@ -149,7 +149,8 @@
 //! | every write durable | `O_DSYNC`, `O_SYNC` | `O_DSYNC`, `O_SYNC` (not through the drive's cache) | `O_DSYNC`, `O_SYNC` | `FILE_FLAG_WRITE_THROUGH` | open(2); "CreateFileW" |
 //! | flush | see [`FlushLevel`] | | | |  |
 //! | names durable | `fsync` of the directory | the same | the same | no documented call | fsync(2) |
-//! | reserve | `fallocate` | `F_PREALLOCATE`, `ftruncate` | `posix_fallocate` | `FileAllocationInfo`, end of file | fallocate(2), posix_fallocate(2), macOS fcntl(2); "FILE_ALLOCATION_INFO" |
+//! | reserve | `fallocate` | `F_PREALLOCATE`, a zero at the end | `posix_fallocate` | a zero at the end | fallocate(2), posix_fallocate(2), macOS fcntl(2) |
+//! | parts of blocks of a file | second descriptor, `sync_file_range` | every alignment is accepted | second descriptor (14.0), `fdatasync` | `ReOpenFile` | open(2), sync_file_range(2), FreeBSD open(2) `O_EMPTY_PATH`; "ReOpenFile" |
 //! | residency | `cachestat`, `mincore` | `mincore` | `mincore` if `vm.mincore_mapped` is 0 | no call | Linux `mm/filemap.c`, mincore(2) |
 //! | evict | `posix_fadvise` | `msync(MS_INVALIDATE)` | `posix_fadvise` | no call | posix_fadvise(2), msync(2) |
 //! | lock a file | `flock` | `flock` | `flock` | `LockFileEx`, mandatory | flock(2); "LockFileEx" |
@@ -175,6 +176,7 @@
 mod alignment;
 #[cfg(any(feature = "tokio", feature = "compio", feature = "tokio-uring"))]
 mod asynchronous;
+mod block_locks;
 mod buffer;
 mod cache;
 mod convert;

@@ -113,6 +113,8 @@ impl DirectFile {
     /// # Errors
     /// [`TransferError`].
     pub fn write_vectored_at(&self, buffers: &mut [io::IoSlice<'_>], offset: u64) -> Result<Transfer, TransferError> {
+        let length = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(buffer.len()));
+        let _lock = self.share(offset, length);
         transfer::write_vectored_at(&self.file, &self.alignment, buffers, offset)
     }
 
@@ -124,12 +126,14 @@ impl DirectFile {
         crate::os::size_bytes(&self.file)
     }
 
-    /// Writes all of `buffer` at `offset`: see [`crate::write_all_at`].
+    /// Writes all of `buffer` at `offset`: see [`crate::write_all_at`]. To a disk, it waits for writes of parts of the same
+    /// blocks.
     ///
     /// # Errors
     /// [`TransferError`].
     pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
-        transfer::write_all_at(&self.file, &self.alignment, buffer, offset)
+        let _lock = self.share(offset, buffer.len());
+        transfer::write_whole(&self.file, &self.alignment, buffer, offset)
     }
 
     /// Returns the likely cause of a failed transfer on this file, where the system's error does not name it. It is
@@ -168,8 +172,7 @@ mod tests {
     fn a_likely_cause_is_returned_only_where_the_alignment_is_unknown() {
         let folder = tempfile::tempdir().unwrap();
         let file = File::create(folder.path().join("data")).unwrap();
-        let mut file =
-            DirectFile { file, granted: Granted::Direct, alignment: Alignment::unknown(), reason: String::new() };
+        let mut file = DirectFile::new(file, Granted::Direct, Alignment::unknown(), String::new());
         let error = |kind: io::ErrorKind| TransferError::Io {
             write: true,
             offset: 0,

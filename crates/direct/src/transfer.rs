@@ -76,6 +76,25 @@ pub enum TransferError {
         #[source]
         misaligned: Misaligned,
     },
+    /// The write covers a part of a block, which goes through the page cache, and the file could not be opened a
+    /// second time for that.
+    #[error(
+        "writing {wanted} bytes at offset {offset} stopped after {done}: a part of a block of {block_bytes} bytes needs a \
+         second descriptor of the file without direct I/O; write whole blocks, or open the file with the policy `Off`"
+    )]
+    PartOfBlock {
+        /// Offset of the transfer.
+        offset: u64,
+        /// Number of bytes requested.
+        wanted: usize,
+        /// Number of bytes written before.
+        done: usize,
+        /// The size of a block, in bytes.
+        block_bytes: u64,
+        /// Why the file could not be opened again.
+        #[source]
+        source: io::Error,
+    },
     /// The system reported an error.
     #[error(
         "{} {wanted} bytes at offset {offset} failed after {done}",
@@ -100,8 +119,36 @@ impl TransferError {
     /// Returns the system's error number, if the error is the system's.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
-            Self::Io { source, .. } => source.raw_os_error(),
+            Self::Io { source, .. } | Self::PartOfBlock { source, .. } => source.raw_os_error(),
             _ => None,
+        }
+    }
+
+    /// Converts the error of one piece to that of the whole transfer: `before` bytes were transferred before the piece.
+    pub(crate) fn within(mut self, whole_offset: u64, whole: usize, before: usize) -> Self {
+        if let Some((offset, wanted, done)) = self.progress() {
+            (*offset, *wanted, *done) = (whole_offset, whole, (before + *done).min(whole));
+        }
+        self
+    }
+
+    /// Sets the number of bytes transferred to zero: those of a block are not those of the caller.
+    pub(crate) fn at_start(mut self) -> Self {
+        if let Some((_, _, done)) = self.progress() {
+            *done = 0;
+        }
+        self
+    }
+
+    /// Returns offset, number of bytes requested and number of bytes transferred, unless it was refused before the call.
+    fn progress(&mut self) -> Option<(&mut u64, &mut usize, &mut usize)> {
+        match self {
+            Self::Misaligned(_) => None,
+            Self::EndOfFile { offset, wanted, done }
+            | Self::NothingAccepted { offset, wanted, done }
+            | Self::StoppedMisaligned { offset, wanted, done, .. }
+            | Self::PartOfBlock { offset, wanted, done, .. }
+            | Self::Io { offset, wanted, done, .. } => Some((offset, wanted, done)),
         }
     }
 
@@ -112,6 +159,7 @@ impl TransferError {
             Self::EndOfFile { done, .. }
             | Self::NothingAccepted { done, .. }
             | Self::StoppedMisaligned { done, .. }
+            | Self::PartOfBlock { done, .. }
             | Self::Io { done, .. } => *done,
         }
     }
@@ -189,9 +237,21 @@ pub fn read_vectored_at(
 
 /// Writes all of `buffer` at `offset` of `file`, with as many calls as it takes.
 ///
+/// To a disk of which other calls write parts of blocks, write with [`crate::DirectFile::write_all_at`], which excludes them.
+///
 /// # Errors
 /// [`TransferError`]. Bytes written before the error stay written.
 pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    write_whole(file, alignment, buffer, offset)
+}
+
+/// As [`write_all_at`], for callers in this crate, which have locked the range of a disk.
+pub(crate) fn write_whole(
+    file: &File,
+    alignment: &Alignment,
+    buffer: &[u8],
+    offset: u64,
+) -> Result<Transfer, TransferError> {
     go_on(alignment, buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
         crate::os::write_at(file, &buffer[done..end], offset + done as u64)
     })

@@ -1,14 +1,30 @@
 //! Transfers of any length at any offset on a file that requires alignment.
 //!
-//! A read transfers whole blocks to a buffer of its own and copies from it. A write first reads the blocks that it
-//! covers in part, changes them in memory, and writes them whole.
+//! A read transfers whole blocks to a buffer of its own and copies from it.
 //!
-//! Read-modify-write is not atomic. Two concurrent writers in one block can overwrite each other's bytes, and a power loss
-//! can tear a block with older data, not only the new bytes. Where that matters, align the records instead.
+//! A write transfers whole blocks directly. Of the blocks that it covers in part, at most the first and the last one, it
+//! writes the caller's bytes only:
+//!
+//! | file         | how a part of a block is written                                                        |
+//! |--------------|-----------------------------------------------------------------------------------------|
+//! | regular file | through the page cache, on a second descriptor of the file that is not direct; its pages are then written to the device and evicted |
+//! | disk         | the block is read, changed and written whole, locked within this process (`block_locks.rs`) |
+//!
+//! So nothing is padded, no byte is restored that another writer changed, and no file is ever truncated. The kernel
+//! serialises both kinds of writes to a regular file, also those of other processes. Linux: a buffered write
+//! holds the inode's lock, reads the rest of the page from the device, and a direct write first writes dirty pages of its range
+//! back and drops them; both under that lock (`mm/filemap.c`, `kiocb_invalidate_pages`).
+//!
+//! Limits: asynchronous direct writes (io_uring, libaio) of other programs release the inode's lock before they are
+//! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On a disk, writers of other
+//! processes in the same block can overwrite each other's bytes, and a power loss can tear the block.
+//!
+//! Source: open(2), sync_file_range(2), proc_pid_fd(5); Linux `fs/ext4/file.c`, `fs/xfs/xfs_file.c`.
 
-use crate::alignment::{round_down, round_up};
+use crate::alignment::{Alignment, check_transfer, round_down, round_up};
+use crate::block_locks::{self, DiskKey};
 use crate::buffer::AlignedBuffer;
-use crate::transfer::{Transfer, TransferError};
+use crate::transfer::{self, Transfer, TransferError};
 use crate::types::DirectFile;
 use std::io;
 
@@ -24,9 +40,7 @@ struct Cover {
     /// The same, widened to whole blocks.
     start: u64,
     stop: u64,
-    /// The size of a block, in bytes.
-    block: u64,
-    /// Number of bytes of one piece: a multiple of `block`.
+    /// Number of bytes of one piece: whole blocks.
     step: u64,
 }
 
@@ -38,7 +52,7 @@ impl Cover {
         let stop = round_up(end, block).filter(|stop| i64::try_from(*stop).is_ok())?;
         let start = round_down(offset, block);
         let step = round_down(BOUNCE_BYTES, block).max(block).min((stop - start).max(block));
-        Some(Self { offset, end, start, stop, block, step })
+        Some(Self { offset, end, start, stop, step })
     }
 
     /// Returns the pieces from start to stop: for each its first byte and the byte after its last one.
@@ -49,28 +63,13 @@ impl Cover {
     }
 }
 
-fn prepare(
-    file: &DirectFile,
-    offset: u64,
-    length: usize,
-    write: bool,
-) -> Result<(Cover, AlignedBuffer), TransferError> {
-    let failed = |source| TransferError::Io { write, offset, wanted: length, done: 0, source };
+fn prepare(file: &DirectFile, offset: u64, length: usize) -> Result<(Cover, AlignedBuffer), TransferError> {
+    let failed = |source| TransferError::Io { write: false, offset, wanted: length, done: 0, source };
     let alignment = file.alignment().or_assumed();
-    let bytes = |value: Option<u32>| value.expect("nothing is unknown after or_assumed");
-    let read = u64::from(bytes(alignment.read_offset_bytes));
-    let memory = bytes(alignment.memory_bytes);
-    // A write also reads, so its blocks are multiples of both offsets; and of the memory alignment, because a block is
-    // read into the middle of the buffer.
-    let offsets = if write { common_multiple(read, u64::from(bytes(alignment.write_offset_bytes))) } else { read };
-    let block = common_multiple(offsets, u64::from(memory));
-    let cover = Cover::new(offset, length, block).ok_or_else(|| {
-        failed(io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset"))
-    })?;
-    let align = memory.next_power_of_two() as usize;
+    let block = u64::from(alignment.read_offset_bytes.expect("nothing is unknown after or_assumed"));
+    let cover = Cover::new(offset, length, block).ok_or_else(|| beyond_the_largest_offset(false, offset, length))?;
     let step = usize::try_from(cover.step).map_err(|error| failed(io::Error::other(error)))?;
-    let bounce = AlignedBuffer::new(step, align).map_err(|error| failed(io::Error::other(error)))?;
-    Ok((cover, bounce))
+    Ok((cover, bounce(file, step).map_err(failed)?))
 }
 
 /// Returns the least common multiple. Neither number is zero; both fit into 32 bits.
@@ -80,12 +79,6 @@ pub(crate) fn common_multiple(a: u64, b: u64) -> u64 {
         (divisor, rest) = (rest, divisor % rest);
     }
     a / divisor * b
-}
-
-/// Reads into `bounce` from `position` until the end of the file. Returns the number of bytes read and of calls;
-/// the rest of `bounce` does not change.
-fn read_as_far_as_it_goes(file: &DirectFile, bounce: &mut [u8], position: u64) -> Result<(usize, u32), TransferError> {
-    file.read_at(bounce, position).map(|transfer| (transfer.bytes, transfer.calls))
 }
 
 /// Fills `buffer` from `offset` by reading whole blocks and copying.
@@ -110,13 +103,14 @@ pub fn read_unaligned_by_copy_at(file: &DirectFile, buffer: &mut [u8], offset: u
     if wanted == 0 {
         return Ok(Transfer { bytes: 0, calls: 0 });
     }
-    let (cover, mut bounce) = prepare(file, offset, wanted, false)?;
+    let (cover, mut bounce) = prepare(file, offset, wanted)?;
     let mut calls = 0;
     for (first, last) in cover.pieces() {
         let piece = &mut bounce[..(last - first) as usize];
-        let (read, made) = read_as_far_as_it_goes(file, piece, first)?;
-        calls += made;
         let (from, to) = (first.max(cover.offset), last.min(cover.end));
+        let failed = |error: TransferError| error.at_start().within(offset, wanted, (from - cover.offset) as usize);
+        let Transfer { bytes: read, calls: made } = file.read_at(piece, first).map_err(failed)?;
+        calls += made;
         let known = first + read as u64;
         if known < to {
             let done = (known.max(from) - cover.offset) as usize;
@@ -130,18 +124,21 @@ pub fn read_unaligned_by_copy_at(file: &DirectFile, buffer: &mut [u8], offset: u
     Ok(Transfer { bytes: wanted, calls })
 }
 
-/// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, and writes them whole. The
-/// file must be open for reading, too.
+/// Writes all of `data` at `offset`, with any address, length and offset.
 ///
-/// This is not atomic. Two concurrent writers in one block can overwrite each other's bytes, and a power loss can tear
-/// a block with older data, not only the new bytes. Where that matters, align the records instead.
+/// Whole blocks are written directly. A part of a block of a regular file is written through the page cache, on a second
+/// descriptor of the file that is not direct; its pages are then written to the device and evicted. Only the
+/// bytes of `data` are written, so the length of the file is that of a plain write, and concurrent writers, also in the
+/// same block and in other processes, lose nothing. A part of a block of a disk is read, changed and written whole: the
+/// file must be open for reading, too. Calls of this process exclude each other there; another process in the same block
+/// can overwrite the bytes, and a power loss can tear the block. Where that matters, align the records instead.
 ///
-/// If the file ends within the last block, it is cut to the length that a plain write would leave; until then, and
-/// after a crash in between, it ends with the zeros of a whole block. A file that is opened through the page cache
-/// is written without this.
+/// A file that is opened through the page cache is written without this.
 ///
 /// # Errors
-/// As [`DirectFile::write_all_at`]; `done` counts the bytes of `data`.
+/// As [`DirectFile::write_all_at`]; `done` counts the bytes of `data`. [`TransferError::PartOfBlock`] if a regular file
+/// cannot be opened a second time: without `/proc` (Linux), before FreeBSD 14, where its permissions forbid it
+/// now, or if it is open for exclusive use (Windows).
 pub fn write_unaligned_by_read_modify_write_at(
     file: &DirectFile,
     data: &[u8],
@@ -151,48 +148,146 @@ pub fn write_unaligned_by_read_modify_write_at(
     if wanted == 0 {
         return Ok(Transfer { bytes: 0, calls: 0 });
     }
-    let (cover, mut bounce) = prepare(file, offset, wanted, true)?;
-    let failed = |done, source| TransferError::Io { write: true, offset, wanted, done, source };
-    let metadata = file.file().metadata().map_err(|source| failed(0, source))?;
-    let length_before = metadata.is_file().then_some(metadata.len());
-    let mut calls = 0;
-    for (first, last) in cover.pieces() {
-        let piece = &mut bounce[..(last - first) as usize];
-        let (from, to) = (first.max(cover.offset), last.min(cover.end));
-        let block = cover.block as usize;
-        if first < from || to < last {
-            // At most the first and the last block are covered in part; they may be the same one.
-            let tail = piece.len() - block;
-            let parts = [(first < from || (to < last && tail == 0), 0), (to < last && tail > 0, tail)];
-            for (_, at) in parts.into_iter().filter(|(needed, _)| *needed) {
-                let part = &mut piece[at..at + block];
-                part.fill(0);
-                calls += read_as_far_as_it_goes(file, part, first + at as u64)?.1;
-            }
+    let Some(parts) = Parts::new(offset, wanted, write_block(file)) else {
+        return Err(beyond_the_largest_offset(true, offset, wanted));
+    };
+    let (mut done, mut calls) = (0, 0);
+    for (length, is_whole) in [(parts.head, false), (parts.middle, true), (parts.tail, false)] {
+        let (part, at) = (&data[done..done + length], offset + done as u64);
+        if length > 0 {
+            let written = if is_whole { write_blocks(file, part, at) } else { write_part(file, part, at) };
+            calls += written.map_err(|error| error.within(offset, wanted, done))?.calls;
         }
-        piece[(from - first) as usize..(to - first) as usize]
-            .copy_from_slice(&data[(from - cover.offset) as usize..(to - cover.offset) as usize]);
-        let done = (from - cover.offset) as usize;
-        calls += file.write_all_at(piece, first).map_err(|error| with_done(error, offset, wanted, done))?.calls;
-    }
-    if let Some(before) = length_before
-        && before.max(cover.end) < cover.stop
-    {
-        file.file().set_len(before.max(cover.end)).map_err(|source| failed(wanted, source))?;
+        done += length;
     }
     Ok(Transfer { bytes: wanted, calls })
 }
 
-/// Converts the error of one piece to that of the whole transfer.
-fn with_done(error: TransferError, offset: u64, wanted: usize, done: usize) -> TransferError {
-    match error {
-        TransferError::Io { write, source, .. } => TransferError::Io { write, offset, wanted, done, source },
-        TransferError::NothingAccepted { .. } => TransferError::NothingAccepted { offset, wanted, done },
-        TransferError::StoppedMisaligned { misaligned, .. } => {
-            TransferError::StoppedMisaligned { offset, wanted, done, misaligned }
-        }
-        other => other,
+/// The lengths of the parts of an unaligned write, in bytes, in the order of their offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts {
+    /// Up to the first border of a block; everything if no block is covered as a whole.
+    head: usize,
+    /// Whole blocks.
+    middle: usize,
+    /// After the last border of a block.
+    tail: usize,
+}
+
+impl Parts {
+    /// [`None`] if the write ends beyond the largest file offset.
+    fn new(offset: u64, length: usize, block: u64) -> Option<Self> {
+        assert!(block > 0, "a block of zero bytes");
+        let end = offset.checked_add(length as u64).filter(|end| i64::try_from(*end).is_ok())?;
+        let last = round_down(end, block);
+        Some(match round_up(offset, block).filter(|first| *first < last) {
+            Some(first) => {
+                Self { head: (first - offset) as usize, middle: (last - first) as usize, tail: (end - last) as usize }
+            }
+            None => Self { head: length, middle: 0, tail: 0 },
+        })
     }
+}
+
+/// Returns the size of the blocks that can be written as a whole, in bytes. Of a disk they can also be read.
+fn write_block(file: &DirectFile) -> u64 {
+    let alignment = file.alignment().or_assumed();
+    let bytes = |value: Option<u32>| u64::from(value.expect("nothing is unknown after or_assumed"));
+    let write = bytes(alignment.write_offset_bytes);
+    if file.disk().is_some() { common_multiple(write, bytes(alignment.read_offset_bytes)) } else { write }
+}
+
+fn beyond_the_largest_offset(write: bool, offset: u64, wanted: usize) -> TransferError {
+    let source = io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset");
+    TransferError::Io { write, offset, wanted, done: 0, source }
+}
+
+/// Allocates memory for direct transfers of `bytes` bytes.
+fn bounce(file: &DirectFile, bytes: usize) -> io::Result<AlignedBuffer> {
+    let memory = file.alignment().or_assumed().memory_bytes.expect("nothing is unknown after or_assumed");
+    Ok(AlignedBuffer::new(bytes, memory.next_power_of_two() as usize)?)
+}
+
+/// Writes whole blocks, through a copy unless the memory of `data` is aligned.
+fn write_blocks(file: &DirectFile, data: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    let wanted = data.len();
+    let alignment = file.alignment().or_assumed();
+    if check_transfer(&alignment, data.as_ptr().addr(), wanted, offset, true).is_ok() {
+        return file.write_all_at(data, offset);
+    }
+    let block = write_block(file);
+    let step = round_down(BOUNCE_BYTES, block).max(block).min(wanted as u64) as usize;
+    let mut copy =
+        bounce(file, step).map_err(|source| TransferError::Io { write: true, offset, wanted, done: 0, source })?;
+    let mut calls = 0;
+    for (index, piece) in data.chunks(step).enumerate() {
+        copy[..piece.len()].copy_from_slice(piece);
+        let done = index * step;
+        let written = file.write_all_at(&copy[..piece.len()], offset + done as u64);
+        calls += written.map_err(|error| error.within(offset, wanted, done))?.calls;
+    }
+    Ok(Transfer { bytes: wanted, calls })
+}
+
+/// Writes parts of blocks: of one, or of two that follow one another.
+fn write_part(file: &DirectFile, data: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    match file.disk() {
+        Some(disk) => read_change_and_write(file, disk, data, offset),
+        None => write_through_cache(file, data, offset),
+    }
+}
+
+/// Writes a part of a block of a regular file.
+fn write_through_cache(file: &DirectFile, data: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    let wanted = data.len();
+    let second = file.buffered().map_err(|source| TransferError::PartOfBlock {
+        offset,
+        wanted,
+        done: 0,
+        block_bytes: write_block(file),
+        source,
+    })?;
+    let written = transfer::write_whole(second, &Alignment::not_needed(), data, offset)?;
+    // As after a direct write, the data is with the device, and a failure to write it is this call's error.
+    crate::os::write_back(second, offset, wanted as u64).map_err(|source| TransferError::Io {
+        write: true,
+        offset,
+        wanted,
+        done: 0,
+        source,
+    })?;
+    Ok(written)
+}
+
+/// Writes a part of a block of a disk.
+fn read_change_and_write(
+    file: &DirectFile,
+    disk: DiskKey,
+    data: &[u8],
+    offset: u64,
+) -> Result<Transfer, TransferError> {
+    let wanted = data.len();
+    let size = write_block(file);
+    let failed = |source| TransferError::Io { write: true, offset, wanted, done: 0, source };
+    let mut block = bounce(file, size as usize).map_err(failed)?;
+    let (mut done, mut calls) = (0, 0);
+    while done < wanted {
+        let at = offset + done as u64;
+        let start = round_down(at, size);
+        let skip = (at - start) as usize;
+        let length = (block.len() - skip).min(wanted - done);
+        let _lock = block_locks::exclusive(disk, start..start.saturating_add(size));
+        // A disk may end within a block; what is beyond its end is not written.
+        block.fill(0);
+        let read = file.read_at(&mut block, start);
+        calls += read.map_err(|error| error.at_start().within(offset, wanted, done))?.calls;
+        block[skip..skip + length].copy_from_slice(&data[done..done + length]);
+        // Not the method of the file, which waits for this lock.
+        let written = transfer::write_whole(file.file(), file.alignment(), &block, start);
+        calls += written.map_err(|error| error.at_start().within(offset, wanted, done))?.calls;
+        done += length;
+    }
+    Ok(Transfer { bytes: wanted, calls })
 }
 
 #[cfg(test)]
@@ -235,7 +330,7 @@ mod tests {
         alignment.write_offset_bytes = Some(write_offset);
         alignment.read_offset_bytes = Some(read_offset);
         let file = options.open(folder.join("data")).unwrap();
-        DirectFile { file, granted: crate::Granted::Direct, alignment, reason: String::new() }
+        DirectFile::new(file, crate::Granted::Direct, alignment, String::new())
     }
 
     /// Goal: blocks of any size, also where reads and writes differ, and where memory needs a larger alignment than

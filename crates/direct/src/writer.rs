@@ -1,16 +1,13 @@
 //! [`std::io::Write`] and [`std::io::Seek`] over a direct file.
 //!
-//! Collects what is written in an aligned buffer and writes whole blocks. The last block is padded with zeros, and a
-//! regular file is then cut to its length: between the two, other processes see the longer file, and a crash leaves it
-//! so. A block that is changed in part is read first, which needs a file open for reading too; a file written from its
-//! start to its end needs no read.
-//!
-//! Source: open(2), NOTES on `O_DIRECT`.
+//! Collects what is written in an aligned buffer and writes whole blocks directly, and parts of blocks as
+//! [`crate::write_unaligned_by_read_modify_write_at`] does: nothing is padded, and the file is never longer than its data.
 
 use crate::buffer::AlignedBuffer;
 use crate::reader::BUFFER_BYTES;
 use crate::types::DirectFile;
-use crate::window::{Units, seek_target, unit_start, write_window};
+use crate::unaligned::write_unaligned_by_read_modify_write_at;
+use crate::window::{Units, seek_target, unit_start};
 use std::fmt;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -18,13 +15,12 @@ use std::ops::Range;
 /// Writes a direct file as a stream, of any length and at any position.
 ///
 /// Call [`finish`](Self::finish): it writes the rest, reports errors and returns the file. [`Write::flush`] writes what
-/// is buffered, too, its last block padded and the file cut to length. Neither makes anything durable: see
-/// [`DirectFile::flush`].
+/// is buffered, too. Neither makes anything durable: see [`DirectFile::flush`].
 ///
-/// A writer that is dropped writes what is buffered and panics if that fails, unless the thread panics already or an
-/// error was returned before. After an error the data stays in the buffer, and the next call tries again.
+/// A writer that is dropped writes what is buffered, unless an error was returned before. An error of that is lost. After
+/// an error the data stays in the buffer, and the next call tries again.
 ///
-/// No other writer should write to the same blocks meanwhile.
+/// Other writers may write to the same file, also within the same blocks; on a disk, only those of this process.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -51,9 +47,8 @@ pub struct DirectWriter {
     /// Stands for the file from `start` on, a multiple of the unit of writes.
     buffer: AlignedBuffer,
     start: u64,
-    /// The part of the buffer that holds what the file holds or is about to hold.
-    known: Range<usize>,
-    /// The part of `known` that is not written yet.
+    /// The part of the buffer that is not written yet. Nothing else of the buffer is ever written, because other writers
+    /// may have changed it in the file.
     dirty: Range<usize>,
     position: u64,
     /// The last attempt to write failed, and its error was returned.
@@ -77,7 +72,7 @@ impl DirectWriter {
         let units = Units::of(&file);
         let buffer = units.buffer(capacity, units.write)?;
         let file = Some(file);
-        Ok(Self { file, units, buffer, start: 0, known: 0..0, dirty: 0..0, position: 0, has_failed: false })
+        Ok(Self { file, units, buffer, start: 0, dirty: 0..0, position: 0, has_failed: false })
     }
 
     /// The file. What is buffered is not in it yet.
@@ -111,18 +106,19 @@ impl DirectWriter {
 
     fn write_buffered(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let dirty = self.dirty.clone();
-        let written = write_window(file, self.units, &mut self.buffer, self.start, &mut self.known, dirty);
+        let offset = self.start + self.dirty.start as u64;
+        let written = write_unaligned_by_read_modify_write_at(file, &self.buffer[self.dirty.clone()], offset);
         self.has_failed = written.is_err();
         written?;
         self.dirty = self.dirty.end..self.dirty.end;
         Ok(())
     }
 
-    /// Returns the position within the buffer, if a write there can be combined with the content of the buffer.
+    /// Returns the position within the buffer, if a write there continues or changes what is not written yet.
     fn offset_in_buffer(&self) -> Option<usize> {
         let offset = usize::try_from(self.position.checked_sub(self.start)?).ok()?;
-        (offset < self.buffer.len() && (self.known.start..=self.known.end).contains(&offset)).then_some(offset)
+        let continues = !self.dirty.is_empty() && (self.dirty.start..=self.dirty.end).contains(&offset);
+        (continues && offset < self.buffer.len()).then_some(offset)
     }
 }
 
@@ -142,22 +138,19 @@ impl Write for DirectWriter {
                 self.write_buffered()?;
                 self.start = unit_start(self.position, self.units.write);
                 let offset = (self.position - self.start) as usize;
-                (self.known, self.dirty) = (offset..offset, offset..offset);
+                self.dirty = offset..offset;
                 offset
             }
         };
         let bytes = data.len().min(self.buffer.len() - offset);
         let end = offset + bytes;
         self.buffer[offset..end].copy_from_slice(&data[..bytes]);
-        self.known.end = self.known.end.max(end);
-        // Bytes between two writes are known, so they may be written again.
-        self.dirty =
-            if self.dirty.is_empty() { offset..end } else { self.dirty.start.min(offset)..self.dirty.end.max(end) };
+        self.dirty.end = self.dirty.end.max(end);
         self.position += bytes as u64;
         Ok(bytes)
     }
 
-    /// Writes what is buffered. The last block may be written again later, when more data has come.
+    /// Writes what is buffered.
     fn flush(&mut self) -> io::Result<()> {
         self.write_buffered()
     }
@@ -185,14 +178,8 @@ impl Drop for DirectWriter {
         if self.has_failed {
             return;
         }
-        if let Err(error) = self.write_buffered()
-            && !std::thread::panicking()
-        {
-            panic!(
-                "a DirectWriter was dropped without `finish`, and its last {} bytes failed: {error}",
-                self.dirty.len()
-            );
-        }
+        // A destructor cannot return the error, and a panic in one would end the program: `finish` returns it.
+        let _ = self.write_buffered();
     }
 }
 

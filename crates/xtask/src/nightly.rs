@@ -16,8 +16,8 @@ use crate::workspace::{self, command};
 use std::process::{Command, Stdio};
 
 /// The modules of `crates/direct` that Miri can run.
-const MIRI_MODULES: [&str; 7] =
-    ["alignment::", "buffer::", "device::", "open::", "pool::", "transfer::", "unaligned::"];
+const MIRI_MODULES: [&str; 8] =
+    ["alignment::", "block_locks::", "buffer::", "device::", "open::", "pool::", "transfer::", "unaligned::"];
 /// The tests of `crates/engine` that Miri can run within minutes: memory of I/Os, locks between workers, verification.
 const MIRI_TESTS_OF_ENGINE: [&str; 5] = [
     "buffers::tests::a_buffers_pointer",

@@ -67,7 +67,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
         Ok((granted, outlook.alignment, outlook.reason))
     })();
     match granted {
-        Ok((granted, alignment, reason)) => Ok(DirectFile { file, granted, alignment, reason }),
+        Ok((granted, alignment, reason)) => Ok(DirectFile::new(file, granted, alignment, reason)),
         Err(error) => Err(bsd::give_up(path, options, &file, error)),
     }
 }
@@ -186,7 +186,28 @@ pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> i
     Err(io::Error::new(io::ErrorKind::Unsupported, "FreeBSD has no flags for a single read"))
 }
 
-/// posix_fallocate(2) returns its error instead of setting `errno`. ZFS cannot reserve space, and returns EINVAL or
+/// Opens the file again for writing, without `O_DIRECT`. Source: open(2), `O_EMPTY_PATH` (FreeBSD 14).
+pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
+    let sync = rustix::fs::fcntl_getfl(file)? & OFlags::from_bits_retain((libc::O_SYNC | libc::O_DSYNC) as _);
+    let empty_path = OFlags::from_bits_retain(libc::O_EMPTY_PATH as _);
+    let again = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | empty_path | sync;
+    Ok(rustix::fs::openat(file, c"", again, rustix::fs::Mode::empty())?.into())
+}
+
+/// Writes the file to the device and drops the pages of a range.
+pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    rustix::fs::fdatasync(file)?;
+    // Not required for the contents.
+    let _ = evict(file, offset, len);
+    Ok(())
+}
+
+/// FreeBSD has no call that makes a file longer and never shorter, except for one that writes.
+pub(crate) fn extend(_file: &File, _length: u64) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Never makes the file shorter. posix_fallocate(2) returns its error instead of setting `errno`. ZFS cannot reserve space, and returns EINVAL or
 /// EOPNOTSUPP.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let offset = i64::try_from(offset).map_err(io::Error::other)?;
@@ -212,7 +233,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         }
         _ => (Granted::Buffered, Alignment::not_needed(), "the file was opened without O_DIRECT".to_owned()),
     };
-    Ok(DirectFile { file, granted, alignment, reason })
+    Ok(DirectFile::new(file, granted, alignment, reason))
 }
 
 /// By default `mincore` counts mapped pages instead of cached ones, and a new mapping has none. Source: mincore(2),

@@ -186,18 +186,14 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
         })?;
     }
     if options.policy == Policy::Off {
-        return Ok(DirectFile {
-            file,
-            granted: Granted::Buffered,
-            alignment: Alignment::not_needed(),
-            reason: "the policy is off, so the file uses the page cache".to_owned(),
-        });
+        let reason = "the policy is off, so the file uses the page cache".to_owned();
+        return Ok(DirectFile::new(file, Granted::Buffered, Alignment::not_needed(), reason));
     }
     let outlook = outlook(&file, kind, refusal.map_or(Flag::Accepted, Flag::Refused));
     let found = if options.write { outlook.whole } else { outlook.reading };
     let granted = settle(path, options.policy, &found.support, Granted::Direct, refusal.map(io::Error::from))?;
     let alignment = if granted == Granted::Buffered { Alignment::not_needed() } else { found.alignment };
-    Ok(DirectFile { file, granted, alignment, reason: found.reason })
+    Ok(DirectFile::new(file, granted, alignment, found.reason))
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -266,7 +262,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         Support::Unknown { reason } => (Granted::Unconfirmed, alignment, reason),
         Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
     };
-    Ok(DirectFile { file, granted, alignment, reason })
+    Ok(DirectFile::new(file, granted, alignment, reason))
 }
 
 /// Result of opening the file with `O_DIRECT`.
@@ -533,6 +529,62 @@ pub(crate) fn read_uncached(file: &File, buffer: &mut [u8], offset: u64) -> io::
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     // Not posix_fallocate: where the filesystem cannot reserve space, the C library writes zeros.
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+}
+
+/// Makes the file `length` bytes long if it is shorter, atomically: fallocate never makes a file shorter. The last block is
+/// reserved; it counts as a hole. Returns `false` where the filesystem does not support that.
+pub(crate) fn extend(file: &File, length: u64) -> io::Result<bool> {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), length - 1, 1) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL | Errno::NODEV | Errno::PERM) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Opens the file again for writing, without `O_DIRECT`. Setting the flag of the given descriptor would change it for
+/// each of its users. Unlinked files can be opened, too: proc_pid_fd(5).
+pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
+    if cfg!(miri) {
+        // Descriptors of the interpreted program are not in /proc.
+        return file.try_clone();
+    }
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
+        return Err(Errno::BADF.into());
+    }
+    let sync = flags & OFlags::from_bits_retain(libc::O_SYNC as _);
+    let again = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | sync;
+    let opened = rustix::fs::open(descriptor_path(file), again, Mode::empty())?;
+    let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    if identity(rustix::fs::fstat(file)?) != identity(rustix::fs::fstat(&opened)?) {
+        return Err(io::Error::other(format!("`{}` is another file", descriptor_path(file).display())));
+    }
+    Ok(opened.into())
+}
+
+/// Writes the pages of a range to the device, waits for that, and drops them: what a direct write does. Unlike
+/// fdatasync(2), it neither flushes the device's cache nor commits the filesystem's journal.
+pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    if cfg!(miri) {
+        return file.sync_data();
+    }
+    let page = unix::page_size_bytes();
+    let start = crate::round_down(offset, page);
+    let end = crate::round_up(offset + len, page).unwrap_or(i64::MAX as u64);
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: only numbers are passed.
+    let code = unsafe { libc::sync_file_range(file.as_raw_fd(), start as _, (end - start) as _, flags) };
+    if code != 0 {
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // A filter of system calls (containers), or a filesystem without pages of its own.
+            Some(libc::ENOSYS | libc::EPERM | libc::EINVAL | libc::ESPIPE) => rustix::fs::fdatasync(file)?,
+            _ => return Err(error),
+        }
+    }
+    // Not required for the contents: a direct transfer drops the pages of its range itself.
+    let _ = evict(file, start, end - start);
+    Ok(())
 }
 
 /// `struct cachestat_range` and `struct cachestat`. Source: Linux `include/uapi/linux/mman.h`.

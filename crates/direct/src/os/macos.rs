@@ -57,7 +57,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
         Ok((granted, outlook.alignment, outlook.reason))
     })();
     match granted {
-        Ok((granted, alignment, reason)) => Ok(DirectFile { file, granted, alignment, reason }),
+        Ok((granted, alignment, reason)) => Ok(DirectFile::new(file, granted, alignment, reason)),
         Err(error) => Err(bsd::give_up(path, options, &file, error)),
     }
 }
@@ -214,6 +214,21 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
     Ok(())
 }
 
+/// macOS has no call that makes a file longer and never shorter, except for one that writes.
+pub(crate) fn extend(_file: &File, _length: u64) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Files of macOS accept any alignment, so they need no second descriptor.
+pub(crate) fn open_buffered(_file: &File) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// See [`open_buffered`].
+pub(crate) fn write_back(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Takes over an open file. `F_NOCACHE` can be set and not read back, so that a regular file counts as buffered.
 pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     let probe = probe_file(&file)?;
@@ -224,7 +239,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
             (Granted::Buffered, Alignment::not_needed(), reason.to_owned())
         }
     };
-    Ok(DirectFile { file, granted, alignment, reason })
+    Ok(DirectFile::new(file, granted, alignment, reason))
 }
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {

@@ -1,5 +1,6 @@
 //! Calls that are the same on Linux, macOS and FreeBSD.
 
+use crate::block_locks::DiskKey;
 use crate::types::{LockError, LockMode, Residency};
 use rustix::fs::{FileType, FlockOperation, SeekFrom};
 use rustix::io::Errno;
@@ -22,6 +23,15 @@ pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
         FileType::Symlink => Some("symbolic link"),
         FileType::Unknown => Some("file of unknown kind"),
     }
+}
+
+/// Returns the number of the disk that is open as `file`; [`None`] for a regular file.
+pub(crate) fn disk_key(file: &File) -> Option<DiskKey> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    // std's call, because Miri does not support `fstat` through the C library.
+    let metadata = file.metadata().ok()?;
+    let kind = metadata.file_type();
+    (kind.is_block_device() || kind.is_char_device()).then(|| metadata.rdev())
 }
 
 /// Removes the file `made` at `path` after opening it failed, unless another file has taken its place.

@@ -13,6 +13,7 @@
 //! "FlushFileBuffers", "FSCTL_LOCK_VOLUME".
 
 use crate::alignment::{Alignment, AlignmentSource};
+use crate::block_locks::DiskKey;
 use crate::types::{
     Answer, DeviceError, DeviceFacts, DirectFile, FlushLevel, Flushed, Granted, LockError, LockMode, OpenError,
     OpenOptions, Policy, Probe, ProbeError, Residency, Special, Support, SyncMode, settle, tidy_serial,
@@ -29,7 +30,7 @@ use windows_sys::Wdk::Storage::FileSystem::{
 };
 use windows_sys::Win32::Foundation::{
     ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, ERROR_NOT_SUPPORTED,
-    ERROR_SHARING_VIOLATION, GENERIC_READ, HANDLE, INVALID_HANDLE_VALUE,
+    ERROR_SHARING_VIOLATION, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_ALLOCATION_INFO, FILE_END_OF_FILE_INFO,
@@ -107,7 +108,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
         Ok((granted, alignment, reason))
     })();
     match granted {
-        Ok((granted, alignment, reason)) => Ok(DirectFile { file, granted, alignment, reason }),
+        Ok((granted, alignment, reason)) => Ok(DirectFile::new(file, granted, alignment, reason)),
         Err(error) => {
             drop(file);
             if options.create_new {
@@ -421,6 +422,35 @@ fn set<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS, information: &T) -> io:
     if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Windows has no call that makes a file longer and never shorter, except for one that writes.
+pub(crate) fn extend(_file: &File, _length: u64) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Opens the file again for writing, through the cache and to the disk. Fails if the file is open for exclusive use.
+/// Source: "ReOpenFile".
+pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
+    let share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    // SAFETY: an open handle; the returned one has no owner yet.
+    let reopened = unsafe { ReOpenFile(handle(file), GENERIC_WRITE, share, FILE_FLAG_WRITE_THROUGH) };
+    if reopened == INVALID_HANDLE_VALUE {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the handle returned above.
+    Ok(unsafe { File::from_raw_handle(reopened) })
+}
+
+/// The handle of [`open_buffered`] writes through the cache. A direct transfer flushes and purges its range.
+/// Source: "File Buffering".
+pub(crate) fn write_back(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns the same key for all disks; [`None`] for files.
+pub(crate) fn disk_key(file: &File) -> Option<DiskKey> {
+    if file.metadata().is_ok_and(|metadata| metadata.is_file()) { None } else { Some(0) }
+}
+
 /// Takes over an open file: its mode has a bit for `FILE_FLAG_NO_BUFFERING`. Source: "FILE_MODE_INFORMATION".
 pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     let probe = probe_file(&file)?;
@@ -432,7 +462,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         Support::Unknown { reason } => (Granted::Unconfirmed, probe.alignment, reason),
         Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
     };
-    Ok(DirectFile { file, granted, alignment, reason })
+    Ok(DirectFile::new(file, granted, alignment, reason))
 }
 
 fn is_unbuffered(file: &File) -> io::Result<bool> {

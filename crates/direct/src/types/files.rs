@@ -2,9 +2,11 @@
 
 use super::support::Support;
 use crate::alignment::Alignment;
+use crate::block_locks::{self, DiskKey, RangeLock};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Policy for direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -266,9 +268,47 @@ pub struct DirectFile {
     pub(crate) granted: Granted,
     pub(crate) alignment: Alignment,
     pub(crate) reason: String,
+    /// The number of the disk, which is the key of its locks; [`None`] for regular files.
+    disk: OnceLock<Option<DiskKey>>,
+    /// The same file without direct I/O; it is opened when a part of a block is written first.
+    buffered: OnceLock<File>,
+    /// Held while the file is opened again.
+    opening: Mutex<()>,
 }
 
 impl DirectFile {
+    pub(crate) fn new(file: File, granted: Granted, alignment: Alignment, reason: String) -> Self {
+        let (disk, buffered, opening) = Default::default();
+        Self { file, granted, alignment, reason, disk, buffered, opening }
+    }
+
+    /// Returns the key of the disk's locks; [`None`] for regular files.
+    pub(crate) fn disk(&self) -> Option<DiskKey> {
+        *self.disk.get_or_init(|| crate::os::disk_key(&self.file))
+    }
+
+    /// Waits until no part of a block in the range is being read, changed and written, and keeps others from that until
+    /// the result is dropped. Of a regular file, nothing is locked.
+    pub(crate) fn share(&self, offset: u64, length: usize) -> Option<RangeLock> {
+        self.disk().map(|disk| block_locks::shared(disk, offset..offset.saturating_add(length as u64)))
+    }
+
+    /// Returns a second descriptor of the file that is not direct, opened for writing. It is kept until the file is
+    /// closed, because closing a descriptor releases the process's POSIX locks on the file: fcntl_locking(2).
+    ///
+    /// # Errors
+    /// The file cannot be opened again.
+    pub(crate) fn buffered(&self) -> io::Result<&File> {
+        if let Some(file) = self.buffered.get() {
+            return Ok(file);
+        }
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.buffered.get() {
+            Some(file) => Ok(file),
+            None => crate::os::open_buffered(&self.file).map(|file| self.buffered.get_or_init(|| file)),
+        }
+    }
+
     /// Returns the file, for any other call.
     pub fn file(&self) -> &File {
         &self.file

@@ -13,6 +13,7 @@ mod fuse;
 mod older_kernel;
 mod operations;
 mod properties;
+mod several_writers;
 mod streams;
 mod support;
 mod windows;

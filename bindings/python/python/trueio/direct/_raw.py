@@ -18,9 +18,8 @@ _STAGING_BYTES = 1 << 20
 class DirectRawIO(io.RawIOBase):
     """A `DirectFile` with a position: any bytes at any position, for `io.BufferedReader`, `shutil.copyfileobj` and their like.
 
-    Transfers that are aligned use the caller's memory; the others go through a copy of at most 1 MiB. A write that covers
-    a block only in part reads that block, changes it and writes it whole, so the file must be open for reading too; this
-    is not atomic. The file ends where the last byte was written. `truncate` is not supported.
+    Transfers that are aligned use the caller's memory; the others go through a copy of at most 1 MiB. Parts of blocks are
+    written as `write_unaligned_by_read_modify_write_at` does. The file ends where the last byte was written. `truncate` is not supported.
 
     One thread at a time. `close` closes the file too, unless `close_file` is false.
     """
@@ -107,12 +106,6 @@ class DirectRawIO(io.RawIOBase):
             raise io.UnsupportedOperation("this file was not opened for writing")
         with memoryview(data).cast("B") as view:
             length = len(view)
-            is_whole = self._position % self._block == 0 and length % self._block == 0
-            if not is_whole and not self.readable():
-                raise io.UnsupportedOperation(
-                    f"a write of {length} bytes at {self._position} changes parts of blocks of {self._block} bytes, "
-                    "so the file must be open for reading too: use mode 'x+' or 'r+'"
-                )
             try:
                 self._file.write_all_at(view, self._position)
             except MisalignedError:
