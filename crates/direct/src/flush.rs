@@ -39,8 +39,9 @@ pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
 
 /// Reserves space for bytes `offset .. offset + len` of `file`, and extends the file to that end if it is shorter.
 ///
-/// Existing contents do not change; new bytes read as zeros. After an error the file has its former length, also
-/// where the filesystem extended it before its space ran out.
+/// Existing contents do not change; new bytes read as zeros. Never makes the file shorter. Linux reserves first and extends
+/// the file after that, so after an error its length has not changed; a part of the space may stay reserved. Elsewhere,
+/// the file may have become longer.
 ///
 /// # Errors
 /// [`io::ErrorKind::Unsupported`] where the filesystem cannot reserve space (zeros are never written instead);
@@ -52,12 +53,5 @@ pub fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if offset.checked_add(len).is_none_or(|end| i64::try_from(end).is_err()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the reservation ends beyond the largest file offset"));
     }
-    let before = file.metadata()?;
-    crate::os::preallocate(file, offset, len).inspect_err(|_| {
-        let is_longer = |now: std::fs::Metadata| now.len() > before.len() && now.len() <= offset + len;
-        if before.is_file() && file.metadata().is_ok_and(is_longer) {
-            // A second error would hide that of the reservation.
-            let _ = file.set_len(before.len());
-        }
-    })
+    crate::os::preallocate(file, offset, len)
 }

@@ -526,9 +526,31 @@ pub(crate) fn read_uncached(file: &File, buffer: &mut [u8], offset: u64) -> io::
     Ok(rustix::io::preadv2(file, &mut [io::IoSliceMut::new(buffer)], offset, RWF_DONTCACHE)?)
 }
 
+/// Reserves the space and then extends the file. In one step, a filesystem extends the file before its space runs out.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    use rustix::fs::FallocateFlags;
+    refuse_without_room(file, len)?;
     // Not posix_fallocate: where the filesystem cannot reserve space, the C library writes zeros.
-    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, offset, len) {
+        // NFS has only the second step.
+        Ok(()) | Err(Errno::OPNOTSUPP) => Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), offset, len)?),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Refuses a reservation that cannot succeed on ext4, which keeps the part that it reserved until its space ran out:
+/// the filesystem would be full, and the file no longer. XFS reserves up to 32 GiB at once or nothing.
+fn refuse_without_room(file: &File, len: u64) -> io::Result<()> {
+    let statfs = rustix::fs::fstatfs(file)?;
+    if !filesystem::is_ext(&statfs) {
+        return Ok(());
+    }
+    // The range may be reserved in part already; `st_blocks` counts 512 bytes each: stat(2).
+    let stat = rustix::fs::fstat(file)?;
+    let missing = len.saturating_sub(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512));
+    #[allow(clippy::unnecessary_cast)] // the fields are 32 or 64 bits wide, by architecture
+    let free = (statfs.f_bfree as u64).saturating_mul(u64::try_from(statfs.f_bsize).unwrap_or(0));
+    if missing > free { Err(Errno::NOSPC.into()) } else { Ok(()) }
 }
 
 /// Makes the file `length` bytes long if it is shorter, atomically: fallocate never makes a file shorter. The last block is

@@ -183,7 +183,8 @@ pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> i
 }
 
 /// Reserves space after the blocks that the file occupies; holes before them cannot be filled. The first request is for
-/// contiguous space, the second for any. Source: fcntl(2), `F_PREALLOCATE`.
+/// contiguous space, the second for any. A file that is shorter gets a zero as its last byte: a byte that another
+/// writer writes there in the same moment may be lost, and nothing else. Source: fcntl(2), `F_PREALLOCATE`.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let stat = rustix::fs::fstat(file)?;
     let end = offset + len;
@@ -209,7 +210,8 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
         }
     }
     if u64::try_from(stat.st_size).map_err(io::Error::other)? < end {
-        rustix::fs::ftruncate(file, end)?;
+        // Not ftruncate, which would cut what another writer appended meanwhile.
+        write_at(file, &[0], end - 1)?;
     }
     Ok(())
 }

@@ -33,13 +33,12 @@ use windows_sys::Win32::Foundation::{
     ERROR_SHARING_VIOLATION, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_ALLOCATION_INFO, FILE_END_OF_FILE_INFO,
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH, FILE_INFO_BY_HANDLE_CLASS,
-    FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE, FILE_STANDARD_INFO, FILE_STORAGE_INFO, FILE_TYPE_DISK,
-    FileAlignmentInfo, FileAllocationInfo, FileEndOfFileInfo, FileStandardInfo, FileStorageInfo, GetDiskFreeSpaceW,
-    GetFileInformationByHandle, GetFileInformationByHandleEx, GetFileType, GetFinalPathNameByHandleW,
-    GetVolumeInformationW, GetVolumePathNameW, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
-    ReOpenFile, SetFileInformationByHandle, UnlockFileEx,
+    BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_NO_BUFFERING,
+    FILE_FLAG_WRITE_THROUGH, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE,
+    FILE_STANDARD_INFO, FILE_STORAGE_INFO, FILE_TYPE_DISK, FileAlignmentInfo, FileStandardInfo, FileStorageInfo,
+    GetDiskFreeSpaceW, GetFileInformationByHandle, GetFileInformationByHandleEx, GetFileType,
+    GetFinalPathNameByHandleW, GetVolumeInformationW, GetVolumePathNameW, LOCKFILE_EXCLUSIVE_LOCK,
+    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, ReOpenFile, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK, OVERLAPPED};
 use windows_sys::Win32::System::Ioctl::{
@@ -401,25 +400,15 @@ pub(crate) fn sync_directory(_path: &Path) -> io::Result<()> {
     ))
 }
 
-/// Never shrinks the allocation: `FileAllocationInfo` below the end of the file would cut the file.
-/// Source: "FILE_ALLOCATION_INFO".
+/// Makes the file longer through a byte at its end, for which NTFS allocates all clusters. Setting the allocation or the end
+/// of the file would cut what another writer appended meanwhile.
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    let end = i64::try_from(offset + len).map_err(io::Error::other)?;
+    let end = offset + len;
     let now = standard_info(file).ok_or_else(io::Error::last_os_error)?;
-    if now.AllocationSize < end && now.EndOfFile <= end {
-        set(file, FileAllocationInfo, &FILE_ALLOCATION_INFO { AllocationSize: end })?;
-    }
-    if now.EndOfFile < end {
-        set(file, FileEndOfFileInfo, &FILE_END_OF_FILE_INFO { EndOfFile: end })?;
+    if u64::try_from(now.EndOfFile).unwrap_or(0) < end {
+        open_buffered(file)?.seek_write(&[0], end - 1)?;
     }
     Ok(())
-}
-
-fn set<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS, information: &T) -> io::Result<()> {
-    let size = u32::try_from(size_of::<T>()).map_err(io::Error::other)?;
-    // SAFETY: the buffer is one `T`, and `size` is its size; both callers pass the class's structure.
-    let done = unsafe { SetFileInformationByHandle(handle(file), class, std::ptr::from_ref(information).cast(), size) };
-    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Windows has no call that makes a file longer and never shorter, except for one that writes.

@@ -478,6 +478,38 @@ fn copies_that_create_one_file_together_keep_each_others_parts() {
     }
 }
 
+/// Goal: an error of a reservation does not cut what another writer appends meanwhile.
+/// Method: one thread requests more than the filesystem holds, again and again, while another appends.
+#[test]
+fn a_failed_reservation_cuts_no_appended_byte() {
+    let check = |mount: &Mount| {
+        let path = mount.path.join("log");
+        let file = File::create(&path).unwrap();
+        std::thread::scope(|scope| {
+            let appender = scope.spawn(|| {
+                let mut log = PlainOptions::new().append(true).open(&path).unwrap();
+                for record in 0..2000u32 {
+                    log.write_all(&record.to_le_bytes()).unwrap();
+                }
+            });
+            while !appender.is_finished() {
+                assert!(preallocate(&file, 0, 3 << 30).is_err());
+            }
+        });
+        let log = std::fs::read(&path).unwrap();
+        assert_eq!(log.len(), 8000, "on `{}`", mount.path.display());
+        assert!(log.chunks(4).enumerate().all(|(index, record)| record == (index as u32).to_le_bytes()));
+        // What a failed reservation took is free again.
+        std::fs::write(mount.path.join("more"), vec![1; 8 << 20]).unwrap();
+    };
+    for (kind, size, need) in [("ext4", 64 * MIB, "loop"), ("xfs", 512 * MIB, "xfs"), ("btrfs", 256 * MIB, "btrfs")] {
+        match on_loop(kind, size, 512, "") {
+            Ok(mount) => check(&mount),
+            Err(reason) => skip(need, &reason),
+        }
+    }
+}
+
 /// Goal: a part of a block is refused with its reason where the file cannot be opened again, and whole blocks are written.
 /// Method: `chattr +a` after the file was opened: it can be opened only to append.
 #[test]

@@ -45,6 +45,18 @@ const FILESYSTEM_NAMES: &[(u64, &str)] = &[
     (0xe0f5_e1e2, "EROFS"),
 ];
 
+/// Whether the filesystem is ext2, ext3 or ext4.
+pub(super) fn is_ext(statfs: &rustix::fs::StatFs) -> bool {
+    magic_of(statfs) == EXT_MAGIC
+}
+
+fn magic_of(statfs: &rustix::fs::StatFs) -> u64 {
+    // The field is signed or not, and 32 or 64 bits wide, by architecture.
+    #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
+    let magic = (statfs.f_type as u64) & 0xffff_ffff;
+    magic
+}
+
 pub(super) struct Filesystem {
     pub(super) magic: Option<u64>,
     pub(super) name: String,
@@ -57,9 +69,7 @@ impl Filesystem {
         }
         match rustix::fs::fstatfs(file) {
             Ok(statfs) => {
-                // The field is signed or not, and 32 or 64 bits wide, by architecture.
-                #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
-                let magic = (statfs.f_type as u64) & 0xffff_ffff;
+                let magic = magic_of(&statfs);
                 let known = FILESYSTEM_NAMES.iter().find(|(number, _)| *number == magic);
                 let name =
                     known.map_or_else(|| format!("a filesystem of type {magic:#x}"), |(_, name)| (*name).to_owned());
