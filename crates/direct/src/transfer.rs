@@ -2,13 +2,14 @@
 //!
 //! One call may transfer less than requested: at the end of the file, at 0x7ffff000 bytes on Linux, after a signal, on a
 //! full disk. These functions continue after a short call and count the calls. If they cannot continue, the error
-//! contains the number of bytes transferred and the reason. The rest of a short direct transfer may begin at a
+//! contains the number of bytes transferred and the reason. The rest of a short direct write may begin at a
 //! misaligned offset; that has its own error.
 //!
 //! A transfer of zero bytes succeeds without a call, whatever its address and offset.
 //!
 //! After a short read, the size of the file is compared with the offset that the read reached. A file of 1,000 bytes
-//! read into 4,096 ends there, although no direct read may begin at byte 1,000.
+//! read into 4,096 ends there, although no direct read may begin at byte 1,000. If the file has become longer by then, the
+//! read continues from the start of the block that it reached, and reads the first bytes of that block again.
 //!
 //! Source: pread(2), pwrite(2), NOTES; preadv(2).
 //!
@@ -16,6 +17,7 @@
 //! which this crate does not use.)
 
 use crate::alignment::{Alignment, Misaligned, check_transfer};
+use crate::unaligned::common_multiple;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 
@@ -26,11 +28,15 @@ const CALL_BYTES_MAX: usize = 0x7fff_0000;
 /// Most buffers of one vectored call: `IOV_MAX` of the supported systems.
 const CALL_BUFFERS_MAX: usize = 1024;
 
+/// Most calls of one read that read a block again and reached no further. A file that is cut and becomes longer
+/// again in the same moment causes one.
+const STALLS_MAX: u32 = 64;
+
 /// A completed transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Number of bytes transferred. Fewer than requested only from [`read_at`] and [`read_vectored_at`], and only
-    /// at the end of the file.
+    /// at the end that the file had at the time of the call.
     pub bytes: usize,
     /// Number of system calls made; more than one means that some were short.
     pub calls: u32,
@@ -182,18 +188,21 @@ pub fn read_exact_at(
 
 /// Reads from `offset` of `file` into `buffer`, until the buffer is full or the file ends.
 ///
-/// [`Transfer::bytes`] is smaller than the buffer only where the file ended, and 0 at or beyond its end.
+/// [`Transfer::bytes`] is smaller than the buffer only where the file ended at the time of the call, and 0 at or beyond that
+/// end. Of a file that others make longer, the next call reads on; it begins at the block in which this one ended.
 ///
 /// # Errors
 /// [`TransferError`], never [`TransferError::EndOfFile`].
 pub fn read_at(file: &File, alignment: &Alignment, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
     let (address, wanted) = (buffer.as_ptr().addr(), buffer.len());
     let check = |done: usize| check_transfer(alignment, address + done, wanted - done, offset + done as u64, false);
+    let block = read_block(alignment);
     transfer(
         wanted,
         offset,
         false,
         check,
+        |done| done - done % block,
         |position| ends_at(file, position),
         |done, end| crate::os::read_at(file, &mut buffer[done..end], offset + done as u64),
     )
@@ -209,28 +218,30 @@ pub fn read_at(file: &File, alignment: &Alignment, buffer: &mut [u8], offset: u6
 pub fn read_vectored_at(
     file: &File,
     alignment: &Alignment,
-    mut buffers: &mut [IoSliceMut<'_>],
+    buffers: &mut [IoSliceMut<'_>],
     offset: u64,
 ) -> Result<Transfer, TransferError> {
     let parts: Vec<(usize, usize)> = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
     let wanted = total(&parts, offset, false)?;
-    let check = |done| check_parts(&parts, alignment, done, offset, false);
-    let mut gone = 0;
+    let block = read_block(alignment);
     transfer(
         wanted,
         offset,
         false,
-        check,
+        |done| check_parts(&parts, alignment, done, offset, false),
+        |done| done - located(&parts, done).1 % block,
         |position| ends_at(file, position),
         |done, _| {
-            IoSliceMut::advance_slices(&mut buffers, done - gone);
-            gone = done;
-            let count = within_one_call(buffers.iter().map(|buffer| buffer.len()));
+            let (index, within) = located(&parts, done);
+            let position = offset + done as u64;
+            let count =
+                if within == 0 { within_one_call(buffers[index..].iter().map(|buffer| buffer.len())) } else { 0 };
             if count == 0 {
-                // The first buffer exceeds the limit of one call.
-                return crate::os::read_at(file, &mut buffers[0][..CALL_BYTES_MAX], offset + done as u64);
+                // The rest of a buffer, or one that exceeds the limit of one call.
+                let end = buffers[index].len().min(within.saturating_add(CALL_BYTES_MAX));
+                return crate::os::read_at(file, &mut buffers[index][within..end], position);
             }
-            crate::os::read_vectored_at(file, &mut buffers[..count], offset + done as u64)
+            crate::os::read_vectored_at(file, &mut buffers[index..index + count], position)
         },
     )
 }
@@ -264,29 +275,49 @@ pub(crate) fn write_whole(
 pub fn write_vectored_at(
     file: &File,
     alignment: &Alignment,
-    mut buffers: &mut [IoSlice<'_>],
+    buffers: &mut [IoSlice<'_>],
     offset: u64,
 ) -> Result<Transfer, TransferError> {
     let parts: Vec<(usize, usize)> = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
     let wanted = total(&parts, offset, true)?;
-    let check = |done| check_parts(&parts, alignment, done, offset, true);
-    let mut gone = 0;
     transfer(
         wanted,
         offset,
         true,
-        check,
+        |done| check_parts(&parts, alignment, done, offset, true),
+        |done| done,
         |_| false,
         |done, _| {
-            IoSlice::advance_slices(&mut buffers, done - gone);
-            gone = done;
-            let count = within_one_call(buffers.iter().map(|buffer| buffer.len()));
+            let (index, within) = located(&parts, done);
+            let position = offset + done as u64;
+            let count =
+                if within == 0 { within_one_call(buffers[index..].iter().map(|buffer| buffer.len())) } else { 0 };
             if count == 0 {
-                return crate::os::write_at(file, &buffers[0][..CALL_BYTES_MAX], offset + done as u64);
+                let end = buffers[index].len().min(within.saturating_add(CALL_BYTES_MAX));
+                return crate::os::write_at(file, &buffers[index][within..end], position);
             }
-            crate::os::write_vectored_at(file, &buffers[..count], offset + done as u64)
+            crate::os::write_vectored_at(file, &buffers[index..index + count], position)
         },
     )
+}
+
+/// Returns the multiple, in bytes, of which a direct read continues after a short call: it suits offset and address.
+fn read_block(alignment: &Alignment) -> usize {
+    let alignment = alignment.or_assumed();
+    let bytes = |value: Option<u32>| u64::from(value.expect("nothing is unknown after or_assumed"));
+    common_multiple(bytes(alignment.read_offset_bytes), bytes(alignment.memory_bytes)) as usize
+}
+
+/// Returns the buffer of `parts` (address and length) that holds the byte after `done` bytes, and its index within it.
+fn located(parts: &[(usize, usize)], done: usize) -> (usize, usize) {
+    let mut start = 0;
+    for (index, (_, length)) in parts.iter().enumerate() {
+        if done - start < *length {
+            return (index, done - start);
+        }
+        start += length;
+    }
+    unreachable!("{done} bytes are not all")
 }
 
 /// Returns whether the file ends at or before `position`; `false` if its size cannot be read.
@@ -350,18 +381,20 @@ pub(crate) fn go_on(
     step: impl FnMut(usize, usize) -> io::Result<usize>,
 ) -> Result<Transfer, TransferError> {
     let check = |done: usize| check_transfer(alignment, address + done, wanted - done, offset + done as u64, write);
-    exact(transfer(wanted, offset, write, check, |_| false, step)?, wanted, offset)
+    exact(transfer(wanted, offset, write, check, |done| done, |_| false, step)?, wanted, offset)
 }
 
 /// Calls `step` with the bytes to transfer next, as the part `done..end` of the whole, until `wanted` bytes are
 /// done or a read reaches the end of the file.
 ///
-/// `check` returns whether the transfer may continue after a number of bytes; `ends_at` is called after a short read.
+/// `check` returns whether the transfer may continue after a number of bytes; `resume` returns the number of bytes, at
+/// most as many, after which a read may continue; `ends_at` is called after a short read.
 fn transfer(
     wanted: usize,
     offset: u64,
     write: bool,
     check: impl Fn(usize) -> Result<(), Misaligned>,
+    resume: impl Fn(usize) -> usize,
     ends_at: impl Fn(u64) -> bool,
     mut step: impl FnMut(usize, usize) -> io::Result<usize>,
 ) -> Result<Transfer, TransferError> {
@@ -373,21 +406,22 @@ fn transfer(
         let source = io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset");
         return Err(TransferError::Io { write, offset, wanted, done: 0, source });
     }
-    let mut done = 0;
-    let mut calls = 0;
+    let (mut done, mut calls, mut stalls) = (0, 0, 0);
     while done < wanted {
-        if done > 0 {
-            check(done).map_err(|misaligned| TransferError::StoppedMisaligned { offset, wanted, done, misaligned })?;
+        let from = if write || stalls > STALLS_MAX { done } else { resume(done) };
+        if from > 0 {
+            check(from).map_err(|misaligned| TransferError::StoppedMisaligned { offset, wanted, done, misaligned })?;
         }
         calls += 1;
-        let end = wanted.min(done.saturating_add(CALL_BYTES_MAX));
-        match step(done, end) {
+        let end = wanted.min(from.saturating_add(CALL_BYTES_MAX));
+        match step(from, end) {
             Ok(0) if write => return Err(TransferError::NothingAccepted { offset, wanted, done }),
-            Ok(0) => break,
             Ok(count) => {
-                assert!(count <= end - done, "the system reported more bytes than were requested");
-                done += count;
-                if !write && done < end && ends_at(offset + done as u64) {
+                assert!(count <= end - from, "the system reported more bytes than were requested");
+                stalls += u32::from(from + count <= done);
+                // Less than before if the file was cut meanwhile.
+                done = from + count;
+                if count == 0 || (!write && done < end && ends_at(offset + done as u64)) {
                     break;
                 }
             }
@@ -440,10 +474,48 @@ mod tests {
     fn a_short_read_at_the_end_of_the_file_ends_the_transfer() {
         let alignment = Alignment::uniform(512, AlignmentSource::Statx);
         let check = |done: usize| check_transfer(&alignment, 0x1000 + done, 4096 - done, done as u64, false);
-        let read = transfer(4096, 0, false, check, |position| position == 1000, |_, _| Ok(1000)).unwrap();
+        let ends_at = |position| position == 1000;
+        let read = transfer(4096, 0, false, check, |done| done - done % 512, ends_at, |_, _| Ok(1000)).unwrap();
         assert_eq!(read, Transfer { bytes: 1000, calls: 1 });
-        let stopped = transfer(4096, 0, false, check, |_| false, |_, _| Ok(1000)).unwrap_err();
+    }
+
+    /// Reads 4,096 bytes at offset 0 of a file that has the lengths of `lengths` one after another: at each read and each
+    /// comparison of its size with the offset reached.
+    fn read_of_a_changing_file(lengths: &[usize]) -> Result<Transfer, TransferError> {
+        let alignment = Alignment::uniform(512, AlignmentSource::Statx);
+        let check = |done: usize| check_transfer(&alignment, 0x1000 + done, 4096 - done, done as u64, false);
+        let lengths = std::cell::RefCell::new(lengths.iter().cycle());
+        let next = || *lengths.borrow_mut().next().unwrap();
+        let ends_at = |position| next() as u64 <= position;
+        let step = |done: usize, end: usize| {
+            assert!(done.is_multiple_of(512) && end.is_multiple_of(512), "{done}..{end}");
+            Ok(next().clamp(done, end) - done)
+        };
+        transfer(4096, 0, false, check, |done| done - done % 512, ends_at, step)
+    }
+
+    #[test]
+    fn a_read_of_a_file_that_becomes_longer_continues_from_the_block_that_it_reached() {
+        assert_eq!(read_of_a_changing_file(&[1000, 9000, 9000]).unwrap(), Transfer { bytes: 4096, calls: 2 });
+        assert_eq!(read_of_a_changing_file(&[1000, 1001, 1001, 1001]).unwrap(), Transfer { bytes: 1001, calls: 2 });
+        assert_eq!(read_of_a_changing_file(&[1024, 1025, 4096]).unwrap(), Transfer { bytes: 4096, calls: 2 });
+    }
+
+    #[test]
+    fn a_read_of_a_file_that_is_cut_meanwhile_ends_where_the_file_ends() {
+        assert_eq!(read_of_a_changing_file(&[1000, 2000, 600, 600]).unwrap(), Transfer { bytes: 600, calls: 2 });
+        assert_eq!(read_of_a_changing_file(&[1000, 2000, 0, 0]).unwrap(), Transfer { bytes: 512, calls: 2 });
+        // A file that is always longer than what can be read of it: a defect of the filesystem.
+        let stopped = read_of_a_changing_file(&[1000, 9000]).unwrap_err();
         assert!(matches!(stopped, TransferError::StoppedMisaligned { done: 1000, .. }), "{stopped}");
+    }
+
+    /// Goal: after a short read, each buffer is continued in itself, and none is skipped.
+    #[test]
+    fn a_position_in_several_buffers_is_located() {
+        let parts = [(0x1000, 512), (0x3000, 0), (0x5000, 1024)];
+        let all: Vec<(usize, usize)> = [0, 511, 512, 1535].map(|done| located(&parts, done)).to_vec();
+        assert_eq!(all, [(0, 0), (0, 511), (2, 0), (2, 1023)]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod examples;
 mod files;
 mod filesystems;
 mod fuse;
+mod growing_files;
 mod older_kernel;
 mod operations;
 mod properties;

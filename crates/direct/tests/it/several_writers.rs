@@ -8,6 +8,7 @@
 //! `TRUEIO_MODEL_ROUNDS` sets the number of rounds on each filesystem, `TRUEIO_MODEL_SEED` the first random number.
 //!
 //! Needs root, `losetup` and `mkfs.*` for the other filesystems; prints why a part is skipped otherwise.
+#![cfg(target_os = "linux")]
 
 use std::fs::{File, OpenOptions as PlainOptions};
 use std::io::{BufRead, BufReader, IoSlice, Seek, SeekFrom, Write};
