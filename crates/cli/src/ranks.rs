@@ -9,6 +9,8 @@ use clap::ArgMatches;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use trueio_cluster::launcher::TOKEN_VARIABLE;
+use trueio_cluster::star::StarError;
 use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, ready};
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
@@ -17,7 +19,7 @@ use trueio_run::watch_signals;
 /// Variable with the longest wait for another rank, in seconds.
 const LIMIT_VARIABLE: &str = "TRUEIO_RANK_TIMEOUT";
 /// The same without it.
-const LIMIT_S: u64 = 300;
+const LIMIT_S: u64 = 120;
 
 /// Returns this process's place among the ranks that a launcher started; `None`: it is alone.
 ///
@@ -30,6 +32,13 @@ pub(crate) fn join() -> Result<Option<Member>, Failure> {
     let launched = trueio_cluster::connect(&variable, launched_within).map_err(|e| unreachable(e.to_string()))?;
     Member::join(launched, launched_within).map_err(|error| {
         let text = error_chain("the ranks of this run could not be connected", Some(&error));
+        if let StarError::NoToken { .. } = error {
+            // Refused before anything was tried.
+            return Failure::refused(format!(
+                "{text}\n\nhint: set {TOKEN_VARIABLE} to the same secret for each process, for example that of `openssl rand -hex 32`; a \
+                 launcher with PMIx or PMI passes one by itself"
+            ));
+        }
         unreachable(format!("{text}\n\nhint: {LIMIT_VARIABLE} is the longest wait for a rank, in seconds"))
     })
 }

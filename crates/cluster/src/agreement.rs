@@ -1,6 +1,7 @@
 //! Whether all ranks have the same request: the first difference names the rank, its host and the option.
 
 use crate::message::{Hello, JobText};
+use crate::range::cut;
 use std::collections::BTreeMap;
 
 /// Returns why the requests of the ranks do not belong together; `None`: they are the same.
@@ -8,7 +9,7 @@ pub(crate) fn difference(hellos: &BTreeMap<u32, Hello>) -> Option<String> {
     let (_, first) = hellos.first_key_value()?;
     let named = |rank: &u32, hello: &Hello| format!("rank {rank} ({})", hello.host);
     if let Some((rank, hello)) = hellos.iter().find(|(_, hello)| hello.jobs.is_err()) {
-        let reason = hello.jobs.as_ref().err().cloned().unwrap_or_default();
+        let reason = hello.jobs.as_ref().err().map_or("", |reason| reason);
         return Some(format!("{}: {}", named(rank, hello), reason.trim_start_matches("error: ")));
     }
     hellos.iter().find_map(|(rank, hello)| {
@@ -27,7 +28,7 @@ pub(crate) fn difference(hellos: &BTreeMap<u32, Hello>) -> Option<String> {
 /// Returns what the first rank has, and what the other one has instead.
 fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
     if first.version != other.version {
-        return Some((format!("trueio {}", first.version), format!("trueio {}", other.version)));
+        return Some((format!("trueio {}", cut(&first.version)), format!("trueio {}", cut(&other.version))));
     }
     if first.kind != other.kind {
         return Some((format!("the command `{}`", first.kind), format!("the command `{}`", other.kind)));
@@ -35,7 +36,7 @@ fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
     let (Ok(ours), Ok(theirs)) = (&first.jobs, &other.jobs) else { return None };
     let names = |jobs: &[JobText]| {
         let names: Vec<String> = jobs.iter().map(|job| format!("`{}`", job.name)).collect();
-        format!("{} {}", if names.len() == 1 { "the job" } else { "the jobs" }, names.join(", "))
+        format!("{} {}", if names.len() == 1 { "the job" } else { "the jobs" }, cut(&names.join(", ")))
     };
     if !ours.iter().map(|job| &job.name).eq(theirs.iter().map(|job| &job.name)) {
         return Some((names(ours), names(theirs)));
@@ -44,8 +45,8 @@ fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
         let options = ours.options.keys().chain(theirs.options.keys());
         let option = options.into_iter().find(|name| ours.options.get(*name) != theirs.options.get(*name))?;
         let value = |job: &JobText| match job.options.get(option) {
-            Some(value) => format!("`{option} = {value}` in job `{}`", job.name),
-            None => format!("no `{option}` in job `{}`", job.name),
+            Some(value) => format!("`{} = {}` in job `{}`", cut(option), cut(value), cut(&job.name)),
+            None => format!("no `{}` in job `{}`", cut(option), cut(&job.name)),
         };
         Some((value(ours), value(theirs)))
     })
@@ -54,20 +55,21 @@ fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Name, Reason};
 
     fn hello(options: &[(&str, &str)]) -> Hello {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Hello {
-            version: "1.0".into(),
-            host: "h".into(),
-            boot_id: String::new(),
-            kind: "run".into(),
+            version: Name::cut("1.0"),
+            host: Name::cut("h"),
+            boot_id: Name::default(),
+            kind: Name::cut("run"),
             jobs: Ok(vec![JobText { name: "a".into(), options }]),
         }
     }
 
     fn text(other: Hello) -> Option<String> {
-        difference(&BTreeMap::from([(0, hello(&[("bs", "4k")])), (2, Hello { host: "h3".into(), ..other })]))
+        difference(&BTreeMap::from([(0, hello(&[("bs", "4k")])), (2, Hello { host: Name::cut("h3"), ..other })]))
     }
 
     #[test]
@@ -82,9 +84,9 @@ mod tests {
             (hello(&[("bs", "8k")]), "`bs = 8k` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
             (hello(&[]), "no `bs` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
             (hello(&[("bs", "4k"), ("size", "1m")]), "`size = 1m` in job `a`, and rank 0 (h) has no `size` in job `a`"),
-            (Hello { version: "1.1".into(), ..hello(&[]) }, "trueio 1.1, and rank 0 (h) has trueio 1.0"),
+            (Hello { version: Name::cut("1.1"), ..hello(&[]) }, "trueio 1.1, and rank 0 (h) has trueio 1.0"),
             (
-                Hello { kind: "baseline".into(), ..hello(&[]) },
+                Hello { kind: Name::cut("baseline"), ..hello(&[]) },
                 "the command `baseline`, and rank 0 (h) has the command `run`",
             ),
             (Hello { jobs: Ok(Vec::new()), ..hello(&[]) }, "the jobs , and rank 0 (h) has the job `a`"),
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_cannot_read_its_jobs_is_named_with_its_reason() {
-        let found = text(Hello { jobs: Err("error: job file `a.toml` cannot be read".into()), ..hello(&[]) });
+        let found = text(Hello { jobs: Err(Reason::cut("error: job file `a.toml` cannot be read")), ..hello(&[]) });
         assert_eq!(found.as_deref(), Some("rank 2 (h3): job file `a.toml` cannot be read"));
     }
 }

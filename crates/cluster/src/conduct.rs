@@ -1,18 +1,16 @@
 //! One rank's run: its phases, each begun together with the other ranks.
 
-use crate::Limit;
+use crate::figures::Measured;
 use crate::member::{After, Member, Role};
 use crate::merge;
-use crate::message::{Done, OwnSpan};
+use crate::message::{Done, Ended, IoCount, OwnSpan};
 use crate::sample::{RankSample, Sample};
-use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use trueio_model::{JobPlan, Outcome, RunRecord};
+use trueio_job::options::limits::rows::{RAMP_TIME, RUNTIME, STARTDELAY};
+use trueio_model::{JobPlan, JobSpec, Outcome, RunRecord, units};
 use trueio_run::{Event, Observer, Request, Session};
-
-/// The longest wait for work whose length is unknown.
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// Receives the results so far of other ranks.
 pub type OnSample<'a> = &'a mut dyn FnMut(RankSample);
@@ -27,6 +25,30 @@ struct Together<'a> {
     has_started: bool,
     span: Option<OwnSpan>,
     late_ns: u64,
+    work: Work,
+}
+
+/// How often the work of this rank came forward.
+#[derive(Default)]
+struct Work {
+    /// How far it was at the last event: bytes of a file, or millionths of the phase.
+    reached: u64,
+    count: u64,
+}
+
+impl Work {
+    /// Returns how often it came forward, this event included.
+    fn advance(&mut self, event: &Event<'_>) -> u64 {
+        let reached = match event {
+            Event::Preparing { done_bytes, .. } => *done_bytes,
+            Event::Progress(tick) => (tick.fraction.clamp(0.0, 1.0) * 1e6) as u64,
+            _ => self.reached,
+        };
+        // The next file begins again.
+        self.count += u64::from(reached != self.reached);
+        self.reached = reached;
+        self.count
+    }
 }
 
 impl Observer for Together<'_> {
@@ -43,6 +65,8 @@ impl Observer for Together<'_> {
                 }
             }
             Event::Progress(_) | Event::Preparing { .. } => {
+                let done = self.work.advance(&event);
+                self.member.report_work(done, self.span.is_none());
                 self.member.look();
                 self.member.take_samples().into_iter().for_each(&mut *self.samples);
             }
@@ -90,6 +114,25 @@ pub fn run(
 ) -> Option<RunRecord> {
     member.shared.stop = Some(stop);
     let mut session = Session::new(request, stop);
+    let ran = catch_unwind(AssertUnwindSafe(|| run_phases(&mut session, member, observer, samples)));
+    let (shared, first) = match (&mut member.role, ran) {
+        (Role::First(first), Ok(())) => (&member.shared, first),
+        (Role::First(first), Err(panic)) => {
+            first.fail_by(&mut member.shared, panic.as_ref());
+            (&member.shared, first)
+        }
+        (Role::Other(_), Ok(())) => return None,
+        // Rank 0 names this rank, whose connection ends.
+        (Role::Other(_), Err(panic)) => resume_unwind(panic),
+    };
+    let own = session.record().clone();
+    // What other ranks sent is merged here: what is known is not lost by a bug in that.
+    let merged = catch_unwind(AssertUnwindSafe(|| merge::merge(shared, first)));
+    Some(merged.unwrap_or_else(|panic| merge::without_others(shared, own, panic.as_ref())))
+}
+
+/// Runs the phases of this rank.
+fn run_phases(session: &mut Session<'_>, member: &mut Member, observer: &mut dyn Observer, samples: OnSample<'_>) {
     let head = session.record().clone();
     match &mut member.role {
         Role::First(first) => first.gather_heads(&mut member.shared, head),
@@ -97,13 +140,21 @@ pub fn run(
     }
     let count = member.shared.phase_count;
     for index in 0..count {
-        let done = run_phase(&mut session, index, member, observer, samples);
+        let begin_ns = member.now_ns();
+        let done = run_phase(session, index, member, observer, samples);
         let jobs: Vec<&JobPlan> = session.record().plan.jobs.iter().filter(|job| job.phase as usize == index).collect();
-        // A rank without a job waits for the others, whose work it does not know.
-        let length = if jobs.is_empty() { None } else { length_of(&jobs) };
-        let measuring = Limit::new(length.unwrap_or(DAY) + member.shared.limit.length());
+        let length = match (jobs.is_empty(), member.is_first()) {
+            // All ranks have the same jobs, of which this one runs none now.
+            (true, true) => longest_of(&session.record().spec),
+            (true, false) => None,
+            // Another rank may take twice as long for the same work, and reports how far it came if it takes longer.
+            (false, true) => {
+                length_of(&jobs).or(Some(Duration::from_nanos((member.now_ns() - begin_ns).max(0) as u64)))
+            }
+            (false, false) => length_of(&jobs),
+        };
         let is_last = index + 1 == count || jobs.iter().any(|job| job.scheduling.ends_run);
-        if member.finish_phase(index, done, measuring, is_last) == After::End {
+        if member.finish_phase(index, done, length, is_last) == After::End {
             break;
         }
         for (job, by_rank) in std::mem::take(&mut member.shared.reached) {
@@ -111,10 +162,17 @@ pub fn run(
         }
         // What this phase wrote does not burden the next one of another rank.
     }
-    match &mut member.role {
-        Role::First(first) => Some(merge::merge(&member.shared, first)),
-        Role::Other(_) => None,
-    }
+}
+
+/// Returns the longest planned time of a job with what comes before it; `None`: all end with their work.
+fn longest_of(specs: &[JobSpec]) -> Option<Duration> {
+    let time = |spec: &JobSpec, name: &str| units::parse_duration_ns(&spec.options.get(name)?.text).ok();
+    let length = |spec: &JobSpec| {
+        let runtime_ns = time(spec, RUNTIME.name).filter(|ns| *ns > 0)?;
+        let before = [RAMP_TIME.name, STARTDELAY.name].map(|name| time(spec, name).unwrap_or(0));
+        Some(before.into_iter().fold(runtime_ns, u64::saturating_add))
+    };
+    specs.iter().filter_map(length).max().map(Duration::from_nanos)
 }
 
 /// Does work whose measured part begins on all ranks together, and looks for the end of the run meanwhile. Returns its result, and the
@@ -129,7 +187,8 @@ pub fn begin_together<T>(
     let (is_in_rounds, has_started, span, late_ns) = (false, false, None, 0);
     let mut none = |_: RankSample| ();
     let samples = &mut none;
-    let mut together = Together { member, inner, samples, is_in_rounds, has_started, span, late_ns };
+    let mut together =
+        Together { member, inner, samples, is_in_rounds, has_started, span, late_ns, work: Work::default() };
     let result = work(&mut together);
     (result, together.span.map(|span| (span.begin_ns, span.end_ns)))
 }
@@ -149,27 +208,35 @@ fn run_phase(
     samples: OnSample<'_>,
 ) -> Done {
     let has_jobs = session.has_work(index);
-    let mut done =
-        Done { phase: None, span: None, targets: Vec::new(), outcome: Outcome::Complete, reached: BTreeMap::new() };
+    let mut done = Done::without_figures(Outcome::Complete);
     if let Some(reason) = &member.shared.stopping {
-        done.outcome = Outcome::Interrupted { signal: reason.clone() };
+        done.outcome = Ended(Outcome::Interrupted { signal: reason.clone() });
     } else if !has_jobs {
         wait_through(member);
     } else {
         let (is_in_rounds, has_started, span, late_ns) = (false, false, None, 0);
-        let mut together = Together { member, inner: observer, samples, is_in_rounds, has_started, span, late_ns };
+        let mut together = Together {
+            member,
+            inner: observer,
+            samples,
+            is_in_rounds,
+            has_started,
+            span,
+            late_ns,
+            work: Work::default(),
+        };
         match session.run_phase(index, |_| {}, &mut together) {
             Ok(phase) => {
-                done.outcome = phase.outcome.clone();
+                done.outcome = Ended(phase.outcome.clone());
                 done.span = together.span;
                 session.keep(phase.clone());
                 observer.notify(Event::PhaseEnds(session.record()));
-                done.phase = Some(Box::new(phase));
+                done.phase = Some(Box::new(Measured::own(phase)));
             }
-            Err(outcome) => done.outcome = outcome,
+            Err(outcome) => done.outcome = Ended(outcome),
         }
     }
     done.targets.clone_from(&session.record().targets);
-    done.reached = session.reached();
+    done.reached = session.reached().into_iter().map(|(job, ios)| (job, IoCount::clamped(ios))).collect();
     done
 }

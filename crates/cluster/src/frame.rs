@@ -27,6 +27,14 @@ pub enum FrameError {
         /// The largest accepted length.
         limit: u32,
     },
+    /// A message whose value would take too much memory.
+    #[error("a message would take {bytes} bytes of memory, and at most {limit} bytes are kept")]
+    TooLarge {
+        /// Its memory.
+        bytes: u64,
+        /// The largest accepted one.
+        limit: u64,
+    },
     /// A frame that is not a message.
     #[error("a message cannot be read")]
     Malformed(#[source] serde_json::Error),
@@ -87,10 +95,41 @@ fn with_length(mut bytes: Vec<u8>, limit: u32) -> Result<Vec<u8>, FrameError> {
 /// [`FrameError::Closed`] at the end of the connection, also within a message; an invalid message; an error of the
 /// connection.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, limit: u32) -> Result<T, FrameError> {
+    parse(&receive_bytes(from, limit)?)
+}
+
+/// Receives a message whose value takes at most `memory` bytes.
+///
+/// # Errors
+/// As [`receive`]; [`FrameError::TooLarge`] before the value is read.
+pub fn receive_within<T: DeserializeOwned>(from: &mut impl Read, limit: u32, memory: u64) -> Result<T, FrameError> {
     let bytes = receive_bytes(from, limit)?;
-    // As text: one more source of bytes would double the code that reads a record.
-    let text = std::str::from_utf8(&bytes).map_err(|error| FrameError::Malformed(serde::de::Error::custom(error)))?;
-    serde_json::from_str(text).map_err(FrameError::Malformed)
+    let weight = weight(&bytes)?;
+    if weight > memory {
+        return Err(FrameError::TooLarge { bytes: weight, limit: memory });
+    }
+    parse(&bytes)
+}
+
+/// Reads the bytes of a frame as text: one more source of bytes would double the code that reads a record.
+fn text(bytes: &[u8]) -> Result<&str, FrameError> {
+    std::str::from_utf8(bytes).map_err(|error| FrameError::Malformed(serde::de::Error::custom(error)))
+}
+
+/// Reads the message of a frame.
+///
+/// # Errors
+/// It is not a message.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    serde_json::from_str(text(bytes)?).map_err(FrameError::Malformed)
+}
+
+/// Returns the memory that the message of a frame takes at most, in bytes.
+///
+/// # Errors
+/// It is not JSON.
+pub(crate) fn weight(bytes: &[u8]) -> Result<u64, FrameError> {
+    crate::weight::of_json(text(bytes)?).map_err(FrameError::Malformed)
 }
 
 /// Receives the bytes of a frame, and interprets nothing but its length.

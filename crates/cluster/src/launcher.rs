@@ -23,6 +23,9 @@ pub const LAUNCHER_VARIABLE: &str = "TRUEIO_LAUNCHER";
 /// Variable with the secret of a run that four variables connect: rank 0 accepts only ranks that send it.
 pub const TOKEN_VARIABLE: &str = "TRUEIO_TOKEN";
 
+/// Shortest token of ranks on several hosts, in bytes. A hexadecimal digit has 4 bits, so 16 of them have 64.
+pub const TOKEN_BYTES_MIN: usize = 16;
+
 /// Longest token, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 256;
 
@@ -133,7 +136,7 @@ pub struct Rendezvous {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The secret; empty: any process may join.
+    /// The secret; empty: any process of this host may join.
     pub token: String,
 }
 

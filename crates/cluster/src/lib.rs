@@ -9,9 +9,12 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod agreement;
+mod budget;
 mod checks;
 mod clock;
 mod conduct;
+mod digest;
+mod figures;
 pub mod frame;
 pub mod launcher;
 mod limit;
@@ -19,16 +22,19 @@ mod member;
 mod merge;
 mod message;
 mod names;
+pub mod range;
 mod ready;
 mod sample;
 mod shared;
 pub mod star;
 #[cfg(test)]
 mod testing;
+mod weight;
 
 pub use checks::NAMES as CHECKS;
 pub use clock::Clock;
 pub use conduct::{OnSample, begin_together, run, wait_through};
+pub use digest::digest;
 pub use launcher::{Launched, Unreachable, connect};
 pub use limit::Limit;
 pub use member::{EXIT_UNREACHABLE, Member, Refused, host_name};

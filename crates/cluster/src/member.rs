@@ -7,12 +7,12 @@
 mod first;
 mod other;
 
-pub(crate) use first::{CollectedPhase, First};
+pub(crate) use first::{Collected, CollectedPhase, First};
 pub(crate) use other::Other;
 
 use crate::clock::Clock;
 use crate::launcher::{KeySpace, Launched};
-use crate::message::{Done, Hello, JobText, OwnSpan};
+use crate::message::{Done, Hello, JobText, Name, OwnSpan, Reason};
 use crate::sample::{RankSample, Sample};
 use crate::star::{self, Star, StarError};
 use crate::{Limit, Place};
@@ -180,11 +180,11 @@ impl Member {
     /// The ranks refused.
     pub fn agree(&mut self, kind: &str, jobs: Result<&[JobSpec], String>) -> Result<(), Refused> {
         let hello = Hello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: self.shared.host.clone(),
-            boot_id: self.shared.boot_id.clone(),
-            kind: kind.to_owned(),
-            jobs: jobs.map(JobText::of),
+            version: Name::cut(env!("CARGO_PKG_VERSION")),
+            host: Name::cut(&self.shared.host),
+            boot_id: Name::cut(&self.shared.boot_id),
+            kind: Name::cut(kind),
+            jobs: jobs.map(JobText::of).map_err(|text| Reason::cut(&text)),
         };
         match &mut self.role {
             Role::First(first) => first.agree(&mut self.shared, hello),
@@ -227,6 +227,13 @@ impl Member {
         }
     }
 
+    /// Reports how far the work of this rank came to rank 0, if that may wait for it; in a unit that grows.
+    pub(crate) fn report_work(&mut self, done: u64, is_before: bool) {
+        if let Role::Other(other) = &mut self.role {
+            other.report_work(&mut self.shared, done, is_before);
+        }
+    }
+
     /// Sends the results so far to rank 0, which has its own.
     pub(crate) fn send_sample(&mut self, sample: Sample) {
         if let Role::Other(other) = &mut self.role {
@@ -242,11 +249,12 @@ impl Member {
         }
     }
 
-    /// Sends or collects the results of phase `index`. `measuring` is the longest wait for ranks that still measure.
-    pub(crate) fn finish_phase(&mut self, index: usize, done: Done, measuring: Limit, is_last: bool) -> After {
+    /// Sends or collects the results of phase `index`. `length` is how long ranks may still measure; `None`: that depends on their
+    /// work, of which they report how far it came.
+    pub(crate) fn finish_phase(&mut self, index: usize, done: Done, length: Option<Duration>, is_last: bool) -> After {
         match &mut self.role {
-            Role::First(first) => first.finish_phase(&mut self.shared, index, done, measuring, is_last),
-            Role::Other(other) => other.finish_phase(&mut self.shared, done, measuring),
+            Role::First(first) => first.finish_phase(&mut self.shared, index, done, length, is_last),
+            Role::Other(other) => other.finish_phase(&mut self.shared, done, length),
         }
     }
 
@@ -294,11 +302,13 @@ impl Member {
     }
 
     /// Collects a value of each rank on rank 0, which makes one of them; all ranks return that one, equal to the last bit. Nothing is sent
-    /// before rank 0 gets here. `within` is how much longer than an answer other ranks may take; `None`: the run is ending.
+    /// before rank 0 gets here. `within` is how much longer than an answer other ranks may take; `is_valid` is false for a value that no rank
+    /// sends, which ends the run. `None`: the run is ending.
     pub fn combine<T: Serialize + DeserializeOwned, R: Serialize + DeserializeOwned>(
         &mut self,
         own: &T,
         within: Duration,
+        is_valid: impl Fn(&T) -> bool,
         make: impl FnOnce(&Self, BTreeMap<u32, T>) -> R,
     ) -> Option<R> {
         let own = serde_json::to_string(own).expect("values of ranks are JSON");
@@ -307,11 +317,15 @@ impl Member {
             Role::Other(other) => other.combine(&mut self.shared, own, limit)?,
             Role::First(first) => {
                 let values = first.collect(&mut self.shared, own, limit)?;
-                let read = |(rank, text): (u32, String)| Ok((rank, serde_json::from_str(&text)?));
-                let values = values.into_iter().map(read).collect::<Result<_, serde_json::Error>>();
+                let read = |(rank, text): (u32, String)| match serde_json::from_str::<T>(&text) {
+                    Ok(value) if is_valid(&value) => Ok((rank, value)),
+                    Ok(_) => Err(format!("{}: it sent a value that is out of range", first.name_of(rank))),
+                    Err(error) => Err(format!("{}: it sent a value that cannot be read: {error}", first.name_of(rank))),
+                };
+                let values = values.into_iter().map(read).collect::<Result<_, String>>();
                 let made = values.map(|values| serde_json::to_string(&make(self, values)).expect("it is JSON"));
                 let Role::First(first) = &mut self.role else { unreachable!("a rank keeps its role") };
-                first.answer(&mut self.shared, made.map_err(|error| trueio_model::error_line(&error)))?
+                first.answer(&mut self.shared, made)?
             }
         };
         // Rank 0 reads its own text, too: a number may change by its last bit on the way.
@@ -352,5 +366,7 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;

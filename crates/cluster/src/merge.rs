@@ -1,33 +1,46 @@
 //! One record of all ranks: sums of counts and histograms, each rank's own record, and the figures across ranks.
 
 use crate::checks;
-use crate::member::{CollectedPhase, First, Shared};
+use crate::member::{Collected, CollectedPhase, First, Shared};
 use crate::message::Done;
+use crate::star::hub::Lost;
+use std::any::Any;
 use std::collections::BTreeMap;
 use trueio_model::{
     CheckOutcome, ClusterPhase, ClusterRecord, CommonWindow, CpuTime, DisturbedSpan, EvidenceLevel, JobPlan, JobRecord,
     LostRank, OpKind, Outcome, PhaseRecord, RankRecord, RankSpan, RunRecord, SeriesRow, Verdict,
 };
-use trueio_run::SeriesSum;
+use trueio_run::{SeriesSum, SumOverflow};
 
 /// Makes the record of a run from what rank 0 collected.
 pub(crate) fn merge(shared: &Shared, first: &mut First) -> RunRecord {
     let collected = std::mem::take(&mut first.collected);
+    merge_all(&shared.launcher, shared.size, collected, first.hub.lost(), first.failure.clone())
+}
+
+/// Makes the record of a run of `size` ranks; `failure` is how it ended, if not as planned.
+pub(crate) fn merge_all(
+    launcher: &str,
+    size: u32,
+    collected: Collected,
+    lost: &[Lost],
+    failure: Option<Outcome>,
+) -> RunRecord {
     let mut ranks = Vec::new();
     for (rank, head) in collected.heads {
         let Some(hello) = collected.hellos.get(&rank) else { continue };
         let record = own_record(head, rank, &collected.phases);
-        let (host, boot_id) = (hello.host.clone(), hello.boot_id.clone());
+        let (host, boot_id) = (hello.host.to_string(), hello.boot_id.to_string());
         ranks.push(RankRecord { rank, host, boot_id, record: Box::new(record) });
     }
-    let lost = first.hub.lost().iter().map(|lost| LostRank {
+    let lost = lost.iter().map(|lost| LostRank {
         rank: lost.rank,
-        host: collected.hellos.get(&lost.rank).map(|hello| hello.host.clone()).unwrap_or_default(),
+        host: collected.hellos.get(&lost.rank).map(|hello| hello.host.to_string()).unwrap_or_default(),
         reason: lost.reason.clone(),
     });
     let mut cluster = ClusterRecord {
-        launcher: shared.launcher.clone(),
-        rank_count: shared.size,
+        launcher: launcher.to_owned(),
+        rank_count: size,
         ranks,
         lost: lost.collect(),
         phases: Vec::new(),
@@ -41,26 +54,57 @@ pub(crate) fn merge(shared: &Shared, first: &mut First) -> RunRecord {
         }
     }
     record.plan.jobs.sort_by_key(|job| job.phase);
+    let mut left_out = None;
     for phase in &collected.phases {
-        let Some((mut merged, across)) = merge_phase(phase, &cluster.ranks) else { continue };
+        let (merged, without) = merge_phase(phase, &cluster.ranks);
+        for LeftOut { rank, why } in without {
+            let host = collected.hellos.get(&rank).map(|hello| hello.host.to_string()).unwrap_or_default();
+            let reason = format!("its results are not in the sum: {why}");
+            left_out.get_or_insert_with(|| format!("rank {rank} ({host}): {reason}"));
+            cluster.lost.push(LostRank { rank, host, reason });
+        }
+        let Some((mut merged, across)) = merged else { continue };
         let found = checks::checks(&across, &cluster.ranks, phase.index);
         judge(&mut merged, found);
         record.phases.push(merged);
         cluster.phases.push(across);
     }
     record.targets = targets_of(&cluster.ranks);
-    record.outcome = first.failure.clone().unwrap_or(Outcome::Complete);
+    let outcome = failure.or(left_out.map(|reason| Outcome::Failed { reason }));
+    record.outcome = outcome.unwrap_or(Outcome::Complete);
     record.cluster = Some(Box::new(cluster));
     record
+}
+
+/// Makes the record of what this process knows alone, if a panic ends the merge.
+pub(crate) fn without_others(shared: &Shared, own: RunRecord, panic: &(dyn Any + Send)) -> RunRecord {
+    let reason = format!("the results of the ranks could not be merged: {}", panic_text(panic));
+    let mut record = own.clone();
+    record.outcome = Outcome::Failed { reason };
+    let (host, boot_id) = (shared.host.clone(), shared.boot_id.clone());
+    record.cluster = Some(Box::new(ClusterRecord {
+        launcher: shared.launcher.clone(),
+        rank_count: shared.size,
+        ranks: vec![RankRecord { rank: 0, host, boot_id, record: Box::new(own) }],
+        lost: Vec::new(),
+        phases: Vec::new(),
+    }));
+    record
+}
+
+/// Returns the text of a panic, which is a bug of this program.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("{} (this is a bug of trueio)", text.unwrap_or("a panic"))
 }
 
 /// The record that a rank would have written alone.
 fn own_record(mut head: RunRecord, rank: u32, phases: &[CollectedPhase]) -> RunRecord {
     for done in phases.iter().filter_map(|phase| phase.done.get(&rank)) {
         head.targets.clone_from(&done.targets);
-        head.phases.extend(done.phase.as_deref().cloned());
+        head.phases.extend(done.phase.as_ref().map(|phase| phase.get().clone()));
         if head.outcome == Outcome::Complete {
-            head.outcome = done.outcome.clone();
+            head.outcome = done.outcome.0.clone();
         }
     }
     head
@@ -91,12 +135,39 @@ fn judge(phase: &mut PhaseRecord, found: Vec<trueio_model::Check>) {
     phase.checks.extend(found);
 }
 
-/// Merges one phase; `None`: no rank measured it.
-fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> Option<(PhaseRecord, ClusterPhase)> {
-    let measured: BTreeMap<u32, (&Done, &PhaseRecord)> =
-        phase.done.iter().filter_map(|(rank, done)| Some((*rank, (done, done.phase.as_deref()?)))).collect();
-    let (_, (_, first)) = measured.first_key_value()?;
-    let across = across(phase, &measured, ranks);
+/// A rank whose results cannot be added to those of the others.
+struct LeftOut {
+    rank: u32,
+    why: SumOverflow,
+}
+
+/// The results of the ranks that measured a phase.
+type Measured<'a> = BTreeMap<u32, (&'a Done, &'a PhaseRecord)>;
+
+/// Merges one phase; `None`: no rank measured it. Returns the ranks that are not in the sums, too.
+fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> (Option<(PhaseRecord, ClusterPhase)>, Vec<LeftOut>) {
+    let mut measured: Measured<'_> =
+        phase.done.iter().filter_map(|(rank, done)| Some((*rank, (done, done.phase.as_ref()?.get())))).collect();
+    let mut left_out = Vec::new();
+    loop {
+        match sum_of(phase, &measured, ranks) {
+            Ok(merged) => return (merged, left_out),
+            Err(without) => {
+                measured.remove(&without.rank);
+                left_out.push(without);
+            }
+        }
+    }
+}
+
+/// Returns the sum of the results of these ranks; `None`: there are none.
+fn sum_of(
+    phase: &CollectedPhase,
+    measured: &Measured<'_>,
+    ranks: &[RankRecord],
+) -> Result<Option<(PhaseRecord, ClusterPhase)>, LeftOut> {
+    let Some((_, (_, first))) = measured.first_key_value() else { return Ok(None) };
+    let across = across(phase, measured, ranks);
     let union_ns = {
         let begin = across.ranks.iter().map(|span| span.begin_ns).min().unwrap_or(0);
         let end = across.ranks.iter().map(|span| span.end_ns).max().unwrap_or(0);
@@ -109,21 +180,20 @@ fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> Option<(PhaseRec
         cpu: CpuTime::default(),
         worker_cpu: CpuTime::default(),
         steady_state: first.steady_state.clone(),
-        jobs: jobs_of(&measured, &across, union_ns),
+        jobs: jobs_of(measured, &across, union_ns)?,
         devices: Vec::new(),
         residency: Vec::new(),
         trace: None,
         syscalls: None,
-        disturbances: disturbances_of(&measured, &across),
+        disturbances: disturbances_of(measured, &across),
         verdict: Verdict::Supported,
         level: EvidenceLevel::E4,
         checks: checks::of_ranks(&measured.iter().map(|(rank, (_, phase))| (*rank, *phase)).collect::<Vec<_>>(), ranks),
         outcome: Outcome::Complete,
     };
-    for (_, phase) in measured.values() {
+    for (rank, (_, phase)) in measured {
         for (sum, part) in [(&mut merged.cpu, phase.cpu), (&mut merged.worker_cpu, phase.worker_cpu)] {
-            sum.user_ns += part.user_ns;
-            sum.system_ns += part.system_ns;
+            *sum = sum.checked_add(part).ok_or(LeftOut { rank: *rank, why: SumOverflow("processor times") })?;
         }
         merged.verdict = merged.verdict.max(phase.verdict);
         merged.level = merged.level.min(phase.level);
@@ -131,25 +201,26 @@ fn merge_phase(phase: &CollectedPhase, ranks: &[RankRecord]) -> Option<(PhaseRec
             merged.outcome = phase.outcome.clone();
         }
     }
-    Some((merged, across))
+    Ok(Some((merged, across)))
 }
 
 /// The jobs of a phase: each as the sum of the ranks that ran it.
-fn jobs_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhase, union_ns: u64) -> Vec<JobRecord> {
+fn jobs_of(measured: &Measured<'_>, across: &ClusterPhase, union_ns: u64) -> Result<Vec<JobRecord>, LeftOut> {
     let begin_of: BTreeMap<u32, i64> = across.ranks.iter().map(|span| (span.rank, span.begin_ns)).collect();
     let first_begin = begin_of.values().copied().min().unwrap_or(0);
     let mut sums: Vec<(JobRecord, SeriesSum)> = Vec::new();
     for (rank, (_, phase)) in measured {
+        let left_out = |why| LeftOut { rank: *rank, why };
         // Rows count from the first rank's start.
         let begin = begin_of.get(rank).copied().unwrap_or(first_begin);
         let shift_ns = (begin - first_begin).max(0) as u64;
         for job in &phase.jobs {
             let at = sums.iter().position(|(known, _)| known.name == job.name).unwrap_or(sums.len());
             match sums.get_mut(at) {
-                Some((sum, _)) => trueio_run::add_record(sum, job),
+                Some((sum, _)) => trueio_run::add_record(sum, job).map_err(left_out)?,
                 None => sums.push((job.clone(), SeriesSum::default())),
             }
-            sums[at].1.add(job, shift_ns);
+            sums[at].1.add(job, shift_ns).map_err(left_out)?;
         }
     }
     let is_several = measured.len() > 1;
@@ -159,11 +230,11 @@ fn jobs_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhas
         }
         job
     };
-    sums.into_iter().map(conclude).collect()
+    Ok(sums.into_iter().map(conclude).collect())
 }
 
 /// The times at which a rank was disturbed, counted from the first rank's start.
-fn disturbances_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &ClusterPhase) -> Vec<DisturbedSpan> {
+fn disturbances_of(measured: &Measured<'_>, across: &ClusterPhase) -> Vec<DisturbedSpan> {
     let begins: BTreeMap<u32, i64> = across.ranks.iter().map(|span| (span.rank, span.begin_ns)).collect();
     let begin_of = |rank: u32| begins.get(&rank).copied();
     let first_begin = across.ranks.iter().map(|span| span.begin_ns).min().unwrap_or(0);
@@ -182,11 +253,7 @@ fn disturbances_of(measured: &BTreeMap<u32, (&Done, &PhaseRecord)>, across: &Clu
 }
 
 /// The figures of a phase across ranks.
-fn across(
-    phase: &CollectedPhase,
-    measured: &BTreeMap<u32, (&Done, &PhaseRecord)>,
-    ranks: &[RankRecord],
-) -> ClusterPhase {
+fn across(phase: &CollectedPhase, measured: &Measured<'_>, ranks: &[RankRecord]) -> ClusterPhase {
     let mut spans: Vec<RankSpan> = Vec::new();
     for (rank, (done, record)) in measured {
         let (Some(own), Some(before)) = (done.span, phase.before.get(rank)) else { continue };
@@ -238,7 +305,7 @@ fn spread(values: impl Iterator<Item = i64> + Clone) -> u64 {
 }
 
 /// Sets each rank's share of the common window, and returns that window.
-fn common_window(across: &mut ClusterPhase, measured: &BTreeMap<u32, (&Done, &PhaseRecord)>) -> Option<CommonWindow> {
+fn common_window(across: &mut ClusterPhase, measured: &Measured<'_>) -> Option<CommonWindow> {
     let begin_ns = across.ranks.iter().map(|span| span.begin_ns).max()?;
     let end_ns = across.ranks.iter().map(|span| span.end_ns).min()?;
     if end_ns <= begin_ns {

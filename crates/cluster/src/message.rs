@@ -1,9 +1,26 @@
 //! The messages between a rank and rank 0.
+//!
+//! Each value has a type with a range ([`crate::range`], [`crate::figures`]): a message that leaves one is not read, and its sender
+//! is lost.
 
+use crate::figures::{self, COUNT_MAX, DURATION_NS_MAX, Head, Measured, PHASES_MAX, PINGS_MAX, TIME_NS_MAX};
+use crate::range::{OutOfRange, Text, UpTo, within};
 use crate::sample::Sample;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use trueio_model::{ClockOffset, JobSpec, Outcome, PhaseRecord, RunRecord, TargetFacts};
+use trueio_model::{ClockOffset, JobSpec, Outcome, TargetFacts};
+
+/// A name: of a host, a kernel, a version, a command, a signal.
+pub(crate) type Name = Text<255>;
+/// A refusal or another reason.
+pub(crate) type Reason = Text<{ figures::REASON_BYTES_MAX }>;
+/// A number of phases.
+pub(crate) type PhaseCount = UpTo<PHASES_MAX>;
+/// A number of pings.
+pub(crate) type PingCount = UpTo<PINGS_MAX>;
+/// A number of I/Os.
+pub(crate) type IoCount = UpTo<COUNT_MAX>;
 
 /// The jobs of a rank, for a comparison: without the places where options were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,35 +42,90 @@ impl JobText {
 /// A rank and its request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    pub(crate) version: String,
-    pub(crate) host: String,
-    pub(crate) boot_id: String,
+    pub(crate) version: Name,
+    pub(crate) host: Name,
+    pub(crate) boot_id: Name,
     /// The command: `run`, `baseline`.
-    pub(crate) kind: String,
+    pub(crate) kind: Name,
     /// The jobs, or why there are none.
-    pub(crate) jobs: Result<Vec<JobText>, String>,
+    pub(crate) jobs: Result<Vec<JobText>, Reason>,
 }
 
 /// The measured part of a rank, in its own clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct OwnSpan {
     pub(crate) begin_ns: i64,
     pub(crate) end_ns: i64,
     pub(crate) late_ns: u64,
 }
 
+impl<'de> Deserialize<'de> for OwnSpan {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Sent {
+            begin_ns: i64,
+            end_ns: i64,
+            late_ns: UpTo<DURATION_NS_MAX>,
+        }
+        let Sent { begin_ns, end_ns, late_ns } = Sent::deserialize(from)?;
+        let check = || {
+            within("the begin of a measured part in nanoseconds", begin_ns, TIME_NS_MAX)?;
+            within("the end of a measured part in nanoseconds", end_ns, TIME_NS_MAX)?;
+            match end_ns < begin_ns {
+                true => Err(OutOfRange::new("the end of a measured part", end_ns, format_args!("at least {begin_ns}"))),
+                false => Ok(Self { begin_ns, end_ns, late_ns: late_ns.get() }),
+            }
+        };
+        check().map_err(D::Error::custom)
+    }
+}
+
+/// The offset of a rank's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Offset(pub(crate) ClockOffset);
+
+impl<'de> Deserialize<'de> for Offset {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let clock = ClockOffset::deserialize(from)?;
+        figures::check_clock(&clock).map_err(D::Error::custom)?;
+        Ok(Self(clock))
+    }
+}
+
+/// How a rank's phase ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Ended(pub(crate) Outcome);
+
+impl<'de> Deserialize<'de> for Ended {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let outcome = Outcome::deserialize(from)?;
+        figures::check_outcome(&outcome).map_err(D::Error::custom)?;
+        Ok(Self(outcome))
+    }
+}
+
 /// The results of a rank in one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Done {
     /// `None`: the rank has no job in this phase, or was stopped before it.
-    pub(crate) phase: Option<Box<PhaseRecord>>,
+    pub(crate) phase: Option<Box<Measured>>,
     pub(crate) span: Option<OwnSpan>,
     /// All targets so far.
     pub(crate) targets: Vec<TargetFacts>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: Ended,
     /// How many I/Os this rank has reached in jobs that others follow.
     #[serde(default)]
-    pub(crate) reached: BTreeMap<String, u64>,
+    pub(crate) reached: BTreeMap<String, IoCount>,
+}
+
+impl Done {
+    /// Results without figures.
+    pub(crate) fn without_figures(outcome: Outcome) -> Self {
+        let outcome = Ended(outcome);
+        Self { phase: None, span: None, targets: Vec::new(), outcome, reached: BTreeMap::new() }
+    }
 }
 
 /// A message to rank 0.
@@ -62,15 +134,18 @@ pub(crate) enum ToHub {
     /// First.
     Hello(Box<Hello>),
     /// The plan is made, or refused.
-    Planned { refusal: Option<String>, phase_count: usize },
+    Planned { refusal: Option<Reason>, phase_count: PhaseCount },
     /// The record without phases.
-    Head(Box<RunRecord>),
+    Head(Box<Head>),
+    /// The rank still fills its files, or still works although rank 0 has measured; in a unit that only grows. Renews the time that rank 0
+    /// waits.
+    Working { done: u64 },
     /// The workers of a phase are ready.
     Ready,
     /// Pings follow, as raw bytes, and then the offset.
     Pinging,
     /// The offset of the clocks, after pings.
-    Clock(ClockOffset),
+    Clock(Offset),
     /// Everything is counted; the measured part can begin.
     Armed,
     /// The results so far, while the rank measures; only if they were asked for.
@@ -80,7 +155,7 @@ pub(crate) enum ToHub {
     /// A value for [`Member::combine`](crate::Member::combine), as JSON.
     Value(String),
     /// A signal ends the run.
-    Stopping { signal: String },
+    Stopping { signal: Name },
 }
 
 /// A message of rank 0.
@@ -90,14 +165,14 @@ pub(crate) enum ToRank {
     Refused,
     /// The request is accepted.
     Go {
-        phase_count: usize,
+        phase_count: PhaseCount,
         /// Ranks on this rank's kernel, itself included.
         neighbours: u32,
         /// Ranks to the nearest one of another host.
         host_stride: u32,
     },
     /// The number of pings to send.
-    Ping { count: u32 },
+    Ping { count: PingCount },
     /// All ranks are ready.
     Proceed,
     /// Begin at this instant of rank 0's clock.
@@ -114,7 +189,7 @@ pub(crate) enum ToRank {
     /// The run is over as planned.
     Over,
     /// End the run now, and send what there is.
-    Stop { reason: String },
+    Stop { reason: Reason },
     /// The exit code of all ranks.
     End { code: u8 },
 }

@@ -3,11 +3,14 @@
 //! A rank sends one at each interval of its results so far, and only if it was asked for these (`--live`): what is sent while
 //! ranks measure takes time of the network and of rank 0.
 
-use serde::{Deserialize, Serialize};
+use crate::figures::{COUNT_MAX, DURATION_NS_MAX, finite};
+use crate::range::{OutOfRange, at_most};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use trueio_model::{Histogram, JobRecord, RunRecord};
 
 /// The results of a phase so far.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// Measured time.
     pub elapsed_ns: u64,
@@ -45,7 +48,33 @@ pub struct RankSample {
     pub sample: Sample,
 }
 
+impl<'de> Deserialize<'de> for Sample {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Sent {
+            elapsed_ns: u64,
+            jobs: Vec<JobSample>,
+        }
+        let Sent { elapsed_ns, jobs } = Sent::deserialize(from)?;
+        let sample = Self { elapsed_ns, jobs };
+        sample.check().map(|()| sample).map_err(D::Error::custom)
+    }
+}
+
 impl Sample {
+    /// Checks the figures of another rank: a view adds and subtracts them.
+    fn check(&self) -> Result<(), OutOfRange> {
+        at_most("the time of a sample in nanoseconds", self.elapsed_ns, DURATION_NS_MAX)?;
+        for job in &self.jobs {
+            at_most("a number of I/Os", job.ios, COUNT_MAX)?;
+            at_most("a number of latencies", job.latency.count(), COUNT_MAX)?;
+            at_most("a queue depth", job.depth_max, COUNT_MAX)?;
+            finite("a queue depth", job.depth.unwrap_or(0.0))?;
+            finite("a share of time", job.waited_share.unwrap_or(0.0))?;
+        }
+        Ok(())
+    }
+
     /// Returns the results so far of the phase that a record ends with; empty without a phase.
     pub fn of(record: &RunRecord) -> Self {
         let Some(phase) = record.phases.last() else { return Self::default() };

@@ -12,7 +12,7 @@ pub mod hub;
 pub mod link;
 
 use crate::Limit;
-use crate::launcher::{KeySpace, LauncherError, Rendezvous, TOKEN_BYTES_MAX};
+use crate::launcher::{KeySpace, LauncherError, Rendezvous, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TOKEN_VARIABLE};
 use hub::Hub;
 use link::{Link, LinkError};
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ use std::time::Duration;
 use trueio_run::random_id;
 
 /// The first bytes of a rank's hello. The number changes with the protocol.
-pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-03\n";
+pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-04\n";
 /// Rank 0's answer to a rank that it accepts.
 pub(crate) const ACCEPTED: u8 = b'+';
 /// Rank 0's answer to a rank that is there already.
@@ -71,6 +71,16 @@ pub enum StarError {
         seconds: u64,
         /// The last failure.
         reason: String,
+    },
+    /// Any process of the network could be a rank.
+    #[error(
+        "ranks on several hosts need a secret: {TOKEN_VARIABLE} {missing}, and `MASTER_ADDR={host}` is not the loopback address"
+    )]
+    NoToken {
+        /// What is wrong with the secret: `is not set`.
+        missing: String,
+        /// The host of rank 0.
+        host: String,
     },
     /// Rank 0 cannot wait for connections.
     #[error("rank 0 cannot accept connections")]
@@ -142,8 +152,21 @@ pub fn through_key_space(space: &mut dyn KeySpace, limit: Limit) -> Result<Star,
 /// As [`through_key_space`].
 pub fn by_variables(rendezvous: &Rendezvous, limit: Limit) -> Result<Star, StarError> {
     let Rendezvous { rank, size, host, port, token } = rendezvous;
+    let loopback = loopback_of(host, *port);
+    if loopback.is_none() && token.len() < TOKEN_BYTES_MIN {
+        let missing = match token.len() {
+            0 => "is not set".to_owned(),
+            length => format!("has {length} bytes instead of at least {TOKEN_BYTES_MIN}"),
+        };
+        return Err(StarError::NoToken { missing, host: host.clone() });
+    }
     if *rank == 0 {
-        return Ok(Star::Hub(Hub::accept(&listen(*port)?, *size, token.as_bytes(), limit)?));
+        let listener = match loopback {
+            Some(addresses) => TcpListener::bind(&addresses[..])
+                .map_err(|error| StarError::Listen(format!("port {port} of {host}"), error))?,
+            None => listen(*port)?,
+        };
+        return Ok(Star::Hub(Hub::accept(&listener, *size, token.as_bytes(), limit)?));
     }
     // A name in DNS appears when rank 0 has an address, so each attempt resolves it again.
     let resolve = || (host.as_str(), *port).to_socket_addrs().map(Iterator::collect).unwrap_or_default();
@@ -153,6 +176,13 @@ pub fn by_variables(rendezvous: &Rendezvous, limit: Limit) -> Result<Star, StarE
         }
         error => error,
     })
+}
+
+/// Returns the addresses of a host if no other host can reach them.
+fn loopback_of(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+    let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().ok()?.collect();
+    let is_loopback = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
+    (!addresses.is_empty() && addresses.iter().all(is_loopback)).then_some(addresses)
 }
 
 /// Tries the addresses of rank 0 until one accepts. Another host may have the same private address: it does not accept the
@@ -179,6 +209,12 @@ fn join(addresses: &dyn Fn() -> Vec<SocketAddr>, rank: u32, token: &[u8], limit:
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Joins rank 0 at one address.
+#[cfg(test)]
+pub(crate) fn join_at(address: SocketAddr, rank: u32, token: &[u8], limit: Limit) -> Result<Link, StarError> {
+    join(&|| vec![address], rank, token, limit)
 }
 
 /// Connects and sends a rank's hello; returns rank 0's answer.

@@ -37,13 +37,7 @@ pub(crate) fn head(plan: Plan) -> RunRecord {
 
 /// Results without figures.
 pub(crate) fn done() -> Done {
-    Done {
-        phase: None,
-        span: Some(OwnSpan::default()),
-        targets: Vec::new(),
-        outcome: Outcome::Complete,
-        reached: Default::default(),
-    }
+    Done { span: Some(OwnSpan::default()), ..Done::without_figures(Outcome::Complete) }
 }
 
 /// The results of a phase that was run once, with its histograms.

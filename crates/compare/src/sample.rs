@@ -117,7 +117,7 @@ impl Sample {
     }
 
     /// The sample of a slice that several ranks ran together: their rates are added, and their latencies put together. Each part has the
-    /// rank's name. `None`: no rank ran it.
+    /// rank's name. `None`: no rank ran it, or the counts of all exceed 64 bits.
     pub fn of_ranks(parts: Vec<(String, Self, Histogram)>) -> Option<(Self, Histogram)> {
         let mut parts = parts.into_iter().map(|(name, mut sample, latency)| {
             for objection in &mut sample.objections {
@@ -140,7 +140,7 @@ impl Sample {
             whole.verdict = whole.verdict.max(part.verdict);
             whole.level = whole.level.min(part.level);
             whole.objections.extend(part.objections);
-            latencies.merge(&latency);
+            latencies.checked_merge(&latency).ok()?;
         }
         whole.cpu_ns_per_io = (whole.io_count > 0).then(|| cpu / whole.io_count as f64);
         whole.use_latencies(&latencies);

@@ -101,6 +101,9 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
+    /// Memory of the counters, in bytes.
+    pub const RESERVED_BYTES: u64 = (BUCKET_COUNT * size_of::<u64>()) as u64;
+
     /// An empty histogram, which has no counters yet.
     pub fn new() -> Self {
         Self { counts: Box::default(), count: 0, overflow_count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
@@ -242,6 +245,22 @@ impl Histogram {
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Adds all of `other`, which another process measured.
+    ///
+    /// # Errors
+    /// Both together have more durations than 64 bits count; nothing was added.
+    pub fn checked_merge(&mut self, other: &Histogram) -> Result<(), HistogramError> {
+        // A bucket counts a part of the durations, so it does not overflow before their number.
+        let (count, sum) = (self.count.checked_add(other.count), self.sum_ns.checked_add(other.sum_ns));
+        match (count, sum) {
+            (Some(_), Some(_)) => {
+                self.merge(other);
+                Ok(())
+            }
+            _ => Err(HistogramError("the counts overflow".into())),
+        }
     }
 
     /// Adds all of `self` to `total` and empties `self`, touching only the buckets between its
@@ -459,6 +478,9 @@ mod tests {
             rest.drain_into(&mut drained);
             prop_assert_eq!(&drained, &all);
             prop_assert_eq!(&rest, &Histogram::new());
+            let mut checked = fill(&a);
+            checked.checked_merge(&fill(&b)).unwrap();
+            prop_assert_eq!(&checked, &all);
             let mut cleared = all.clone();
             prop_assert_eq!(&cleared, &all);
             cleared.clear();
@@ -475,6 +497,23 @@ mod tests {
         histogram.record(5);
         let text = serde_json::to_string(&histogram).unwrap().replace("\"total\":1", "\"total\":2");
         assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("add up"));
+    }
+
+    /// Goal: histograms of other processes whose sums overflow are not added, and change nothing.
+    #[test]
+    fn counts_and_sums_that_overflow_are_not_added() {
+        let read = |total: u64, sum_ns: u128| {
+            let text = format!(
+                "{{\"sub_bits\":7,\"total\":{total},\"overflow\":0,\"sum_ns\":\"{sum_ns}\",\"min_ns\":5,\"max_ns\":5,\
+                 \"index\":[5],\"count\":[{total}]}}"
+            );
+            serde_json::from_str::<Histogram>(&text).unwrap()
+        };
+        for (one, other) in [(read(u64::MAX, 1), read(1, 1)), (read(1, u128::MAX), read(1, 1))] {
+            let mut sum = one.clone();
+            assert!(sum.checked_merge(&other).is_err());
+            assert_eq!(sum, one);
+        }
     }
 
     /// Goal: a damaged record is refused, because buckets outside of minimum and maximum are never read.

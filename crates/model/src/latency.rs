@@ -1,6 +1,6 @@
 //! The latencies of an operation: submission, completion, total, and from the intended time.
 
-use crate::Histogram;
+use crate::{Histogram, HistogramError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,14 @@ pub struct LatencySet {
 }
 
 impl LatencySet {
-    /// Adds the latencies of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.submission.merge(&other.submission);
-        self.completion.merge(&other.completion);
-        self.total.merge(&other.total);
-        self.from_intended.merge(&other.from_intended);
+    /// Adds all of `other`.
+    ///
+    /// # Errors
+    /// Both together have more durations than 64 bits count. A part may have been added.
+    pub fn checked_merge(&mut self, other: &Self) -> Result<(), HistogramError> {
+        self.submission.checked_merge(&other.submission)?;
+        self.completion.checked_merge(&other.completion)?;
+        self.total.checked_merge(&other.total)?;
+        self.from_intended.checked_merge(&other.from_intended)
     }
 }

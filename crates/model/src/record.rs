@@ -180,6 +180,14 @@ impl CpuTime {
         Self { user_ns: self.user_ns - earlier.user_ns, system_ns: self.system_ns - earlier.system_ns }
     }
 
+    /// Returns both times added; `None`: a sum exceeds 64 bits.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self {
+            user_ns: self.user_ns.checked_add(other.user_ns)?,
+            system_ns: self.system_ns.checked_add(other.system_ns)?,
+        })
+    }
+
     /// Both together.
     pub fn total_ns(self) -> u64 {
         self.user_ns + self.system_ns

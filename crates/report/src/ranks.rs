@@ -41,7 +41,7 @@ pub(crate) fn ranks_within(record: &RunRecord, listed_max: usize) -> Vec<Item> {
 
 /// The rate of a rank over its own time: bytes a second, or operations a second if it transferred nothing.
 fn rate(span: &RankSpan) -> f64 {
-    let seconds = (span.end_ns - span.begin_ns).max(1) as f64 / 1e9;
+    let seconds = (i128::from(span.end_ns) - i128::from(span.begin_ns)).max(1) as f64 / 1e9;
     if span.byte_count > 0 { span.byte_count as f64 / seconds } else { span.io_count as f64 / seconds }
 }
 
@@ -107,7 +107,10 @@ fn line(cluster: &ClusterRecord, phase: &ClusterPhase, span: &RankSpan) -> Strin
     let known = cluster.ranks.iter().find(|known| known.rank == span.rank);
     let own = known.and_then(|known| known.record.phases.iter().find(|own| own.name == phase.name));
     let mut all = trueio_model::Histogram::new();
-    own.iter().flat_map(|own| &own.jobs).flat_map(|job| &job.ops).for_each(|op| all.merge(&op.latency.total));
+    // Of a damaged record, what does not fit is left out.
+    own.iter().flat_map(|own| &own.jobs).flat_map(|job| &job.ops).for_each(|op| {
+        let _ = all.checked_merge(&op.latency.total);
+    });
     let p99 = quantile(&all, 0.99)
         .map_or_else(String::new, |p99| format!(", p99 {}", units::format_duration_ns(p99.value_ns)));
     let verdict = own.map_or_else(String::new, |own| format!(", {} {}", mark(own).word(), own.level));

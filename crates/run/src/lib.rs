@@ -57,7 +57,7 @@ pub use interrupt::{
     HeldSignals, before_abrupt_exit, hold_signals, ignore_hangup, signal_received, watch_signals, watch_status_signal,
 };
 pub use logs::{LogError, LogWriter, PhaseLogs};
-pub use merge::{SeriesSum, add_record, conclude_sum};
+pub use merge::{SeriesSum, SumOverflow, add_record, conclude_sum};
 pub use neighbours::Watched;
 pub use observer::{Event, Observer, Reporting, Tick};
 pub use output_file::{Before, OutputFile, create_output};

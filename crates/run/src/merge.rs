@@ -6,10 +6,32 @@
 use std::collections::BTreeMap;
 use trueio_engine::{OpSlices, WorkerReport};
 use trueio_model::{
-    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, LatencySlices, OpKind, OpRecord,
-    Percentile, ReadBack, SeriesRow, SliceRecorder, ThreadUsage, ZoneUse,
+    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, LatencySlices, OpKind,
+    OpRecord, Percentile, ReadBack, SeriesRow, SliceRecorder, ThreadUsage, ZoneUse,
 };
 use trueio_stats::{NoInterval, dependence, joined_dependence, quantile_interval};
+
+/// Figures that do not fit 64 bits together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the sum of {0} exceeds 64 bits")]
+pub struct SumOverflow(
+    /// What was added.
+    pub &'static str,
+);
+
+/// Adds to a figure.
+fn add(sum: &mut u64, more: u64, what: &'static str) -> Result<(), SumOverflow> {
+    *sum = sum.checked_add(more).ok_or(SumOverflow(what))?;
+    Ok(())
+}
+
+fn add_latencies(sum: &mut Histogram, more: &Histogram) -> Result<(), SumOverflow> {
+    sum.checked_merge(more).map_err(|_| SumOverflow("latencies"))
+}
+
+fn add_latency_set(sum: &mut LatencySet, more: &LatencySet) -> Result<(), SumOverflow> {
+    sum.checked_merge(more).map_err(|_| SumOverflow("latencies"))
+}
 
 /// Failures and verify failures kept for a job.
 const KEPT: usize = 16;
@@ -71,11 +93,12 @@ fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> 
             let fatal = report.fatal.take();
             merged.fatal = fatal.map(|error| if workers > 1 { format!("worker {index}: {error}") } else { error });
         }
-        for row in std::mem::take(&mut report.series) {
-            add_row(&mut rows, row);
-        }
+        let series = std::mem::take(&mut report.series);
         std::mem::take(&mut report.slices).iter().for_each(|of| add_slices(&mut slices, of));
-        add_report(&mut merged.record, report);
+        let added = series.into_iter().try_for_each(|row| add_row(&mut rows, row));
+        if let Err(overflow) = added.and_then(|()| add_report(&mut merged.record, report)) {
+            merged.fatal.get_or_insert(overflow.to_string());
+        }
     }
     merged.record.series = rows.into_values().collect();
     conclude(plan, &mut merged.record, &slices);
@@ -111,42 +134,43 @@ fn new_record(plan: &JobPlan, notes: Vec<String>) -> JobRecord {
 }
 
 /// Adds a worker's report, without its series, to the record of its job.
-fn add_report(record: &mut JobRecord, report: WorkerReport) {
+fn add_report(record: &mut JobRecord, report: WorkerReport) -> Result<(), SumOverflow> {
     record.elapsed_ns = record.elapsed_ns.max(report.elapsed_ns);
-    record.backlog_count += report.backlog_count;
-    record.pacing_lateness.merge(&report.pacing_lateness);
-    record.verified_block_count += report.verified_block_count;
-    record.verify_failure_count += report.verify_failure_count;
+    add(&mut record.backlog_count, report.backlog_count, "I/Os that were due")?;
+    add_latencies(&mut record.pacing_lateness, &report.pacing_lateness)?;
+    add(&mut record.verified_block_count, report.verified_block_count, "verified blocks")?;
+    add(&mut record.verify_failure_count, report.verify_failure_count, "verify failures")?;
     record.verify_failures.extend(report.verify_failures);
     record.verify_failures.truncate(KEPT);
     if let Some(back) = report.read_back {
-        add_read_back(&mut record.read_back, back);
+        add_read_back(&mut record.read_back, back)?;
     }
     record.threads.add(&report.threads);
     if let Some(queue) = &report.queue {
         record.queue.get_or_insert_default().add(queue);
     }
     if let Some(waited) = &mut record.source_wait_ns {
-        *waited += report.source_wait_ns;
+        add(waited, report.source_wait_ns, "the time for which jobs waited for their source")?;
     }
     record.depth_searches.extend(report.depth_search);
     record.criterion = record.criterion.take().or(report.criterion);
     if let Some(zones) = report.zones {
         let sum = record.zones.get_or_insert_with(|| ZoneUse { reset_count: 0, finish_count: 0, ..zones.clone() });
-        sum.reset_count += zones.reset_count;
-        sum.finish_count += zones.finish_count;
+        add(&mut sum.reset_count, zones.reset_count, "resets of zones")?;
+        add(&mut sum.finish_count, zones.finish_count, "finished zones")?;
     }
     for op in report.ops {
-        add_op(&mut record.ops, op);
+        add_op(&mut record.ops, op)?;
     }
     for failure in report.failures {
-        add_failure(&mut record.failures, failure);
+        add_failure(&mut record.failures, failure)?;
     }
     for note in report.engine_notes {
         if !record.engine_notes.contains(&note) {
             record.engine_notes.push(note);
         }
     }
+    Ok(())
 }
 
 /// Adds what follows from all reports together: a note on zones, percentiles, the achieved depth.
@@ -214,74 +238,85 @@ fn add_slices(slices: &mut Vec<Slices>, of: &OpSlices) {
     }
 }
 
-fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) {
+fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) -> Result<(), SumOverflow> {
     match ops.iter_mut().find(|known| known.op == op.op) {
         Some(known) => join(known, op),
-        None => ops.push(op),
-    }
-}
-
-fn add_read_back(sum: &mut Option<ReadBack>, back: ReadBack) {
-    let Some(sum) = sum else {
-        *sum = Some(back);
-        return;
-    };
-    join(&mut sum.reads, back.reads);
-    sum.within_count += back.within_count;
-    // Workers read back at the same time.
-    sum.elapsed_ns = sum.elapsed_ns.max(back.elapsed_ns);
-    sum.loops_ns = sum.loops_ns.max(back.loops_ns);
-}
-
-fn join(known: &mut OpRecord, op: OpRecord) {
-    // Only records of other ranks have it: of workers, slices are added.
-    let parts = [(known.io_count, known.dependence.as_ref()), (op.io_count, op.dependence.as_ref())];
-    known.dependence = joined_dependence(parts);
-    known.io_count += op.io_count;
-    known.byte_count += op.byte_count;
-    known.short_count += op.short_count;
-    known.error_count += op.error_count;
-    known.latency.merge(&op.latency);
-    for of in op.priorities {
-        match known.priorities.iter_mut().find(|known| known.priority == of.priority) {
-            Some(known) => known.latency.merge(&of.latency),
-            None => known.priorities.push(of),
+        None => {
+            ops.push(op);
+            Ok(())
         }
     }
 }
 
-/// Rows end at multiples of the interval but for the last one of each worker; that one joins the
-/// row that begins where it begins.
-fn add_row(rows: &mut BTreeMap<u64, SeriesRow>, row: SeriesRow) {
-    // A millisecond's grid: conversions between ticks and nanoseconds differ by less.
-    let begin = (row.end_ns.saturating_sub(row.span_ns) + 500_000) / 1_000_000;
-    rows.entry(begin)
-        .and_modify(|known| {
-            let count = |r: &SeriesRow| r.read_count + r.write_count + r.other_count;
-            if count(&row) > count(known) {
-                known.latency_ns_p50 = row.latency_ns_p50;
-            }
-            known.end_ns = known.end_ns.max(row.end_ns);
-            known.span_ns = known.span_ns.max(row.span_ns);
-            known.read_count += row.read_count;
-            known.read_bytes += row.read_bytes;
-            known.write_count += row.write_count;
-            known.write_bytes += row.write_bytes;
-            known.other_count += row.other_count;
-            known.trim_count += row.trim_count;
-            known.trim_bytes += row.trim_bytes;
-            known.latency_ns_p99 = known.latency_ns_p99.max(row.latency_ns_p99);
-            known.latency_ns_max = known.latency_ns_max.max(row.latency_ns_max);
-        })
-        .or_insert(row);
+fn add_read_back(sum: &mut Option<ReadBack>, back: ReadBack) -> Result<(), SumOverflow> {
+    let Some(sum) = sum else {
+        *sum = Some(back);
+        return Ok(());
+    };
+    join(&mut sum.reads, back.reads)?;
+    add(&mut sum.within_count, back.within_count, "reads of verification")?;
+    // Workers read back at the same time.
+    sum.elapsed_ns = sum.elapsed_ns.max(back.elapsed_ns);
+    sum.loops_ns = sum.loops_ns.max(back.loops_ns);
+    Ok(())
 }
 
-fn add_failure(failures: &mut Vec<IoFailure>, failure: IoFailure) {
+fn join(known: &mut OpRecord, op: OpRecord) -> Result<(), SumOverflow> {
+    // Only records of other ranks have it: of workers, slices are added.
+    let parts = [(known.io_count, known.dependence.as_ref()), (op.io_count, op.dependence.as_ref())];
+    known.dependence = joined_dependence(parts);
+    add(&mut known.io_count, op.io_count, "I/Os")?;
+    add(&mut known.byte_count, op.byte_count, "bytes")?;
+    add(&mut known.short_count, op.short_count, "short I/Os")?;
+    add(&mut known.error_count, op.error_count, "failed I/Os")?;
+    add_latency_set(&mut known.latency, &op.latency)?;
+    for of in op.priorities {
+        match known.priorities.iter_mut().find(|known| known.priority == of.priority) {
+            Some(known) => add_latency_set(&mut known.latency, &of.latency)?,
+            None => known.priorities.push(of),
+        }
+    }
+    Ok(())
+}
+
+/// Rows end at multiples of the interval but for the last one of each worker; that one joins the
+/// row that begins where it begins.
+fn add_row(rows: &mut BTreeMap<u64, SeriesRow>, row: SeriesRow) -> Result<(), SumOverflow> {
+    // A millisecond's grid: conversions between ticks and nanoseconds differ by less.
+    let begin = row.end_ns.saturating_sub(row.span_ns).saturating_add(500_000) / 1_000_000;
+    let Some(known) = rows.get_mut(&begin) else {
+        rows.insert(begin, row);
+        return Ok(());
+    };
+    let count = |r: &SeriesRow| [r.read_count, r.write_count, r.other_count].into_iter().map(u128::from).sum::<u128>();
+    if count(&row) > count(known) {
+        known.latency_ns_p50 = row.latency_ns_p50;
+    }
+    known.end_ns = known.end_ns.max(row.end_ns);
+    known.span_ns = known.span_ns.max(row.span_ns);
+    for (sum, more) in [
+        (&mut known.read_count, row.read_count),
+        (&mut known.read_bytes, row.read_bytes),
+        (&mut known.write_count, row.write_count),
+        (&mut known.write_bytes, row.write_bytes),
+        (&mut known.other_count, row.other_count),
+        (&mut known.trim_count, row.trim_count),
+        (&mut known.trim_bytes, row.trim_bytes),
+    ] {
+        add(sum, more, "I/Os or bytes in an interval")?;
+    }
+    known.latency_ns_p99 = known.latency_ns_p99.max(row.latency_ns_p99);
+    known.latency_ns_max = known.latency_ns_max.max(row.latency_ns_max);
+    Ok(())
+}
+
+fn add_failure(failures: &mut Vec<IoFailure>, failure: IoFailure) -> Result<(), SumOverflow> {
     if let Some(known) = failures.iter_mut().find(|known| known.op == failure.op && known.errno == failure.errno) {
-        known.count += failure.count;
+        add(&mut known.count, failure.count, "failures")?;
     } else if failures.len() < KEPT {
         failures.push(failure);
     }
+    Ok(())
 }
 
 /// The time series of a job on several ranks. Kept apart while ranks are added: rebuilding it for each would take time that
@@ -291,39 +326,48 @@ pub struct SeriesSum(BTreeMap<u64, SeriesRow>);
 
 impl SeriesSum {
     /// Adds the series of a job that begins `shift_ns` later than the sum.
-    pub fn add(&mut self, job: &JobRecord, shift_ns: u64) {
+    ///
+    /// # Errors
+    /// A sum exceeds 64 bits. A part may have been added.
+    pub fn add(&mut self, job: &JobRecord, shift_ns: u64) -> Result<(), SumOverflow> {
+        let overflow = SumOverflow("times of intervals");
         // Rows of one interval are added, so a shift is a whole number of intervals.
         let span_ns = job.series.first().map_or(1, |row| row.span_ns.max(1));
-        let shift_ns = (shift_ns + span_ns / 2) / span_ns * span_ns;
+        let shift_ns = shift_ns.checked_add(span_ns / 2).ok_or(overflow)? / span_ns * span_ns;
         for row in &job.series {
-            add_row(&mut self.0, SeriesRow { end_ns: row.end_ns + shift_ns, ..*row });
+            let end_ns = row.end_ns.checked_add(shift_ns).ok_or(overflow)?;
+            add_row(&mut self.0, SeriesRow { end_ns, ..*row })?;
         }
+        Ok(())
     }
 }
 
 /// Adds the record of a job on another rank to the sum of the earlier ones, without its time series.
-pub fn add_record(sum: &mut JobRecord, job: &JobRecord) {
+///
+/// # Errors
+/// A sum exceeds 64 bits. A part may have been added.
+pub fn add_record(sum: &mut JobRecord, job: &JobRecord) -> Result<(), SumOverflow> {
     sum.elapsed_ns = sum.elapsed_ns.max(job.elapsed_ns);
     sum.achieved_depth = sum.achieved_depth.zip(job.achieved_depth).map(|(a, b)| a + b);
-    sum.pacing_lateness.merge(&job.pacing_lateness);
-    sum.backlog_count += job.backlog_count;
-    sum.verified_block_count += job.verified_block_count;
-    sum.verify_failure_count += job.verify_failure_count;
+    add_latencies(&mut sum.pacing_lateness, &job.pacing_lateness)?;
+    add(&mut sum.backlog_count, job.backlog_count, "I/Os that were due")?;
+    add(&mut sum.verified_block_count, job.verified_block_count, "verified blocks")?;
+    add(&mut sum.verify_failure_count, job.verify_failure_count, "verify failures")?;
     sum.verify_failures.extend(job.verify_failures.iter().cloned());
     sum.verify_failures.truncate(KEPT);
     if let Some(back) = &job.read_back {
-        add_read_back(&mut sum.read_back, back.clone());
+        add_read_back(&mut sum.read_back, back.clone())?;
     }
     if let (Some(waited), Some(more)) = (&mut sum.source_wait_ns, job.source_wait_ns) {
-        *waited += more;
+        add(waited, more, "the time for which jobs waited for their source")?;
     }
     sum.threads.add(&job.threads);
     if let Some(queue) = &job.queue {
         sum.queue.get_or_insert_default().add(queue);
     }
     sum.depth_searches.extend(job.depth_searches.iter().cloned());
-    job.ops.iter().for_each(|op| add_op(&mut sum.ops, op.clone()));
-    job.failures.iter().for_each(|failure| add_failure(&mut sum.failures, failure.clone()));
+    job.ops.iter().try_for_each(|op| add_op(&mut sum.ops, op.clone()))?;
+    job.failures.iter().try_for_each(|failure| add_failure(&mut sum.failures, failure.clone()))?;
     for note in &job.engine_notes {
         if !sum.engine_notes.contains(note) {
             sum.engine_notes.push(note.clone());
@@ -332,6 +376,7 @@ pub fn add_record(sum: &mut JobRecord, job: &JobRecord) {
     // Of ranks, each has its own record.
     (sum.criterion, sum.zones) = (None, None);
     sum.workers.clear();
+    Ok(())
 }
 
 /// Concludes a sum of [`add_record`]: its time, its series, and percentiles of the added histograms.

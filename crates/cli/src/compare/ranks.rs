@@ -125,7 +125,8 @@ fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[
     let stop = watch_signals();
     member.watch(stop);
     let described = asked.described(&plan);
-    let drawn = member.combine(&machine::entropy(), Duration::ZERO, |_, drawn: BTreeMap<u32, u64>| drawn[&0]);
+    let draw = |_: &Member, drawn: BTreeMap<u32, u64>| drawn.get(&0).copied();
+    let drawn = member.combine(&machine::entropy(), Duration::ZERO, |_| true, draw).flatten();
     let settings = asked.settings(&plan, drawn.unwrap_or_default());
     let session = Session::new(request(spec, plan, targets, has_evidence), stop);
     let started_at = session.record().started_at.clone();
@@ -154,6 +155,13 @@ fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[
     (comparison, outputs)
 }
 
+/// Largest time of a rank's clock, and longest comparison, in nanoseconds: 18 years. Sums and differences of four of them fit.
+const TIME_NS_MAX: i64 = 1 << 59;
+/// Most I/Os of a rank in a slice.
+const COUNT_MAX: u64 = 1 << 48;
+/// Most sentences of a rank's checks about a slice.
+const OBJECTIONS_MAX: usize = 64;
+
 /// A slice of one rank.
 #[derive(Debug, Serialize, Deserialize)]
 struct Part {
@@ -163,6 +171,22 @@ struct Part {
     begin_ns: Option<i64>,
     /// Since the rank's comparison began.
     elapsed_ns: u64,
+}
+
+impl Part {
+    /// Whether the figures are such that sums and differences of those of all ranks fit.
+    fn is_in_range(&self) -> bool {
+        let is_rate = |rate: f64| rate.is_finite() && (0.0..=1e18).contains(&rate);
+        let fits = |(sample, latency): &(Sample, Histogram)| {
+            [sample.iops, sample.bytes_per_s, sample.cpu_ns_per_io.unwrap_or(0.0)].into_iter().all(is_rate)
+                && sample.io_count <= COUNT_MAX
+                && latency.count() <= COUNT_MAX
+                && sample.objections.len() <= OBJECTIONS_MAX
+        };
+        self.sample.as_ref().is_none_or(fits)
+            && self.begin_ns.is_none_or(|ns| (-TIME_NS_MAX..=TIME_NS_MAX).contains(&ns))
+            && self.elapsed_ns <= TIME_NS_MAX as u64
+    }
 }
 
 /// A slice of all ranks.
@@ -202,7 +226,8 @@ impl Bench for RankBench<'_, '_> {
         let part = Part { sample, begin_ns, elapsed_ns: bench.elapsed_ns() };
         // A rank without a job of this side waits for the others.
         let within = Duration::from_nanos(order.head_ns + order.slice_ns);
-        let whole: Option<Whole> = member.combine(&part, within, |member, parts| across.join(member, side, parts));
+        let whole: Option<Whole> =
+            member.combine(&part, within, Part::is_in_range, |member, parts| across.join(member, side, parts));
         let ended = || Outcome::Interrupted { signal: "the end of another rank".to_owned() };
         let whole = whole.ok_or_else(|| member.early_end().unwrap_or_else(ended))?;
         *elapsed_ns = whole.elapsed_ns;

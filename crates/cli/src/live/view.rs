@@ -392,7 +392,8 @@ impl View {
         names.sort_unstable_by_key(|name| self.jobs.iter().position(|job| job == name));
         names.dedup();
         let mut latency = Histogram::new();
-        chosen.iter().for_each(|job| latency.merge(&job.latency));
+        // What another rank counted beyond 64 bits is left out.
+        chosen.iter().for_each(|job| drop(latency.checked_merge(&job.latency)));
         let at = |q: f64| {
             let quantile = trueio_stats::quantile(&latency, q);
             quantile.map_or_else(|| "–".to_owned(), |quantile| units::format_duration_ns(quantile.value_ns))

@@ -2,19 +2,24 @@
 
 use super::{After, Refused, Shared};
 use crate::Limit;
+use crate::budget::RENEWALS_MAX;
 use crate::clock::{answer_pings, ping_count};
-use crate::message::{Done, Hello, ToHub, ToRank};
+use crate::limit::Until;
+use crate::message::{Done, Ended, Hello, Name, PhaseCount, PingCount, Reason, ToHub, ToRank};
 use crate::names::host_stride;
 use crate::sample::{RankSample, Sample};
-use crate::star::hub::Hub;
+use crate::star::hub::{Hub, Message};
+use crate::star::link::LinkError;
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trueio_model::{ClockOffset, Outcome, RunRecord};
 
 /// How often a wait looks whether a signal came.
 const LOOK: Duration = Duration::from_millis(100);
-/// Shortest time from the agreement on a start to the start.
+/// Shortest and longest time from the agreement on a start to the start.
 const MARGIN_NS: i64 = 50_000_000;
+const MARGIN_NS_MAX: i64 = 10_000_000_000;
 
 /// Everything that rank 0 knows of the phases.
 #[derive(Debug, Default)]
@@ -33,6 +38,71 @@ pub(crate) struct CollectedPhase {
     pub(crate) before: BTreeMap<u32, ClockOffset>,
     pub(crate) after: BTreeMap<u32, ClockOffset>,
     pub(crate) done: BTreeMap<u32, Done>,
+}
+
+/// A step in which rank 0 collects a message of each rank.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// How long it waits.
+    limit: Limit,
+    /// A rank that comes forward with its work renews its time.
+    is_renewed: bool,
+    /// The messages stay until the end of the run.
+    is_kept: bool,
+    /// They are collected if the run is ending, too.
+    is_final: bool,
+}
+
+impl Step {
+    /// An answer.
+    fn answer(limit: Limit) -> Self {
+        Self { limit, is_renewed: false, is_kept: false, is_final: false }
+    }
+
+    /// An answer that stays.
+    fn kept(limit: Limit) -> Self {
+        Self { is_kept: true, ..Self::answer(limit) }
+    }
+
+    /// The end of work whose length is not known.
+    fn work(limit: Limit) -> Self {
+        Self { is_renewed: true, ..Self::answer(limit) }
+    }
+
+    /// The results of a phase.
+    fn results(limit: Limit) -> Self {
+        Self { is_kept: true, is_final: true, ..Self::work(limit) }
+    }
+}
+
+/// The time that a rank has left in a step.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    limit: Limit,
+    until: Until,
+    renewed: Instant,
+    renewal_count: u32,
+    /// What its work had reached.
+    done: u64,
+}
+
+impl Wait {
+    fn begin(limit: Limit) -> Self {
+        Self { limit, until: limit.begin(), renewed: Instant::now(), renewal_count: 0, done: 0 }
+    }
+
+    /// Renews the time if the work came forward.
+    fn renew(&mut self, done: u64) {
+        if done <= self.done || self.renewal_count >= RENEWALS_MAX {
+            return;
+        }
+        self.done = done;
+        // Messages that waited for rank 0 come at once.
+        if self.renewed.elapsed() * 4 >= self.limit.length() {
+            self.renewal_count += 1;
+            (self.until, self.renewed) = (self.limit.begin(), Instant::now());
+        }
+    }
 }
 
 /// Rank 0.
@@ -60,7 +130,7 @@ impl First {
     }
 
     /// Names a rank for a message: `rank 3 (host4)`.
-    fn name_of(&self, rank: u32) -> String {
+    pub(super) fn name_of(&self, rank: u32) -> String {
         match self.collected.hellos.get(&rank) {
             Some(hello) => format!("rank {rank} ({})", hello.host),
             None => format!("rank {rank}"),
@@ -78,8 +148,8 @@ impl First {
             Outcome::Complete => "the run is over".to_owned(),
         };
         self.failure = Some(outcome);
-        shared.stop_here(reason.clone());
-        self.hub.broadcast(&ToRank::Stop { reason });
+        self.hub.broadcast(&ToRank::Stop { reason: Reason::cut(&reason) });
+        shared.stop_here(reason);
     }
 
     /// Handles losses since the number `known`.
@@ -91,40 +161,55 @@ impl First {
     }
 
     /// Collects one message of each living rank for which `pick` returns a value. Ends early if the run is ending, unless
-    /// `is_final`: results are collected then, too.
+    /// the step is final.
     fn gather<T>(
         &mut self,
         shared: &mut Shared,
-        limit: Limit,
-        is_final: bool,
+        step: Step,
         pick: impl Fn(ToHub) -> Result<T, ToHub>,
     ) -> BTreeMap<u32, T> {
-        let until = limit.begin();
+        self.hub.begin_step();
         let mut found = BTreeMap::new();
+        let mut waits: BTreeMap<u32, Wait> =
+            self.hub.living().into_iter().map(|rank| (rank, Wait::begin(step.limit))).collect();
+        let mut is_stopping = shared.stopping.is_some();
         loop {
             if let Some(signal) = shared.own_signal() {
                 self.stop_all(shared, Outcome::Interrupted { signal });
             }
+            if shared.stopping.is_some() && !std::mem::replace(&mut is_stopping, true) {
+                // What is left to do is an answer.
+                waits.values_mut().for_each(|wait| *wait = Wait::begin(shared.limit));
+            }
             let is_awaited = |rank: &u32| !found.contains_key(rank) && !self.current.done.contains_key(rank);
             let awaited: Vec<u32> = self.hub.living().into_iter().filter(is_awaited).collect();
-            if awaited.is_empty() || (shared.stopping.is_some() && !is_final) {
+            if awaited.is_empty() || (is_stopping && !step.is_final) {
                 return found;
             }
             let known = self.hub.lost().len();
             for rank in self.hub.readable(&awaited, LOOK) {
-                match self.hub.receive::<ToHub>(rank).map(&pick) {
-                    Some(Ok(value)) => {
-                        found.insert(rank, value);
+                // All that has arrived, so that a rank in time is not taken for a late one.
+                while !found.contains_key(&rank)
+                    && let Some(Message { content, weight }) = self.hub.receive::<ToHub>(rank)
+                {
+                    match pick(content) {
+                        Ok(value) => {
+                            if step.is_kept {
+                                self.hub.keep(rank, weight);
+                            }
+                            found.insert(rank, value);
+                        }
+                        Err(ToHub::Working { done }) if step.is_renewed && !is_stopping => {
+                            waits.entry(rank).and_modify(|wait| wait.renew(done));
+                        }
+                        Err(message) => self.handle(shared, rank, message, weight),
                     }
-                    Some(Err(message)) => self.handle(shared, rank, message),
-                    None => {}
                 }
             }
-            if until.is_over() {
-                for rank in awaited {
-                    if !found.contains_key(&rank) {
-                        self.hub.lose(rank, format!("it did not answer within {} s and was cut off", limit.seconds()));
-                    }
+            for (rank, wait) in waits.iter().filter(|(rank, wait)| awaited.contains(rank) && wait.until.is_over()) {
+                if !found.contains_key(rank) && !self.current.done.contains_key(rank) {
+                    let seconds = wait.limit.seconds();
+                    self.hub.lose(*rank, format!("it did not answer within {seconds} s and was cut off"));
                 }
             }
             self.notice_lost(shared, known);
@@ -132,9 +217,9 @@ impl First {
     }
 
     /// Handles a message that was not awaited.
-    fn handle(&mut self, shared: &mut Shared, rank: u32, message: ToHub) {
+    fn handle(&mut self, shared: &mut Shared, rank: u32, message: ToHub, weight: u64) {
         match message {
-            ToHub::Stopping { signal } => self.stop_all(shared, Outcome::Interrupted { signal }),
+            ToHub::Stopping { signal } => self.stop_all(shared, Outcome::Interrupted { signal: signal.to_string() }),
             ToHub::Sample(sample) => {
                 self.samples.insert(rank, *sample);
             }
@@ -144,9 +229,10 @@ impl First {
                     let reason = format!("{}: {reason}", self.name_of(rank));
                     self.stop_all(shared, Outcome::Failed { reason });
                 }
-                if let Outcome::Interrupted { signal } = &done.outcome {
+                if let Ended(Outcome::Interrupted { signal }) = &done.outcome {
                     self.stop_all(shared, Outcome::Interrupted { signal: signal.clone() });
                 }
+                self.hub.keep(rank, weight);
                 self.current.done.insert(rank, *done);
             }
             // Sent before the rank knew that the run is ending.
@@ -165,13 +251,13 @@ impl First {
     }
 
     fn go(&mut self, shared: &mut Shared) {
-        let kernels: BTreeMap<u32, String> =
+        let kernels: BTreeMap<u32, Name> =
             self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.boot_id.clone())).collect();
         let of = |rank: u32| kernels.values().filter(|id| Some(*id) == kernels.get(&rank)).count() as u32;
         shared.neighbours = of(0);
-        let by_rank: Vec<&str> = kernels.values().map(String::as_str).collect();
+        let by_rank: Vec<&str> = kernels.values().map(|id| &**id).collect();
         shared.host_stride = host_stride(&by_rank);
-        let (phase_count, host_stride) = (shared.phase_count, shared.host_stride);
+        let (phase_count, host_stride) = (PhaseCount::clamped(shared.phase_count as u64), shared.host_stride);
         for rank in self.hub.living() {
             let message = ToRank::Go { phase_count, neighbours: of(rank), host_stride };
             if let Some(Err(error)) = self.hub.link(rank).map(|link| link.send(&message)) {
@@ -181,8 +267,8 @@ impl First {
     }
 
     pub(crate) fn agree(&mut self, shared: &mut Shared, own: Hello) -> Result<(), Refused> {
-        let limit = shared.limit;
-        let hellos = self.gather(shared, limit, false, |message| match message {
+        self.hub.add_own(&own);
+        let hellos = self.gather(shared, Step::kept(shared.limit), |message| match message {
             ToHub::Hello(hello) => Ok(*hello),
             other => Err(other),
         });
@@ -199,19 +285,25 @@ impl First {
     }
 
     pub(crate) fn planned(&mut self, shared: &mut Shared, plan: Result<usize, String>) -> Result<(), Refused> {
-        let limit = shared.limit;
-        let plans = self.gather(shared, limit, false, |message| match message {
-            ToHub::Planned { refusal: Some(text), .. } => Ok(Err(text)),
-            ToHub::Planned { refusal: None, phase_count } => Ok(Ok(phase_count)),
+        let plans = self.gather(shared, Step::answer(shared.limit), |message| match message {
+            ToHub::Planned { refusal: Some(text), .. } => Ok(Err(text.to_string())),
+            ToHub::Planned { refusal: None, phase_count } => Ok(Ok(phase_count.get() as usize)),
             other => Err(other),
         });
         if shared.stopping.is_some() {
             return Err(self.broken(shared));
         }
         shared.phase_count = 0;
+        // A job begins a phase at most.
+        let job_count = self.collected.hellos.get(&0).and_then(|own| own.jobs.as_ref().ok()).map_or(0, Vec::len);
+        let phases_max = plan.as_ref().map_or(0, |own| *own).max(job_count);
         let mut first_refusal = None;
         for (rank, plan) in std::iter::once((0, plan)).chain(plans) {
             match plan {
+                Ok(count) if count > phases_max => {
+                    let text = format!("it plans {count} phases, and the jobs of all ranks have at most {phases_max}");
+                    first_refusal.get_or_insert((rank, text));
+                }
                 Ok(phase_count) => shared.phase_count = shared.phase_count.max(phase_count),
                 Err(text) if first_refusal.is_none() => first_refusal = Some((rank, text)),
                 Err(_) => {}
@@ -226,9 +318,9 @@ impl First {
     }
 
     pub(crate) fn gather_heads(&mut self, shared: &mut Shared, own: RunRecord) {
-        let limit = shared.limit;
-        let heads = self.gather(shared, limit, false, |message| match message {
-            ToHub::Head(head) => Ok(*head),
+        self.hub.add_own(&own);
+        let heads = self.gather(shared, Step::kept(shared.limit), |message| match message {
+            ToHub::Head(head) => Ok(head.into_inner()),
             other => Err(other),
         });
         self.collected.heads = heads;
@@ -237,39 +329,49 @@ impl First {
 
     /// Compares the clocks of all ranks, one after another: together they would wait for each other.
     fn compare_clocks(&mut self, shared: &mut Shared) -> BTreeMap<u32, ClockOffset> {
-        let count = ping_count(shared.size);
+        self.hub.begin_step();
+        let (count, until) = (ping_count(shared.size), shared.limit.begin());
         let mut offsets = BTreeMap::from([(0, ClockOffset::default())]);
         for rank in self.hub.living() {
             let known = self.hub.lost().len();
-            let (offset, others) = self.compare_clock(shared, rank, count);
+            let (offset, others) = self.compare_clock(shared, rank, count, until);
             offsets.extend(offset.map(|offset| (rank, offset)));
             // Not before the pings are over: a message to the rank would be taken for an answer.
-            others.into_iter().for_each(|message| self.handle(shared, rank, message));
+            others.into_iter().for_each(|message| self.handle(shared, rank, message.content, message.weight));
             self.notice_lost(shared, known);
+            if shared.stopping.is_some() {
+                break;
+            }
         }
         offsets
     }
 
     /// Compares the clock of one rank; `None`: the rank is lost. Returns other messages that it sent meanwhile, too.
-    fn compare_clock(&mut self, shared: &Shared, rank: u32, count: u32) -> (Option<ClockOffset>, Vec<ToHub>) {
+    fn compare_clock(
+        &mut self,
+        shared: &Shared,
+        rank: u32,
+        count: PingCount,
+        until: Until,
+    ) -> (Option<ClockOffset>, Vec<Message<ToHub>>) {
         let mut others = Vec::new();
         let sent = self.hub.link(rank).map(|link| link.send(&ToRank::Ping { count }));
         if let Some(Err(error)) = sent {
             self.hub.lose(rank, trueio_model::error_line(&error));
         }
         loop {
-            match self.hub.receive(rank) {
-                Some(ToHub::Pinging) => break,
+            match self.next_of(shared, rank, until) {
+                Some(Message { content: ToHub::Pinging, .. }) => break,
                 Some(other) => others.push(other),
                 None => return (None, others),
             }
         }
-        let answered = self.hub.link(rank).map(|link| answer_pings(link, &shared.clock));
+        let answered = self.hub.link(rank).map(|link| answer_pings(link, &shared.clock, count.get(), until));
         if let Some(Err(error)) = answered {
             self.hub.lose(rank, trueio_model::error_line(&error));
         }
-        match self.hub.receive(rank) {
-            Some(ToHub::Clock(offset)) => (Some(offset), others),
+        match self.next_of(shared, rank, until) {
+            Some(Message { content: ToHub::Clock(offset), .. }) => (Some(offset.0), others),
             other => {
                 others.extend(other);
                 (None, others)
@@ -277,9 +379,25 @@ impl First {
         }
     }
 
+    /// Waits for the next message of one rank; `None`: the rank is lost.
+    fn next_of(&mut self, shared: &Shared, rank: u32, until: Until) -> Option<Message<ToHub>> {
+        loop {
+            if let Some(message) = self.hub.receive(rank) {
+                return Some(message);
+            }
+            self.hub.link(rank)?;
+            if until.is_over() {
+                let late = LinkError::Late(shared.limit.seconds());
+                self.hub.lose(rank, trueio_model::error_line(&late));
+                return None;
+            }
+            self.hub.readable(&[rank], LOOK);
+        }
+    }
+
     pub(crate) fn meet(&mut self, shared: &mut Shared) {
-        // A rank may fill its files for long; its process lives as long as its connection.
-        self.gather(shared, DAY, false, |message| match message {
+        // A rank may fill its files for long, and reports that it does.
+        self.gather(shared, Step::work(shared.limit), |message| match message {
             ToHub::Ready => Ok(()),
             other => Err(other),
         });
@@ -295,8 +413,7 @@ impl First {
         if shared.stopping.is_some() {
             return 0;
         }
-        let limit = shared.limit;
-        self.gather(shared, limit, false, |message| match message {
+        self.gather(shared, Step::answer(shared.limit), |message| match message {
             ToHub::Armed => Ok(()),
             other => Err(other),
         });
@@ -307,7 +424,8 @@ impl First {
         self.samples.clear();
         let slowest = self.current.before.values().map(|clock| clock.round_trip_ns_median).max().unwrap_or(0);
         // A broadcast takes about 20 µs for each rank.
-        let margin_ns = MARGIN_NS.max(slowest as i64 * 10).max(i64::from(shared.size) * 100_000);
+        let margin_ns = MARGIN_NS.max(i64::from(shared.size) * 100_000).max(slowest.saturating_mul(10) as i64);
+        let margin_ns = margin_ns.min(MARGIN_NS_MAX);
         self.current.start_ns = shared.clock.now_ns() + margin_ns;
         self.hub.broadcast(&ToRank::Start { at_ns: self.current.start_ns });
         shared.wait_for_start(self.current.start_ns)
@@ -325,8 +443,8 @@ impl First {
             return;
         }
         for rank in self.hub.readable(&living, Duration::ZERO) {
-            if let Some(message) = self.hub.receive(rank) {
-                self.handle(shared, rank, message);
+            while let Some(Message { content, weight }) = self.hub.receive(rank) {
+                self.handle(shared, rank, content, weight);
             }
         }
         self.notice_lost(shared, known);
@@ -334,7 +452,8 @@ impl First {
 
     pub(crate) fn take_samples(&mut self) -> Vec<RankSample> {
         let taken = std::mem::take(&mut self.samples).into_iter();
-        let host = |rank: u32| self.collected.hellos.get(&rank).map_or_else(String::new, |hello| hello.host.clone());
+        let host =
+            |rank: u32| self.collected.hellos.get(&rank).map_or_else(String::new, |hello| hello.host.to_string());
         taken.map(|(rank, sample)| RankSample { rank, host: host(rank), sample }).collect()
     }
 
@@ -348,7 +467,7 @@ impl First {
         shared: &mut Shared,
         index: usize,
         own: Done,
-        measuring: Limit,
+        length: Option<Duration>,
         is_last: bool,
     ) -> After {
         if let Some(signal) = shared.own_signal() {
@@ -361,7 +480,9 @@ impl First {
         if shared.stopping.is_none() {
             self.hub.broadcast(&ToRank::Collect);
         }
-        let results = self.gather(shared, measuring, true, |message| match message {
+        self.hub.add_own(&own);
+        let measuring = Limit::new(length.unwrap_or_default() + shared.limit.length());
+        let results = self.gather(shared, Step::results(measuring), |message| match message {
             ToHub::Done(done) => Ok(*done),
             other => Err(other),
         });
@@ -394,10 +515,16 @@ impl First {
     /// before.
     fn reached(&self, size: u32) -> BTreeMap<String, Vec<u64>> {
         let mut reached: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for (rank, done) in self.collected.phases.last().iter().flat_map(|phase| &phase.done) {
-            for (job, ios) in &done.reached {
+        let Some(phase) = self.collected.phases.last() else { return reached };
+        // All ranks have the same jobs: another name is of none of them.
+        let jobs = self.collected.hellos.get(&0).and_then(|own| own.jobs.as_ref().ok());
+        let is_known = |name: &String| jobs.is_some_and(|jobs| jobs.iter().any(|job| job.name == *name));
+        for (rank, done) in &phase.done {
+            for (job, ios) in done.reached.iter().filter(|(job, _)| is_known(job)) {
                 let by_rank = reached.entry(job.clone()).or_insert_with(|| vec![0; size as usize]);
-                by_rank[*rank as usize] = *ios;
+                if let Some(place) = by_rank.get_mut(*rank as usize) {
+                    *place = ios.get();
+                }
             }
         }
         reached
@@ -410,6 +537,16 @@ impl First {
             other => other.clone(),
         };
         self.stop_all(shared, outcome);
+    }
+
+    /// Ends the run on all ranks after a panic of this process. What the phase under way had collected is kept.
+    pub(crate) fn fail_by(&mut self, shared: &mut Shared, panic: &(dyn Any + Send)) {
+        let reason = format!("{}: {}", self.name_of(0), crate::merge::panic_text(panic));
+        self.stop_all(shared, Outcome::Failed { reason });
+        let current = std::mem::take(&mut self.current);
+        if !current.done.is_empty() {
+            self.collected.phases.push(current);
+        }
     }
 
     /// Collects a value of each rank, as JSON; `None`: the run is ending.
@@ -426,10 +563,13 @@ impl First {
             return None;
         }
         self.hub.broadcast(&ToRank::Collect);
-        let mut values = self.gather(shared, measuring, false, |message| match message {
+        let mut values = self.gather(shared, Step::work(measuring), |message| match message {
             ToHub::Value(text) => Ok(text),
             other => Err(other),
         });
+        let known = self.hub.lost().len();
+        values.retain(|rank, text| self.hub.admits(*rank, text));
+        self.notice_lost(shared, known);
         // Nothing is measured until the next start.
         self.current.start_ns = 0;
         if shared.stopping.is_some() {
@@ -455,7 +595,7 @@ impl First {
 
     /// Returns the host of each rank.
     pub(crate) fn hosts(&self) -> BTreeMap<u32, String> {
-        self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.host.clone())).collect()
+        self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.host.to_string())).collect()
     }
 
     /// Returns what is to be added to times of a rank's clock, in nanoseconds, by the comparison at the last meeting.
@@ -471,11 +611,8 @@ impl First {
 
 /// Returns why a rank's phase failed; `None`: it did not, or was only stopped.
 fn failure_of(done: &Done) -> Option<String> {
-    match &done.outcome {
+    match &done.outcome.0 {
         Outcome::Failed { reason } => Some(reason.clone()),
         Outcome::Complete | Outcome::Interrupted { .. } => None,
     }
 }
-
-/// The longest wait for work whose length is unknown.
-const DAY: Limit = Limit::new(Duration::from_secs(86_400));

@@ -2,13 +2,14 @@
 
 use super::{After, Refused, Shared};
 use crate::Limit;
+use crate::budget::RENEWALS_MAX;
 use crate::clock::ping;
-use crate::message::{Done, Hello, ToHub, ToRank};
+use crate::figures::{Head, TIME_NS_MAX};
+use crate::message::{Done, Hello, Name, Offset, PhaseCount, Reason, ToHub, ToRank};
 use crate::sample::Sample;
 use crate::star::link::{Link, LinkError};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trueio_model::{ClockOffset, Outcome, RunRecord, error_line};
 
 /// How often a wait looks whether a signal came.
@@ -25,11 +26,25 @@ pub(crate) struct Other {
     /// A message that arrived while this rank measured.
     early: Option<ToRank>,
     end: Option<u8>,
+    reports: Reports,
+}
+
+/// What this rank reported of its work in this step, so that rank 0 goes on waiting.
+#[derive(Debug)]
+struct Reports {
+    last: Instant,
+    count: u32,
+}
+
+impl Reports {
+    fn none() -> Self {
+        Self { last: Instant::now(), count: 0 }
+    }
 }
 
 impl Other {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link, clock: ClockOffset::default(), has_told: false, early: None, end: None }
+        Self { link, clock: ClockOffset::default(), has_told: false, early: None, end: None, reports: Reports::none() }
     }
 
     /// Sends a message; if rank 0 is gone, the run ends here.
@@ -64,16 +79,16 @@ impl Other {
             match self.link.receive(limit) {
                 Ok(ToRank::Ping { count }) => {
                     self.send(shared, &ToHub::Pinging);
-                    match ping(&mut self.link, &shared.clock, count) {
+                    match ping(&mut self.link, &shared.clock, count, limit.begin()) {
                         Ok(offset) => {
                             self.clock = offset;
-                            self.send(shared, &ToHub::Clock(offset));
+                            self.send(shared, &ToHub::Clock(Offset(offset)));
                         }
                         Err(error) => self.lose(shared, &error),
                     }
                 }
                 Ok(ToRank::Stop { reason }) => {
-                    shared.stop_here(reason);
+                    shared.stop_here(reason.to_string());
                     return None;
                 }
                 Ok(ToRank::End { code }) => {
@@ -91,7 +106,7 @@ impl Other {
     fn tell_signal(&mut self, shared: &mut Shared) {
         if let Some(signal) = shared.own_signal().filter(|_| !self.has_told) {
             self.has_told = true;
-            self.send(shared, &ToHub::Stopping { signal });
+            self.send(shared, &ToHub::Stopping { signal: Name::cut(&signal) });
         }
     }
 
@@ -100,6 +115,7 @@ impl Other {
         let limit = Limit::new(shared.limit.length() * 2);
         match self.wait(shared, limit) {
             Some(ToRank::Go { phase_count, neighbours, host_stride }) => {
+                let phase_count = phase_count.get() as usize;
                 (shared.phase_count, shared.neighbours, shared.host_stride) = (phase_count, neighbours, host_stride);
                 Ok(())
             }
@@ -121,20 +137,21 @@ impl Other {
 
     pub(crate) fn planned(&mut self, shared: &mut Shared, plan: Result<usize, String>) -> Result<(), Refused> {
         let message = match plan {
-            Ok(phase_count) => ToHub::Planned { refusal: None, phase_count },
-            Err(text) => ToHub::Planned { refusal: Some(text), phase_count: 0 },
+            Ok(count) => ToHub::Planned { refusal: None, phase_count: PhaseCount::clamped(count as u64) },
+            Err(text) => ToHub::Planned { refusal: Some(Reason::cut(&text)), phase_count: PhaseCount::default() },
         };
         self.send(shared, &message);
         self.answer(shared)
     }
 
     pub(crate) fn send_head(&mut self, shared: &mut Shared, head: &RunRecord) {
-        self.send(shared, &ToHub::Head(Box::new(head.clone())));
+        self.send(shared, &ToHub::Head(Box::new(Head::own(head.clone()))));
     }
 
     pub(crate) fn meet(&mut self, shared: &mut Shared) {
         if shared.stopping.is_none() {
             self.send(shared, &ToHub::Ready);
+            self.reports = Reports::none();
             // The slowest rank may still fill its files; rank 0 bounds that.
             self.wait(shared, DAY);
         }
@@ -147,7 +164,9 @@ impl Other {
         self.send(shared, &ToHub::Armed);
         let limit = Limit::new(shared.limit.length() * 2);
         match self.wait(shared, limit) {
-            Some(ToRank::Start { at_ns }) => shared.wait_for_start(at_ns - self.clock.offset_ns),
+            Some(ToRank::Start { at_ns }) if at_ns.abs_diff(0) <= TIME_NS_MAX as u64 => {
+                shared.wait_for_start(at_ns - self.clock.offset_ns)
+            }
             _ => 0,
         }
     }
@@ -162,15 +181,28 @@ impl Other {
         }
     }
 
+    /// Reports that the work of this rank came forward, in a unit that grows, if rank 0 may wait for it: before the measured part,
+    /// or after rank 0 has measured.
+    pub(crate) fn report_work(&mut self, shared: &mut Shared, done: u64, is_before: bool) {
+        let is_awaited = is_before || self.early.is_some();
+        let is_due = self.reports.last.elapsed() * 4 >= shared.limit.length() * 3;
+        if is_awaited && is_due && self.reports.count < RENEWALS_MAX && shared.stopping.is_none() && self.end.is_none()
+        {
+            self.reports = Reports { last: Instant::now(), count: self.reports.count + 1 };
+            self.send(shared, &ToHub::Working { done });
+        }
+    }
+
     pub(crate) fn send_sample(&mut self, shared: &mut Shared, sample: Sample) {
         if shared.stopping.is_none() && self.end.is_none() {
             self.send(shared, &ToHub::Sample(Box::new(sample)));
         }
     }
 
-    pub(crate) fn finish_phase(&mut self, shared: &mut Shared, done: Done, measuring: Limit) -> After {
+    pub(crate) fn finish_phase(&mut self, shared: &mut Shared, done: Done, length: Option<Duration>) -> After {
+        let measuring = Limit::new(length.map_or(DAY.length(), |length| length + shared.limit.length()));
         self.tell_signal(shared);
-        if shared.stopping.is_none() && done.outcome == trueio_model::Outcome::Complete {
+        if shared.stopping.is_none() && done.outcome.0 == Outcome::Complete {
             self.wait(shared, measuring);
         }
         self.send(shared, &ToHub::Done(Box::new(done)));
@@ -179,6 +211,7 @@ impl Other {
         }
         match self.wait(shared, measuring) {
             Some(ToRank::Next { reached }) => {
+                self.reports = Reports::none();
                 shared.reached = reached;
                 After::Next
             }
@@ -190,8 +223,7 @@ impl Other {
     pub(crate) fn fail(&mut self, shared: &mut Shared, outcome: &Outcome) {
         if shared.stopping.is_none() {
             let outcome = outcome.clone();
-            let done = Done { phase: None, span: None, targets: Vec::new(), outcome, reached: BTreeMap::new() };
-            self.send(shared, &ToHub::Done(Box::new(done)));
+            self.send(shared, &ToHub::Done(Box::new(Done::without_figures(outcome))));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Ranks that speak the whole protocol without doing I/O, and that die, lie or are late at each step.
 
 use super::*;
+use crate::figures::Measured;
 use crate::launcher::Rendezvous;
 use crate::sample::JobSample;
 use crate::testing::{done, head, measured, null_plan};
@@ -83,7 +84,7 @@ fn play_with(mut member: Member, dies_before: Step, results: Done) -> Result<Mem
     }
     let end_ns = member.shared.clock.now_ns();
     let span = Some(OwnSpan { begin_ns, end_ns, late_ns });
-    member.finish_phase(0, Done { span, ..results }, LONG, true);
+    member.finish_phase(0, Done { span, ..results }, None, true);
     match member.shared.stopping.clone() {
         Some(reason) => {
             if member.is_first() {
@@ -223,7 +224,7 @@ fn a_stop_after_the_request_for_results_reaches_a_rank_that_still_measures() {
     let mut other = other.join().expect("no panic");
     let Role::First(role) = &mut first.role else { panic!("rank 0") };
     role.hub.broadcast(&crate::message::ToRank::Collect);
-    role.hub.broadcast(&crate::message::ToRank::Stop { reason: "SIGINT".into() });
+    role.hub.broadcast(&crate::message::ToRank::Stop { reason: Reason::cut("SIGINT") });
     let begin = Instant::now();
     while other.shared.stopping.is_none() {
         other.look();
@@ -277,7 +278,7 @@ fn a_clock_that_jumps_shows_in_its_offsets() {
         member.start();
         jumps.store(true, Relaxed);
         let end_ns = member.shared.clock.now_ns();
-        member.finish_phase(0, Done { span: Some(OwnSpan { begin_ns, end_ns, late_ns: 0 }), ..done() }, LONG, true);
+        member.finish_phase(0, Done { span: Some(OwnSpan { begin_ns, end_ns, late_ns: 0 }), ..done() }, None, true);
         member.end(0)
     });
     let mut first = play(member(0, 2, port, Clock::monotonic()), Step::Whole).expect("a whole run");
@@ -302,7 +303,7 @@ struct Cost {
 /// Runs ranks that speak the protocol and do no I/O, a thread each, and merges their results, which have full histograms.
 fn simulate(size: u32) -> Cost {
     let phase = measured();
-    let results = move || Done { phase: Some(Box::new(phase.clone())), ..done() };
+    let results = move || Done { phase: Some(Box::new(Measured::own(phase.clone()))), ..done() };
     let begin = Instant::now();
     let port = free_port();
     let others: Vec<_> = (1..size)
@@ -399,7 +400,7 @@ fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
                 let jobs = vec![JobSample { ios, ..JobSample::default() }];
                 member.send_sample(Sample { elapsed_ns: ios, jobs });
             }
-            member.finish_phase(0, done(), LONG, true);
+            member.finish_phase(0, done(), None, true);
             member.end(0)
         });
         let mut first = member(0, 2, port, Clock::monotonic());
@@ -412,7 +413,7 @@ fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
             assert!(begin.elapsed() < LONG.length(), "{seen:?}");
         }
         assert!(seen.is_sorted(), "{seen:?}");
-        first.finish_phase(0, done(), LONG, true);
+        first.finish_phase(0, done(), None, true);
         let left: Vec<(u32, u64)> = first.take_samples().iter().map(|one| (one.rank, one.sample.elapsed_ns)).collect();
         assert_eq!(left, if looks { vec![] } else { vec![(1, 3)] });
         let Role::First(role) = &first.role else { panic!("rank 0") };

@@ -3,7 +3,8 @@
 use super::link::{Link, LinkError, Traffic};
 use super::{ACCEPTED, BEYOND, MAGIC, StarError, TAKEN, rank_list};
 use crate::Limit;
-use crate::frame;
+use crate::budget::{Account, Budget};
+use crate::frame::{self, FrameError};
 use crate::launcher::TOKEN_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
@@ -79,6 +80,15 @@ pub struct Lost {
     pub reason: String,
 }
 
+/// A message of a rank.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Message<T> {
+    /// What it holds.
+    pub content: T,
+    /// The memory that it takes at most, in bytes.
+    pub(crate) weight: u64,
+}
+
 /// The connections to all other ranks.
 #[derive(Debug)]
 pub struct Hub {
@@ -86,6 +96,11 @@ pub struct Hub {
     links: Vec<Option<Link>>,
     lost: Vec<Lost>,
     limit: Limit,
+    /// What each rank has used, by rank less 1.
+    accounts: Vec<Account>,
+    /// What each may use.
+    budget: Budget,
+    step_began: Instant,
 }
 
 impl Hub {
@@ -134,7 +149,20 @@ impl Hub {
                 return Err(StarError::Missing { ranks: rank_list(&ranks), seconds: limit.seconds() });
             }
         }
-        Ok(Self { links, lost: Vec::new(), limit })
+        let accounts = vec![Account::default(); links.len()];
+        Ok(Self { links, lost: Vec::new(), limit, accounts, budget: Budget::default(), step_began: Instant::now() })
+    }
+
+    /// Begins a step: the messages of each rank are counted from now on.
+    pub(crate) fn begin_step(&mut self) {
+        self.step_began = Instant::now();
+        self.accounts.iter_mut().for_each(Account::begin_step);
+    }
+
+    /// Counts results of rank 0: those of the others may take a multiple of their memory.
+    pub(crate) fn add_own(&mut self, own: &impl Serialize) {
+        let text = serde_json::to_string(own).unwrap_or_default();
+        self.budget.add_own(crate::weight::of_json(&text).unwrap_or(0));
     }
 
     /// Returns the number of ranks, rank 0 included.
@@ -171,10 +199,12 @@ impl Hub {
 
     /// Sends a message to all ranks; one that does not take it is lost.
     pub fn broadcast(&mut self, message: &impl Serialize) {
-        let frame = frame::encode(message, super::link::FRAME_BYTES_MAX).expect("a message of rank 0 can be encoded");
+        let frame = frame::encode(message, u32::MAX).expect("a message of rank 0 can be encoded");
+        // Ranks that read nothing delay the others once, and not each of them.
+        let until = self.limit.begin();
         for rank in self.living() {
-            if let Some(Err(error)) = self.link(rank).map(|link| link.send_encoded(&frame)) {
-                self.lose(rank, trueio_model::error_line(&error));
+            if let Some(Err(error)) = self.link(rank).map(|link| link.send_encoded(&frame, until)) {
+                self.lose(rank, reason_of(&error));
             }
         }
     }
@@ -193,16 +223,43 @@ impl Hub {
         found.map(|((rank, _), _)| *rank).collect()
     }
 
-    /// Receives a message of a rank that is readable; a rank whose connection is over is lost.
-    pub fn receive<T: DeserializeOwned>(&mut self, rank: u32) -> Option<T> {
+    /// Receives a message of a rank, if all of it has arrived. A rank whose connection is over, or that leaves its budget, is lost.
+    pub fn receive<T: DeserializeOwned>(&mut self, rank: u32) -> Option<Message<T>> {
+        let bytes_max = self.budget.frame_bytes_max();
+        let frame = self.link(rank)?.receive_now(bytes_max).transpose()?;
+        let received = frame.and_then(|frame| self.admit(rank, &frame));
+        received.map_err(|error| self.lose(rank, reason_of(&error))).ok()
+    }
+
+    /// Counts a message, and reads it if its memory is within the budget.
+    fn admit<T: DeserializeOwned>(&mut self, rank: u32, frame: &[u8]) -> Result<Message<T>, LinkError> {
+        let elapsed_s = self.step_began.elapsed().as_secs();
+        let (limit, budget) = (self.limit, self.budget);
+        let account = &mut self.accounts[rank as usize - 1];
+        account.receive(frame.len() as u64, elapsed_s, &budget)?;
+        let malformed = |error| LinkError::of(error, limit);
+        let weight = frame::weight(frame).map_err(malformed)?;
+        account.check(weight, &budget)?;
+        Ok(Message { content: frame::parse(frame).map_err(malformed)?, weight })
+    }
+
+    /// Checks the memory of a text of a rank that is JSON itself; a rank whose text takes too much is lost.
+    pub(crate) fn admits(&mut self, rank: u32, text: &str) -> bool {
         let limit = self.limit;
-        match self.link(rank)?.receive(limit) {
-            Ok(message) => Some(message),
+        let weight = crate::weight::of_json(text).map_err(|error| LinkError::of(FrameError::Malformed(error), limit));
+        let account = &self.accounts[rank as usize - 1];
+        match weight.and_then(|weight| Ok(account.check(weight, &self.budget)?)) {
+            Ok(()) => true,
             Err(error) => {
                 self.lose(rank, reason_of(&error));
-                None
+                false
             }
         }
+    }
+
+    /// Counts a message that is kept until the end of the run.
+    pub(crate) fn keep(&mut self, rank: u32, weight: u64) {
+        self.accounts[rank as usize - 1].keep(weight);
     }
 
     /// Returns the limit of each operation.
@@ -211,8 +268,9 @@ impl Hub {
     }
 }
 
+/// Returns the reason of a loss. The parser repeats parts of what it cannot read.
 fn reason_of(error: &LinkError) -> String {
-    trueio_model::error_line(error)
+    crate::range::cut(&trueio_model::error_line(error))
 }
 
 /// Waits for a connection or for bytes of a caller, at most a second: callers that send nothing are dropped by time.

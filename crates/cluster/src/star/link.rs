@@ -2,6 +2,8 @@
 
 use crate::Limit;
 use crate::frame::{self, FrameError};
+use crate::limit::Until;
+use crate::range::OutOfRange;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,8 +11,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Longest frame, in bytes: the record of one phase of one rank with its histograms, series and traced requests.
-pub const FRAME_BYTES_MAX: u32 = 64 << 20;
+/// Longest message of rank 0, in bytes.
+pub(crate) const TO_RANK_BYTES_MAX: u32 = 64 << 20;
+/// Longest part of a message that is read at a time, in bytes.
+const PART_BYTES: usize = 64 << 10;
 
 /// Why a connection is over.
 #[derive(Debug, thiserror::Error)]
@@ -24,13 +28,22 @@ pub enum LinkError {
     /// A message that is not understood.
     #[error("it sent a message that cannot be read")]
     Malformed(#[source] FrameError),
+    /// More than the budget of a step.
+    #[error("it sent more than it may")]
+    Beyond(#[source] OutOfRange),
     /// The connection failed.
     #[error("its connection failed")]
     Io(#[source] io::Error),
 }
 
+impl From<OutOfRange> for LinkError {
+    fn from(error: OutOfRange) -> Self {
+        LinkError::Beyond(error)
+    }
+}
+
 impl LinkError {
-    fn of(error: FrameError, limit: Limit) -> Self {
+    pub(crate) fn of(error: FrameError, limit: Limit) -> Self {
         match error {
             FrameError::Closed => LinkError::Closed,
             FrameError::Late => LinkError::Late(limit.seconds()),
@@ -47,6 +60,8 @@ pub struct Link {
     limit: Limit,
     /// Bytes of messages, without clock pings.
     traffic: Traffic,
+    /// The beginning of the next message.
+    partial: Vec<u8>,
 }
 
 /// What went over a connection in messages, without clock pings.
@@ -63,31 +78,18 @@ pub struct Traffic {
 /// Reads and writes with a limit in total.
 struct Waiting<'a> {
     stream: &'a TcpStream,
-    until: crate::limit::Until,
-    byte_count: u64,
+    until: Until,
 }
 
-impl Waiting<'_> {
-    fn wait(&self, flags: PollFlags) -> io::Result<()> {
-        loop {
-            let mut waiting = [PollFd::new(self.stream, flags)];
-            match rustix::event::poll(&mut waiting, Some(&self.until.left())) {
-                Ok(0) => return Err(ErrorKind::TimedOut.into()),
-                Ok(_) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-impl Read for Waiting<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match (&mut &*self.stream).read(bytes) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::IN)?,
-                result => return result.inspect(|count| self.byte_count += *count as u64),
-            }
+/// Waits until a stream can be read or written.
+fn wait(stream: &TcpStream, flags: PollFlags, until: Until) -> io::Result<()> {
+    loop {
+        let mut waiting = [PollFd::new(stream, flags)];
+        match rustix::event::poll(&mut waiting, Some(&until.left())) {
+            Ok(0) => return Err(ErrorKind::TimedOut.into()),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -96,8 +98,8 @@ impl Write for Waiting<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match (&mut &*self.stream).write(bytes) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(PollFlags::OUT)?,
-                result => return result.inspect(|count| self.byte_count += *count as u64),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(self.stream, PollFlags::OUT, self.until)?,
+                result => return result,
             }
         }
     }
@@ -121,7 +123,7 @@ impl Link {
         rustix::net::sockopt::set_tcp_keepidle(&stream, idle)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, every)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, 3)?;
-        Ok(Self { stream, limit, traffic: Traffic::default() })
+        Ok(Self { stream, limit, traffic: Traffic::default(), partial: Vec::new() })
     }
 
     /// Sends a message.
@@ -129,16 +131,17 @@ impl Link {
     /// # Errors
     /// The connection is over, or takes nothing for as long as the limit.
     pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
-        let frame = frame::encode(message, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, self.limit))?;
-        self.send_encoded(&frame)
+        // The receiver has a budget; here is no other limit than that of a frame.
+        let frame = frame::encode(message, u32::MAX).map_err(|error| LinkError::of(error, self.limit))?;
+        self.send_encoded(&frame, self.limit.begin())
     }
 
     /// Sends a message that was encoded before.
     ///
     /// # Errors
     /// As [`Link::send`].
-    pub fn send_encoded(&mut self, frame: &[u8]) -> Result<(), LinkError> {
-        self.write_raw(frame)?;
+    pub(crate) fn send_encoded(&mut self, frame: &[u8], until: Until) -> Result<(), LinkError> {
+        self.write_raw(frame, until)?;
         self.traffic.message_count += 1;
         self.traffic.sent_bytes += frame.len() as u64;
         Ok(())
@@ -149,11 +152,53 @@ impl Link {
     /// # Errors
     /// The connection is over, nothing arrived in time, or the message is not understood.
     pub fn receive<T: DeserializeOwned>(&mut self, limit: Limit) -> Result<T, LinkError> {
-        let mut from = Waiting { stream: &self.stream, until: limit.begin(), byte_count: 0 };
-        let received = frame::receive(&mut from, FRAME_BYTES_MAX).map_err(|error| LinkError::of(error, limit));
-        self.traffic.message_count += 1;
-        self.traffic.received_bytes += from.byte_count;
-        received
+        let until = limit.begin();
+        loop {
+            if let Some(frame) = self.receive_now(TO_RANK_BYTES_MAX)? {
+                return frame::parse(&frame).map_err(|error| LinkError::of(error, limit));
+            }
+            wait(&self.stream, PollFlags::IN, until).map_err(|error| LinkError::of(error.into(), limit))?;
+        }
+    }
+
+    /// Returns the bytes of a message if all of them have arrived. Does not wait, so that a rank that sends a part of a message
+    /// delays no other one; memory grows with what arrives, not with what is announced.
+    ///
+    /// # Errors
+    /// The connection is over, or the message is longer than `bytes_max`.
+    pub(crate) fn receive_now(&mut self, bytes_max: u32) -> Result<Option<Vec<u8>>, LinkError> {
+        const LENGTH: usize = size_of::<u32>();
+        loop {
+            let whole = match self.partial.first_chunk::<LENGTH>() {
+                None => LENGTH,
+                Some(length) => {
+                    let length = u32::from_be_bytes(*length);
+                    if length > bytes_max {
+                        let error = FrameError::TooLong { bytes: length.into(), limit: bytes_max };
+                        return Err(LinkError::Malformed(error));
+                    }
+                    LENGTH + length as usize
+                }
+            };
+            let begin = self.partial.len();
+            if begin >= LENGTH && begin == whole {
+                self.traffic.message_count += 1;
+                self.traffic.received_bytes += whole as u64;
+                let mut frame = std::mem::take(&mut self.partial);
+                frame.drain(..LENGTH);
+                return Ok(Some(frame));
+            }
+            self.partial.resize(whole.min(begin + PART_BYTES), 0);
+            let read = self.stream.read(&mut self.partial[begin..]);
+            self.partial.truncate(begin + read.as_ref().map_or(0, |count| *count));
+            match read {
+                Ok(0) => return Err(LinkError::Closed),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(LinkError::of(error.into(), self.limit)),
+            }
+        }
     }
 
     /// Returns what went over the connection in messages.
@@ -169,8 +214,7 @@ impl Link {
 
     /// Reads exactly these bytes without sleeping: a sleeping thread wakes later on one side than on the other, and that is
     /// the error of a clock comparison.
-    pub(crate) fn spin_read(&mut self, bytes: &mut [u8]) -> Result<(), LinkError> {
-        let until = self.limit.begin();
+    pub(crate) fn spin_read(&mut self, bytes: &mut [u8], until: Until) -> Result<(), LinkError> {
         let mut count = 0;
         let mut tries = 0u32;
         while count < bytes.len() {
@@ -196,8 +240,8 @@ impl Link {
     }
 
     /// Writes these bytes at once.
-    pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        let mut to = Waiting { stream: &self.stream, until: self.limit.begin(), byte_count: 0 };
+    pub(crate) fn write_raw(&mut self, bytes: &[u8], until: Until) -> Result<(), LinkError> {
+        let mut to = Waiting { stream: &self.stream, until };
         to.write_all(bytes).map_err(|error| LinkError::of(error.into(), self.limit))
     }
 

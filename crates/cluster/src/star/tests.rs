@@ -122,7 +122,7 @@ fn a_rank_that_dies_is_lost_with_its_reason_and_the_others_stay() {
     assert_eq!(second.receive::<String>(LONG).expect("a message"), "go");
     second.send(&7).expect("it is sent");
     assert_eq!(hub.readable(&[2], LONG.length()), [2]);
-    assert_eq!(hub.receive::<u32>(2), Some(7));
+    assert_eq!(hub.receive::<u32>(2).map(|message| message.content), Some(7));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_rank_that_dies_within_a_message_is_lost_too() {
     let (hub, address) = accept(2, LONG);
     let mut link = rank(address, 1, TOKEN, LONG).expect("a rank");
     let mut hub = hub.join().expect("no panic").expect("all ranks are there");
-    link.write_raw(&[0, 0, 0, 9, b'"']).expect("it is sent");
+    link.write_raw(&[0, 0, 0, 9, b'"'], LONG.begin()).expect("it is sent");
     drop(link);
     hub.readable(&[1], LONG.length());
     assert_eq!(hub.receive::<String>(1), None);
@@ -142,7 +142,7 @@ fn a_message_of_a_gigabyte_is_refused_before_it_is_read() {
     let (hub, address) = accept(2, LONG);
     let mut link = rank(address, 1, TOKEN, LONG).expect("a rank");
     let mut hub = hub.join().expect("no panic").expect("all ranks are there");
-    link.write_raw(&(1u32 << 30).to_be_bytes()).expect("it is sent");
+    link.write_raw(&(1u32 << 30).to_be_bytes(), LONG.begin()).expect("it is sent");
     hub.readable(&[1], LONG.length());
     assert_eq!(hub.receive::<String>(1), None);
     assert!(hub.lost()[0].reason.contains("1073741824 bytes was announced"), "{:?}", hub.lost());
@@ -158,6 +158,46 @@ fn a_rank_that_is_slow_is_waited_for_no_longer_than_the_limit() {
     assert!(matches!(late, Err(LinkError::Late(1))), "{late:?}");
     assert!(begin.elapsed() >= Duration::from_millis(100));
     assert!(hub.readable(&[1], Duration::from_millis(10)).is_empty());
+}
+
+/// Goal: without a secret, no other host can be a rank: rank 0 listens on the loopback address only, and for another address
+/// all ranks refuse before they listen or connect.
+#[test]
+fn off_the_loopback_address_ranks_need_a_token() {
+    let of = |rank: u32, host: &str, token: &str| {
+        let token = token.to_owned();
+        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|at| at.local_addr()).expect("a port").port();
+        let short = Limit::new(Duration::from_millis(1));
+        by_variables(&Rendezvous { rank, size: 2, host: host.to_owned(), port, token }, short)
+            .expect_err("nothing joins")
+    };
+    for rank in [0, 1] {
+        // A name that cannot be resolved is not the loopback address.
+        for host in ["192.0.2.7", "0.0.0.0", "::", "no-such-host.invalid"] {
+            for (token, reason) in [("", "TRUEIO_TOKEN is not set"), ("short", "has 5 bytes instead of at least 16")] {
+                let error = of(rank, host, token);
+                let text = error.to_string();
+                assert!(matches!(error, StarError::NoToken { .. }) && text.contains(reason), "{rank} {host}: {text}");
+            }
+        }
+        let text = of(rank, "127.0.0.1", "").to_string();
+        assert!(text.contains("did not connect") || text.contains("cannot connect"), "{text}");
+    }
+    assert!(matches!(of(0, "0.0.0.0", "0123456789abcdef"), StarError::Missing { .. }));
+}
+
+/// Goal: rank 0 of a run on one host is not reachable from another one.
+/// Method: the port of 127.0.0.1 is taken by it, and that of another loopback address is free.
+#[test]
+fn on_the_loopback_address_rank_0_listens_nowhere_else() {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|at| at.local_addr()).expect("a port").port();
+    let rendezvous = move |rank| Rendezvous { rank, size: 2, host: "127.0.0.1".into(), port, token: String::new() };
+    let first = std::thread::spawn(move || by_variables(&rendezvous(0), LONG));
+    let other = by_variables(&rendezvous(1), LONG);
+    // While it listens, or after that, the address of any other interface does not belong to it.
+    assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
+    other.expect("rank 0 accepts");
+    first.join().expect("no panic").expect("both are there");
 }
 
 /// Goal: a thousand ranks connect, and each sends and receives a message.
@@ -180,7 +220,7 @@ fn a_thousand_ranks_connect_and_exchange_messages() {
     let mut awaited = hub.living();
     while !awaited.is_empty() {
         for number in hub.readable(&awaited, LONG.length()) {
-            assert_eq!(hub.receive::<u32>(number), Some(number));
+            assert_eq!(hub.receive::<u32>(number).map(|message| message.content), Some(number));
             awaited.retain(|other| *other != number);
         }
     }

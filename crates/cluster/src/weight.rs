@@ -1,0 +1,190 @@
+//! The memory that a message takes, estimated from its text before it is parsed.
+//!
+//! A short text can become much memory: a histogram of one latency has 100 bytes of JSON and counters of 36 KiB, and an empty text
+//! in a list 2 bytes of JSON and 24 bytes here. So the values of a message are counted first, which allocates nothing, and a message that
+//! would take more than it may is not parsed.
+
+use serde::Deserializer as _;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use trueio_model::Histogram;
+
+/// Bytes of a value: a number, a text, a list or an object. The largest ones are objects of a few optional values.
+const VALUE_BYTES: u64 = 128;
+/// The keys by which a histogram is recognized, and that of its occupied buckets: one without has no counters.
+const HISTOGRAM_KEY: &str = "sub_bits";
+const OCCUPIED_KEY: &str = "index";
+
+/// Returns the memory that the value of a JSON text takes at most, in bytes.
+///
+/// # Errors
+/// The text is not JSON.
+pub(crate) fn of_json(text: &str) -> serde_json::Result<u64> {
+    let mut sum = Sum(0);
+    let mut from = serde_json::Deserializer::from_str(text);
+    from.deserialize_any(&mut sum)?;
+    from.end()?;
+    Ok(sum.0)
+}
+
+/// What was counted so far.
+struct Sum(u64);
+
+impl Sum {
+    fn add(&mut self, bytes: u64) {
+        self.0 = self.0.saturating_add(bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.add(VALUE_BYTES + text.len() as u64);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Sum {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Sum {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.add(VALUE_BYTES);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        self.add(VALUE_BYTES);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        self.add(VALUE_BYTES);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        self.add(VALUE_BYTES);
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.add(VALUE_BYTES);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.text(text);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        self.add(VALUE_BYTES);
+        while values.next_element_seed(&mut *self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+        self.add(VALUE_BYTES);
+        let (mut is_histogram, mut is_occupied) = (false, false);
+        while let Some(Key { bytes, kind }) = values.next_key_seed(AnyKey)? {
+            self.add(bytes);
+            let before = self.0;
+            values.next_value_seed(&mut *self)?;
+            is_histogram |= kind == Kind::OfHistogram;
+            // More than the list itself.
+            is_occupied |= kind == Kind::Occupied && self.0 - before > VALUE_BYTES;
+        }
+        if is_histogram && is_occupied {
+            self.add(Histogram::RESERVED_BYTES);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the key of an object.
+struct AnyKey;
+
+/// What is counted of a key.
+struct Key {
+    bytes: u64,
+    kind: Kind,
+}
+
+#[derive(PartialEq, Eq)]
+enum Kind {
+    OfHistogram,
+    Occupied,
+    Other,
+}
+
+impl<'de> DeserializeSeed<'de> for AnyKey {
+    type Value = Key;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Key, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for AnyKey {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Key, E> {
+        let kind = match key {
+            HISTOGRAM_KEY => Kind::OfHistogram,
+            OCCUPIED_KEY => Kind::Occupied,
+            _ => Kind::Other,
+        };
+        Ok(Key { bytes: key.len() as u64, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(text: &str) -> u64 {
+        of_json(text).expect("JSON")
+    }
+
+    #[test]
+    fn values_texts_and_histograms_count() {
+        assert_eq!(weight("1"), VALUE_BYTES);
+        assert_eq!(weight("[1,null,true,-1.5]"), 5 * VALUE_BYTES);
+        assert_eq!(weight("\"abc\""), VALUE_BYTES + 3);
+        assert_eq!(weight("{\"ab\":[]}"), 2 * VALUE_BYTES + 2);
+        for text in ["", "[", "{} {}", "[1,]", "nul"] {
+            assert!(of_json(text).is_err(), "{text}");
+        }
+    }
+
+    /// Goal: a list of histograms counts as the memory of their counters, however their key is written.
+    #[test]
+    fn a_histogram_counts_with_its_counters() {
+        let mut histogram = Histogram::new();
+        histogram.record(5);
+        let text = serde_json::to_string(&vec![histogram; 10]).expect("JSON");
+        assert!(text.len() < 1_100 && weight(&text) > 10 * Histogram::RESERVED_BYTES, "{}", text.len());
+        let escaped = text.replace("sub_bits", "sub\\u005fbits");
+        assert_eq!(weight(&escaped), weight(&text));
+        let empty = serde_json::to_string(&Histogram::new()).expect("JSON");
+        assert!(weight(&empty) < Histogram::RESERVED_BYTES, "it has no counters");
+    }
+
+    /// JSON in JSON nests at most as deep as the parser allows.
+    #[test]
+    fn a_deep_text_is_an_error_and_no_end_of_the_stack() {
+        assert!(of_json(&"[".repeat(1_000_000)).is_err());
+    }
+}
