@@ -47,7 +47,7 @@ pub use page::render_table;
 pub use problem::{FioError, FioProblem, Position};
 pub use program::debug_help;
 pub use remote::{Client, Serve};
-pub(crate) use targets::lacks_forbidden_file;
+pub(crate) use targets::{directories, lacks_forbidden_file, paths};
 pub use targets::{log_files, meet_targets};
 
 use command_line::Item;

@@ -43,7 +43,7 @@ pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use option::{Opt, OptionRow};
 pub use options::pattern::only_reads;
 pub use outputs::check_outputs;
-pub use plan::{GivenUser, given_user, plan};
+pub use plan::{GivenUser, given_user, memory_bytes, plan};
 pub use reference::{names_sentence, render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use schema::render_schema;

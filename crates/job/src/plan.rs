@@ -219,12 +219,7 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
                 return Err(refuse(Some(polling), Rule::TooFewProcessors { needed, there }));
             }
         }
-        let buffers = |job: &JobPlan| {
-            let block = [&job.pattern.read_sizes, &job.pattern.write_sizes].map(|s| s.max_bytes()).into_iter().max();
-            let of_worker = u64::from(job.queue.depth).saturating_mul(block.unwrap_or(0));
-            u64::from(job.workers).saturating_mul(of_worker.saturating_add(WORKER_BYTES))
-        };
-        let needed_bytes = of_phase().map(buffers).fold(0_u64, u64::saturating_add);
+        let needed_bytes = of_phase().map(buffer_bytes).fold(0_u64, u64::saturating_add);
         if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {
             return Err(refuse(None, Rule::BuffersBeyondMemory { needed_bytes, memory_bytes }));
         }
@@ -235,6 +230,23 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Returns the memory of a job's workers and their buffers.
+fn buffer_bytes(job: &JobPlan) -> u64 {
+    let block = [&job.pattern.read_sizes, &job.pattern.write_sizes].map(|s| s.max_bytes()).into_iter().max();
+    let of_worker = u64::from(job.queue.depth).saturating_mul(block.unwrap_or(0));
+    u64::from(job.workers).saturating_mul(of_worker.saturating_add(WORKER_BYTES))
+}
+
+/// Returns the memory of the workers, buffers and maps of jobs, in bytes: of the phase that needs most.
+pub fn memory_bytes(jobs: &[JobPlan]) -> u64 {
+    let mut of_phase: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in jobs {
+        let sum = of_phase.entry(job.phase).or_default();
+        *sum = sum.saturating_add(buffer_bytes(job)).saturating_add(map_bytes(job));
+    }
+    of_phase.into_values().max().unwrap_or(0)
 }
 
 /// Returns the memory of the maps in which a job's workers note the blocks that they have used: a bit for each unit of each

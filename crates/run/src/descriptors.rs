@@ -31,10 +31,15 @@ pub(crate) fn check(jobs: &[JobPlan]) -> Result<(), String> {
 /// Returns a sentence with the number of descriptors that are needed, and the limit.
 pub(crate) fn provide(jobs: &[JobPlan]) -> Result<bool, String> {
     let needed = needed_at_once(jobs);
-    if allow(needed + jobs.iter().map(opened).sum::<u64>()).is_ok() {
+    if allow(wanted(jobs)).is_ok() {
         return Ok(true);
     }
     allow(needed).map(|()| false).map_err(|maximum| beyond(needed, maximum))
+}
+
+/// Returns the descriptors of the phase that needs most, and one for each file of the run.
+pub(crate) fn wanted(jobs: &[JobPlan]) -> u64 {
+    needed_at_once(jobs) + jobs.iter().map(opened).sum::<u64>()
 }
 
 fn beyond(needed: u64, maximum: Option<u64>) -> String {

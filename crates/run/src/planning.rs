@@ -46,6 +46,11 @@ pub fn refuse_beyond_limits(plan: &Plan) -> Result<(), PlanningError> {
         .map_err(|reason| PlanningError::new(format!("nothing was started\n  because: {reason}")))
 }
 
+/// Returns the descriptors that a run of the plan holds at once, with one more for each file that it keeps.
+pub fn descriptors_needed(plan: &Plan) -> u64 {
+    descriptors::wanted(&plan.jobs)
+}
+
 /// Refuses to record system calls, or to run under strace, if that is impossible here.
 fn refuse_unrecordable(plan: &Plan) -> Result<(), PlanningError> {
     let refused = |asks: fn(&JobPlan) -> bool, what: &str, why_not: fn() -> Option<String>, hint: &str| {

@@ -18,6 +18,8 @@
 //! system. There is no encryption: `ssh -L` provides it. [`crate::wire`] defines the messages.
 
 mod client;
+mod ledger;
+mod names;
 mod process;
 mod sandbox;
 mod server;
@@ -32,12 +34,31 @@ pub(super) use session::command as session;
 
 use crate::wire::{Hello, PROTOCOL};
 use std::time::Duration;
+use trueio_cluster::range::cut;
+use trueio_report::{clean_lines, message};
 
 /// Time limit of the handshake, up to the last byte of the jobs.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// Why a client's job cannot take a pattern from a file: the server's file would reach the client in the record.
 const NO_PATTERN_FILE: &str = "a client's job cannot name a file as a pattern; give the bytes: `0x…`, `\"text\"`";
+
+/// Most lines of a refusal that a server prints.
+const LINES_MAX: usize = 8;
+
+/// Prints a line about a client on a server's standard error, unless there were too many: a client decides how often it connects, and what
+/// a refusal repeats.
+fn note(ledger: &ledger::Ledger, text: &str) {
+    let now_s = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec as u64;
+    if let Some(left_out) = ledger.may_print(now_s) {
+        if left_out > 0 {
+            message!("fio: {left_out} messages about clients were left out before this one");
+        }
+        let text = clean_lines(text.trim_end());
+        let lines: Vec<String> = text.lines().take(LINES_MAX).map(cut).collect();
+        message!("{}", lines.join("\n"));
+    }
+}
 
 /// Returns the first message of this side.
 fn hello() -> Hello {

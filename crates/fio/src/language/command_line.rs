@@ -95,6 +95,11 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
         Takes::Nothing,
         "with `--server`: send clients what a failed verification found, and let their jobs use opendir",
     ),
+    (
+        "allow-priority",
+        Takes::Nothing,
+        "with `--server`: clients' jobs may have real-time priority of I/O and a negative nice value",
+    ),
     ("no-sandbox", Takes::Nothing, "with `--server`: check only the names of files, where the kernel has no Landlock"),
     ("remote-config", Takes::Value, "a job file on the server named before"),
     ("idle-prof", Takes::Value, "report how idle the processors were: system, percpu (each), or only calibrate"),

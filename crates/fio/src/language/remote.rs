@@ -24,6 +24,8 @@ pub struct Serve {
     pub users: Vec<String>,
     /// Clients get bytes of files, and names of files.
     pub sends_contents: bool,
+    /// Jobs may have real-time priority of I/O and a negative nice value.
+    pub allows_priority: bool,
     /// The kernel need not confine its sessions.
     pub is_unconfined: bool,
     /// The signatures that jobs may destroy: arguments of command lines (`--overwrite_signature=ext4`).
@@ -53,12 +55,21 @@ pub(super) struct Remote {
 }
 
 /// Options that have a meaning next to `--server` or `--client` only.
-const OF_SERVERS_AND_CLIENTS: [&str; 8] =
-    ["daemonize", "remote-config", "token", "allow-write", "allow-read", "allow-user", "allow-contents", "no-sandbox"];
+const OF_SERVERS_AND_CLIENTS: [&str; 9] = [
+    "daemonize",
+    "remote-config",
+    "token",
+    "allow-write",
+    "allow-read",
+    "allow-user",
+    "allow-contents",
+    "allow-priority",
+    "no-sandbox",
+];
 
 /// Options that permit something to a server's clients, or confine less.
 fn is_permission(name: &str) -> bool {
-    matches!(name, "allow-write" | "allow-read" | "allow-user" | "allow-contents" | "no-sandbox")
+    matches!(name, "allow-write" | "allow-read" | "allow-user" | "allow-contents" | "allow-priority" | "no-sandbox")
 }
 
 impl Serve {
@@ -69,6 +80,7 @@ impl Serve {
             "allow-read" => self.readable.extend(value),
             "allow-user" => self.users.extend(value),
             "allow-contents" => self.sends_contents = true,
+            "allow-priority" => self.allows_priority = true,
             _ => self.is_unconfined = true,
         }
     }

@@ -357,8 +357,13 @@ pub(super) fn region(spec: &JobSpec) -> (u64, u64) {
 }
 
 /// Returns the paths of a job, as the plan will open them.
-pub(super) fn paths(spec: &JobSpec) -> Vec<String> {
+pub(crate) fn paths(spec: &JobSpec) -> Vec<String> {
     in_directory(spec, &read_paths(spec, "filename", ValueKind::Paths))
+}
+
+/// Returns the directories that a job names: for its files, and for the names of engines on metadata.
+pub(crate) fn directories(spec: &JobSpec) -> Vec<String> {
+    ["directory", "name_directory"].into_iter().flat_map(|name| read_paths(spec, name, ValueKind::Path)).collect()
 }
 
 fn read_paths(spec: &JobSpec, name: &str, kind: ValueKind) -> Vec<String> {

@@ -102,12 +102,13 @@ fn a_server_takes_what_permits_and_no_jobs() {
         readable: vec!["/r".to_owned()],
         users: vec!["1000".to_owned()],
         sends_contents: true,
+        allows_priority: true,
         is_unconfined: true,
         permits: vec!["--overwrite_signature=ext4".to_owned()],
     };
     assert_eq!(
         serve(
-            "--server=sock:/s --allow-write=/a --daemonize=p --overwrite_signature=ext4 --allow-write b --allow-read=/r --no-sandbox --token /t --allow-user 1000 --allow-contents"
+            "--server=sock:/s --allow-write=/a --daemonize=p --overwrite_signature=ext4 --allow-write b --allow-read=/r --no-sandbox --token /t --allow-user 1000 --allow-contents --allow-priority"
         ),
         full
     );
@@ -125,6 +126,7 @@ fn a_server_takes_what_permits_and_no_jobs() {
         ("--allow-write=/ --name=x", "is an option of servers"),
         ("--client=a --allow-read=/ x", "`--allow-read` is an option of servers, and this is a client"),
         ("--client=a --allow-contents x", "`--allow-contents` is an option of servers, and this is a client"),
+        ("--client=a --allow-priority x", "`--allow-priority` is an option of servers, and this is a client"),
         ("--token=t --name=x", "`--token` is an option of servers and clients"),
         ("--no-sandbox --name=x", "`--no-sandbox` is an option of servers"),
         ("--server --overwrite_existing=x", "a server's jobs come from its clients"),

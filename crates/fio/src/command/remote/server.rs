@@ -4,11 +4,13 @@
 //! from before the first file is created until they are handled, so that the server removes its socket, its token and
 //! the file of its process number whenever they arrive.
 
+use super::ledger::{Ledger, SESSIONS_MAX, Share};
 use super::process::{
-    ALLOW_CONTENTS, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN, stdin,
+    ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN,
+    stdin,
 };
 use super::sandbox::Sandbox;
-use super::stream::Listener;
+use super::stream::{Listener, Stream};
 use super::token::Token;
 use crate::command::program::Program;
 use crate::command::refused;
@@ -22,15 +24,13 @@ use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_job::Content;
 use trueio_report::message;
-use trueio_run::{Before, OutputFile, hold_signals, watch_signals};
+use trueio_run::{Before, OutputFile, hold_signals, random_id, watch_signals};
 
-/// Largest number of sessions at once.
-const SESSIONS_MAX: usize = 64;
 /// Pause after `accept` fails for lack of descriptors or memory.
 const SHORT_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// A process number has fewer bytes than this, also with a newline.
@@ -142,6 +142,7 @@ fn permits_of(serve: &Serve, settings: &Settings) -> Vec<String> {
     permits.extend(serve.readable.iter().map(|path| format!("{ALLOW_READ}{path}")));
     permits.extend(serve.users.iter().map(|user| format!("{ALLOW_USER}{user}")));
     permits.extend(serve.sends_contents.then(|| ALLOW_CONTENTS.to_owned()));
+    permits.extend(serve.allows_priority.then(|| ALLOW_PRIORITY.to_owned()));
     permits.extend(serve.is_unconfined.then(|| NO_SANDBOX.to_owned()));
     permits.extend(settings.is_readonly.then(|| "--readonly".to_owned()));
     permits.extend(settings.allows_exec.then(|| "--allow-exec".to_owned()));
@@ -231,20 +232,111 @@ pub(in crate::command) fn listen(words: &[String]) -> ExitCode {
     attend(&listener, socket, pid_file, permits)
 }
 
+/// A running session.
+struct Session {
+    child: Child,
+    /// Its place in the ledger.
+    slot: usize,
+    /// Its directory, if it has made it.
+    directory: PathBuf,
+}
+
+/// The sessions of a server.
+struct Sessions {
+    running: Vec<Session>,
+    ledger: Ledger,
+    /// A number of this server that no other program can guess, and the number of directories so far.
+    nonce: String,
+    count: u64,
+}
+
+impl Sessions {
+    fn new() -> std::io::Result<Self> {
+        let ledger = Ledger::create(Share::of_machine())?;
+        Ok(Self { running: Vec::new(), ledger, nonce: random_id(), count: 0 })
+    }
+
+    /// Starts a session for a connection.
+    fn begin(&mut self, stream: Stream, permits: &[String]) {
+        let is_free = |slot: &usize| self.running.iter().all(|session| session.slot != *slot);
+        let Some(slot) = (0..SESSIONS_MAX).find(is_free) else {
+            self.note(&format!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already"));
+            return;
+        };
+        self.count += 1;
+        let name = format!("trueio-session-{}-{}", self.nonce, self.count);
+        // Absolute: the session changes its working directory.
+        let directory = match std::path::absolute(std::env::temp_dir().join(name)) {
+            Ok(directory) => directory,
+            Err(error) => return self.note(&format!("fio: a session cannot be started: {error}")),
+        };
+        let (word, fd) = stream.into_fd();
+        let child = Command::new(THIS_PROGRAM)
+            .args(["fio", SESSION, word, &self.ledger.number().to_string(), &slot.to_string()])
+            .arg(&directory)
+            .args(permits)
+            .stdin(Stdio::from(fd))
+            // Only the server gets the terminal's signals; it ends its sessions.
+            .process_group(0)
+            .spawn();
+        match child {
+            Ok(child) => self.running.push(Session { child, slot, directory }),
+            Err(error) => self.note(&format!("fio: a session cannot be started: {error}")),
+        }
+    }
+
+    /// Prints a line about a client, unless there were too many.
+    fn note(&self, line: &str) {
+        super::note(&self.ledger, line);
+    }
+
+    /// Reaps the sessions that have ended.
+    fn reap(&mut self) {
+        let Self { running, ledger, .. } = self;
+        running.retain_mut(|session| match session.child.try_wait() {
+            Ok(None) => true,
+            _ => {
+                clear(session, ledger);
+                false
+            }
+        });
+    }
+
+    /// Ends all sessions, and waits for them.
+    fn end(&mut self) {
+        self.running.iter().for_each(|session| terminate(&session.child));
+        for session in &mut self.running {
+            let _ = session.child.wait();
+            clear(session, &self.ledger);
+        }
+    }
+}
+
+/// Returns what an ended session took: its share, and its directory, which it could not remove if it crashed or was killed.
+fn clear(session: &Session, ledger: &Ledger) {
+    ledger.give_back(session.slot);
+    // A link of that name is not followed, and a name that nobody can guess is nobody else's.
+    if std::fs::symlink_metadata(&session.directory).is_ok_and(|found| found.is_dir()) {
+        let _ = std::fs::remove_dir_all(&session.directory);
+    }
+}
+
 /// Accepts connections until a signal arrives.
 fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String]) -> ExitCode {
     let stop = watch_signals();
-    if let Err(error) = listener.never_wait() {
-        remove_own(socket, pid_file, std::process::id(), permits);
-        return refused(&format!("the server cannot listen\n  because: {error}"));
-    }
-    let mut sessions: Vec<Child> = Vec::new();
+    let mut sessions = match listener.never_wait().and_then(|()| Sessions::new()) {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            remove_own(socket, pid_file, std::process::id(), permits);
+            return refused(&format!("the server cannot listen\n  because: {error}"));
+        }
+    };
     let wait = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
     while !stop.load(Relaxed) {
-        sessions.retain_mut(|session| matches!(session.try_wait(), Ok(None)));
+        sessions.reap();
         let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
-        let stream = match listener.accept() {
-            Ok(stream) => stream,
+        match listener.accept() {
+            Ok(stream) => sessions.begin(stream, permits),
             Err(error) => {
                 // The client is gone already: nothing to do. Without a free descriptor or memory the client stays in
                 // the queue, and this loop must not spin.
@@ -253,30 +345,10 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
                 if is_short {
                     std::thread::sleep(SHORT_WAIT);
                 }
-                continue;
             }
-        };
-        if sessions.len() >= SESSIONS_MAX {
-            message!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already");
-            continue;
-        }
-        let (word, fd) = stream.into_fd();
-        let session = Command::new(THIS_PROGRAM)
-            .args(["fio", SESSION, word])
-            .args(permits)
-            .stdin(Stdio::from(fd))
-            // Only the server gets the terminal's signals; it ends its sessions.
-            .process_group(0)
-            .spawn();
-        match session {
-            Ok(session) => sessions.push(session),
-            Err(error) => message!("fio: a session cannot be started: {error}"),
         }
     }
-    sessions.iter().for_each(terminate);
-    for session in &mut sessions {
-        let _ = session.wait();
-    }
+    sessions.end();
     remove_own(socket, pid_file, std::process::id(), permits);
     ExitCode::SUCCESS
 }

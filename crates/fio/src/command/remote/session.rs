@@ -4,11 +4,13 @@
 //! are read as the server's user. Errors in them are printed only on the server, because a client could name any file,
 //! and an error message quotes lines of the file.
 
-use super::process::{ALLOW_CONTENTS, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin};
+use super::ledger::{Ledger, Share};
+use super::names::Names;
+use super::process::{ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin};
 use super::sandbox::Sandbox;
 use super::stream::Stream;
 use super::token::Token;
-use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
+use super::{HANDSHAKE, NO_PATTERN_FILE, hello, note};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program};
 use crate::command::trigger::Waiting;
@@ -20,9 +22,9 @@ use crate::wire::{
     FrameError, Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, receive_bytes,
     send, write_magic,
 };
-use rustix::process::{
-    Resource, Rlimit, Signal, Uid, geteuid, getpid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
-};
+use rustix::process::{Signal, Uid, geteuid, getpid, kill_process, set_parent_process_death_signal};
+use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -39,7 +41,7 @@ use trueio_job::option;
 use trueio_model::{JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
 use trueio_report::clean_lines;
 use trueio_report::message;
-use trueio_run::planning::PlanningError;
+use trueio_run::planning::{PlanningError, descriptors_needed};
 use trueio_run::{Event, Observer, Reporting, Request, Targets, watch_signals};
 
 /// How long a client may wait for other servers' plans before it starts its jobs.
@@ -51,35 +53,80 @@ const LOG_EVERY: Duration = Duration::from_millis(200);
 /// Largest number of messages that wait for a slow client.
 const WAITING_MAX: usize = 16;
 
-/// Largest memory of a session while it reads and plans jobs, in bytes. A session that needs more aborts, and no other.
-const PLANNING_BYTES_MAX: u64 = 512 << 20;
+/// What a session may use while it reads and plans jobs. A session that needs more memory aborts, and no other.
+const PLANNING: Share = Share { memory_bytes: 512 << 20, locked_bytes: 0, files: 1024 };
+/// Memory of a session without its buffers, in bytes: records, histograms, results for a slow client.
+const SESSION_BYTES: u64 = 192 << 20;
+/// Memory of a worker without its buffers, in bytes: the stack of its thread, its histograms and its time series.
+const WORKER_BYTES: u64 = 4 << 20;
 
 /// The command in a record, without the paths of the server's command line.
 const OWN_COMMAND: [&str; 3] = ["trueio", "fio", "--server"];
 
 /// Runs a session.
 pub(in crate::command) fn command(words: &[String], program: &Program) -> ExitCode {
-    let Some((word, permits)) = words.split_first() else {
+    let [word, number, slot, directory, permits @ ..] = words else {
+        return refused("this is an internal command of the server");
+    };
+    let (Some(ledger), Ok(slot)) = (Ledger::inherited(number), slot.parse::<usize>()) else {
         return refused("this is an internal command of the server");
     };
     // Ends this process with the server.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    be_first_to_go();
     let Some(stream) = stdin().and_then(|fd| Stream::from_fd(word, fd)) else {
         return refused("standard input is not a connection");
     };
     let peer = stream.peer();
-    match attend(stream, &peer, permits, program) {
+    let place = Place { ledger, slot, directory: PathBuf::from(directory) };
+    match attend(stream, &peer, permits, program, &place) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Refused(text)) => {
-            message!("fio: the client {peer} was refused: {}", clean_lines(text.trim_end()));
+            note(&place.ledger, &format!("fio: the client {peer} was refused: {text}"));
             ExitCode::FAILURE
         }
         Err(Ended::Wire(WireError::Frame(FrameError::Closed))) => ExitCode::FAILURE,
         Err(Ended::Wire(error)) => {
-            message!("fio: the client {peer}: {}", clean_lines(&error_line(&error)));
+            note(&place.ledger, &format!("fio: the client {peer}: {}", error_line(&error)));
             ExitCode::FAILURE
         }
     }
+}
+
+/// What the server gave this session.
+struct Place {
+    ledger: Ledger,
+    /// Its place in the ledger.
+    slot: usize,
+    /// The directory for its logs, which it makes, and the server removes.
+    directory: PathBuf,
+}
+
+impl Place {
+    /// Takes what a plan needs from the budget of all sessions.
+    fn take(&self, plan: &Plan) -> Result<Share, String> {
+        let buffers = trueio_job::memory_bytes(&plan.jobs);
+        let workers = plan.jobs.iter().map(|job| u64::from(job.workers)).sum::<u64>();
+        let memory_bytes = buffers.saturating_add(workers.saturating_mul(WORKER_BYTES)).saturating_add(SESSION_BYTES);
+        let share = Share { memory_bytes, locked_bytes: buffers, files: descriptors_needed(plan) };
+        self.ledger.take(self.slot, share).map(|()| share)
+    }
+}
+
+/// Lets the kernel end this session, and no other process of the machine, if memory is short.
+fn be_first_to_go() {
+    // Raising the own value needs no privilege; without /proc there is none.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}
+
+/// Gives up the privilege to go before other processes, also for the programs that this session starts.
+fn never_go_first() {
+    let Ok(mut own) = capabilities(None) else { return };
+    for set in [&mut own.effective, &mut own.permitted, &mut own.inheritable] {
+        set.remove(CapabilitySet::SYS_NICE);
+    }
+    let _ = remove_capability_from_bounding_set(CapabilitySet::SYS_NICE);
+    let _ = set_capabilities(None, own);
 }
 
 /// Why a session ended before its jobs did.
@@ -100,7 +147,13 @@ impl From<std::io::Error> for Ended {
     }
 }
 
-fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program) -> Result<(), Ended> {
+fn attend(
+    mut stream: Stream,
+    peer: &str,
+    permits: &[String],
+    program: &Program,
+    place: &Place,
+) -> Result<(), Ended> {
     // A peer that sends byte after byte does not hold a session for longer.
     let end = Instant::now() + HANDSHAKE;
     read_magic(&mut stream.until(end))?;
@@ -125,11 +178,17 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program)
     stream.set_patience(None)?;
     // From here on a signal ends the session in order, so that its directory is removed.
     let stop = watch_signals();
-    let private = match PrivateDirectory::create() {
+    if !permits.iter().any(|word| word == ALLOW_PRIORITY) {
+        never_go_first();
+    }
+    if let Err(reason) = place.ledger.take(place.slot, PLANNING) {
+        return turn_away(&mut stream, format!("{reason}\n\nhint: try again when one of them has ended"));
+    }
+    let private = match PrivateDirectory::create(&place.directory) {
         Ok(private) => private,
         Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
     };
-    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, &private.0) {
+    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, &private.0, place) {
         Ok(prepared) => prepared,
         Err(text) => return turn_away(&mut stream, text),
     };
@@ -225,8 +284,10 @@ fn confined(
     peer: &str,
     permits: &[String],
     private: &Path,
+    place: &Place,
 ) -> Result<(FioRequest, (Plan, Targets), exec::Commands), String> {
     let sandbox = Sandbox::of(permits);
+    let names = Names::of(permits, sandbox.home.as_deref());
     if let Some(home) = &sandbox.home {
         std::env::set_current_dir(home)
             .map_err(|error| format!("the server cannot use its directory `{}`: {error}", home.display()))?;
@@ -236,12 +297,9 @@ fn confined(
     if !is_late {
         sandbox.enforce(private)?;
     }
-    let before = getrlimit(Resource::Data);
-    let lowered = before.current.map_or(PLANNING_BYTES_MAX, |current| current.min(PLANNING_BYTES_MAX));
-    let _ = setrlimit(Resource::Data, Rlimit { current: Some(lowered), ..before });
-    let prepared = prepare(jobs, peer, permits, &sandbox);
-    let _ = setrlimit(Resource::Data, before);
-    let prepared = prepared?;
+    PLANNING.enforce();
+    let (share, prepared) = prepare(jobs, peer, permits, (&sandbox, &names), place)?;
+    share.enforce();
     if is_late {
         sandbox.enforce(private)?;
     }
@@ -368,13 +426,17 @@ fn not_readable(path: &str, sandbox: &Sandbox) -> String {
     )
 }
 
-/// Reads and plans the jobs, or returns the refusal.
+/// What a session runs.
+type Prepared = (FioRequest, (Plan, Targets), exec::Commands);
+
+/// Reads and plans the jobs, and takes their share of the server's budget, or returns the refusal.
 fn prepare(
     jobs: Jobs,
     peer: &str,
     permits: &[String],
-    sandbox: &Sandbox,
-) -> Result<(FioRequest, (Plan, Targets), exec::Commands), String> {
+    (sandbox, names): (&Sandbox, &Names),
+    place: &Place,
+) -> Result<(Share, Prepared), String> {
     for path in &jobs.files_there {
         read_there(path, sandbox)
             .map_err(|reason| format!("the job file `{path}` at the server cannot be read: {reason}"))?;
@@ -383,7 +445,7 @@ fn prepare(
     let may_exec = permits.iter().any(|word| word == "--allow-exec");
     let is_of_reader = |word: &&String| {
         let of_server = [ALLOW_WRITE, ALLOW_READ, ALLOW_USER, TOKEN, OWN_TOKEN];
-        !["--allow-exec", NO_SANDBOX, ALLOW_CONTENTS].contains(&word.as_str())
+        !["--allow-exec", NO_SANDBOX, ALLOW_CONTENTS, ALLOW_PRIORITY].contains(&word.as_str())
             && !of_server.iter().any(|prefix| word.starts_with(prefix))
     };
     let mut words: Vec<String> = permits.iter().filter(is_of_reader).cloned().collect();
@@ -412,15 +474,23 @@ fn prepare(
         return Err("the client sent no jobs".to_owned());
     }
     stays_with_clients(&request)?;
+    let (read, written) = (sandbox.read(), sandbox.written());
+    names.check(&request, &format!("this server's clients may read {read}, and its clients may write {written}"))?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
     let command_files = CommandFiles { files: commands.files(), sends_logs: true, may_replace: true };
     let is_readonly = request.settings.is_readonly;
+    let share = Cell::new(PLANNING);
     let planned = planned(&mut request, command_files, |plan| {
-        keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)
+        keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)?;
+        let taken = place.take(plan).map_err(|reason| {
+            PlanningError::new(format!("nothing was started\n  because: {reason}\n\nhint: use less, or try again later"))
+        })?;
+        share.set(taken);
+        Ok(())
     })
     .map_err(|text| sandbox.explained(if sends_contents { text } else { without_link_targets(text) }))?;
-    Ok((request, planned, commands))
+    Ok((share.get(), (request, planned, commands)))
 }
 
 /// Removes from a refusal where symbolic links lead.
@@ -668,22 +738,10 @@ impl Logs {
 struct PrivateDirectory(PathBuf);
 
 impl PrivateDirectory {
-    /// Creates it in the directory of temporary files, with mode 0700.
-    fn create() -> std::io::Result<Self> {
-        (0..100)
-            .find_map(|number| {
-                let name = format!("trueio-session-{}-{number}", std::process::id());
-                // Absolute: the session changes its working directory.
-                let path = match std::path::absolute(std::env::temp_dir().join(name)) {
-                    Ok(path) => path,
-                    Err(error) => return Some(Err(error)),
-                };
-                match DirBuilder::new().mode(0o700).create(&path) {
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
-                    made => Some(made.map(|()| Self(path))),
-                }
-            })
-            .unwrap_or_else(|| Err(std::io::Error::from(std::io::ErrorKind::AlreadyExists)))
+    /// Creates it where the server said, with mode 0700.
+    fn create(path: &Path) -> std::io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(path)?;
+        Ok(Self(path.to_owned()))
     }
 }
 
