@@ -9,7 +9,10 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use trueio_model::Histogram;
 
-/// Bytes of a value: a number, a text, a list or an object. The largest ones are objects of a few optional values.
+/// Bytes of a number, and of an empty text with what its list or map needs for it.
+const NUMBER_BYTES: u64 = 16;
+const TEXT_BYTES: u64 = 48;
+/// Bytes of a list, of an object, and of a value that is missing: the largest ones are objects of optional values.
 const VALUE_BYTES: u64 = 128;
 /// The keys by which a histogram is recognized, and that of its occupied buckets: one without has no counters.
 const HISTOGRAM_KEY: &str = "sub_bits";
@@ -36,7 +39,7 @@ impl Sum {
     }
 
     fn text(&mut self, text: &str) {
-        self.add(VALUE_BYTES + text.len() as u64);
+        self.add(TEXT_BYTES + text.len() as u64);
     }
 }
 
@@ -56,22 +59,22 @@ impl<'de> Visitor<'de> for &mut Sum {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.add(VALUE_BYTES);
+        self.add(NUMBER_BYTES);
         Ok(())
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        self.add(VALUE_BYTES);
+        self.add(NUMBER_BYTES);
         Ok(())
     }
 
     fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        self.add(VALUE_BYTES);
+        self.add(NUMBER_BYTES);
         Ok(())
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        self.add(VALUE_BYTES);
+        self.add(NUMBER_BYTES);
         Ok(())
     }
 
@@ -95,7 +98,7 @@ impl<'de> Visitor<'de> for &mut Sum {
         self.add(VALUE_BYTES);
         let (mut is_histogram, mut is_occupied) = (false, false);
         while let Some(Key { bytes, kind }) = values.next_key_seed(AnyKey)? {
-            self.add(bytes);
+            self.add(TEXT_BYTES + bytes);
             let before = self.0;
             values.next_value_seed(&mut *self)?;
             is_histogram |= kind == Kind::OfHistogram;
@@ -160,10 +163,10 @@ mod tests {
 
     #[test]
     fn values_texts_and_histograms_count() {
-        assert_eq!(weight("1"), VALUE_BYTES);
-        assert_eq!(weight("[1,null,true,-1.5]"), 5 * VALUE_BYTES);
-        assert_eq!(weight("\"abc\""), VALUE_BYTES + 3);
-        assert_eq!(weight("{\"ab\":[]}"), 2 * VALUE_BYTES + 2);
+        assert_eq!(weight("1"), NUMBER_BYTES);
+        assert_eq!(weight("[1,null,true,-1.5]"), 2 * VALUE_BYTES + 3 * NUMBER_BYTES);
+        assert_eq!(weight("\"abc\""), TEXT_BYTES + 3);
+        assert_eq!(weight("{\"ab\":[]}"), 2 * VALUE_BYTES + TEXT_BYTES + 2);
         for text in ["", "[", "{} {}", "[1,]", "nul"] {
             assert!(of_json(text).is_err(), "{text}");
         }

@@ -10,7 +10,7 @@
 //! Jobs ───────────────────────────────────►
 //!              ◄─────────────────────────── Planned           (or Refused)
 //! Start ──────────────────────────────────►
-//!              ◄─────────────────────────── Progress, Interim, Log …
+//!              ◄─────────────────────────── Progress, Interim, Log, Alive …
 //! Stop ───────────────────────────────────►                   (if the user interrupts)
 //!              ◄─────────────────────────── Done
 //! ```
@@ -30,5 +30,7 @@ pub mod frame;
 pub mod message;
 
 pub use address::{Address, Family, PORT};
-pub use frame::{FrameError, WireError, read_magic, receive, receive_bytes, send, send_bytes, write_magic};
+pub use frame::{
+    FrameError, WireError, read_magic, receive, receive_bytes, receive_within, send, send_bytes, write_magic,
+};
 pub use message::{Hello, Jobs, LogPart, PROTOCOL, Planned, Progress, ToClient, ToServer};

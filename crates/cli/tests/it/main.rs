@@ -33,6 +33,7 @@ mod fio_priorities;
 mod fio_sandbox;
 mod fio_server;
 mod fio_server_access;
+mod fio_server_budget;
 mod fio_server_failures;
 mod fio_server_rights;
 mod fio_shares;

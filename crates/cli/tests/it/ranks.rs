@@ -377,3 +377,22 @@ fn a_refusal_under_a_launcher_ends_it_with_one_sentence() {
         assert_eq!(ran.err.matches("iodepth").count().min(1), 1, "{ran:?}");
     }
 }
+
+/// Goal: without a secret no rank measures on another host's word: each ends with code 2 before it listens or connects.
+#[test]
+fn ranks_off_the_loopback_address_need_a_token() {
+    let sandbox = Sandbox::new();
+    for (token, reason) in [(None, "TRUEIO_TOKEN is not set"), (Some("short"), "TRUEIO_TOKEN has 5 bytes")] {
+        for number in [0, 1] {
+            let arguments = ["run", "--ioengine", "null", "--size", "1m", "--no-history"];
+            let mut command = rank(&sandbox, number, 2, free_port(), &arguments);
+            command.env("MASTER_ADDR", "192.0.2.1").env_remove("TRUEIO_TOKEN");
+            if let Some(token) = token {
+                command.env("TRUEIO_TOKEN", token);
+            }
+            let ran = Ran::of(command.output().expect("it starts"));
+            ran.assert_code(2);
+            assert!(ran.err.contains(reason) && ran.err.contains("openssl rand -hex 32"), "{ran:?}");
+        }
+    }
+}

@@ -40,6 +40,13 @@ use trueio_report::{clean_lines, message};
 /// Time limit of the handshake, up to the last byte of the jobs.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
+/// Longest silence of a server while it plans or runs.
+const SILENCE: Duration = Duration::from_secs(120);
+/// Interval at which a server with nothing else to send reports that it runs.
+const ALIVE_EVERY: Duration = Duration::from_secs(10);
+/// Longest text of a refusal that is sent or printed, in bytes.
+const REFUSAL_BYTES_MAX: usize = 32 << 10;
+
 /// Why a client's job cannot take a pattern from a file: the server's file would reach the client in the record.
 const NO_PATTERN_FILE: &str = "a client's job cannot name a file as a pattern; give the bytes: `0x…`, `\"text\"`";
 

@@ -17,8 +17,10 @@ pub const TO_SERVER_BYTES_MAX: u32 = 4 << 20;
 pub const SHORT_BYTES_MAX: u32 = 64 << 10;
 /// Longest token, in bytes.
 pub const TOKEN_BYTES_MAX: u32 = 1024;
-/// Longest message to a client, in bytes: a record of thousands of jobs has thousands of histograms.
-pub const TO_CLIENT_BYTES_MAX: u32 = 1 << 30;
+/// Longest message to a client, in bytes: a record of thousands of jobs has thousands of histograms. A client takes less, by its jobs.
+pub const TO_CLIENT_BYTES_MAX: u32 = 256 << 20;
+/// Longest plan for a client, in bytes: a line for each job.
+pub const PLAN_BYTES_MAX: u32 = 4 << 20;
 /// fio's commands have numbers below this.
 const FIO_COMMANDS: u8 = 64;
 
@@ -105,6 +107,14 @@ pub fn send_bytes(to: &mut impl Write, bytes: &[u8], limit: u32) -> Result<(), W
 /// The end of the connection, also within a message; an invalid message; an error of the connection.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, limit: u32) -> Result<T, WireError> {
     Ok(frame::receive(from, limit)?)
+}
+
+/// Receives a message whose value takes at most `memory` bytes.
+///
+/// # Errors
+/// As [`receive`], and a message that would take more, before it is read.
+pub fn receive_within<T: DeserializeOwned>(from: &mut impl Read, limit: u32, memory: u64) -> Result<T, WireError> {
+    Ok(frame::receive_within(from, limit, memory)?)
 }
 
 /// Receives the bytes of a frame, and interprets nothing but its length.

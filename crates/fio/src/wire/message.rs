@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use trueio_cluster::range::cut;
 use trueio_model::RunRecord;
 
 /// The version of this protocol.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The sender's version and machine; the first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ impl Hello {
         if (self.protocol, &self.version) == (other.protocol, &other.version) {
             return None;
         }
-        let of = |hello: &Hello| format!("trueio {} (protocol {})", hello.version, hello.protocol);
+        let of = |hello: &Hello| format!("trueio {} (protocol {})", cut(&hello.version), hello.protocol);
         Some(format!("both sides must be of one version: here is {}, there is {}", of(self), of(other)))
     }
 }
@@ -59,6 +60,8 @@ pub enum ToClient {
     },
     /// The jobs are planned and can start.
     Planned(Planned),
+    /// The run goes on, and there is nothing else to send.
+    Alive,
     /// The progress of the run.
     Progress(Progress),
     /// The results so far.

@@ -6,16 +6,16 @@
 
 use super::stream::Stream;
 use super::token::{Token, own_path};
-use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
+use super::{HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, SILENCE, hello};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program, ProgressLine};
 use crate::command::{ended, refused, status};
 use crate::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
 use crate::outputs::{FioOutput, Format, ServerResult, render_clients};
-use crate::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
+use crate::wire::frame::{PLAN_BYTES_MAX, SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
 use crate::wire::{
-    Address, FrameError, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive, send, send_bytes,
-    write_magic,
+    Address, FrameError, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive_within, send,
+    send_bytes, write_magic,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+use trueio_cluster::range::cut;
 use trueio_job::{Content, FileUse, Role};
 use trueio_model::{FileId, RunRecord, error_chain, error_line};
 use trueio_report::message;
@@ -39,8 +40,15 @@ const SERVERS_MAX: usize = 1024;
 const HOSTS_BYTES_MAX: u64 = 1 << 20;
 /// Largest number of logs of one server: six for each of its jobs.
 const LOGS_MAX: usize = 6 * 4096;
-/// Largest number of messages of servers that wait.
-const WAITING_MAX: usize = 64;
+/// Largest number of messages of servers that wait: each may be a record.
+const WAITING_MAX: usize = 2;
+/// Memory of a message of a server, in bytes: of all servers together, at least and at most of one, and in addition for each of its jobs.
+const MESSAGES_BYTES: u64 = 256 << 20;
+const MESSAGE_BYTES_MIN: u64 = 4 << 20;
+const MESSAGE_BYTES: u64 = 32 << 20;
+const JOB_BYTES: u64 = 8 << 20;
+/// Jobs of a server whose job files are there: as many are assumed.
+const JOBS_THERE: u64 = 64;
 
 /// A server, its jobs and its results.
 struct Server {
@@ -48,6 +56,8 @@ struct Server {
     /// The file with its token, as typed.
     token: Option<String>,
     jobs: Jobs,
+    /// The number of its jobs, or of those that are assumed.
+    job_count: u64,
     /// The possible names of its jobs' logs; `None`: the job files are on the server.
     logs: Option<BTreeSet<String>>,
     /// The suffix of its logs' names.
@@ -123,7 +133,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
     let mut lists = Vec::new();
     let mut servers: Vec<Server> = Vec::new();
     for client in clients {
-        let (jobs, logs) = files.of(client, settings)?;
+        let (jobs, logs, job_count) = files.of(client, settings)?;
         if Path::new(&client.host).is_file() {
             lists.push(client.host.clone());
         }
@@ -137,6 +147,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 address,
                 token: client.token.clone(),
                 jobs: jobs.clone(),
+                job_count,
                 logs: logs.clone(),
                 stream: None,
                 machine: String::new(),
@@ -195,12 +206,12 @@ struct Files {
 }
 
 impl Files {
-    /// Returns what is sent to a client's server, and the possible names of its jobs' logs if all job files are local.
+    /// Returns what is sent to a client's server, the possible names of its jobs' logs if all job files are local, and the number of jobs.
     /// Refuses a wrong job file before any server is contacted.
-    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, Option<BTreeSet<String>>), String> {
+    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, Option<BTreeSet<String>>, u64), String> {
         self.texts.borrow_mut().clear();
         self.variables.borrow_mut().clear();
-        let mut logs = None;
+        let (mut logs, mut job_count) = (None, if client.files_there.is_empty() { 0 } else { JOBS_THERE });
         if !client.files.is_empty() {
             let mut words: Vec<String> = settings.sections.iter().map(|name| format!("--section={name}")).collect();
             words.extend(settings.allows_exec.then(|| "--allow-exec".to_owned()));
@@ -208,6 +219,7 @@ impl Files {
             words.push("--".to_owned());
             words.extend(client.files.iter().cloned());
             let request = read(&words, self).map_err(|error| error.render())?;
+            job_count += request.jobs.len() as u64;
             let names = crate::language::log_files(&request.jobs).into_iter().collect();
             logs = Some(names).filter(|_| client.files_there.is_empty());
         }
@@ -222,7 +234,7 @@ impl Files {
             are_warnings_fatal: settings.are_warnings_fatal,
             status_interval_ns: settings.status_interval_ns,
         };
-        Ok((jobs, logs))
+        Ok((jobs, logs, job_count))
     }
 }
 
@@ -278,7 +290,7 @@ fn meet(server: &mut Server) -> Result<(), String> {
     let mut stream = Stream::connect(&server.address)
         .map_err(|error| format!("the server cannot be reached\n  because: {error}"))?;
     stream.set_patience(Some(HANDSHAKE)).map_err(|error| error.to_string())?;
-    let hear = |stream: &mut Stream| receive::<ToClient>(stream, TO_CLIENT_BYTES_MAX);
+    let hear = |stream: &mut Stream, most: u32| receive_within::<ToClient>(stream, most, MESSAGE_BYTES);
     if let Some(address) = stream.server_address() {
         let found = token_for(address, server.token.as_deref())?;
         let (token, reason) = found.map_or_else(|reason| (None, Some(reason)), |token| (Some(token), None));
@@ -287,7 +299,7 @@ fn meet(server: &mut Server) -> Result<(), String> {
             .and_then(|()| send_bytes(&mut stream, bytes, TOKEN_BYTES_MAX))
             .and_then(|()| read_magic(&mut stream))
             .map_err(explain)?;
-        match hear(&mut stream).map_err(explain)? {
+        match hear(&mut stream, SHORT_BYTES_MAX).map_err(explain)? {
             ToClient::Admitted => {}
             ToClient::Refused { text } => return Err(reason.map_or(text.clone(), |reason| format!("{text}{reason}"))),
             ToClient::Hello(theirs) => {
@@ -303,21 +315,21 @@ fn meet(server: &mut Server) -> Result<(), String> {
             .and_then(|()| read_magic(&mut stream))
             .map_err(explain)?;
     }
-    match hear(&mut stream).map_err(explain)? {
+    match hear(&mut stream, SHORT_BYTES_MAX).map_err(explain)? {
         ToClient::Hello(theirs) => {
             if let Some(objection) = hello().objection(&theirs) {
                 return Err(objection);
             }
-            server.machine = theirs.machine;
+            server.machine = cut(&theirs.machine);
         }
         ToClient::Refused { text } => return Err(text),
         _ => return Err("it did not complete the handshake".to_owned()),
     }
     // Planning reads from disks, which may be slow.
-    stream.set_patience(None).map_err(|error| error.to_string())?;
+    stream.set_patience(Some(SILENCE)).map_err(|error| error.to_string())?;
     let jobs = ToServer::Jobs(Box::new(server.jobs.clone()));
     send(&mut stream, &jobs, TO_SERVER_BYTES_MAX).map_err(|error| error_line(&error))?;
-    match hear(&mut stream).map_err(|error| error_line(&error))? {
+    match hear(&mut stream, PLAN_BYTES_MAX).map_err(silent)? {
         ToClient::Planned(planned) => server.lines = planned.lines,
         ToClient::Refused { text } => return Err(text),
         _ => return Err("it sent no plan".to_owned()),
@@ -367,10 +379,11 @@ fn converse(
     is_stopped: impl Fn() -> bool,
 ) -> Option<String> {
     let (tx, events) = sync_channel::<Event>(WAITING_MAX);
+    let count = servers.len();
     for (index, server) in servers.iter_mut().enumerate() {
-        let begun = begin(index, server, tx.clone());
+        let begun = begin(index, server, count, tx.clone());
         if let Err(error) = begun {
-            lose(server, &error);
+            lose(server, error);
         }
     }
     drop(tx);
@@ -405,14 +418,30 @@ fn converse(
     failed
 }
 
+/// Returns the sentence about a server that failed while it planned or ran.
+fn silent(error: WireError) -> String {
+    match error {
+        WireError::Frame(FrameError::Late) => format!("it sent nothing for {} s", SILENCE.as_secs()),
+        error => cut(&error_line(&error)),
+    }
+}
+
+/// Returns the memory that a message of one of so many servers may take, in bytes.
+fn memory_of(server: &Server, servers: usize) -> u64 {
+    let share = (MESSAGES_BYTES / servers.max(1) as u64).clamp(MESSAGE_BYTES_MIN, MESSAGE_BYTES);
+    share.saturating_add(server.job_count.saturating_mul(JOB_BYTES))
+}
+
 /// Starts a server, and a thread that receives its messages.
-fn begin(index: usize, server: &mut Server, tx: SyncSender<Event>) -> Result<(), WireError> {
+fn begin(index: usize, server: &mut Server, servers: usize, tx: SyncSender<Event>) -> Result<(), WireError> {
+    let memory = memory_of(server, servers);
+    let bytes_max = u32::try_from(memory).map_or(TO_CLIENT_BYTES_MAX, |memory| memory.min(TO_CLIENT_BYTES_MAX));
     let Some(stream) = &mut server.stream else { return Err(WireError::Frame(FrameError::Closed)) };
     send(stream, &ToServer::Start, TO_SERVER_BYTES_MAX)?;
     let mut ear = stream.try_clone()?;
     std::thread::Builder::new().name(format!("server {index}")).spawn(move || {
         loop {
-            let heard = receive::<ToClient>(&mut ear, TO_CLIENT_BYTES_MAX);
+            let heard = receive_within::<ToClient>(&mut ear, bytes_max, memory);
             let is_last = matches!(heard, Err(_) | Ok(ToClient::Done { .. } | ToClient::Refused { .. }));
             if tx.send((index, heard)).is_err() || is_last {
                 return;
@@ -423,9 +452,9 @@ fn begin(index: usize, server: &mut Server, tx: SyncSender<Event>) -> Result<(),
 }
 
 /// Marks a server whose connection was lost before its results arrived.
-fn lose(server: &mut Server, error: &WireError) {
+fn lose(server: &mut Server, error: WireError) {
     server.is_over = true;
-    server.problem = Some(format!("the server went away before its results came\n  because: {}", error_line(error)));
+    server.problem = Some(format!("the server went away before its results came\n  because: {}", silent(error)));
     if let Some(stream) = &server.stream {
         stream.end();
     }
@@ -441,7 +470,7 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
             servers
                 .iter_mut()
                 .filter(|server| !server.is_over)
-                .for_each(|server| lose(server, &WireError::Frame(FrameError::Closed)));
+                .for_each(|server| lose(server, WireError::Frame(FrameError::Closed)));
             return Ok(());
         }
     };
@@ -455,17 +484,23 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
         Ok(ToClient::Log(part)) => logs.add(server, &part)?,
         Ok(ToClient::Done { record, problem }) => {
             server.record = Some(record);
-            server.problem = problem;
+            server.problem = problem.map(short);
             server.is_over = true;
         }
         Ok(ToClient::Refused { text }) => {
-            server.problem = Some(text);
+            server.problem = Some(short(text));
             server.is_over = true;
         }
-        Ok(ToClient::Admitted | ToClient::Hello(_) | ToClient::Planned(_)) => {}
-        Err(error) => lose(server, &error),
+        Ok(ToClient::Admitted | ToClient::Hello(_) | ToClient::Planned(_) | ToClient::Alive) => {}
+        Err(error) => lose(server, error),
     }
     Ok(())
+}
+
+/// Returns the beginning of a text that a server sent.
+fn short(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(REFUSAL_BYTES_MAX));
+    text
 }
 
 /// Returns the progress of all servers in one line: the sum of the rates, the smallest fraction, the largest latencies.

@@ -6,11 +6,13 @@
 
 use super::ledger::{Ledger, Share};
 use super::names::Names;
-use super::process::{ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin};
+use super::process::{
+    ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, NO_SANDBOX, OWN_TOKEN, TOKEN, stdin,
+};
 use super::sandbox::Sandbox;
 use super::stream::Stream;
 use super::token::Token;
-use super::{HANDSHAKE, NO_PATTERN_FILE, hello, note};
+use super::{ALIVE_EVERY, HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, hello, note};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program};
 use crate::command::trigger::Waiting;
@@ -38,7 +40,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trueio_job::CommandFiles;
 use trueio_job::option;
-use trueio_model::{JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
+use trueio_model::{EngineKind, JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
 use trueio_report::clean_lines;
 use trueio_report::message;
 use trueio_run::planning::{PlanningError, descriptors_needed};
@@ -57,6 +59,8 @@ const WAITING_MAX: usize = 16;
 const PLANNING: Share = Share { memory_bytes: 512 << 20, locked_bytes: 0, files: 1024 };
 /// Memory of a session without its buffers, in bytes: records, histograms, results for a slow client.
 const SESSION_BYTES: u64 = 192 << 20;
+/// Locked memory of a session without its buffers, in bytes: rings.
+const RINGS_BYTES: u64 = 8 << 20;
 /// Memory of a worker without its buffers, in bytes: the stack of its thread, its histograms and its time series.
 const WORKER_BYTES: u64 = 4 << 20;
 
@@ -108,7 +112,10 @@ impl Place {
         let buffers = trueio_job::memory_bytes(&plan.jobs);
         let workers = plan.jobs.iter().map(|job| u64::from(job.workers)).sum::<u64>();
         let memory_bytes = buffers.saturating_add(workers.saturating_mul(WORKER_BYTES)).saturating_add(SESSION_BYTES);
-        let share = Share { memory_bytes, locked_bytes: buffers, files: descriptors_needed(plan) };
+        // Buffers that io_uring registers count as locked.
+        let rings: Vec<JobPlan> = plan.jobs.iter().filter(|job| job.engine == EngineKind::IoUring).cloned().collect();
+        let locked_bytes = trueio_job::memory_bytes(&rings).saturating_add(RINGS_BYTES);
+        let share = Share { memory_bytes, locked_bytes, files: descriptors_needed(plan) };
         self.ledger.take(self.slot, share).map(|()| share)
     }
 }
@@ -147,13 +154,7 @@ impl From<std::io::Error> for Ended {
     }
 }
 
-fn attend(
-    mut stream: Stream,
-    peer: &str,
-    permits: &[String],
-    program: &Program,
-    place: &Place,
-) -> Result<(), Ended> {
+fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program, place: &Place) -> Result<(), Ended> {
     // A peer that sends byte after byte does not hold a session for longer.
     let end = Instant::now() + HANDSHAKE;
     read_magic(&mut stream.until(end))?;
@@ -344,7 +345,9 @@ fn wait_for_start(begin: &Receiver<()>, is_ended: impl Fn() -> bool, wait: Durat
 
 /// Sends the refusal to the client.
 fn turn_away(stream: &mut Stream, text: String) -> Result<(), Ended> {
-    let _ = send(stream, &ToClient::Refused { text: text.clone() }, TO_CLIENT_BYTES_MAX);
+    // It may repeat what the client sent, and the client takes a short message here.
+    let sent = text[..text.floor_char_boundary(REFUSAL_BYTES_MAX)].to_owned();
+    let _ = send(stream, &ToClient::Refused { text: sent }, TO_CLIENT_BYTES_MAX);
     Err(Ended::Refused(text))
 }
 
@@ -484,7 +487,9 @@ fn prepare(
     let planned = planned(&mut request, command_files, |plan| {
         keep_within(plan, sandbox).and_then(|()| keep_nothing(plan, is_readonly)).map_err(PlanningError::new)?;
         let taken = place.take(plan).map_err(|reason| {
-            PlanningError::new(format!("nothing was started\n  because: {reason}\n\nhint: use less, or try again later"))
+            PlanningError::new(format!(
+                "nothing was started\n  because: {reason}\n\nhint: use less, or try again later"
+            ))
         })?;
         share.set(taken);
         Ok(())
@@ -609,7 +614,12 @@ fn talk(mut stream: Stream) -> Result<(SyncSender<ToClient>, JoinHandle<()>), st
     let (tx, rx) = sync_channel::<ToClient>(WAITING_MAX);
     let writer = std::thread::Builder::new().name("answers".to_owned()).spawn(move || {
         let mut is_gone = false;
-        for message in rx {
+        loop {
+            let message = match rx.recv_timeout(ALIVE_EVERY) {
+                Ok(message) => message,
+                Err(RecvTimeoutError::Timeout) => ToClient::Alive,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
             // After a failure it continues to receive, so that no sender blocks.
             if !is_gone && let Err(error) = send(&mut stream, &message, TO_CLIENT_BYTES_MAX) {
                 is_gone = true;
