@@ -40,6 +40,8 @@ use trueio_report::{clean_lines, message};
 /// Time limit of the handshake, up to the last byte of the jobs.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
+/// Of it, that of the magic and the token: a stranger does not take a session from a client for longer.
+const ADMISSION: Duration = Duration::from_secs(5);
 /// Longest silence of a server while it plans or runs.
 const SILENCE: Duration = Duration::from_secs(120);
 /// Interval at which a server with nothing else to send reports that it runs.

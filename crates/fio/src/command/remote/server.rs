@@ -18,11 +18,11 @@ use crate::language::{Serve, Settings};
 use crate::wire::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, setsid, test_kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process, setsid, test_kill_process};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -245,15 +245,12 @@ struct Session {
 struct Sessions {
     running: Vec<Session>,
     ledger: Ledger,
-    /// A number of this server that no other program can guess, and the number of directories so far.
-    nonce: String,
-    count: u64,
 }
 
 impl Sessions {
     fn new() -> std::io::Result<Self> {
         let ledger = Ledger::create(Share::of_machine())?;
-        Ok(Self { running: Vec::new(), ledger, nonce: random_id(), count: 0 })
+        Ok(Self { running: Vec::new(), ledger })
     }
 
     /// Starts a session for a connection.
@@ -263,8 +260,8 @@ impl Sessions {
             self.note(&format!("fio: a client was turned away: {SESSIONS_MAX} sessions are running already"));
             return;
         };
-        self.count += 1;
-        let name = format!("trueio-session-{}-{}", self.nonce, self.count);
+        // Nobody can guess it, and take it before the session does.
+        let name = format!("trueio-session-{}", random_id());
         // Absolute: the session changes its working directory.
         let directory = match std::path::absolute(std::env::temp_dir().join(name)) {
             Ok(directory) => directory,
@@ -292,7 +289,7 @@ impl Sessions {
 
     /// Reaps the sessions that have ended.
     fn reap(&mut self) {
-        let Self { running, ledger, .. } = self;
+        let Self { running, ledger } = self;
         running.retain_mut(|session| match session.child.try_wait() {
             Ok(None) => true,
             _ => {
@@ -315,8 +312,9 @@ impl Sessions {
 /// Returns what an ended session took: its share, and its directory, which it could not remove if it crashed or was killed.
 fn clear(session: &Session, ledger: &Ledger) {
     ledger.give_back(session.slot);
-    // A link of that name is not followed, and a name that nobody can guess is nobody else's.
-    if std::fs::symlink_metadata(&session.directory).is_ok_and(|found| found.is_dir()) {
+    let is_ours = |found: std::fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
+    // A link of that name is not followed.
+    if std::fs::symlink_metadata(&session.directory).is_ok_and(is_ours) {
         let _ = std::fs::remove_dir_all(&session.directory);
     }
 }

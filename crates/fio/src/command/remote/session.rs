@@ -12,7 +12,7 @@ use super::process::{
 use super::sandbox::Sandbox;
 use super::stream::Stream;
 use super::token::Token;
-use super::{ALIVE_EVERY, HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, hello, note};
+use super::{ADMISSION, ALIVE_EVERY, HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, hello, note};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program};
 use crate::command::trigger::Waiting;
@@ -157,8 +157,9 @@ impl From<std::io::Error> for Ended {
 fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program, place: &Place) -> Result<(), Ended> {
     // A peer that sends byte after byte does not hold a session for longer.
     let end = Instant::now() + HANDSHAKE;
-    read_magic(&mut stream.until(end))?;
-    let objection = objection_to_peer(&mut stream, end, permits)?;
+    let admission = Instant::now() + ADMISSION;
+    read_magic(&mut stream.until(admission))?;
+    let objection = objection_to_peer(&mut stream, admission, permits)?;
     write_magic(&mut stream)?;
     if let Some(objection) = objection {
         return turn_away(&mut stream, objection);
