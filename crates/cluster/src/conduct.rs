@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trueio_job::options::limits::rows::{RAMP_TIME, RUNTIME, STARTDELAY};
-use trueio_model::{JobPlan, JobSpec, Outcome, RunRecord, units};
+use trueio_model::{BlockSizes, JobPlan, JobSpec, Outcome, RunRecord, units};
 use trueio_run::{Event, Observer, Request, Session};
 
 /// Receives the results so far of other ranks.
@@ -157,11 +157,27 @@ fn run_phases(session: &mut Session<'_>, member: &mut Member, observer: &mut dyn
         if member.finish_phase(index, done, length, is_last) == After::End {
             break;
         }
-        for (job, by_rank) in std::mem::take(&mut member.shared.reached) {
+        for (job, mut by_rank) in std::mem::take(&mut member.shared.reached) {
+            // Others follow the rank with the most, which has no more than its jobs have.
+            let most = session.record().plan.jobs.iter().find(|plan| plan.name == job).map_or(u64::MAX, ios_max);
+            by_rank.iter_mut().for_each(|ios| *ios = (*ios).min(most));
             session.set_reached(&job, by_rank);
         }
         // What this phase wrote does not burden the next one of another rank.
     }
+}
+
+/// Returns the largest number of I/Os of a job; `u64::MAX`: only time ends it.
+fn ios_max(job: &JobPlan) -> u64 {
+    let limits = &job.limits;
+    let sizes = [&job.pattern.read_sizes, &job.pattern.write_sizes, &job.pattern.trim_sizes];
+    let smallest = sizes.into_iter().map(BlockSizes::min_bytes).filter(|bytes| *bytes > 0).min().unwrap_or(1);
+    let of_worker = match limits.io_count {
+        Some(count) => count,
+        None if limits.is_time_based => return u64::MAX,
+        None => limits.io_bytes.div_ceil(smallest).saturating_mul(limits.loops.max(1)),
+    };
+    of_worker.saturating_mul(u64::from(job.workers))
 }
 
 /// Returns the longest planned time of a job with what comes before it; `None`: all end with their work.
@@ -239,4 +255,24 @@ fn run_phase(
     done.targets.clone_from(&session.record().targets);
     done.reached = session.reached().into_iter().map(|(job, ios)| (job, IoCount::clamped(ios))).collect();
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::EngineKind;
+
+    /// Goal: a rank that claims 2^48 I/Os does not keep the others busy for ever in a job that goes on until all have done as many.
+    #[test]
+    fn a_job_has_no_more_ios_than_its_bytes_loops_and_workers() {
+        let mut job = JobPlan::plain(EngineKind::Null, 1 << 20);
+        (job.limits.io_bytes, job.limits.loops, job.workers) = (10 << 20, 2, 3);
+        let block =
+            [&job.pattern.read_sizes, &job.pattern.write_sizes].map(|sizes| sizes.min_bytes()).into_iter().min();
+        assert_eq!(ios_max(&job), (10 << 20) / block.expect("sizes") * 2 * 3);
+        job.limits.is_time_based = true;
+        assert_eq!(ios_max(&job), u64::MAX);
+        job.limits.io_count = Some(5);
+        assert_eq!(ios_max(&job), 15);
+    }
 }

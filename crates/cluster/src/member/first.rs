@@ -224,6 +224,12 @@ impl First {
                 self.samples.insert(rank, *sample);
             }
             // A rank that failed before the measured part sends its end instead.
+            // Complete results are awaited: others are of a run that the ranks did not agree on.
+            ToHub::Done(done) if done.outcome.0 == Outcome::Complete && shared.stopping.is_none() => {
+                let known = self.hub.lost().len();
+                self.hub.lose(rank, "it sent results before they were due");
+                self.notice_lost(shared, known);
+            }
             ToHub::Done(done) => {
                 if let Some(reason) = failure_of(&done) {
                     let reason = format!("{}: {reason}", self.name_of(rank));

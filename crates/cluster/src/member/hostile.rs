@@ -122,6 +122,7 @@ fn attack(mut rank: Rank, at: At, attack: Attack, goes_on: bool) {
         || step(&mut rank, At::Armed, &|rank| rank.send(&json!("Armed")))
         || !rank.until(|message| matches!(message, ToRank::Start { .. }))
         || step(&mut rank, At::Measuring, &|_| ())
+        || !rank.until(|message| matches!(message, ToRank::Collect))
         || step(&mut rank, At::Done, &|rank| rank.send(&done));
     if !is_over && rank.until(|message| matches!(message, ToRank::Ping { .. })) {
         rank.send(&json!("Pinging"));
@@ -318,6 +319,18 @@ fn sums_at_the_ends_of_the_ranges_do_not_overflow() {
     let cluster = record.cluster.expect("two ranks");
     assert_eq!(cluster.phases[0].ranks.len(), 2);
     assert_eq!(record.phases[0].jobs[0].ops[0].io_count, (1 << 48) + 256);
+}
+
+/// Goal: results of a rank that did not agree on the jobs are in no sum.
+/// Method: complete results at each step before they are due.
+#[test]
+fn results_before_they_are_due_are_refused() {
+    for at in [At::Hello, At::Planned, At::Head, At::Ready, At::Armed] {
+        let record = ends(at, "before they were due", |rank| rank.send(&honest_done()));
+        let sums: u64 =
+            record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.ops).map(|op| op.io_count).sum();
+        assert!(sums == 0 || sums == 256, "{at:?}: {sums} I/Os");
+    }
 }
 
 /// Goal: clocks that cannot be: a round trip of 1,000 s made rank 0 wait for three hours, and offsets overflowed.
