@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Returns why the requests of the ranks do not belong together; `None`: they are the same.
 pub(crate) fn difference(hellos: &BTreeMap<u32, Hello>) -> Option<String> {
     let (_, first) = hellos.first_key_value()?;
-    let named = |rank: &u32, hello: &Hello| format!("rank {rank} ({})", hello.host);
+    let named = |rank: &u32, hello: &Hello| format!("rank {rank} ({})", hello.host_in_message());
     if let Some((rank, hello)) = hellos.iter().find(|(_, hello)| hello.jobs.is_err()) {
         let reason = hello.jobs.as_ref().err().map_or("", |reason| reason);
         return Some(format!("{}: {}", named(rank, hello), reason.trim_start_matches("error: ")));

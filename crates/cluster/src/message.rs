@@ -51,6 +51,13 @@ pub(crate) struct Hello {
     pub(crate) jobs: Result<Vec<JobText>, Reason>,
 }
 
+impl Hello {
+    /// Returns the host's name for a message, in which a line feed would make a line of its own.
+    pub(crate) fn host_in_message(&self) -> String {
+        self.host.chars().filter(|c| !c.is_control()).collect()
+    }
+}
+
 /// The measured part of a rank, in its own clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct OwnSpan {

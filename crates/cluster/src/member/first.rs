@@ -132,7 +132,7 @@ impl First {
     /// Names a rank for a message: `rank 3 (host4)`.
     pub(super) fn name_of(&self, rank: u32) -> String {
         match self.collected.hellos.get(&rank) {
-            Some(hello) => format!("rank {rank} ({})", hello.host),
+            Some(hello) => format!("rank {rank} ({})", hello.host_in_message()),
             None => format!("rank {rank}"),
         }
     }

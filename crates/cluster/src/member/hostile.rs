@@ -73,7 +73,7 @@ impl Rank {
 }
 
 fn hello() -> Value {
-    json!({"Hello": {"version": env!("CARGO_PKG_VERSION"), "host": "evil", "boot_id": "b", "kind": "run", "jobs": {"Ok": []}}})
+    json!({"Hello": {"version": env!("CARGO_PKG_VERSION"), "host": "a\n\u{1b}b", "boot_id": "b", "kind": "run", "jobs": {"Ok": []}}})
 }
 
 fn clock(offset_ns: i64, bound_ns: u64, round_trip_ns: u64) -> Value {
@@ -465,6 +465,7 @@ fn long_names_are_refused_and_not_repeated() {
             rank.send(&hello);
         });
     }
+    ends(At::Planned, "rank 1 (ab): ", |rank| rank.send(&json!({"Planned": {"refusal": "no", "phase_count": 0}})));
     let other = ends(At::Hello, "the ranks differ", |rank| {
         let mut hello = hello();
         hello["Hello"]["jobs"] = json!({"Ok": [{"name": "n".repeat(1 << 16), "options": {}}]});
