@@ -83,7 +83,7 @@ export interface Check {
   found: string;
   /** True if it doubts or contradicts the figures and the user accepted that before the run: it then makes the phase at most suspect. */
   is_accepted?: boolean;
-  /** The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it. */
+  /** The check's name, snake case (`block_layer_bytes`); `docs/checks.md` has a section of it. */
   name: string;
   /** The outcome. */
   outcome: CheckOutcome;

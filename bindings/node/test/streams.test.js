@@ -199,7 +199,7 @@ test('a signal that comes too late, and options that are none', async (t) => {
 /**
  * Goal: 20,000 reads at once cost no more than those of fs.promises.
  * Method: not time, which a busy machine falsifies, but what is made for each: promises and asynchronous resources, counted by
- * Node's own hook. Times are in docs/performance.md.
+ * Node's own hook. Times are in docs/dev/performance.md.
  */
 test('20,000 promise reads at once make no more promises and resources than those of fs.promises', async (t) => {
   const name = path.join(scratch(t), 'data');

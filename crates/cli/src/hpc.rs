@@ -36,7 +36,7 @@ const HELP_IOR: &str = "EXAMPLES
       the jobs as TOML, for `trueio run`
 
 IOR's options: -a POSIX, -b, -t, -s, -F, -e, -E, -Y, -D, -C, -Q, -k, -w, -r, -z, -i, -o, -A, -O NAME=VALUE, --posix.odirect.
-Options of trueio come before those of IOR; --explain may stand anywhere. docs/cluster.md has the differences.";
+Options of trueio come before those of IOR; --explain may stand anywhere. docs/ior-mdtest.md has the differences.";
 
 const HELP_MDTEST: &str = "EXAMPLES
   mpirun -n 8 trueio mdtest -n 1000 -z 2 -b 4 -N 1 -d /mnt/shared/out
@@ -44,7 +44,7 @@ const HELP_MDTEST: &str = "EXAMPLES
       the jobs as TOML, for `trueio run`
 
 mdtest's options: -a POSIX, -n, -I, -d, -F, -D, -C, -T, -E, -r, -u, -L, -z, -b, -i, -N, -w, -e, -R, -P, -Z.
-Options of trueio come before those of mdtest; --explain may stand anywhere. docs/cluster.md has the differences.";
+Options of trueio come before those of mdtest; --explain may stand anywhere. docs/ior-mdtest.md has the differences.";
 
 /// The command line.
 pub(crate) fn arguments(program: Program, command: Command) -> Command {

@@ -9,7 +9,7 @@ use trueio_model::{
     Cause, Check, CheckOutcome, ClusterPhase, DirectPolicy, JobPlan, OpKind, OpMix, PhaseRecord, RankRecord, RankSpan,
 };
 
-/// The names of the checks, in the order of the findings. `docs/evidence.md` has a section for each.
+/// The names of the checks, in the order of the findings. `docs/checks.md` has a section for each.
 pub const NAMES: [&str; 5] = ["common_window", "straggler", "clock_agreement", "same_host", "late_start"];
 
 /// Smallest share of the nominal length in which all ranks must measure.

@@ -11,7 +11,7 @@ use crate::window::{Units, seek_target, unit_start};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 /// The default size of the buffer of [`DirectReader`] and [`crate::DirectWriter`]: 1 MiB. From there on larger
-/// transfers are hardly faster on the disks of `docs/performance.md`.
+/// transfers are hardly faster on the disks of `docs/dev/performance.md`.
 pub(crate) const BUFFER_BYTES: usize = 1 << 20;
 
 /// Reads a direct file as a stream, of any length and from any position.

@@ -7,7 +7,7 @@ use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, Verdict};
 /// A check: a pure function of a phase.
 type CheckFn = fn(&PhaseFacts<'_>) -> Check;
 
-/// Every check, by name, in the order of the findings. `docs/evidence.md` has a section for each.
+/// Every check, by name, in the order of the findings. `docs/checks.md` has a section for each.
 pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::call_results::NAME, checks::call_results::check),
     (checks::direct_granted::NAME, checks::direct_granted::check),

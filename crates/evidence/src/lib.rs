@@ -13,7 +13,7 @@
 //! Cannot see: what happens below the disk that Linux shows (a hypervisor's or a drive's cache); without
 //! root, forced-unit-access writes and which process a disk's request belongs to. The outcome of a check that
 //! could not observe anything is `not_seen`, with the reason in its sentence; it does not affect the verdict.
-//! `docs/evidence.md` describes every check.
+//! `docs/checks.md` describes every check.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

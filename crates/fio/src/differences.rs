@@ -1,7 +1,7 @@
 //! The differences from fio that are wanted: sets of options that end or count differently here, each with its reason.
 //!
 //! The differential runner (`crates/cli/tests/it/fio_differential.rs`) runs drawn sets of options with both programs, and reports
-//! each difference that this list does not hold. `docs/from-fio.md` is rendered from it.
+//! each difference that this list does not hold. `docs/fio-options.md` is rendered from it.
 
 /// A wanted difference.
 #[derive(Debug, Clone, Copy)]

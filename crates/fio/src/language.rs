@@ -14,7 +14,7 @@
 //! [`Surroundings`]. [`meet_targets`] then looks at the targets that exist: fio writes to every file that a job names,
 //! and we only to files that are named for overwriting.
 //!
-//! Limits: nothing here runs a job or prints results. The table of options in `docs/from-fio.md` is rendered from
+//! Limits: nothing here runs a job or prints results. The table of options in `docs/fio-options.md` is rendered from
 //! [`options`].
 //!
 //! Source: HOWTO and manual page of fio 3.42, and its behaviour as measured; no code of it is here.

@@ -13,7 +13,7 @@
 //! | `intended_ns` | INT64 | when it was due, as `time_ns`: without a rate or a replay, when it was submitted    |
 //! | `error`       | INT32 | 0, or the error number of the call                                                  |
 //!
-//! Times and latencies are as the worker counts them: docs/performance.md, "Where timestamps are shared". Not traced are the
+//! Times and latencies are as the worker counts them: docs/dev/performance.md, "Where timestamps are shared". Not traced are the
 //! ramp and what verification reads back.
 //!
 //! Every column is required and encoded with DELTA_BINARY_PACKED: neighbours differ little, and a column that is always the

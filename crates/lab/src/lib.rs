@@ -1,7 +1,7 @@
 //! The lab: virtual machines with real kernels and disks that this computer does not have.
 //!
 //! A test creates a [`Machine`] with [`Disk`]s, runs shell commands and `trueio` inside, and checks
-//! the output. See `docs/lab.md` for how to add a case.
+//! the output. See `docs/dev/lab.md` for how to add a case.
 //!
 //! Limit: timing. The processor is emulated; only ratios of a simulated disk's own latency model
 //! are meaningful.

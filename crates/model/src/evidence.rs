@@ -171,7 +171,7 @@ impl fmt::Display for EvidenceLevel {
 /// One check's finding on one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it.
+    /// The check's name, snake case (`block_layer_bytes`); `docs/checks.md` has a section of it.
     pub name: String,
     /// The outcome.
     pub outcome: CheckOutcome,

@@ -14,7 +14,7 @@
 //! - no interval if fewer than 20 independent I/Os lie beyond the percentile, or the run is shorter than 25 s: ups and
 //!   downs of recorded machines last seconds, and a shorter run cannot show that it contains any.
 //!
-//! `docs/statistics.md` has the coverage, measured by `tests/it/dependence.rs`.
+//! `docs/dev/statistics.md` has the coverage, measured by `tests/it/dependence.rs`.
 //!
 //! Cannot see: what changes more slowly than the run, and what happens to no I/O of it.
 //!

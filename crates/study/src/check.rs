@@ -162,7 +162,7 @@ fn check_axes(of: &str, axes: &[Axis]) -> Result<(), String> {
                 value.accepts.iter().find(|name| !trueio_evidence::CHECKS.iter().any(|(known, _)| known == name))
             {
                 return Err(format!(
-                    "{name}, value `{}`: `{check}` is not a check (docs/evidence.md lists them)",
+                    "{name}, value `{}`: `{check}` is not a check (docs/checks.md lists them)",
                     value.name
                 ));
             }

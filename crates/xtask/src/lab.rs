@@ -1,6 +1,6 @@
 //! The cases of the lab: what its machines need, and running them.
 //!
-//! The cases are tests of `crates/lab`; see docs/lab.md. They are not run with the other tests,
+//! The cases are tests of `crates/lab`; see docs/dev/lab.md. They are not run with the other tests,
 //! because each waits for a machine that boots.
 
 use crate::setup;

@@ -44,7 +44,7 @@ cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
     all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
 cargo xtask gate [--self PROGRAM]   user instructions an I/O (callgrind) and memory, against their bars
 cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
-cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
+cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/dev/lab.md); only
                                     the cases whose name contains CASE
 cargo xtask node [program]          bindings/node and bindings/node-program, or only that: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test

@@ -121,7 +121,7 @@ fn packed(output: &Path, program: Option<&PathBuf>) -> Result<ExitCode, Failure>
     let name = path.display().to_string();
     let architecture = architecture(&program).map_err(|refusal| refused(&name, "packed", &refusal))?;
     let texts = [
-        ("usb.md", include_str!("../../../../docs/usb.md")),
+        ("usb-serve.md", include_str!("../../../../docs/usb-serve.md")),
         ("LICENSE-MIT", include_str!("../../../../LICENSE-MIT")),
         ("LICENSE-APACHE", include_str!("../../../../LICENSE-APACHE")),
     ];

@@ -14,9 +14,17 @@ fn root() -> PathBuf {
 /// All pages: of the root, `docs/`, `examples/`, `bindings/*` and `fuzz/`.
 fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in
-        ["", "docs", "examples", "bindings/node", "bindings/node-program", "bindings/python", "crates/direct", "fuzz"]
-    {
+    for folder in [
+        "",
+        "docs",
+        "docs/dev",
+        "examples",
+        "bindings/node",
+        "bindings/node-program",
+        "bindings/python",
+        "crates/direct",
+        "fuzz",
+    ] {
         for entry in std::fs::read_dir(root().join(folder)).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|end| end == "md") {
                 found.push(entry.path());
@@ -221,7 +229,7 @@ fn every_listed_situation_is_staged_and_every_staged_false_result_is_listed() {
         let path = root().join("crates").join(file.trim_matches('`'));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    for (page, table, count_min) in [("docs/evidence.md", "tests", 20), ("docs/reading-results.md", "situations", 9)] {
+    for (page, table, count_min) in [("docs/checks.md", "tests", 20), ("docs/reading-results.md", "situations", 9)] {
         let rows = table_rows(page, table);
         assert!(rows.len() >= count_min, "{page}: {} rows", rows.len());
         for row in rows {
@@ -238,5 +246,5 @@ fn every_listed_situation_is_staged_and_every_staged_false_result_is_listed() {
         .filter(|body| !body.contains("assert_listed("))
         .filter_map(|body| body.lines().next())
         .collect();
-    assert!(unlisted.is_empty(), "not in the table of docs/evidence.md: {unlisted:?}");
+    assert!(unlisted.is_empty(), "not in the table of docs/checks.md: {unlisted:?}");
 }

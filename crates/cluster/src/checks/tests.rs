@@ -184,7 +184,7 @@ fn a_rank_that_begins_late_is_named() {
 /// The page must have a section for each check, and none for a removed check.
 #[test]
 fn the_page_describes_every_check() {
-    let page = include_str!("../../../../docs/evidence.md");
+    let page = include_str!("../../../../docs/checks.md");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("#### `")?.strip_suffix('`')).collect();
     assert_eq!(sections, NAMES);
 }

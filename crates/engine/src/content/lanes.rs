@@ -2,10 +2,10 @@
 //!
 //! Each step gives eight 64-bit words. The generator's low bits are weak, which does not matter for content. The vectors
 //! are written out, because a compiler's own vectorisation of the portable loop came and went with the code around it:
-//! for a while the path for AVX-512 was scalar code, seven times slower than docs/performance.md stated. Every
+//! for a while the path for AVX-512 was scalar code, seven times slower than docs/dev/performance.md stated. Every
 //! width gives the same bytes.
 //!
-//! Cost of 4 KiB: docs/performance.md, row P21; instructions: `cargo xtask gate`.
+//! Cost of 4 KiB: docs/dev/performance.md, row P21; instructions: `cargo xtask gate`.
 //!
 //! Source: Blackman, Vigna, "Scrambled Linear Pseudorandom Number Generators" (2021); Intel Intrinsics Guide; Arm
 //! Neon Intrinsics Reference.

@@ -388,7 +388,7 @@ impl Judgement {
         );
     }
 
-    /// Asserts that the table of docs/evidence.md lists the situation with what these checks print, or `no finding`
+    /// Asserts that the table of docs/checks.md lists the situation with what these checks print, or `no finding`
     /// for no check. The caller asserts that there is none.
     #[track_caller]
     pub fn assert_listed(&self, situation: &str, checks: &[&str]) {
@@ -401,7 +401,7 @@ impl Judgement {
         let printed: Vec<String> = checks.iter().map(printed).collect();
         let printed: Vec<&str> =
             if printed.is_empty() { vec!["no finding"] } else { printed.iter().map(String::as_str).collect() };
-        trueio_testkit::assert_row("docs/evidence.md", "tests", situation, &[&printed, &[&format!("`{by}`")]]);
+        trueio_testkit::assert_row("docs/checks.md", "tests", situation, &[&printed, &[&format!("`{by}`")]]);
     }
 }
 

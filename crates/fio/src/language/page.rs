@@ -1,4 +1,4 @@
-//! The table of `docs/from-fio.md`: every option of fio, and what the language does with it.
+//! The table of `docs/fio-options.md`: every option of fio, and what the language does with it.
 
 use super::engines;
 use super::help::fate_sentence;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 const BEGIN: &str = "<!-- begin: rendered from the option table and crates/fio/src/language/rows.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
 const END: &str = "<!-- end -->";
 
-/// The rendered part of `docs/from-fio.md`, its marks included.
+/// The rendered part of `docs/fio-options.md`, its marks included.
 pub fn render_table() -> String {
     let options = options_of_fio();
     let (mut done, mut kept, mut nothing, mut some, mut none) = (0, 0, 0, 0, 0);

@@ -5,7 +5,7 @@
 //! slower for 60 of some 2,000), and the recorded noise of a machine in stretches of a second in random order. Three
 //! other kinds check that the method was not fitted to these. The truth comes from 8 million I/Os of the same kind.
 //! Runs without an interval are not counted, so a run that passes for independent by chance counts against the method.
-//! `docs/statistics.md` holds the rows that are printed here (`--nocapture`), and each test compares them.
+//! `docs/dev/statistics.md` holds the rows that are printed here (`--nocapture`), and each test compares them.
 //!
 //! Cannot see: noise with ups and downs longer than the stretches. No run shows what is slower than itself.
 
@@ -18,7 +18,7 @@ const INTERVAL_NS: f64 = 1e8;
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 const NOISE: &str = include_str!("../data/noise-busy.txt");
 const QUIETER_NOISE: &str = include_str!("../data/noise-quieter.txt");
-const DOCUMENTED: &str = include_str!("../../../../docs/statistics.md");
+const DOCUMENTED: &str = include_str!("../../../../docs/dev/statistics.md");
 /// Not the seed with which the method's constants were chosen.
 const SEED: u64 = 0x5EED_2026_1124;
 
@@ -213,7 +213,7 @@ fn experiment(name: &str, make: fn() -> Next, lengths: &[Length], runs: u64) {
             // Rounding, and another system's logarithms.
             let documented = documented(name, length, &percentile);
             if documented.is_none_or(|(given, of)| (given - given_percent).abs() > 1.0 || (of - covered).abs() > 1.0) {
-                bad.push(format!("{length}, {percentile}: docs/statistics.md has {documented:?}"));
+                bad.push(format!("{length}, {percentile}: docs/dev/statistics.md has {documented:?}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Is the table of `cargo xtask bench engine` in docs/performance.md older than the engine? A step of `cargo xtask ci`.
+//! Is the table of `cargo xtask bench engine` in docs/dev/performance.md older than the engine? A step of `cargo xtask ci`.
 //!
 //! A figure that was measured before the code changed describes another program. The table names the day and the commit
 //! that it was measured on. It is too old if the engine's last change came more than 30 days later, or if more than 50 commits
@@ -31,7 +31,7 @@ pub(crate) fn check() -> Outcome {
     match judge(&git) {
         Ok((text, true)) => Outcome::Passed(text),
         Ok((text, false)) => Outcome::Failed(format!(
-            "{text}: measure again on an idle machine (`cargo xtask bench engine --markdown docs/performance.md`)"
+            "{text}: measure again on an idle machine (`cargo xtask bench engine --markdown docs/dev/performance.md`)"
         )),
         Err(error) => Outcome::Failed(format!("{error:#}")),
     }
@@ -39,8 +39,8 @@ pub(crate) fn check() -> Outcome {
 
 /// The standing of the table as text, and whether it is young enough.
 fn judge(git: &dyn Fn(&[&str]) -> Option<String>) -> Result<(String, bool)> {
-    let page = std::fs::read_to_string(root().join("docs/performance.md")).context("docs/performance.md")?;
-    let table = found_between(&page, "bench").context("docs/performance.md has no table of `bench engine`")?;
+    let page = std::fs::read_to_string(root().join("docs/dev/performance.md")).context("docs/dev/performance.md")?;
+    let table = found_between(&page, "bench").context("docs/dev/performance.md has no table of `bench engine`")?;
     let measured = Measured::of(table).context("the table of `bench engine` names no day")?;
     let last_day = git(&["log", "-1", "--format=%cs", "--", ENGINE]).context("git log of the engine")?;
     let last_day = day_number(&last_day).context("git log of the engine has no day")?;
@@ -134,7 +134,7 @@ mod tests {
     /// Method: the real page, and a git that counts 51 commits, or names a last change 40 days later.
     #[test]
     fn a_history_that_went_on_is_found() {
-        let page = std::fs::read_to_string(root().join("docs/performance.md")).expect("the page");
+        let page = std::fs::read_to_string(root().join("docs/dev/performance.md")).expect("the page");
         let day = Measured::of(found_between(&page, "bench").expect("a table")).expect("a day").day;
         let of = |last_day: String, commits: &'static str| {
             judge(&move |args: &[&str]| match args[0] {

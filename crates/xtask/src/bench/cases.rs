@@ -1,7 +1,7 @@
 //! The cases of the comparison with fio: the runs of each side, the figures, and the bars.
 //!
 //! All are random reads of 4 KiB unless stated otherwise. The bars are the goals of the project
-//! (docs/performance.md); the figures published for fio 3.42 were taken on another machine.
+//! (docs/dev/performance.md); the figures published for fio 3.42 were taken on another machine.
 
 use super::table::{Bar, Reading};
 use super::targets::TargetKind::{self, Cached, Loop, Nothing, Zram};

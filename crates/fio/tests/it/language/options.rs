@@ -172,17 +172,17 @@ fn no_option_is_ignored_without_a_message() {
 
 #[test]
 fn the_page_about_fio_contains_the_rendered_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-fio.md");
-    let page = std::fs::read_to_string(&path).expect("docs/from-fio.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio-options.md");
+    let page = std::fs::read_to_string(&path).expect("docs/fio-options.md");
     let rendered = render_table();
     let begin = page.find("<!-- begin: rendered").expect("the begin of the rendered part");
     let end = page.find("<!-- end -->").expect("its end") + "<!-- end -->".len();
     if std::env::var_os("TRUEIO_BLESS").is_some() {
         let whole = format!("{}{}{}", &page[..begin], rendered.trim_end(), &page[end..]);
-        std::fs::write(&path, whole).expect("docs/from-fio.md can be written");
+        std::fs::write(&path, whole).expect("docs/fio-options.md can be written");
         return;
     }
-    assert!(page[begin..end] == *rendered.trim_end(), "docs/from-fio.md is stale; TRUEIO_BLESS=1 rewrites it");
+    assert!(page[begin..end] == *rendered.trim_end(), "docs/fio-options.md is stale; TRUEIO_BLESS=1 rewrites it");
 }
 
 /// Goal: a user of fio finds its options under fio's names.
