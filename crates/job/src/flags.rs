@@ -19,12 +19,6 @@ pub struct FlagError {
     pub hint: Option<String>,
 }
 
-impl miette::Diagnostic for FlagError {
-    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
-        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn std::fmt::Display>)
-    }
-}
-
 /// Applies flags to every job: a flag has precedence. `flags` are (name, value) pairs in the order typed, the
 /// name with or without dashes; of the same flag twice the later one applies.
 ///

@@ -6,8 +6,6 @@
 mod hint;
 
 use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
-use miette::Diagnostic;
-use std::fmt;
 use trueio_model::units::format_bytes;
 use trueio_model::{EngineKind, Origin, UserPlan};
 
@@ -28,16 +26,6 @@ impl Refusal {
     /// Returns the remedy.
     pub fn hint(&self) -> String {
         self.rule.hint()
-    }
-}
-
-impl Diagnostic for Refusal {
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.rule.name()))
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.hint()))
     }
 }
 

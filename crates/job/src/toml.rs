@@ -19,9 +19,8 @@
 use crate::excerpt::{Excerpt, printable};
 use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use crate::value::{Scalar, write_paths};
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 use trueio_model::{JobSpec, Origin, SpecValue};
@@ -36,7 +35,7 @@ pub struct JobFileError {
     pub path: String,
     /// The errors, in the order of the file; at least one.
     pub problems: Vec<Problem>,
-    source: NamedSource<String>,
+    text: String,
 }
 
 /// An error in a job file.
@@ -65,16 +64,6 @@ impl fmt::Display for JobFileError {
 
 impl std::error::Error for JobFileError {}
 
-impl Diagnostic for JobFileError {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -82,16 +71,6 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
-
-impl Diagnostic for Problem {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(std::iter::once(LabeledSpan::underline(self.span.clone()))))
-    }
-}
 
 impl JobFileError {
     /// The report in plain text: each problem with its line and a mark under the key.
@@ -104,7 +83,7 @@ impl JobFileError {
     ///   | ^^^^^^^ did you mean `iodepth`?
     /// ```
     pub fn render(&self) -> String {
-        let text = self.source.inner();
+        let text = &self.text;
         let mut out = String::new();
         for (index, problem) in self.problems.iter().enumerate() {
             if index > 0 {
@@ -114,19 +93,14 @@ impl JobFileError {
             let line_end = text[problem.span.start..].find('\n').map_or(text.len(), |at| problem.span.start + at);
             let line = text[line_begin..line_end].trim_end_matches('\r');
             let number = problem.line.to_string();
-            let margin = " ".repeat(number.len());
             let lead = text[line_begin..problem.span.start.min(line_begin + line.len())].chars().count();
             // The parser may point at the line's end, which is not printed; the mark is then after the text.
             let marked = problem.span.end.min(line_begin + line.len()).max(problem.span.start);
             let width = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count());
-            let Excerpt { line, marks } = Excerpt::of(line, lead, width);
-            // Writing to a String cannot fail.
-            let _ = writeln!(out, "error: {}", problem.message);
-            let _ = writeln!(out, "{margin}--> {}:{}:{}", self.path, problem.line, problem.column);
-            let _ = writeln!(out, "{margin} |");
-            let _ = writeln!(out, "{number} | {line}");
+            let place = format!("{}:{}:{}", self.path, problem.line, problem.column);
             let hint = problem.hint.as_deref().unwrap_or("");
-            let _ = writeln!(out, "{}", format!("{margin} | {marks} {hint}").trim_end());
+            Excerpt { message: &problem.message, place: &place, number: &number, line, lead, width, hint }
+                .draw(&mut out);
         }
         out
     }
@@ -150,8 +124,7 @@ pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFil
     }
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| problem.span.start);
-    let source = NamedSource::new(path, text.to_owned());
-    Err(Box::new(JobFileError { path: path.to_owned(), problems, source }))
+    Err(Box::new(JobFileError { path: path.to_owned(), problems, text: text.to_owned() }))
 }
 
 struct Reader<'a> {
@@ -595,15 +568,5 @@ error: not TOML: `bs` has no value
         let error = read("[job.a]\r\n\"unclosed\r\nrw = 0").unwrap_err();
         assert!(error.contains("2 | \"unclosed\n"), "{error}");
         assert!(error.contains("\n  |          ^"), "{error}");
-    }
-
-    #[test]
-    fn the_report_is_a_miette_diagnostic_with_source_spans_and_help() {
-        let error = parse_job_file("job.toml", "[job.a]\niodpeth = 32\n").unwrap_err();
-        let problem = error.related().and_then(|mut related| related.next()).expect("a related problem");
-        let label = problem.labels().and_then(|mut labels| labels.next()).expect("a label");
-        assert_eq!((label.offset(), label.len()), (8, 7));
-        assert_eq!(problem.help().map(|help| help.to_string()).as_deref(), Some("did you mean `iodepth`?"));
-        assert!(error.source_code().is_some());
     }
 }

@@ -110,26 +110,22 @@ impl FioError {
             if index > 0 {
                 out.push('\n');
             }
-            // Writing to a String cannot fail.
-            let _ = writeln!(out, "error: {}", printable(&problem.message));
-            let hint = problem.hint.as_deref().map(printable).unwrap_or_default();
+            let hint = problem.hint.as_deref().unwrap_or_default();
             let Some(position) = &problem.position else {
+                // Writing to a String cannot fail.
+                let _ = writeln!(out, "error: {}", printable(&problem.message));
                 if !hint.is_empty() {
-                    let _ = writeln!(out, "\nhint: {hint}");
+                    let _ = writeln!(out, "\nhint: {}", printable(hint));
                 }
                 continue;
             };
-            let number = if position.path.is_some() { position.line.to_string() } else { String::new() };
-            let margin = " ".repeat(number.len());
-            let at = match &position.path {
-                Some(path) => format!("{}:{}:{}", printable(path), position.line, position.column),
-                None => "command line".to_owned(),
+            let (number, place) = match &position.path {
+                Some(path) => (position.line.to_string(), format!("{path}:{}:{}", position.line, position.column)),
+                None => (String::new(), "command line".to_owned()),
             };
-            let Excerpt { line, marks } = Excerpt::of(&position.source, position.column - 1, position.width);
-            let _ = writeln!(out, "{margin}--> {at}");
-            let _ = writeln!(out, "{margin} |");
-            let _ = writeln!(out, "{number} | {line}");
-            let _ = writeln!(out, "{}", format!("{margin} | {marks} {hint}").trim_end());
+            let Position { source: line, column, width, .. } = position;
+            let (message, lead, width) = (&problem.message, column - 1, *width);
+            Excerpt { message, place: &place, number: &number, line, lead, width, hint }.draw(&mut out);
         }
         out
     }
