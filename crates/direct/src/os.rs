@@ -42,9 +42,10 @@ compile_error!("trueio-direct does not support NetBSD: its O_DIRECT, flush and d
 compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
 pub(crate) use system::{
-    adopt, device_facts, evict, extend, flush, lock_range, lock_volume, open, open_buffered, preallocate,
-    prefer_huge_pages, probe, probe_file, read_at, read_uncached, read_vectored_at, residency, set_nocache, size_bytes,
-    sync_directory, try_lock, unlock, unnamed_file, write_at, write_back, write_special, write_vectored_at,
+    adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, open, open_buffered,
+    preallocate, prefer_huge_pages, probe, probe_file, read_at, read_uncached, read_vectored_at, residency,
+    set_nocache, size_bytes, sync_directory, try_lock, unlock, unnamed_file, write_at, write_back, write_special,
+    write_vectored_at,
 };
 #[cfg(unix)]
 pub(crate) use unix::{disk_key, is_same_file, next_data, remove_made};

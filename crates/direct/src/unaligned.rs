@@ -16,7 +16,8 @@
 //! back and drops them; both under that lock (`mm/filemap.c`, `kiocb_invalidate_pages`).
 //!
 //! Limits: asynchronous direct writes (io_uring, libaio) of other programs release the inode's lock before they are
-//! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On a disk, writers of other
+//! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On XFS, direct reads can
+//! fail with EIO after another program appended through the page cache. On a disk, writers of other
 //! processes in the same block can overwrite each other's bytes, and a power loss can tear the block.
 //!
 //! Source: open(2), sync_file_range(2), proc_pid_fd(5); Linux `fs/ext4/file.c`, `fs/xfs/xfs_file.c`.
@@ -247,15 +248,11 @@ fn write_through_cache(file: &DirectFile, data: &[u8], offset: u64) -> Result<Tr
         block_bytes: write_block(file),
         source,
     })?;
+    let failed = |source| TransferError::Io { write: true, offset, wanted, done: 0, source };
+    crate::os::allocate_part(second, offset, wanted as u64).map_err(failed)?;
     let written = transfer::write_whole(second, &Alignment::not_needed(), data, offset)?;
     // As after a direct write, the data is with the device, and a failure to write it is this call's error.
-    crate::os::write_back(second, offset, wanted as u64).map_err(|source| TransferError::Io {
-        write: true,
-        offset,
-        wanted,
-        done: 0,
-        source,
-    })?;
+    crate::os::write_back(second, offset, wanted as u64).map_err(failed)?;
     Ok(written)
 }
 

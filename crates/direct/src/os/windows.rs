@@ -429,6 +429,11 @@ pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
     Ok(unsafe { File::from_raw_handle(reopened) })
 }
 
+/// Nothing is allocated in advance on this system.
+pub(crate) fn allocate_part(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
+    Ok(())
+}
+
 /// The handle of [`open_buffered`] writes through the cache. A direct transfer flushes and purges its range.
 /// Source: "File Buffering".
 pub(crate) fn write_back(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {

@@ -232,8 +232,8 @@ fn assert_equal(path: &Path, model: &[u8], is_direct: bool, what: impl Fn() -> S
     );
 }
 
-/// Rounds of parallel writers on one regular file in `folder`.
-fn assert_keeps_every_write(folder: &Path, rounds: u64) {
+/// Rounds of parallel writers on one regular file in `folder`, in which another process appends, too, or does not.
+fn assert_keeps_every_write(folder: &Path, rounds: u64, appends: bool) {
     let path = folder.join("data");
     let _ = std::fs::remove_file(&path);
     let shared = options().create_new(true).open(&path).unwrap();
@@ -247,11 +247,12 @@ fn assert_keeps_every_write(folder: &Path, rounds: u64) {
         let end = tasks.iter().map(|task| task.range.end).max().unwrap();
         let foreign = match random.below(3) {
             0 => Foreign::Nothing,
-            1 => {
+            1 if appends => {
                 // Writers at the end of the file do not make it longer, or the position of the record is not defined.
                 tasks.retain(|task| task.range.end <= model.len());
                 Foreign::Append(1 + random.below(2 * BLOCK))
             }
+            1 => Foreign::Nothing,
             _ => Foreign::Truncate(end + random.below(600)),
         };
         let before = model.clone();
@@ -381,14 +382,16 @@ fn serve_another_process() {
 
 #[test]
 fn no_acknowledged_write_is_lost() {
-    assert_keeps_every_write(folder().path(), number_of("TRUEIO_MODEL_ROUNDS", 150));
+    assert_keeps_every_write(folder().path(), number_of("TRUEIO_MODEL_ROUNDS", 150), true);
 }
 
 #[test]
 fn no_acknowledged_write_is_lost_on_every_filesystem() {
     let rounds = number_of("TRUEIO_MODEL_ROUNDS", 40);
     let on = |mount: Result<Mount, String>, need: &str| match mount {
-        Ok(mount) => assert_keeps_every_write(&mount.path, rounds),
+        // After a buffered append of another process, Linux 6.18 fails direct reads of XFS with EIO, until the space that
+        // it reserved beyond the end of the file is written or released ("Direct I/O collision with buffered writes").
+        Ok(mount) => assert_keeps_every_write(&mount.path, rounds, need != "xfs"),
         Err(reason) => skip(need, &reason),
     };
     for sector in [512, 4096] {

@@ -50,6 +50,11 @@ pub(super) fn is_ext(statfs: &rustix::fs::StatFs) -> bool {
     magic_of(statfs) == EXT_MAGIC
 }
 
+/// Whether the filesystem is XFS.
+pub(super) fn is_xfs(statfs: &rustix::fs::StatFs) -> bool {
+    magic_of(statfs) == XFS_MAGIC
+}
+
 fn magic_of(statfs: &rustix::fs::StatFs) -> u64 {
     // The field is signed or not, and 32 or 64 bits wide, by architecture.
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
