@@ -145,6 +145,7 @@ impl From<TransferError> for Failure {
         match &error {
             TransferError::Misaligned(misaligned) => Self::from(misaligned),
             TransferError::EndOfFile { .. } => failure.with_code("ERR_TRUEIO_END_OF_FILE"),
+            TransferError::Appends { .. } => failure.with_code("EINVAL"),
             TransferError::NothingAccepted { .. } => failure.with_code("ERR_TRUEIO_NOTHING_ACCEPTED"),
             TransferError::StoppedMisaligned { .. } => failure.with_code("ERR_TRUEIO_STOPPED_MISALIGNED"),
             TransferError::Io { source, .. } | TransferError::PartOfBlock { source, .. } => {

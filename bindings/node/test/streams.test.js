@@ -234,3 +234,23 @@ test('20,000 promise reads at once make no more promises and resources than thos
   assert.ok(isRead);
   assert.ok(ours <= theirs, `${ours} of ours, ${theirs} of fs.promises`);
 });
+
+test('a write at an offset of a file that is open to append is refused, and writes nothing', linuxOnly, async (t) => {
+  const name = path.join(scratch(t), 'log');
+  for (const flags of [0, fs.constants.O_DIRECT]) {
+    fs.writeFileSync(name, Buffer.alloc(8192, 1));
+    const fd = fs.openSync(name, fs.constants.O_RDWR | fs.constants.O_APPEND | flags);
+    const file = await direct.fromFile(fd);
+    const buffer = direct.allocate(4096, 4096);
+    const refused = { code: 'EINVAL', message: /open to append/ };
+    await assert.rejects(file.writeAllAt(buffer, 0), refused);
+    await assert.rejects(file.writeVectoredAt([buffer], 0), refused);
+    await assert.rejects(file.writeUnalignedByReadModifyWriteAt(buffer.subarray(0, 9), 3), refused);
+    await assert.rejects(file.writeDsyncAt(buffer, 0), refused);
+    await assert.rejects(pipeline(Readable.from([Buffer.from('x')]), file.createWriteStream()), refused);
+    assert.ok(fs.readFileSync(name).equals(Buffer.alloc(8192, 1)));
+    assert.strictEqual((await file.readAt(buffer, 0)).bytes, 4096, 'reads are not refused');
+    await file.close();
+    fs.closeSync(fd);
+  }
+});

@@ -198,6 +198,9 @@ pub(crate) fn transfer(py: Python<'_>, error: &TransferError, hint: Option<Strin
         TransferError::EndOfFile { offset, wanted, done } => {
             Problem::new("EndOfFileError", Number::Named("ENODATA"), message).with_progress(*offset, *wanted, *done)
         }
+        TransferError::Appends { offset, wanted } => {
+            Problem::new("TransferError", Number::Named("EINVAL"), message).with_progress(*offset, *wanted, 0)
+        }
         TransferError::NothingAccepted { offset, wanted, done } => {
             Problem::new("TransferError", Number::Named("EIO"), message).with_progress(*offset, *wanted, *done)
         }

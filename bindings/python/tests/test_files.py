@@ -236,3 +236,25 @@ def test_a_disk_reports_its_facts_without_a_serial(folder: pathlib.Path, sector:
             direct.read_unaligned_by_copy_at(disk, word, sector - 2)
             assert word == b"hello"
         assert direct.probe(device).filesystem == "the block device"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix only")
+def test_a_write_at_an_offset_of_a_file_that_is_open_to_append_is_refused(folder: pathlib.Path) -> None:
+    path = folder / "log"
+    path.write_bytes(bytes(8192))
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    data = b"x" * 4096
+    with direct.from_file(descriptor) as file:
+        for write in (
+            lambda: file.write_all_at(data, 0),
+            lambda: file.write_vectored_at([data], 0),
+            lambda: direct.write_unaligned_by_read_modify_write_at(file, b"x", 3),
+            lambda: direct.write_uncached_at(descriptor, data, 0),
+            lambda: direct.DirectRawIO(file, close_file=False).write(b"x"),
+        ):
+            with pytest.raises(direct.TransferError, match="open to append") as raised:
+                write()
+            assert raised.value.errno == errno.EINVAL
+        assert file.read_at(bytearray(4096), 0).bytes == 4096
+    os.close(descriptor)
+    assert path.read_bytes() == bytes(8192)

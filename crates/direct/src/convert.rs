@@ -65,7 +65,9 @@ fn open_kind(error: &OpenError) -> ErrorKind {
 
 fn transfer_kind(error: &TransferError) -> ErrorKind {
     match error {
-        TransferError::Misaligned(_) | TransferError::StoppedMisaligned { .. } => ErrorKind::InvalidInput,
+        TransferError::Misaligned(_) | TransferError::StoppedMisaligned { .. } | TransferError::Appends { .. } => {
+            ErrorKind::InvalidInput
+        }
         TransferError::EndOfFile { .. } => ErrorKind::UnexpectedEof,
         TransferError::NothingAccepted { .. } => ErrorKind::WriteZero,
         TransferError::Io { source, .. } | TransferError::PartOfBlock { source, .. } => source.kind(),

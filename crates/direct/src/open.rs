@@ -114,7 +114,7 @@ impl DirectFile {
     /// [`TransferError`].
     pub fn write_vectored_at(&self, buffers: &mut [io::IoSlice<'_>], offset: u64) -> Result<Transfer, TransferError> {
         let length = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(buffer.len()));
-        let _lock = self.share(offset, length);
+        let _lock = self.share(offset, length)?;
         transfer::write_vectored_at(&self.file, &self.alignment, buffers, offset)
     }
 
@@ -132,7 +132,7 @@ impl DirectFile {
     /// # Errors
     /// [`TransferError`].
     pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
-        let _lock = self.share(offset, buffer.len());
+        let _lock = self.share(offset, buffer.len())?;
         transfer::write_whole(&self.file, &self.alignment, buffer, offset)
     }
 

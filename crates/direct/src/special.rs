@@ -13,7 +13,7 @@
 //! Source: pwritev2(2); Linux `include/uapi/linux/fs.h` for `RWF_DONTCACHE`.
 
 use crate::alignment::Alignment;
-use crate::transfer::{Transfer, TransferError, go_on};
+use crate::transfer::{Transfer, TransferError, go_on, refuse_append};
 use crate::types::{AtomicWrite, DirectFile, Special};
 use std::fs::File;
 
@@ -102,7 +102,7 @@ pub fn write_atomic_at(file: &DirectFile, limits: &AtomicWrite, buffer: &[u8], o
     crate::check_transfer(file.alignment(), buffer.as_ptr().addr(), buffer.len(), offset, true)
         .map_err(TransferError::from)?;
     let length = buffer.len();
-    let _lock = file.share(offset, length);
+    let _lock = file.share(offset, length)?;
     match crate::os::write_special(file.file(), buffer, offset, Special::Atomic) {
         Ok(done) if done == length => Ok(()),
         Ok(done) => Err(AtomicError::Torn { offset, length, done }),
@@ -117,6 +117,7 @@ pub fn write_atomic_at(file: &DirectFile, limits: &AtomicWrite, buffer: &[u8], o
 /// # Errors
 /// [`TransferError::Io`] with `EOPNOTSUPP` where kernel or filesystem do not support it.
 pub fn write_uncached_at(file: &File, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    refuse_append(file, offset, buffer.len())?;
     go_on(&Alignment::not_needed(), 0, buffer.len(), offset, true, |done, end| {
         crate::os::write_special(file, &buffer[done..end], offset + done as u64, Special::Uncached)
     })
@@ -141,7 +142,7 @@ pub fn read_uncached_at(file: &File, buffer: &mut [u8], offset: u64) -> Result<T
 /// [`TransferError`]; [`std::io::ErrorKind::Unsupported`] on other systems, where a write and a flush have the
 /// same effect.
 pub fn write_dsync_at(file: &DirectFile, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
-    let _lock = file.share(offset, buffer.len());
+    let _lock = file.share(offset, buffer.len())?;
     go_on(file.alignment(), buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
         crate::os::write_special(file.file(), &buffer[done..end], offset + done as u64, Special::Dsync)
     })

@@ -49,6 +49,18 @@ pub enum TransferError {
     /// Misaligned. It was refused before the call, and nothing was transferred.
     #[error(transparent)]
     Misaligned(#[from] Misaligned),
+    /// The file was opened to append, so the system would ignore the offset and write at its end. It was refused before
+    /// the call.
+    #[error(
+        "writing {wanted} bytes at offset {offset} was refused: the file is open to append (O_APPEND), so the system would \
+         write them at its end; open it without that flag"
+    )]
+    Appends {
+        /// Offset of the transfer.
+        offset: u64,
+        /// Number of bytes requested.
+        wanted: usize,
+    },
     /// The file ended before the buffer was full.
     #[error("the file ended after {done} of {wanted} bytes, read from offset {offset}")]
     EndOfFile {
@@ -149,7 +161,7 @@ impl TransferError {
     /// Returns offset, number of bytes requested and number of bytes transferred, unless it was refused before the call.
     fn progress(&mut self) -> Option<(&mut u64, &mut usize, &mut usize)> {
         match self {
-            Self::Misaligned(_) => None,
+            Self::Misaligned(_) | Self::Appends { .. } => None,
             Self::EndOfFile { offset, wanted, done }
             | Self::NothingAccepted { offset, wanted, done }
             | Self::StoppedMisaligned { offset, wanted, done, .. }
@@ -161,7 +173,7 @@ impl TransferError {
     /// Returns the number of bytes transferred before the error.
     pub fn done(&self) -> usize {
         match self {
-            Self::Misaligned(_) => 0,
+            Self::Misaligned(_) | Self::Appends { .. } => 0,
             Self::EndOfFile { done, .. }
             | Self::NothingAccepted { done, .. }
             | Self::StoppedMisaligned { done, .. }
@@ -253,7 +265,17 @@ pub fn read_vectored_at(
 /// # Errors
 /// [`TransferError`]. Bytes written before the error stay written.
 pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+    refuse_append(file, offset, buffer.len())?;
     write_whole(file, alignment, buffer, offset)
+}
+
+/// Refuses writes to a file that is open to append.
+pub(crate) fn refuse_append(file: &File, offset: u64, wanted: usize) -> Result<(), TransferError> {
+    match crate::os::appends(file) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(TransferError::Appends { offset, wanted }),
+        Err(source) => Err(TransferError::Io { write: true, offset, wanted, done: 0, source }),
+    }
 }
 
 /// As [`write_all_at`], for callers in this crate, which have locked the range of a disk.
@@ -280,6 +302,7 @@ pub fn write_vectored_at(
 ) -> Result<Transfer, TransferError> {
     let parts: Vec<(usize, usize)> = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
     let wanted = total(&parts, offset, true)?;
+    refuse_append(file, offset, wanted)?;
     transfer(
         wanted,
         offset,

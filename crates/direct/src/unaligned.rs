@@ -17,7 +17,7 @@
 //!
 //! Limits: asynchronous direct writes (io_uring, libaio) of other programs release the inode's lock before they are
 //! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On XFS, direct reads can
-//! fail with EIO after another program appended through the page cache. On a disk, writers of other
+//! fail with EIO after another program made the file longer through the page cache. On a disk, writers of other
 //! processes in the same block can overwrite each other's bytes, and a power loss can tear the block.
 //!
 //! Source: open(2), sync_file_range(2), proc_pid_fd(5); Linux `fs/ext4/file.c`, `fs/xfs/xfs_file.c`.
@@ -149,6 +149,7 @@ pub fn write_unaligned_by_read_modify_write_at(
     if wanted == 0 {
         return Ok(Transfer { bytes: 0, calls: 0 });
     }
+    file.refuse_append(offset, wanted)?;
     let Some(parts) = Parts::new(offset, wanted, write_block(file)) else {
         return Err(beyond_the_largest_offset(true, offset, wanted));
     };

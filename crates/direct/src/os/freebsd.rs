@@ -238,7 +238,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         }
         _ => (Granted::Buffered, Alignment::not_needed(), "the file was opened without O_DIRECT".to_owned()),
     };
-    Ok(DirectFile::new(file, granted, alignment, reason))
+    DirectFile::adopted(file, granted, alignment, reason).map_err(|source| ProbeError::Io { path: None, source })
 }
 
 /// By default `mincore` counts mapped pages instead of cached ones, and a new mapping has none. Source: mincore(2),

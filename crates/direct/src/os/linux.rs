@@ -262,7 +262,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         Support::Unknown { reason } => (Granted::Unconfirmed, alignment, reason),
         Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
     };
-    Ok(DirectFile::new(file, granted, alignment, reason))
+    DirectFile::adopted(file, granted, alignment, reason).map_err(|source| ProbeError::Io { path: None, source })
 }
 
 /// Result of opening the file with `O_DIRECT`.

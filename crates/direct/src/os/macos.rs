@@ -246,7 +246,7 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
             (Granted::Buffered, Alignment::not_needed(), reason.to_owned())
         }
     };
-    Ok(DirectFile::new(file, granted, alignment, reason))
+    DirectFile::adopted(file, granted, alignment, reason).map_err(|source| ProbeError::Io { path: None, source })
 }
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {

@@ -25,6 +25,11 @@ pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
+/// Whether the file is open to append: then pwrite(2) of Linux ignores the offset (BUGS).
+pub(crate) fn appends(file: &File) -> io::Result<bool> {
+    Ok(rustix::fs::fcntl_getfl(file)?.contains(rustix::fs::OFlags::APPEND))
+}
+
 /// Returns the number of the disk that is open as `file`; [`None`] for a regular file.
 pub(crate) fn disk_key(file: &File) -> Option<DiskKey> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};

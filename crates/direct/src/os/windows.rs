@@ -26,18 +26,19 @@ use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::path::Path;
 use std::ptr::NonNull;
 use windows_sys::Wdk::Storage::FileSystem::{
-    FILE_MODE_INFORMATION, FILE_NO_INTERMEDIATE_BUFFERING, FileModeInformation, NtQueryInformationFile,
+    FILE_ACCESS_INFORMATION, FILE_MODE_INFORMATION, FILE_NO_INTERMEDIATE_BUFFERING, FileAccessInformation,
+    FileModeInformation, NtQueryInformationFile,
 };
 use windows_sys::Win32::Foundation::{
     ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, ERROR_NOT_SUPPORTED,
     ERROR_SHARING_VIOLATION, GENERIC_READ, GENERIC_WRITE, HANDLE, INVALID_HANDLE_VALUE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_NO_BUFFERING,
-    FILE_FLAG_WRITE_THROUGH, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ, FILE_SHARE_WRITE,
-    FILE_STANDARD_INFO, FILE_STORAGE_INFO, FILE_TYPE_DISK, FileAlignmentInfo, FileStandardInfo, FileStorageInfo,
-    GetDiskFreeSpaceW, GetFileInformationByHandle, GetFileInformationByHandleEx, GetFileType,
-    GetFinalPathNameByHandleW, GetVolumeInformationW, GetVolumePathNameW, LOCKFILE_EXCLUSIVE_LOCK,
+    BY_HANDLE_FILE_INFORMATION, FILE_ALIGNMENT_INFO, FILE_APPEND_DATA, FILE_FLAG_BACKUP_SEMANTICS,
+    FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH, FILE_INFO_BY_HANDLE_CLASS, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE, FILE_STANDARD_INFO, FILE_STORAGE_INFO, FILE_TYPE_DISK, FILE_WRITE_DATA, FileAlignmentInfo,
+    FileStandardInfo, FileStorageInfo, GetDiskFreeSpaceW, GetFileInformationByHandle, GetFileInformationByHandleEx,
+    GetFileType, GetFinalPathNameByHandleW, GetVolumeInformationW, GetVolumePathNameW, LOCKFILE_EXCLUSIVE_LOCK,
     LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, ReOpenFile, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::{DeviceIoControl, IO_STATUS_BLOCK, OVERLAPPED};
@@ -456,7 +457,27 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
         Support::Unknown { reason } => (Granted::Unconfirmed, probe.alignment, reason),
         Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
     };
-    Ok(DirectFile::new(file, granted, alignment, reason))
+    DirectFile::adopted(file, granted, alignment, reason).map_err(|source| ProbeError::Io { path: None, source })
+}
+
+/// Whether the file is open to append: without the right to write elsewhere. Source: "FILE_ACCESS_INFORMATION".
+pub(crate) fn appends(file: &File) -> io::Result<bool> {
+    let mut access = FILE_ACCESS_INFORMATION::default();
+    let mut status = IO_STATUS_BLOCK::default();
+    // SAFETY: an open handle; the class and the structure belong together, and both outlive the call.
+    let code = unsafe {
+        NtQueryInformationFile(
+            handle(file),
+            &raw mut status,
+            (&raw mut access).cast(),
+            size_of::<FILE_ACCESS_INFORMATION>() as u32,
+            FileAccessInformation,
+        )
+    };
+    if code < 0 {
+        return Err(io::Error::other(format!("NtQueryInformationFile failed with status {code:#x}")));
+    }
+    Ok(access.AccessFlags & (FILE_APPEND_DATA | FILE_WRITE_DATA) == FILE_APPEND_DATA)
 }
 
 fn is_unbuffered(file: &File) -> io::Result<bool> {

@@ -3,6 +3,7 @@
 use super::support::Support;
 use crate::alignment::Alignment;
 use crate::block_locks::{self, DiskKey, RangeLock};
+use crate::transfer::TransferError;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -268,6 +269,8 @@ pub struct DirectFile {
     pub(crate) granted: Granted,
     pub(crate) alignment: Alignment,
     pub(crate) reason: String,
+    /// The file was opened to append, so the system ignores the offsets of writes.
+    appends: bool,
     /// The number of the disk, which is the key of its locks; [`None`] for regular files.
     disk: OnceLock<Option<DiskKey>>,
     /// The same file without direct I/O; it is opened when a part of a block is written first.
@@ -279,7 +282,18 @@ pub struct DirectFile {
 impl DirectFile {
     pub(crate) fn new(file: File, granted: Granted, alignment: Alignment, reason: String) -> Self {
         let (disk, buffered, opening) = Default::default();
-        Self { file, granted, alignment, reason, disk, buffered, opening }
+        Self { file, granted, alignment, reason, appends: false, disk, buffered, opening }
+    }
+
+    /// As [`Self::new`], for a file that was opened elsewhere, perhaps to append.
+    pub(crate) fn adopted(file: File, granted: Granted, alignment: Alignment, reason: String) -> io::Result<Self> {
+        let appends = crate::os::appends(&file)?;
+        Ok(Self { appends, ..Self::new(file, granted, alignment, reason) })
+    }
+
+    /// Refuses writes to a file that was opened to append.
+    pub(crate) fn refuse_append(&self, offset: u64, wanted: usize) -> Result<(), TransferError> {
+        if self.appends { Err(TransferError::Appends { offset, wanted }) } else { Ok(()) }
     }
 
     /// Returns the key of the disk's locks; [`None`] for regular files.
@@ -289,8 +303,12 @@ impl DirectFile {
 
     /// Waits until no part of a block in the range is being read, changed and written, and keeps others from that until
     /// the result is dropped. Of a regular file, nothing is locked.
-    pub(crate) fn share(&self, offset: u64, length: usize) -> Option<RangeLock> {
-        self.disk().map(|disk| block_locks::shared(disk, offset..offset.saturating_add(length as u64)))
+    ///
+    /// # Errors
+    /// The file was opened to append.
+    pub(crate) fn share(&self, offset: u64, length: usize) -> Result<Option<RangeLock>, TransferError> {
+        self.refuse_append(offset, length)?;
+        Ok(self.disk().map(|disk| block_locks::shared(disk, offset..offset.saturating_add(length as u64))))
     }
 
     /// Returns a second descriptor of the file that is not direct, opened for writing. It is kept until the file is

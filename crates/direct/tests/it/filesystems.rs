@@ -286,6 +286,34 @@ fn an_open_file_is_adopted_with_what_its_flags_give() {
     assert!(DirectFile::from_file(File::open(folder.path()).unwrap()).is_err(), "a folder");
 }
 
+/// Goal: a write at an offset is refused on a descriptor that appends, and nothing is written.
+#[test]
+fn a_write_at_an_offset_of_a_file_that_is_open_to_append_is_refused() {
+    let folder = crate::support::folder();
+    let path = folder.path().join("log");
+    for flags in [0, libc::O_DIRECT] {
+        std::fs::write(&path, [1; 8192]).unwrap();
+        let raw = File::options().append(true).read(true).custom_flags(flags).open(&path).unwrap();
+        let buffer = AlignedBuffer::new(4096, 4096).unwrap();
+        let none = Alignment::not_needed();
+        let file = DirectFile::from_file(raw.try_clone().unwrap()).unwrap();
+        for refused in [
+            file.write_all_at(&buffer, 0).err(),
+            file.write_vectored_at(&mut [std::io::IoSlice::new(&buffer)], 0).err(),
+            write_unaligned_by_read_modify_write_at(&file, &buffer[..10], 5).err(),
+            write_dsync_at(&file, &buffer, 0).err(),
+            write_uncached_at(&raw, &buffer, 0).err(),
+            trueio_direct::write_all_at(&raw, &none, &buffer, 0).err(),
+            trueio_direct::write_vectored_at(&raw, &none, &mut [std::io::IoSlice::new(&buffer)], 0).err(),
+        ] {
+            assert!(matches!(refused, Some(TransferError::Appends { .. })), "{refused:?}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), [1; 8192]);
+        let mut back = AlignedBuffer::new(8192, 4096).unwrap();
+        file.read_exact_at(&mut back, 0).expect("reads are not refused");
+    }
+}
+
 #[test]
 fn a_file_is_opened_or_made() {
     let folder = support::folder();
