@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use trueio_direct::{
     Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Flushed, Granted, LockMode, OpenOptions, Policy, Probe,
-    Support, SyncMode, TransferError, check_transfer,
+    SyncMode, TransferError, check_transfer,
 };
 
 /// The alignment that direct I/O requires, in bytes; absent: unknown.
@@ -97,17 +97,11 @@ impl From<Probe> for ProbeFacts {
             Answer::No => "no".to_owned(),
             Answer::Unknown => "unknown".to_owned(),
         };
-        let word = |support: &Support| match support {
-            Support::Direct => "direct".to_owned(),
-            Support::SilentlyBuffered { .. } => "silently-buffered".to_owned(),
-            Support::Refused { .. } => "refused".to_owned(),
-            Support::Unknown { .. } => "unknown".to_owned(),
-        };
         Self {
-            support: word(&probe.support),
+            support: probe.support.name().to_owned(),
             reason: probe.reason,
             alignment: (&probe.alignment).into(),
-            read_support: word(&probe.read_support),
+            read_support: probe.read_support.name().to_owned(),
             read_alignment: (&probe.read_alignment).into(),
             atomic_write_answer: answer(probe.atomic_write_answer),
             atomic_write: probe.atomic_write.map(|limits| AtomicLimits {
@@ -258,13 +252,11 @@ pub struct FlushFacts {
 
 impl From<Flushed> for FlushFacts {
     fn from(flushed: Flushed) -> Self {
-        let level = match flushed.level {
-            FlushLevel::Barrier => "barrier",
-            FlushLevel::Data => "data",
-            FlushLevel::File => "file",
-            FlushLevel::Device => "device",
-        };
-        Self { level: level.into(), is_device_cache_flushed: flushed.device_cache_flushed, call: flushed.call.into() }
+        Self {
+            level: flushed.level.name().into(),
+            is_device_cache_flushed: flushed.device_cache_flushed,
+            call: flushed.call.into(),
+        }
     }
 }
 
@@ -391,7 +383,7 @@ fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> 
                 return Err(Failure::own("ENOTSUP", why));
             };
             direct::write_atomic_at(file, &limits, memory.bytes(), offset)?;
-            Ok(direct::Transfer { bytes: length, calls: 1 })
+            return Ok(TransferFacts { bytes: length as f64, calls: 1, is_copied: false });
         }
     };
     let transfer = transfer.map_err(|error| failed(file, error))?;

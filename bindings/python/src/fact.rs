@@ -7,7 +7,7 @@ use crate::error;
 use crate::file::{flushed, granted};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use trueio_direct::{AlignmentSource, Answer, Support};
+use trueio_direct::{AlignmentSource, Answer};
 
 /// `Name(field=value, …)` as Python would write it.
 fn repr(object: &Bound<'_, PyAny>, name: &str, fields: &[&str]) -> PyResult<String> {
@@ -191,12 +191,6 @@ fn answer(answer: Answer) -> &'static str {
 
 impl From<trueio_direct::Probe> for Probe {
     fn from(probe: trueio_direct::Probe) -> Self {
-        let word = |support: &Support| match support {
-            Support::Direct => "direct",
-            Support::SilentlyBuffered { .. } => "silently-buffered",
-            Support::Refused { .. } => "refused",
-            Support::Unknown { .. } => "unknown",
-        };
         let atomic_write = probe.atomic_write.map(|limits| AtomicWrite {
             min_bytes: limits.min_bytes,
             max_bytes: limits.max_bytes,
@@ -204,8 +198,8 @@ impl From<trueio_direct::Probe> for Probe {
             segments_max: limits.segments_max,
         });
         Self {
-            support: word(&probe.support),
-            read_support: word(&probe.read_support),
+            support: probe.support.name(),
+            read_support: probe.read_support.name(),
             read_alignment: Alignment(probe.read_alignment),
             reason: probe.reason,
             alignment: Alignment(probe.alignment),

@@ -79,13 +79,7 @@ fn lend_all(
 
 /// Converts the result of a flush.
 pub(crate) fn flushed(flushed: trueio_direct::Flushed) -> Flushed {
-    let level = match flushed.level {
-        FlushLevel::Barrier => "barrier",
-        FlushLevel::Data => "data",
-        FlushLevel::File => "file",
-        FlushLevel::Device => "device",
-    };
-    Flushed { level, device_cache_flushed: flushed.device_cache_flushed, call: flushed.call }
+    Flushed { level: flushed.level.name(), device_cache_flushed: flushed.device_cache_flushed, call: flushed.call }
 }
 
 /// An open file, what was granted for it, and the alignment that its transfers require. Returned by `open` and

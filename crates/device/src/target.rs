@@ -151,7 +151,7 @@ fn from_probe(probe: &Probe) -> DirectFacts {
         Support::Direct => DirectSupport::Direct,
         Support::SilentlyBuffered { .. } => DirectSupport::SilentlyBuffered,
         Support::Refused { .. } => DirectSupport::Refused,
-        Support::Unknown { .. } => DirectSupport::Unknown,
+        _ => DirectSupport::Unknown,
     };
     DirectFacts {
         support,

@@ -36,7 +36,7 @@ fn word(support: &trueio_direct::Support) -> &'static str {
         trueio_direct::Support::Direct => "direct",
         trueio_direct::Support::SilentlyBuffered { .. } => "accepted and buffered",
         trueio_direct::Support::Refused { .. } => "refused",
-        trueio_direct::Support::Unknown { .. } => "unknown",
+        _ => "unknown",
     }
 }
 

@@ -1,7 +1,8 @@
 //! Converts the errors of this crate to [`io::Error`].
 //!
 //! The kind is that of the system's error, or the nearest one where there is no system error. The original error
-//! is the inner one: `error.get_ref()` and `downcast` return it.
+//! is the inner one: `error.get_ref()` and `downcast` return it. An [`OpenError`] with an error number of the system becomes
+//! that error instead, so that `raw_os_error` returns the number, as for `std::fs::File::open`.
 
 use crate::{
     AtomicError, BufferError, CopyError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError,
@@ -25,7 +26,6 @@ into_io! {
         BufferError::OutOfMemory { .. } | BufferError::TooLarge { .. } => ErrorKind::OutOfMemory,
         _ => ErrorKind::InvalidInput,
     },
-    OpenError: open_kind,
     ProbeError: |error| match error {
         ProbeError::NotAFile { .. } => ErrorKind::InvalidInput,
         ProbeError::Io { source, .. } => source.kind(),
@@ -54,6 +54,15 @@ into_io! {
     },
 }
 
+impl From<OpenError> for io::Error {
+    fn from(error: OpenError) -> Self {
+        match error.raw_os_error() {
+            Some(number) => Self::from_raw_os_error(number),
+            None => Self::new(open_kind(&error), error),
+        }
+    }
+}
+
 fn open_kind(error: &OpenError) -> ErrorKind {
     match error {
         OpenError::NothingAsked { .. } | OpenError::NotAFile { .. } => ErrorKind::InvalidInput,
@@ -77,6 +86,16 @@ fn transfer_kind(error: &TransferError) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_opening_keeps_its_number() {
+        let missing = crate::OpenOptions::new().read(true).open("/no/such/file").unwrap_err();
+        let number = missing.raw_os_error();
+        assert!(number.is_some());
+        assert_eq!(io::Error::from(missing).raw_os_error(), number);
+        let nothing = crate::OpenOptions::new().open("/no/such/file").unwrap_err();
+        assert!(io::Error::from(nothing).get_ref().is_some_and(|inner| inner.is::<OpenError>()));
+    }
 
     #[test]
     fn a_converted_error_has_its_kind_and_contains_the_original() {

@@ -34,12 +34,25 @@ const STALLS_MAX: u32 = 64;
 
 /// A completed transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Transfer {
     /// Number of bytes transferred. Fewer than requested only from [`read_at`] and [`read_vectored_at`], and only
     /// at the end that the file had at the time of the call.
     pub bytes: usize,
     /// Number of system calls made; more than one means that some were short.
     pub calls: u32,
+}
+
+impl Transfer {
+    /// Returns the number of bytes transferred: see the field.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the number of system calls made.
+    pub fn calls(&self) -> u32 {
+        self.calls
+    }
 }
 
 /// Error of a transfer that was not completed. Offsets and lengths are in bytes.

@@ -15,6 +15,7 @@
 /// `Device` includes `File`, which includes `Data`. `Barrier` concerns order only: `Device` includes it on every
 /// system; `Data` and `File` include it on Linux and Windows, where they also flush the device, and not on macOS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum FlushLevel {
     /// Earlier writes reach the medium before later writes.
     Barrier,
@@ -25,6 +26,18 @@ pub enum FlushLevel {
     /// The device has flushed its volatile cache. The default here and in the bindings.
     #[default]
     Device,
+}
+
+impl FlushLevel {
+    /// Returns the name that the bindings use: "barrier", "data", "file" or "device".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Data => "data",
+            Self::File => "file",
+            Self::Device => "device",
+        }
+    }
 }
 
 /// Result of a flush.

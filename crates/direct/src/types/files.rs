@@ -11,6 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Policy for direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Policy {
     /// Direct I/O is required. Opening fails where the flag is refused, and where it is known to be accepted and
     /// ignored.
@@ -19,6 +20,17 @@ pub enum Policy {
     Prefer,
     /// No direct I/O: the file uses the page cache.
     Off,
+}
+
+impl Policy {
+    /// Returns the name that the bindings use: "require", "prefer" or "off".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Require => "require",
+            Self::Prefer => "prefer",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// Durability of each write.

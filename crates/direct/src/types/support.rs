@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Whether a file supports direct I/O.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Support {
     /// The filesystem or the block device reports direct I/O.
     Direct,
@@ -25,6 +26,31 @@ pub enum Support {
         /// The sources without an answer, as a sentence without a full stop.
         reason: String,
     },
+}
+
+impl Support {
+    /// Returns the name that the bindings use: "direct", "silently-buffered", "refused" or "unknown".
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::SilentlyBuffered { .. } => "silently-buffered",
+            Self::Refused { .. } => "refused",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// Returns whether the filesystem or the block device reports direct I/O.
+    pub fn is_direct(&self) -> bool {
+        matches!(self, Self::Direct)
+    }
+
+    /// Returns the reason for any other answer than [`Self::Direct`], as a sentence without a full stop.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Direct => None,
+            Self::SilentlyBuffered { reason } | Self::Refused { reason } | Self::Unknown { reason } => Some(reason),
+        }
+    }
 }
 
 /// Yes, no or unknown.
