@@ -68,7 +68,7 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
         if !self.state.time.is_ramping {
             self.stages.measure(self.state.time.started, &mut view!(self));
         }
-        // Not with other I/Os in flight, whose completion it would see later. System calls that are traced are those of the I/Os.
+        // Yielding the processor would delay the completions of other I/Os in flight, and traced system calls must be those of the I/Os.
         self.state.time.makes_way =
             context.start.is_crowded() && context.plan.queue.depth == 1 && !context.plan.trace_syscalls;
         events::set_next(&mut self);

@@ -149,8 +149,8 @@ pub fn finding_words(verdict: Verdict, checks: &[Check]) -> String {
 
 /// Returns the words for a run, in one line: [`finding_words`] of its worst phase; empty without a phase.
 ///
-/// The worst phase has the worst word; of those with the same one, it is the phase of which the finding can explain most,
-/// where an unknown share counts as all; of equal ones the first.
+/// Phases are compared by their word, then by the share of the figure that the worst finding can explain (unknown counts as 100 %). Of
+/// equal phases, the first one is used.
 pub fn run_words(phases: &[PhaseRecord]) -> String {
     let key = |phase: &&PhaseRecord| {
         let explained = worst(&phase.checks).map_or(0, |check| check.explained_percent.unwrap_or(100));

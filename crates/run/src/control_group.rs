@@ -16,7 +16,7 @@ use std::time::Duration;
 use trueio_device::{IoHierarchy, System, io_hierarchy};
 use trueio_model::{ControlGroupPlan, JobPlan};
 
-/// The kernel takes a thread out of its group a moment after it has ended: that often the removal is tried, in steps of [`PAUSE`].
+/// Attempts to remove a group, [`PAUSE`] apart: the kernel removes a thread from its group shortly after the thread has ended.
 const REMOVALS: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 

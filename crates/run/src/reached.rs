@@ -28,7 +28,7 @@ impl Reached {
             if let Some(follow) = &plan.follows {
                 let job = job.to_mut();
                 let (first, end) = self.range(follow);
-                // Of a job that has nothing to do, this is where it ends.
+                // A job without I/Os to do ends at its first position.
                 self.own.insert(job.name.clone(), first);
                 self.by_job.insert(job.name.clone(), vec![first]);
                 job.skipped_ios = first;

@@ -202,11 +202,11 @@ fn undo(system: &System, disk: &str) -> Result<ExitCode, Failure> {
     let uas = trueio_device::usb::Driver::find(system, "uas");
     if let Some(file) = uas.file {
         return Err(Failure::refused(format!(
-            "nothing is undone\n  because: the driver uas is the kernel's own ({file})"
+            "the disk was not moved back\n  because: the driver uas is the kernel's own ({file})"
         )));
     }
     if !uas.is_loaded {
-        return Err(Failure::refused("nothing is undone\n  because: no driver uas is loaded"));
+        return Err(Failure::refused("the disk was not moved back\n  because: no driver uas is loaded"));
     }
     move_to(system, disk, UsbTransport::Bot)?;
     unload()?;

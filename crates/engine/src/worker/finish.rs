@@ -109,9 +109,9 @@ fn elapsed_ns<E: Engine, C: Clock, S: Stage>(worker: &Worker<'_, E, C, S>) -> u6
 fn sharing_note(count: u64) -> Option<String> {
     (count > 0).then(|| {
         format!(
-            "reads that were complete when io_uring_enter returned (page cache) were submitted up to \
-             {ADAPTED_BATCH_MAX} at a time, each counted with its part of the call, or with all of a call that took \
-             more than twice the usual, so one of up to nine times the usual may hide among them; iodepth_batch = 1 times each alone"
+            "cached reads completed within io_uring_enter and were submitted up to {ADAPTED_BATCH_MAX} at a time. The latency of such a \
+             read is its share of the call; if the call took more than twice the usual time, it is the whole call. A read of up to \
+             nine times the usual latency can be hidden. Set iodepth_batch = 1 to time each read alone"
         )
     })
 }

@@ -105,9 +105,8 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     }
 }
 
-/// Runs a worker on an engine whose I/Os may be so short that the clock's type matters: its loop is compiled for the time stamp
-/// counter, with stages and without. A reading of the kernel's clock takes twice as long as the counter's, and its loop is that of any
-/// clock.
+/// Runs a worker whose loop is compiled for the time stamp counter, with stages and without. For engines with short I/Os: a reading
+/// of the clock is a noticeable part of their cost. If the run uses the kernel's clock, the loop of [`on_any_clock`] runs.
 #[inline(never)]
 fn on_real_clock<E: Engine>(
     context: &WorkerContext<'_>,
@@ -123,8 +122,8 @@ fn on_real_clock<E: Engine>(
     }
 }
 
-/// Runs a worker on an engine of which no I/O is so short that the clock's type matters, or that few jobs use, or on the kernel's clock:
-/// its loop is compiled once, not for each clock with and without stages.
+/// Runs a worker whose loop is compiled once for all clocks, with stages. For engines whose I/Os are long compared with a reading of the
+/// clock, for rarely used engines, and for the kernel's clock.
 #[inline(never)]
 fn on_any_clock<E: Engine>(
     context: &WorkerContext<'_>,

@@ -118,7 +118,7 @@ fn four_digits(number: u32) -> [u8; 4] {
     (tens | (pairs - 10 * tens) << 8 | 0x3030_3030).to_le_bytes()
 }
 
-/// What is behind the value, if there is neither a second value nor an offset or issue time, which are others in each line.
+/// The columns after the value that are often equal in consecutive lines; a second value, an offset and an issue time are not.
 type Tail = (u32, u64, Priority);
 
 /// The text before and behind the value, kept from line to line.
