@@ -20,6 +20,8 @@ mod tables;
 #[cfg(unix)]
 mod terminal;
 mod tools;
+#[cfg(target_os = "linux")]
+mod users;
 
 #[cfg(unix)]
 pub use bounded::output_within;
@@ -35,3 +37,5 @@ pub use tables::{assert_row, first_if_foreign, table_rows};
 #[cfg(unix)]
 pub use terminal::{OnTerminal, on_terminal, typing_on_terminal};
 pub use tools::tool;
+#[cfg(target_os = "linux")]
+pub use users::{NOBODY, Sysctl, as_user};
