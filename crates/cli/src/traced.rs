@@ -9,11 +9,12 @@ use trueio_engine::TraceChannel;
 use trueio_iotrace::{Dropped, TraceError, TraceHeader, TraceReader, TraceRow, TraceWriter, TracedJob};
 use trueio_model::{OpKind, Plan, error_line, units};
 use trueio_report::{TracePicture, TracePoint, TraceRange, message, trace_html, trace_terminal};
-use trueio_run::ReservedOutput;
+use trueio_run::{PlacedOutput, ReservedOutput};
 
 /// A trace that is being written.
 pub(crate) struct Trace {
     path: PathBuf,
+    output: PlacedOutput,
     writer: TraceWriter,
 }
 
@@ -24,7 +25,8 @@ pub(crate) struct Trace {
 pub(crate) fn start(reserved: ReservedOutput, plan: &Plan) -> Result<(Trace, TraceChannel), Failure> {
     let path = reserved.path().to_owned();
     let failed = |error: TraceError| unwritable(&path, &error);
-    let file = reserved.write_in_place().map_err(|error| failed(error.into()))?;
+    let output = reserved.write_in_place().map_err(|error| failed(error.into()))?;
+    let file = output.file().try_clone().map_err(|error| failed(error.into()))?;
     let mut first_worker = 1;
     let jobs = plan.jobs.iter().map(|job| {
         let first = first_worker;
@@ -33,16 +35,17 @@ pub(crate) fn start(reserved: ReservedOutput, plan: &Plan) -> Result<(Trace, Tra
         TracedJob { name: job.name.clone(), first_worker: first, workers: job.workers, files }
     });
     let (writer, channel) = TraceWriter::start(file, jobs.collect()).map_err(failed)?;
-    Ok((Trace { path, writer }, channel))
+    Ok((Trace { path, output, writer }, channel))
 }
 
 impl Trace {
     /// Writes the rest of the trace, and reports what it holds.
     ///
     /// # Errors
-    /// A row could not be written.
+    /// A row could not be written, or another program took the name of the trace.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let summary = self.writer.finish().map_err(|error| unwritable(&self.path, &error))?;
+        self.output.confirm().map_err(|error| unwritable(&self.path, &error.into()))?;
         let missing = missing(&summary.dropped).unwrap_or_default();
         message!("trace: {} ({} I/Os{missing})", self.path.display(), units::format_count(summary.rows));
         Ok(())
@@ -55,7 +58,7 @@ fn unwritable(path: &Path, error: &TraceError) -> Failure {
 
 /// Returns what is missing in a trace, as the end of a list; `None`: nothing.
 fn missing(dropped: &[Dropped]) -> Option<String> {
-    let rows: u64 = dropped.iter().map(|of| of.rows).sum();
+    let rows = dropped.iter().fold(0_u64, |sum, of| sum.saturating_add(of.rows));
     let workers: Vec<String> = dropped.iter().take(8).map(|of| of.worker.to_string()).collect();
     let more = if dropped.len() > workers.len() { ", …" } else { "" };
     (rows > 0).then(|| {
@@ -115,7 +118,7 @@ fn point(row: &TraceRow) -> TracePoint {
         op: row.op,
         time_ns: row.time_ns,
         offset: (row.op != OpKind::Sync).then_some(row.offset),
-        latency_ns: row.slat_ns + row.clat_ns,
+        latency_ns: row.slat_ns.saturating_add(row.clat_ns),
         is_error: row.error != 0,
     }
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
+use trueio_files::{PathError, Problem, open_for_output};
 use trueio_job::{
     CommandFiles, Content, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark,
     PathUse, Target, UseKind,
@@ -282,6 +283,9 @@ impl FactsSource for MachineFacts {
 
     fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
         let path = Path::new(path);
+        if let Err(error @ PathError { problem: Problem::ForeignLink(_), .. }) = open_for_output(path) {
+            return Some(error.to_string());
+        }
         let is_link = match std::fs::symlink_metadata(path) {
             Ok(found) => found.is_symlink(),
             Err(error) => {
@@ -337,7 +341,10 @@ fn obstacle_to_replacing(path: &Path, found: &Metadata, is_document: bool) -> Op
         return Some("it is a block device, whose content would be lost".to_owned());
     }
     if kind.is_file() {
-        return obstacle_of_kernel(path).or_else(|| not_writable(path));
+        let inherited = || crate::output_file::check_inherited(found, path, is_document).err();
+        return obstacle_of_kernel(path)
+            .or_else(|| inherited().map(|error| error.to_string()))
+            .or_else(|| not_writable(path));
     }
     if is_document && (kind.is_fifo() || kind.is_char_device() && is_harmless(path, found)) {
         return not_writable(path);

@@ -11,8 +11,9 @@
 //!
 //! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
+use crate::reserved::{STICKY, check_owner};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -72,7 +73,8 @@ impl OutputFile {
     /// its end.
     ///
     /// # Errors
-    /// Links, anything but a regular file, another file than before, and what the kernel refuses.
+    /// Links, anything but a regular file, another file than before, a file of another user or one with several names, and what
+    /// the kernel refuses.
     pub fn open(path: impl AsRef<Path>, content: Content, before: Before) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         // What cannot be recognised need not be read.
@@ -92,6 +94,9 @@ impl OutputFile {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(refused("it is no regular file"));
+        }
+        if !is_new {
+            check_inherited(&metadata, path, false)?;
         }
         let file = Self(file);
         let (identity, created) = (file.identity()?, metadata.created().ok());
@@ -152,6 +157,19 @@ pub(crate) fn holds_other(path: &Path, content: Content) -> io::Result<bool> {
         Ok(file) => is_other(&file, content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// Refuses an existing file that another user could change, or whose content has another name. A document replaces the
+/// name only.
+pub(crate) fn check_inherited(found: &Metadata, path: &Path, is_document: bool) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_sticky = || parent.metadata().is_ok_and(|parent| parent.mode() & STICKY != 0);
+    check_owner(found.uid(), found.mode(), is_sticky)?;
+    match found.nlink() {
+        0 | 1 => Ok(()),
+        _ if is_document => Ok(()),
+        count => Err(refused(&format!("it has {count} names (hard links), which would all have the new content"))),
     }
 }
 

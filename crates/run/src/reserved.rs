@@ -1,25 +1,39 @@
 //! Output files of a command, reserved before anything is measured and replaced at once at the end.
 //!
 //! A run takes hours. What the output's name refers to at the end may differ from what was checked at the start: a
-//! link to another file, or a file that another program created meanwhile. Therefore the name is reserved while
-//! planning: a missing file is created exclusively, and of an existing file the identity (device and inode) is kept.
-//! At the end the content is written to a temporary file in the same directory, flushed, and exchanged with the name.
-//! The file that the exchange returns is removed only if it is the reserved one; otherwise both are put back.
+//! link to another file, a file that another program created meanwhile, or the reserved file with new content.
+//! Therefore the name is reserved while planning: a missing file is created exclusively, and of an existing file the
+//! identity (device and inode), size and times are kept. At the end the content is written to a temporary file in the
+//! same directory, flushed, and exchanged with the name. The file that the exchange returns is removed only if it is
+//! the reserved one, unchanged, and no program has it open for writing; otherwise both are put back.
 //!
-//! Cannot see: a file that another program rewrites in place under the same inode.
+//! Nothing is inherited from a file of another user: such a file is refused, and the mode of the new file is that of
+//! any new file (`0666 & ~umask`) or that of the replaced file of the same user without set-ID and sticky bits.
+//!
+//! Limits: a file that is rewritten with the same length within one tick of the kernel's clock (up to 10 ms) after its
+//! reservation; a program that opens the file between the last check and its removal (microseconds).
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
+use crate::lease::{Lease, Leased};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use trueio_files::{Problem, open_for_output};
 
 /// Device and inode of a file.
 type Identity = (u64, u64);
+
+/// File type of a pipe without a name.
+const PIPEFS_MAGIC: i64 = 0x5049_5045;
+/// The attribute with the access control list of a file.
+const ACL: &str = "system.posix_acl_access";
+/// In a directory with this bit only owners rename and remove names.
+pub(crate) const STICKY: u32 = 0o1000;
 
 /// A reserved output file. Dropping it without a write removes the file if the reservation created it.
 #[derive(Debug)]
@@ -41,20 +55,45 @@ enum Kind {
 /// A name in a directory, and the file that the name referred to when it was reserved.
 #[derive(Debug)]
 struct Reserved {
-    directory: OwnedFd,
-    name: OsString,
+    place: Place,
     identity: Identity,
-    /// Keeps the file open: if it is removed, its inode number is not reused for another file.
-    _held: OwnedFd,
-    mode: Mode,
-    is_created: bool,
+    stamp: Stamp,
+    /// Keeps the file open: if it is removed, its inode number is not reused for another file. Open for reading if the
+    /// reservation created the file.
+    held: File,
+    /// Mode and group of the replaced file; `None`: the reservation created the file.
+    replaced: Option<(Mode, u32)>,
+}
+
+/// What changes if a file is written, as fstat(2) returns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    size_bytes: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(found: &Stat) -> Self {
+        Self {
+            size_bytes: found.st_size,
+            modified: (found.st_mtime, found.st_mtime_nsec as i64),
+            changed: (found.st_ctime, found.st_ctime_nsec as i64),
+        }
+    }
+
+    /// Whether the content is the same. A rename changes the time of the last change on some filesystems.
+    fn has_content_of(self, other: Self) -> bool {
+        (self.size_bytes, self.modified) == (other.size_bytes, other.modified)
+    }
 }
 
 impl ReservedOutput {
     /// Reserves the name `path`. A missing file is created empty; an existing one keeps its content until the write.
     ///
     /// # Errors
-    /// The path is a symbolic link to a file, a directory or a block device, or its directory is missing or not
+    /// The path is a symbolic link to a file, a directory or a block device, or leads through a link of another user; the
+    /// file belongs to another user, or others may write to it in a shared directory; its directory is missing or not
     /// writable.
     pub fn reserve(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
@@ -73,27 +112,386 @@ impl ReservedOutput {
     /// Replaces the reserved file by a file with this content, atomically.
     ///
     /// # Errors
-    /// The name refers to another file than when it was reserved (the error names the temporary file, which is kept),
-    /// or the content could not be written.
+    /// The name refers to another file than when it was reserved, or another program wrote to the file or has it open for
+    /// writing (the error names the temporary file, which is kept); the content could not be written.
     pub fn write(mut self, content: &[u8]) -> io::Result<()> {
         match std::mem::replace(&mut self.kind, Kind::Done) {
             Kind::Stream(mut stream) => stream.write_all(content),
-            Kind::Regular(reserved) => reserved.replace(content),
+            Kind::Regular(reserved) => reserved.replace(content).map(drop),
             Kind::Done => Ok(()),
         }
     }
 
-    /// Truncates the reserved file and returns it, for content that other programs read while it is written.
+    /// Replaces the reserved file by an empty file, and returns it for content that other programs read while it is
+    /// written.
     ///
     /// # Errors
-    /// The name refers to another file than when it was reserved.
-    pub fn write_in_place(mut self) -> io::Result<File> {
+    /// As [`ReservedOutput::write`].
+    pub fn write_in_place(mut self) -> io::Result<PlacedOutput> {
+        let path = self.path.clone();
         match std::mem::replace(&mut self.kind, Kind::Done) {
-            Kind::Stream(stream) => Ok(stream),
-            Kind::Regular(reserved) => reserved.open(),
+            Kind::Stream(file) => Ok(PlacedOutput { file, path, is_named: false }),
+            Kind::Regular(reserved) => Ok(PlacedOutput { file: reserved.replace(b"")?, path, is_named: true }),
             Kind::Done => Err(io::ErrorKind::NotFound.into()),
         }
     }
+}
+
+/// An output that is being written under its own name.
+#[derive(Debug)]
+pub struct PlacedOutput {
+    file: File,
+    path: PathBuf,
+    /// False for a pipe, a terminal or another stream.
+    is_named: bool,
+}
+
+impl PlacedOutput {
+    /// Returns the file, for the writer.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Checks at the end of all writes that the name still refers to this file.
+    ///
+    /// # Errors
+    /// As [`confirm_name`].
+    pub fn confirm(&self) -> io::Result<()> {
+        if self.is_named { confirm_name(&self.file, &self.path) } else { Ok(()) }
+    }
+}
+
+/// Checks that a path refers to a file that was written under it. The content of a file without a name is kept under
+/// another one.
+///
+/// # Errors
+/// The name is missing or refers to another file; the error names the file that has the content.
+pub fn confirm_name(file: &File, path: &Path) -> io::Result<()> {
+    let own = rustix::fs::fstat(file)?;
+    let named = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+    if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)) {
+        return Ok(());
+    }
+    let opens = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let kept = if own.st_nlink > 0 {
+        std::fs::read_link(opens)
+    } else {
+        File::open(opens).and_then(|content| Place::of(path)?.keep(content, path))
+    };
+    let why = "another program removed or replaced it while it was written";
+    Err(match kept {
+        Ok(kept) => taken(format!("{why}; the output is kept in `{}`", kept.display())),
+        Err(error) => taken(format!("{why}, and the output could not be kept under another name: {error}")),
+    })
+}
+
+/// Opens a pipe, a terminal, `/dev/null` or another stream; returns `None` for a regular file or a directory.
+fn open_stream(path: &Path) -> io::Result<Option<File>> {
+    let found = match open_for_output(path) {
+        Ok(found) => found,
+        Err(error) if matches!(error.problem, Problem::Io(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match FileType::from_raw_mode(found.stat.st_mode) {
+        FileType::BlockDevice => return Err(refused("it is a block device")),
+        FileType::Fifo => {
+            // A pipe without a name, or one that was passed as a descriptor, was chosen by the caller.
+            let is_passed = found.is_descriptor || rustix::fs::fstatfs(&found.descriptor)?.f_type == PIPEFS_MAGIC;
+            let owner = found.stat.st_uid;
+            if !is_passed && owner != 0 && owner != geteuid().as_raw() {
+                return Err(refused(&format!("it is a pipe of another user (UID {owner})")));
+            }
+        }
+        FileType::CharacterDevice | FileType::Socket => {}
+        _ => return Ok(None),
+    }
+    // `O_NONBLOCK` fails at once if no process reads the named pipe; later writes block as usual.
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(found.through_descriptor(), flags, Mode::empty()).map_err(|error| {
+        if error == Errno::NXIO { refused("it is a pipe that no process reads") } else { error.into() }
+    })?;
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    Ok(Some(file.into()))
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+struct Place {
+    directory: OwnedFd,
+    /// The directory belongs to root or the effective user, so what its new files inherit is intended.
+    is_own_directory: bool,
+    is_sticky: bool,
+    name: OsString,
+}
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or_else(|| refused("it names no file"))?.to_owned();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = open_for_output(parent)?;
+        let owner = directory.stat.st_uid;
+        Ok(Self {
+            is_own_directory: owner == 0 || owner == geteuid().as_raw(),
+            is_sticky: directory.stat.st_mode & STICKY != 0,
+            directory: directory.descriptor,
+            name,
+        })
+    }
+
+    /// Creates a file with a new name next to this one. `replaced` is that of [`Reserved`].
+    fn create_neighbour(&self, replaced: Option<(Mode, u32)>) -> io::Result<(File, OsString)> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // What other users could read before must not be readable meanwhile, either.
+        let mode = if replaced.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(0o666) };
+        for attempt in 0..100 {
+            let mut name = OsString::from(".");
+            // A name has at most 255 bytes.
+            name.push(OsStr::from_bytes(&self.name.as_bytes()[..self.name.len().min(200)]));
+            name.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            match rustix::fs::openat(&self.directory, name.as_os_str(), flags, mode) {
+                Ok(file) => {
+                    let file = File::from(file);
+                    if let Err(error) = self.set_mode(&file, replaced) {
+                        self.remove(&name);
+                        return Err(error);
+                    }
+                    return Ok((file, name));
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(refused("100 temporary files of earlier runs are next to it"))
+    }
+
+    /// Sets the mode of a new file. In the directory of another user, the access control list and the group that the
+    /// directory gives to new files are removed.
+    fn set_mode(&self, file: &File, replaced: Option<(Mode, u32)>) -> io::Result<()> {
+        if !self.is_own_directory {
+            match rustix::fs::fremovexattr(file, ACL) {
+                Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+                Err(error) => return Err(error.into()),
+            }
+            rustix::fs::fchown(file, None, Some(getegid()))?;
+        }
+        let group = rustix::fs::fstat(file)?.st_gid;
+        let mode = match replaced {
+            // The permissions of one group are not given to another.
+            Some((mode, of)) if of != group => mode - Mode::RWXG,
+            Some((mode, _)) => mode,
+            None if self.is_own_directory => return Ok(()),
+            None => Mode::from_raw_mode(0o666 & !umask()),
+        };
+        Ok(rustix::fs::fchmod(file, mode)?)
+    }
+
+    /// Copies the content of a file to a new name, and returns its path. `path` is the one of this place.
+    fn keep(&self, mut content: File, path: &Path) -> io::Result<PathBuf> {
+        let (mut file, name) = self.create_neighbour(None)?;
+        io::copy(&mut content, &mut file)?;
+        file.sync_all()?;
+        Ok(path.with_file_name(name))
+    }
+
+    /// Returns type, owner, identity, size and times of the file that a name refers to now; `None` if it is missing.
+    fn now(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn remove(&self, name: &OsStr) {
+        let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+    }
+
+    /// Makes a new name durable. A directory without read permission cannot be flushed.
+    fn flush(&self) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(directory) = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()) {
+            let _ = rustix::fs::fsync(directory);
+        }
+    }
+}
+
+/// Returns the bits that new files of this process lack. umask(2) cannot read them without a change.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let text = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    text.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o077)
+}
+
+impl Reserved {
+    fn of(path: &Path) -> io::Result<Self> {
+        let place = Place::of(path)?;
+        let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&place.directory, place.name.as_os_str(), flags, Mode::from_raw_mode(0o666)) {
+            Ok(created) => {
+                let found = rustix::fs::fstat(&created)?;
+                Ok(Self::holding(place, created, &found, None))
+            }
+            Err(Errno::EXIST) => Self::existing(place),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reserves the name of an existing file.
+    fn existing(place: Place) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&place.directory, place.name.as_os_str(), flags, Mode::empty())?;
+        let found = rustix::fs::fstat(&file)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Err(refused("it is a symbolic link; name its target instead")),
+            FileType::Directory => return Err(refused("it is a directory")),
+            _ => return Err(refused("it is not a regular file")),
+        }
+        check_owner(found.st_uid, found.st_mode, || place.is_sticky)?;
+        let mut mode = Mode::from_raw_mode(found.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        if rustix::fs::getxattr(path, ACL, &mut [0; 0]).is_ok() {
+            // They are those of the users in the list, which the new file does not have.
+            mode -= Mode::RWXG;
+        }
+        Ok(Self::holding(place, file, &found, Some((mode, found.st_gid))))
+    }
+
+    fn holding(place: Place, file: OwnedFd, found: &Stat, replaced: Option<(Mode, u32)>) -> Self {
+        let (identity, stamp) = ((found.st_dev, found.st_ino), Stamp::of(found));
+        Self { place, identity, stamp, held: file.into(), replaced }
+    }
+
+    fn is_reserved(&self, found: &Stat) -> bool {
+        (found.st_dev, found.st_ino) == self.identity
+    }
+
+    /// Takes the lease that no writer has; the file must be one that the reservation created.
+    fn leased(&self) -> Leased<'_> {
+        match self.replaced {
+            None => Lease::take(&self.held),
+            Some(_) => Leased::Impossible,
+        }
+    }
+
+    /// Removes the empty file that the reservation created, if the name still refers to it and no program writes it.
+    fn give_up(&self) {
+        let is_empty = |found: &Stat| self.is_reserved(found) && found.st_size == 0;
+        let lease = self.leased();
+        if self.replaced.is_some() || matches!(lease, Leased::HasWriter) {
+            return;
+        }
+        if self.place.now(&self.place.name).is_ok_and(|found| found.as_ref().is_some_and(is_empty)) {
+            self.place.remove(&self.place.name);
+        }
+    }
+
+    /// Replaces the reserved file by a new one with this content, which is returned.
+    fn replace(self, content: &[u8]) -> io::Result<File> {
+        let written = self.place.create_neighbour(self.replaced).and_then(|(mut file, name)| {
+            match file.write_all(content).and_then(|()| file.sync_all()) {
+                Ok(()) => Ok((file, name)),
+                Err(error) => {
+                    self.place.remove(&name);
+                    Err(error)
+                }
+            }
+        });
+        let (file, temporary) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                self.give_up();
+                return Err(error);
+            }
+        };
+        if let Err(why) = self.exchange(&temporary) {
+            let kept = if content.is_empty() {
+                self.place.remove(&temporary);
+                String::new()
+            } else {
+                format!("; the output is kept in `{}` next to it", temporary.display())
+            };
+            return Err(taken(format!("{why}{kept}")));
+        }
+        self.place.flush();
+        Ok(file)
+    }
+
+    /// Replaces the reserved file by the temporary file; fails if the name refers to another file, or somebody wrote the
+    /// reserved one. The error is a sentence.
+    fn exchange(&self, temporary: &OsStr) -> Result<(), String> {
+        let text = |error: Errno| io::Error::from(error).to_string();
+        let now = |name: &OsStr| self.place.now(name).map_err(|error| error.to_string());
+        let rename = |flags| {
+            let (directory, name) = (&self.place.directory, self.place.name.as_os_str());
+            rustix::fs::renameat_with(directory, temporary, directory, name, flags)
+        };
+        let name = self.place.name.display();
+        let replaced = || "another program replaced it after it was reserved".to_owned();
+        let written = |how: &str| format!("another program {how}, so `{name}` is left as it is");
+        let lease = self.leased();
+        match now(&self.place.name)? {
+            Some(found) if self.is_reserved(&found) && Stamp::of(&found) != self.stamp => {
+                return Err(written("wrote to it after it was reserved"));
+            }
+            Some(found) if self.is_reserved(&found) && matches!(lease, Leased::HasWriter) => {
+                return Err(written("has it open for writing"));
+            }
+            _ => {}
+        }
+        match rename(RenameFlags::EXCHANGE) {
+            Ok(()) => {
+                let problem = match now(temporary)? {
+                    Some(found) if !self.is_reserved(&found) => Some(replaced()),
+                    Some(found) if !Stamp::of(&found).has_content_of(self.stamp) => {
+                        Some(written("wrote to it after it was reserved"))
+                    }
+                    Some(_) if lease.is_broken() => Some(written("has it open for writing")),
+                    Some(_) => None,
+                    None => Some(replaced()),
+                };
+                let Some(problem) = problem else {
+                    self.place.remove(temporary);
+                    return Ok(());
+                };
+                rename(RenameFlags::EXCHANGE).map_err(text)?;
+                Err(problem)
+            }
+            // The reserved file was removed, so nothing can be overwritten.
+            Err(Errno::NOENT) => rename(RenameFlags::NOREPLACE).map_err(|_| replaced()),
+            // The filesystem cannot exchange names.
+            Err(Errno::INVAL | Errno::NOSYS) => match now(&self.place.name)? {
+                Some(found) if !self.is_reserved(&found) => Err(replaced()),
+                _ => rename(RenameFlags::empty()).map_err(text),
+            },
+            Err(error) => Err(text(error)),
+        }
+    }
+}
+
+/// Refuses a file of another user, or one that other users may write to in a directory where they may create names.
+pub(crate) fn check_owner(uid: u32, mode: u32, is_sticky: impl FnOnce() -> bool) -> io::Result<()> {
+    let mode = mode & 0o7777;
+    if uid != geteuid().as_raw() {
+        return Err(refused(&format!(
+            "it belongs to another user (UID {uid}), who may change it; remove it, or choose another name"
+        )));
+    }
+    if mode & 0o022 != 0 && is_sticky() {
+        return Err(refused(&format!(
+            "other users may write to it (mode {mode:04o}) in a directory that users share; remove it, or choose another \
+             name"
+        )));
+    }
+    Ok(())
+}
+
+fn taken(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, text)
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 impl Drop for ReservedOutput {
@@ -104,170 +502,8 @@ impl Drop for ReservedOutput {
     }
 }
 
-/// Opens a pipe, a terminal, `/dev/null` or another stream; returns `None` for a regular file or a directory.
-fn open_stream(path: &Path) -> io::Result<Option<File>> {
-    let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
-    let kind = metadata.file_type();
-    if kind.is_block_device() {
-        return Err(refused("it is a block device"));
-    }
-    if !(kind.is_fifo() || kind.is_char_device() || kind.is_socket()) {
-        return Ok(None);
-    }
-    // `O_NONBLOCK` fails at once if no process reads the named pipe; later writes block as usual.
-    let file =
-        rustix::fs::open(path, OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-            .map_err(
-                |error| if error == Errno::NXIO { refused("it is a pipe that no process reads") } else { error.into() },
-            )?;
-    let now = File::from(file);
-    let opened = now.metadata()?;
-    if opened.file_type().is_file() || opened.file_type().is_block_device() {
-        return Err(refused("it was replaced while it was opened"));
-    }
-    rustix::fs::fcntl_setfl(&now, OFlags::empty())?;
-    Ok(Some(now))
-}
-
-impl Reserved {
-    fn of(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or_else(|| refused("it names no file"))?.to_owned();
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match rustix::fs::openat(&directory, name.as_os_str(), flags, Mode::from_raw_mode(0o666)) {
-            Ok(created) => Self::held(directory, name, created, true),
-            Err(Errno::EXIST) => {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let found = rustix::fs::openat(&directory, name.as_os_str(), flags, Mode::empty())?;
-                Self::held(directory, name, found, false)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Reserves a name and the open regular file that it refers to.
-    fn held(directory: OwnedFd, name: OsString, file: OwnedFd, is_created: bool) -> io::Result<Self> {
-        let found = rustix::fs::fstat(&file)?;
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => {}
-            FileType::Symlink => return Err(refused("it is a symbolic link; name its target instead")),
-            FileType::Directory => return Err(refused("it is a directory")),
-            _ => return Err(refused("it is not a regular file")),
-        }
-        let (identity, mode) = ((found.st_dev, found.st_ino), Mode::from_raw_mode(found.st_mode));
-        Ok(Self { directory, name, identity, _held: file, mode, is_created })
-    }
-
-    /// Returns the identity of the file that the name refers to now; `None` if the name is missing.
-    fn now(&self, name: &OsStr) -> io::Result<Option<Identity>> {
-        match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => Ok(Some((found.st_dev, found.st_ino))),
-            Err(Errno::NOENT) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Removes the empty file that the reservation created, if the name still refers to it.
-    fn give_up(&self) {
-        let is_empty = || {
-            let found = rustix::fs::statat(&self.directory, self.name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW);
-            found.is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity && found.st_size == 0)
-        };
-        if self.is_created && is_empty() {
-            let _ = rustix::fs::unlinkat(&self.directory, self.name.as_os_str(), AtFlags::empty());
-        }
-    }
-
-    fn replace(self, content: &[u8]) -> io::Result<()> {
-        let temporary = match self.write_temporary(content) {
-            Ok(temporary) => temporary,
-            Err(error) => {
-                self.give_up();
-                return Err(error);
-            }
-        };
-        self.exchange(&temporary)?;
-        // Makes the exchange durable. A directory without read permission cannot be flushed.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Ok(directory) = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()) {
-            let _ = rustix::fs::fsync(directory);
-        }
-        Ok(())
-    }
-
-    /// Writes and flushes the content under a new name in the same directory; returns that name.
-    fn write_temporary(&self, content: &[u8]) -> io::Result<OsString> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        for attempt in 0..100 {
-            let mut name = OsString::from(".");
-            // A name has at most 255 bytes.
-            name.push(OsStr::from_bytes(&self.name.as_bytes()[..self.name.len().min(200)]));
-            name.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            let opened = rustix::fs::openat(&self.directory, name.as_os_str(), flags, Mode::from_raw_mode(0o600));
-            let mut file = match opened {
-                Ok(file) => File::from(file),
-                Err(Errno::EXIST) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let written = file.write_all(content).and_then(|()| Ok(rustix::fs::fchmod(&file, self.mode)?));
-            if let Err(error) = written.and_then(|()| file.sync_all()) {
-                let _ = rustix::fs::unlinkat(&self.directory, name.as_os_str(), AtFlags::empty());
-                return Err(error);
-            }
-            return Ok(name);
-        }
-        Err(refused("100 temporary files of earlier runs are next to it"))
-    }
-
-    /// Replaces the reserved file by the temporary file; fails if the name refers to another file.
-    fn exchange(&self, temporary: &OsStr) -> io::Result<()> {
-        let rename = |flags| {
-            let name = self.name.as_os_str();
-            rustix::fs::renameat_with(&self.directory, temporary, &self.directory, name, flags)
-        };
-        let kept = |why: &str| {
-            let text = format!("{why}; the output is kept in `{}` next to it", temporary.display());
-            io::Error::new(io::ErrorKind::AlreadyExists, text)
-        };
-        let foreign = || kept("another program replaced it after it was reserved");
-        match rename(RenameFlags::EXCHANGE) {
-            Ok(()) if self.now(temporary)? == Some(self.identity) => {
-                rustix::fs::unlinkat(&self.directory, temporary, AtFlags::empty())?;
-                Ok(())
-            }
-            Ok(()) => {
-                rename(RenameFlags::EXCHANGE)?;
-                Err(foreign())
-            }
-            // The reserved file was removed, so nothing can be overwritten.
-            Err(Errno::NOENT) => rename(RenameFlags::NOREPLACE).map_err(|_| foreign()),
-            // The filesystem cannot exchange names.
-            Err(Errno::INVAL | Errno::NOSYS) => match self.now(&self.name)? {
-                Some(identity) if identity != self.identity => Err(foreign()),
-                _ => rename(RenameFlags::empty()).map_err(|error| kept(&io::Error::from(error).to_string())),
-            },
-            Err(error) => Err(kept(&io::Error::from(error).to_string())),
-        }
-    }
-
-    /// Opens the reserved file and truncates it.
-    fn open(self) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?);
-        let metadata = file.metadata()?;
-        if (metadata.dev(), metadata.ino()) != self.identity {
-            return Err(refused("another program replaced it after it was reserved"));
-        }
-        file.set_len(0)?;
-        Ok(file)
-    }
-}
-
-fn refused(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, why)
-}
+#[cfg(test)]
+mod owners;
 
 #[cfg(test)]
 mod tests {
@@ -339,6 +575,96 @@ mod tests {
             symlink("thesis.txt", folder.path().join("log")).expect("a link");
             assert!(reserved.write_in_place().is_err());
             assert_eq!(fs::read(&thesis).expect("it exists"), b"precious");
+            assert_eq!(names_in(folder.path()).len(), 4, "an empty temporary file is of no use");
+        }
+    }
+
+    /// Goal: `echo notes > out.json` during a run loses neither the notes nor the output.
+    #[test]
+    fn a_reserved_file_that_is_filled_meanwhile_is_left_alone_and_the_output_is_kept_next_to_it() {
+        for before in [None, Some("old")] {
+            let folder = tempfile::tempdir().expect("a directory");
+            let path = folder.path().join("out.json");
+            before.iter().for_each(|text| fs::write(&path, text).expect("a file"));
+            let reserved = ReservedOutput::reserve(&path).expect("reserved");
+            fs::write(&path, "notes").expect("a file");
+            let error = reserved.write(b"{}").expect_err("it was filled").to_string();
+            assert_eq!(fs::read(&path).expect("it exists"), b"notes");
+            let kept = names_in(folder.path()).into_iter().find(|name| name.ends_with(".tmp")).expect("it is kept");
+            assert_eq!(fs::read(folder.path().join(&kept)).expect("it exists"), b"{}");
+            assert_eq!(
+                error,
+                format!(
+                    "another program wrote to it after it was reserved, so `out.json` is left as it is; the output is kept \
+                     in `{kept}` next to it"
+                )
+            );
+            // The same before a trace is begun, and if the command ends without an output.
+            let path = folder.path().join("trace");
+            let reserved = ReservedOutput::reserve(&path).expect("reserved");
+            fs::write(&path, "notes").expect("a file");
+            assert!(reserved.write_in_place().is_err());
+            drop(ReservedOutput::reserve(&path).expect("reserved"));
+            assert_eq!(fs::read(&path).expect("it exists"), b"notes");
+        }
+    }
+
+    /// Goal: a shell opened the file (`slow > out.json`), and its program writes after the run.
+    #[test]
+    fn a_reserved_file_that_a_program_has_open_for_writing_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("out.json");
+        let reserved = ReservedOutput::reserve(&path).expect("reserved");
+        let mut slow = fs::File::options().append(true).open(&path).expect("a file");
+        let error = reserved.write(b"{}").expect_err("a program has it open").to_string();
+        assert!(error.starts_with("another program has it open for writing, so `out.json` is left"), "{error}");
+        slow.write_all(b"late").expect("written");
+        assert_eq!(fs::read(&path).expect("it exists"), b"late");
+        fs::remove_file(&path).expect("removed");
+        let reserved = ReservedOutput::reserve(&path).expect("reserved");
+        let mut slow = fs::File::options().append(true).open(&path).expect("a file");
+        drop(reserved);
+        slow.write_all(b"late").expect("written");
+        assert_eq!(fs::read(&path).expect("it exists"), b"late");
+        // A reader is no reason.
+        fs::remove_file(&path).expect("removed");
+        let reserved = ReservedOutput::reserve(&path).expect("reserved");
+        let _reader = fs::File::open(&path).expect("a file");
+        reserved.write(b"{}").expect("written");
+    }
+
+    /// Goal: no other name of an existing file sees what an output writes under its own.
+    #[test]
+    fn an_output_in_place_truncates_no_file_that_has_another_name() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, other) = (folder.path().join("trace"), folder.path().join("backup"));
+        fs::write(&path, "old").expect("a file");
+        fs::hard_link(&path, &other).expect("another name");
+        let output = ReservedOutput::reserve(&path).expect("reserved").write_in_place().expect("placed");
+        (&mut output.file()).write_all(b"new").expect("written");
+        output.confirm().expect("it has its name");
+        assert_eq!(fs::read(&path).expect("it exists"), b"new");
+        assert_eq!(fs::read(&other).expect("it exists"), b"old");
+    }
+
+    #[test]
+    fn an_output_in_place_whose_name_is_taken_is_reported_and_kept() {
+        for how in ["removed", "replaced", "renamed"] {
+            let folder = tempfile::tempdir().expect("a directory");
+            let path = folder.path().join("trace");
+            let output = ReservedOutput::reserve(&path).expect("reserved").write_in_place().expect("placed");
+            (&mut output.file()).write_all(b"rows").expect("written");
+            match how {
+                "renamed" => fs::rename(&path, folder.path().join("moved")).expect("renamed"),
+                _ => fs::remove_file(&path).expect("removed"),
+            }
+            if how == "replaced" {
+                fs::write(&path, "notes").expect("a file");
+            }
+            let error = output.confirm().expect_err(how).to_string();
+            let kept = error.split('`').nth(1).unwrap_or_else(|| panic!("{error}"));
+            assert_eq!(fs::read(kept).expect("it is kept"), b"rows", "{how}: {error}");
+            assert!(how != "replaced" || fs::read(&path).expect("it exists") == b"notes");
         }
     }
 

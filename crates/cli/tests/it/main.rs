@@ -79,3 +79,6 @@ mod tree;
 mod untouched;
 mod usb;
 mod verify;
+//! The program as its users run it.
+
+mod owners;

@@ -9,10 +9,11 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 use trueio_job::{Content, FileUse, Role};
 use trueio_model::{Unified, error_chain};
-use trueio_run::{BandwidthSpan, Before, JobBytes, create_output};
+use trueio_run::{BandwidthSpan, Before, JobBytes, confirm_name, create_output};
 
 /// Returns the names of the files, in the order of directions.
 fn names(prefix: &str) -> [String; 3] {
@@ -48,6 +49,14 @@ impl BandwidthLog {
             file.write_all(line(span, direction).as_bytes()).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Checks that the names still refer to the files.
+    pub(super) fn end(self) -> Result<(), String> {
+        self.0.iter().try_for_each(|(file, name)| {
+            let failed = |error: std::io::Error| format!("`{name}` could not be written: {error}");
+            confirm_name(file, Path::new(name)).map_err(failed)
+        })
     }
 }
 

@@ -106,7 +106,8 @@ impl Around {
     /// run.
     pub(super) fn finish(self) -> (Option<FioError>, Results, bool) {
         self.line.clear();
-        (self.failed.map(|message| FioError::of(message, None)), self.results, self.trigger.has_fired())
+        let ended = self.bandwidth.map_or(Ok(()), BandwidthLog::end);
+        (self.failed.or(ended.err()).map(|message| FioError::of(message, None)), self.results, self.trigger.has_fired())
     }
 }
 

@@ -11,10 +11,10 @@ use crate::language::{FIO_VERSION, Settings};
 use crate::outputs::{FioOutput, Format, ReportedSoFar, banner, interval_lines, render};
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
-use trueio_run::ReservedOutput;
+use trueio_run::{PlacedOutput, ReservedOutput};
 
 /// The destination of the results, and what was written already.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Results {
     path: Option<PathBuf>,
     /// The file of the results until it is opened.
     reserved: Option<ReservedOutput>,
-    file: Option<File>,
+    file: Option<PlacedOutput>,
     has_banner: bool,
     /// The intervals that were written already.
     reported: ReportedSoFar,
@@ -110,7 +110,9 @@ impl Results {
             text.push_str(&interval_lines(record, &mut self.reported, true));
         }
         text.push_str(&render(record, &self.options));
-        self.write(&text)
+        self.write(&text)?;
+        let Some((path, file)) = self.path.zip(self.file) else { return Ok(()) };
+        file.confirm().map_err(|error| unwritable(&path, &error))
     }
 
     /// Returns the head of normal text, as fio writes it: a line for each job, the version, and the number of workers.
@@ -137,15 +139,14 @@ impl Results {
     /// Adds text to the results.
     pub(super) fn write(&mut self, text: &str) -> Result<(), String> {
         let Some(path) = self.path.clone() else { return (self.program.print)(text) };
-        let failed = |e: std::io::Error| error_chain(&format!("`{}` could not be written", path.display()), Some(&e));
-        self.open().and_then(|file| file.write_all(text.as_bytes())).map_err(failed)
+        self.open().and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(&path, &error))
     }
 
     /// Returns the file for the results, created if needed.
-    fn open(&mut self) -> std::io::Result<&mut File> {
+    fn open(&mut self) -> std::io::Result<&File> {
         match (&mut self.file, self.reserved.take()) {
-            (Some(file), _) => Ok(file),
-            (file, Some(reserved)) => Ok(file.insert(reserved.write_in_place()?)),
+            (Some(file), _) => Ok(file.file()),
+            (file, Some(reserved)) => Ok(file.insert(reserved.write_in_place()?).file()),
             (None, None) => Err(std::io::ErrorKind::NotFound.into()),
         }
     }
@@ -153,10 +154,13 @@ impl Results {
     /// Returns the file for the lines about I/Os, which come before the results; `None`: standard output.
     pub(super) fn shown_in(&mut self) -> Option<File> {
         let path = self.path.clone()?;
-        let shared = self.open().and_then(|file| file.try_clone());
-        let failed = |e: std::io::Error| error_chain(&format!("`{}` could not be written", path.display()), Some(&e));
-        shared.map_err(|error| self.failed = Some(failed(error))).ok()
+        let shared = self.open().and_then(File::try_clone);
+        shared.map_err(|error| self.failed = Some(unwritable(&path, &error))).ok()
     }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    error_chain(&format!("`{}` could not be written", path.display()), Some(error))
 }
 
 /// Returns a line for each job, as fio writes it before the jobs start, with dots for clones.

@@ -34,7 +34,7 @@ use std::time::SystemTime;
 use trueio_engine::{LogChannel, LogChunk, LoggedIo, log_channel, operations};
 use trueio_job::Content;
 use trueio_model::{FileId, IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix, OutputPlan};
-use trueio_run::{Before, LogError, OutputFile};
+use trueio_run::{Before, LogError, OutputFile, confirm_name};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
 const HISTOGRAM_COLUMNS: usize = 1856;
@@ -135,6 +135,15 @@ enum Out {
 }
 
 impl LogFile {
+    /// Checks that the path still refers to this log.
+    fn confirm(&self) -> io::Result<()> {
+        let file = match &self.out {
+            Out::Text(lines) => lines.out(),
+            Out::Packed(packer) => packer.file(),
+        };
+        confirm_name(file, Path::new(&self.path))
+    }
+
     fn sample(&mut self, sample: &Sample) -> Result<(), LogError> {
         let result = match &mut self.out {
             Out::Text(lines) => lines.write(sample),
@@ -217,7 +226,8 @@ impl Opened<'_> {
         self.places[kind as usize].is_some()
     }
 
-    /// Flushes text. Compressed samples are written in streams of a fixed size, and the rest at the end.
+    /// Flushes text. Compressed samples are written in streams of a fixed size, and the rest at the end. Then each log must
+    /// still have its name.
     fn flush(&mut self, is_end: bool) -> Result<(), LogError> {
         for place in self.places.into_iter().flatten() {
             let Some(file) = self.all.get_mut(place) else { continue };
@@ -226,6 +236,7 @@ impl Opened<'_> {
                 Out::Packed(packer) if is_end => packer.end_stream(),
                 Out::Packed(_) => Ok(()),
             };
+            let result = result.and_then(|()| if is_end { file.confirm() } else { Ok(()) });
             result.map_err(|source| LogError::new(file.path.clone(), source))?;
         }
         Ok(())

@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use trueio_engine::{IoEvent, IssuedIo, LogChannel, LogChunk, Step, log_channel};
 use trueio_job::Content;
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
-use trueio_run::{Before, LogError, create_output};
+use trueio_run::{Before, LogError, confirm_name, create_output};
 
 /// The name of the lines about I/Os in an error.
 const NOT_SHOWN: &str = "--debug";
@@ -141,7 +141,8 @@ impl Iolog {
         for name in &self.names {
             writeln!(self.out, "{} {name} close", self.last_us)?;
         }
-        self.out.flush()
+        self.out.flush()?;
+        confirm_name(self.out.get_ref(), Path::new(&self.path))
     }
 }
 

@@ -226,6 +226,11 @@ impl<W: Write> Lines<W> {
         writeln!(self.room.out, "{line}")
     }
 
+    /// Returns what the lines are written to.
+    pub(super) fn out(&self) -> &W {
+        &self.room.out
+    }
+
     /// Writes what is not written yet.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.room.empty()?;

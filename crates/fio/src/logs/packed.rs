@@ -53,6 +53,11 @@ impl Packer {
         Self { file, samples: Vec::with_capacity(STREAM_BYTES + 64) }
     }
 
+    /// Returns the log.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<()> {
         let flag = |is_there: bool, flag: u32| if is_there { flag } else { 0 };
         let (priority, is_whole) = match sample.priority {

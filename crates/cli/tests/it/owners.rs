@@ -1,0 +1,241 @@
+//! Files, links and variables of another user decide nothing for the user who runs the program.
+//!
+//! Goal: each case was a way from an unprivileged user to root, or to a lost file.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use trueio_testkit::{NOBODY, Ran, Running, Sandbox, Sysctl, lacks};
+
+/// A run that takes no time.
+const RUN: [&str; 6] = ["run", "--ioengine", "null", "--size", "64k", "--no-evidence"];
+/// A run that ends only by a signal.
+const LONG_RUN: [&str; 9] =
+    ["run", "--ioengine", "null", "--size", "1m", "--runtime", "10m", "--time_based", "--no-evidence"];
+
+/// A directory of another user in the sandbox.
+fn foreign(sandbox: &Sandbox, name: &str) -> PathBuf {
+    let path = sandbox.path(name);
+    fs::create_dir(&path).expect("a directory");
+    chown(&path, Some(NOBODY), Some(NOBODY)).expect("root may");
+    path
+}
+
+fn planted(path: &Path, mode: u32) {
+    fs::write(path, "planted").expect("a file");
+    chown(path, Some(NOBODY), Some(NOBODY)).expect("root may");
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+fn run(sandbox: &Sandbox, arguments: &[&[&str]]) -> Ran {
+    sandbox.run(&arguments.concat())
+}
+
+/// Method: `touch out; chmod 4777 out` as another user, then root writes each kind of output to that name.
+#[test]
+fn no_output_replaces_a_file_of_another_user() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let record = sandbox.path("record.json");
+    run(&sandbox, &[&RUN, &["--json", "record.json"]]).assert_code(0);
+    foreign(&sandbox, "shared");
+    for protection in ["0", "2"] {
+        let _setting = Sysctl::set("fs/protected_regular", protection);
+        for mode in [0o4777, 0o2777, 0o666] {
+            let out = sandbox.path("shared/out");
+            planted(&out, mode);
+            let record = record.to_str().expect("a path");
+            let outputs = ["--json", "--html", "--markdown", "--csv", "--prom", "--junit", "--hdr"];
+            let of_report = outputs.iter().map(|option| vec!["report", record, option, "shared/out"]);
+            let of_run = outputs.iter().map(|option| [&RUN[..], &[*option, "shared/out"]].concat());
+            let others = [
+                vec!["compare", record, record, "--json", "shared/out"],
+                vec!["history", "export", "--format", "csv", "shared/out"],
+                [&RUN[..], &["--trace", "shared/out"]].concat(),
+            ];
+            for arguments in of_report.chain(of_run).chain(others) {
+                let ran = sandbox.run(&arguments);
+                assert_ne!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+                assert!(ran.err.contains("belongs to another user (UID 65534)"), "{arguments:?}: {ran:?}");
+            }
+            let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=64k", "--output=shared/out"]);
+            assert!(ran.code != Some(0) && ran.err.contains("belongs to another user"), "{ran:?}");
+            let found = fs::metadata(&out).expect("it stays");
+            assert_eq!((found.uid(), found.mode() & 0o7777), (NOBODY, mode));
+            assert_eq!(fs::read(&out).expect("it stays"), b"planted");
+        }
+    }
+}
+
+#[test]
+fn a_log_of_another_user_or_one_with_another_name_is_not_written() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    foreign(&sandbox, "shared");
+    let log = sandbox.path("shared/t_bw.1.log");
+    fs::write(&log, "1, 2, 0, 4096, 0\n").expect("a file");
+    chown(&log, Some(NOBODY), None).expect("root may");
+    let arguments = ["fio", "--name=a", "--ioengine=null", "--size=64k", "--write_bw_log=shared/t"];
+    let ran = sandbox.run(&arguments);
+    assert!(ran.code != Some(0) && ran.err.contains("belongs to another user (UID 65534)"), "{ran:?}");
+    chown(&log, Some(0), None).expect("root may");
+    fs::hard_link(&log, sandbox.path("kept")).expect("another name");
+    let ran = sandbox.run(&arguments);
+    assert!(ran.code != Some(0) && ran.err.contains("it has 2 names (hard links)"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&log).expect("it stays"), "1, 2, 0, 4096, 0\n");
+}
+
+/// Method: `PMIX_PREFIX` names a directory of another user; the library there is no library, so that loading it fails in
+/// other words.
+#[test]
+fn root_loads_no_launchers_library_of_another_user() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    foreign(&sandbox, "evil");
+    fs::create_dir(sandbox.path("evil/lib")).expect("a directory");
+    sandbox.write("evil/lib/libpmix.so.2", "no library");
+    for name in
+        ["PMIX_PREFIX", "PMIX_INSTALL_PREFIX", "PMIX_ROOT", "OPAL_PREFIX", "PMIX_MCA_mca_base_component_path", "HOME"]
+    {
+        let mut command = sandbox.command(&RUN);
+        command.env("PMIX_NAMESPACE", "1").env("PMIX_RANK", "0").env(name, sandbox.path("evil"));
+        let ran = Ran::of(command.output().expect("the program runs"));
+        assert_ne!(ran.code, Some(0), "{name}: {ran:?}");
+        assert!(ran.err.contains(&format!("and `{name}` is `")), "{name}: {ran:?}");
+        assert!(ran.err.contains("belongs to another user (UID 65534)"), "{name}: {ran:?}");
+    }
+}
+
+/// Method: a copy of the program with the set-user-ID bit, run by another user with the variables of a launcher.
+#[test]
+fn a_program_with_more_rights_than_its_caller_ignores_the_launchers_variables() {
+    if lacks("root") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let program = folder.path().join("trueio");
+    fs::copy(env!("CARGO_BIN_EXE_trueio"), &program).expect("a copy");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("a mode");
+    let mut command = std::process::Command::new(&program);
+    command.args(RUN).arg("--no-history").current_dir(folder.path()).uid(NOBODY).gid(NOBODY);
+    command.env("PMIX_NAMESPACE", "1").env("PMIX_RANK", "0").env("PMIX_PREFIX", "/nonexistent");
+    command.env("TRUEIO_ACCEPT", "processor_wait");
+    let ran = Ran::of(command.output().expect("the program runs"));
+    assert!(ran.err.contains("note: the launcher's variables are ignored"), "{ran:?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn root_creates_nothing_in_the_home_of_another_user() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let home = foreign(&sandbox, "bob");
+    for (name, words) in [("HOME", "the history in `"), ("XDG_DATA_HOME", "the history in `")] {
+        let mut command = sandbox.command(&RUN);
+        command.env_remove("XDG_DATA_HOME").env(name, &home);
+        let ran = Ran::of(command.output().expect("the program runs"));
+        ran.assert_code(0);
+        assert!(ran.err.contains(words) && ran.err.contains("belongs to another user (UID 65534)"), "{name}: {ran:?}");
+        assert_eq!(fs::read_dir(&home).expect("a directory").count(), 0, "{name}");
+    }
+    let mut command = sandbox.command(&["fio", "--server=127.0.0.1,0", "--allow-read=."]);
+    command.env("XDG_RUNTIME_DIR", &home);
+    let ran = Ran::of(command.output().expect("the program runs"));
+    assert!(ran.code != Some(0) && ran.err.contains("belongs to another user (UID 65534)"), "{ran:?}");
+    assert_eq!(fs::read_dir(&home).expect("a directory").count(), 0);
+}
+
+#[test]
+fn the_history_is_created_through_no_link() {
+    let sandbox = Sandbox::new();
+    let data = sandbox.path("data/trueio");
+    fs::create_dir_all(&data).expect("a directory");
+    symlink(sandbox.path("elsewhere"), data.join("history.sqlite3")).expect("a link");
+    let mut command = sandbox.command(&RUN);
+    command.env("XDG_DATA_HOME", sandbox.path("data"));
+    let ran = Ran::of(command.output().expect("the program runs"));
+    ran.assert_code(0);
+    assert!(ran.err.contains("history.sqlite3` is a symbolic link"), "{ran:?}");
+    assert!(!sandbox.path("elsewhere").exists());
+}
+
+/// Method: `echo notes > out.json` while the run measures, which a signal then ends.
+#[test]
+fn an_output_that_is_filled_during_the_run_is_kept_and_so_is_the_record() {
+    let sandbox = Sandbox::new();
+    for is_new in [true, false] {
+        if !is_new {
+            sandbox.write("out.json", "an earlier record");
+        }
+        let running = Running::start(&mut sandbox.command(&[&LONG_RUN[..], &["--json", "out.json"]].concat()));
+        running.wait_for_workers("job", 1);
+        sandbox.write("out.json", "notes\n");
+        running.signal(libc::SIGINT);
+        let (ran, _) = running.wait();
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.err.contains("so `out.json` is left as it is; the output is kept in `.out.json."), "{ran:?}");
+        assert_eq!(fs::read_to_string(sandbox.path("out.json")).expect("the notes"), "notes\n");
+        let kept = ran.err.split('`').find(|word| word.ends_with(".tmp")).expect("its name");
+        let record = fs::read_to_string(sandbox.path(kept)).expect("the record");
+        assert!(record.starts_with("{\"format\":\"trueio-record\"") || record.contains("trueio-record"), "{record}");
+        fs::remove_file(sandbox.path("out.json")).expect("removed");
+    }
+}
+
+/// Method: the name of a trace, a log and fio's output is removed or taken while the run measures.
+#[test]
+fn a_trace_log_or_output_whose_name_was_taken_is_reported() {
+    let trace = [&LONG_RUN[..], &["--trace", "out"]].concat();
+    let fio = ["fio", "--name=job", "--ioengine=null", "--size=1m", "--time_based", "--runtime=600"];
+    let output = [&fio[..], &["--output=out", "--status-interval=1"]].concat();
+    let log = [&fio[..], &["--write_bw_log=t", "--log_avg_msec=100"]].concat();
+    for (arguments, name) in [(trace, "out"), (output, "out"), (log, "t_bw.1.log")] {
+        for is_replaced in [false, true] {
+            let sandbox = Sandbox::new();
+            let running = Running::start(&mut sandbox.command(&arguments));
+            running.wait_for_workers("job", 1);
+            let path = sandbox.path(name);
+            // Interim results begin fio's output.
+            let is_begun = || name != "out" || arguments[0] == "run" || fs::metadata(&path).is_ok_and(|f| f.len() > 0);
+            running.wait_until("the output", || path.exists() && is_begun());
+            fs::remove_file(&path).expect("removed");
+            if is_replaced {
+                fs::write(&path, "notes").expect("a file");
+            }
+            running.signal(libc::SIGINT);
+            let (ran, _) = running.wait();
+            assert_ne!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+            assert!(ran.err.contains("another program removed or replaced it"), "{arguments:?}: {ran:?}");
+            assert!(ran.err.contains(".tmp`"), "{arguments:?}: {ran:?}");
+            assert!(!is_replaced || fs::read(&path).expect("the notes") == b"notes");
+        }
+    }
+}
+
+#[test]
+fn a_trigger_file_that_exists_at_the_start_ends_the_run_and_is_not_removed() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("thesis", "precious");
+    let ran = sandbox.run(&[
+        "fio",
+        "--name=a",
+        "--ioengine=null",
+        "--size=1m",
+        "--time_based",
+        "--runtime=600",
+        "--trigger-file=thesis",
+    ]);
+    ran.assert_code(0);
+    assert!(ran.err.contains("the trigger file `thesis` existed before the run"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&path).expect("it stays"), "precious");
+}
