@@ -11,9 +11,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use trueio_cluster::launcher::TOKEN_VARIABLE;
 use trueio_cluster::star::StarError;
-use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, ready};
+use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, launcher, ready};
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
+use trueio_report::message;
 use trueio_run::watch_signals;
 
 /// Variable with the longest wait for another rank, in seconds.
@@ -26,7 +27,13 @@ const LIMIT_S: u64 = 120;
 /// # Errors
 /// It was launched as one of several, and cannot reach the others.
 pub(crate) fn join() -> Result<Option<Member>, Failure> {
-    let variable = |name: &str| std::env::var(name).ok();
+    let variable = |name: &str| launcher::environment(name);
+    if launcher::has_more_rights() && !launcher::announced(&|name: &str| std::env::var(name).ok()).signs.is_empty() {
+        message!(
+            "note: the launcher's variables are ignored, because this program has more rights than its caller (set-ID, \
+             capabilities): each process measures alone"
+        );
+    }
     let launched_within = limit(variable(LIMIT_VARIABLE))?;
     let unreachable = |text: String| Failure::with_code(EXIT_UNREACHABLE, text);
     let launched = trueio_cluster::connect(&variable, launched_within).map_err(|e| unreachable(e.to_string()))?;
@@ -48,7 +55,7 @@ pub(crate) fn join() -> Result<Option<Member>, Failure> {
 /// # Errors
 /// This process is one of several.
 pub(crate) fn refuse_several(command: &str) -> Result<(), Failure> {
-    let found = trueio_cluster::launcher::announced(&|name: &str| std::env::var(name).ok());
+    let found = launcher::announced(&|name: &str| launcher::environment(name));
     if found.signs.is_empty() && found.variables.is_none() {
         return Ok(());
     }

@@ -9,12 +9,16 @@
 //!
 //! MPI itself is neither linked nor opened: it would have to match the site's, and it polls.
 
+mod authority;
 mod hint;
 pub mod pmi1;
 pub mod pmix;
 
+pub use authority::{environment, has_more_rights};
+
 use crate::Limit;
 use std::fmt;
+use trueio_files::PathError;
 
 /// Variable that selects the source of rank and size (`alone`, `pmix`, `pmi1`, `variables`) instead of what the
 /// environment announces.
@@ -93,6 +97,16 @@ pub enum LauncherError {
         what: String,
         /// The launcher's answer.
         answer: String,
+    },
+    /// A variable leads root to code or settings that another user can change.
+    #[error("root does not load what another user can change, and `{name}` is `{value}`")]
+    NotRoots {
+        /// The variable's name.
+        name: String,
+        /// Its value.
+        value: String,
+        /// The part of the path that is not root's.
+        source: PathError,
     },
     /// A variable that the launcher should have set.
     #[error("variable `{name}` {reason}")]

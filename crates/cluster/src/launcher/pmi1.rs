@@ -61,6 +61,20 @@ pub fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
+/// Returns whether a descriptor is a socket. The standard streams are not the launcher's.
+fn is_socket(descriptor: i32) -> std::io::Result<bool> {
+    if descriptor < 3 {
+        return Err(std::io::Error::from_raw_os_error(libc::EBADF));
+    }
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the room has the size of the structure; a number that is no descriptor fails with EBADF.
+    if unsafe { libc::fstat(descriptor, found.as_mut_ptr()) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so it filled the structure.
+    Ok(unsafe { found.assume_init() }.st_mode & libc::S_IFMT == libc::S_IFSOCK)
+}
+
 /// A connection to a server of the protocol.
 #[derive(Debug)]
 pub struct Pmi1 {
@@ -84,12 +98,16 @@ impl Pmi1 {
                     |reason: &String| LauncherError::Refused { what: "PMI_FD".into(), answer: reason.clone() };
                 let descriptor = *number.as_ref().map_err(refused)?;
                 let (rank, size) = *identity.as_ref().map_err(refused)?;
-                // SAFETY: fcntl of a number that may not be a descriptor fails with EBADF.
-                if descriptor < 3 || unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
-                    let source = std::io::Error::from_raw_os_error(libc::EBADF);
+                let is_launchers = is_socket(descriptor).map_err(|source| {
                     let what = "descriptor PMI_FD is not open; a container may have closed it (`mpiexec.hydra -pmi-port` helps)";
-                    return Err(LauncherError::Io { what, source });
+                    LauncherError::Io { what, source }
+                })?;
+                if !is_launchers {
+                    let answer = format!("descriptor {descriptor} is not a socket, so no launcher passed it");
+                    return Err(LauncherError::Refused { what: "PMI_FD".into(), answer });
                 }
+                // SAFETY: a plain call with a number.
+                unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
                 // SAFETY: the descriptor is open, and the launcher passed it to this process for this protocol, so nothing
                 // else in it owns the descriptor.
                 let stream = unsafe { OwnedFd::from_raw_fd(descriptor) };

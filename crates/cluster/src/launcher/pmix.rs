@@ -10,9 +10,11 @@
 //!
 //! Source: headers of OpenPMIx 3.1.5 to 6.1.0 (`pmix_common.h`, `pmix.h`).
 
+use super::authority::{check_variables, library_file};
 use super::{KeySpace, LauncherError, Variables};
 use crate::Limit;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::mpsc;
 
@@ -134,7 +136,11 @@ impl Library {
     fn open(files: &[String]) -> Result<Self, LauncherError> {
         let mut reason = String::new();
         for file in files {
-            let Ok(name) = CString::new(file.as_str()) else { continue };
+            let Some(found) = library_file(file)? else {
+                reason = format!("{file}: there is no such file");
+                continue;
+            };
+            let Ok(name) = CString::new(found.as_bytes()) else { continue };
             // Its plugins look up its symbols, so they are global.
             // SAFETY: a valid C string; the launcher's library runs its own initializers.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
@@ -223,8 +229,10 @@ impl Pmix {
     /// Connects to the launcher's server.
     ///
     /// # Errors
-    /// There is no library of a supported version, or the server does not accept this process.
+    /// There is no library of a supported version; root would load what another user can change; the server does not accept
+    /// this process.
     pub fn connect(variable: Variables<'_>, limit: Limit) -> Result<Self, LauncherError> {
+        check_variables()?;
         let library = Library::open(&candidates(variable))?;
         // SAFETY: the function returns a static string.
         let version = unsafe { CStr::from_ptr((library.version)()) }.to_string_lossy().into_owned();

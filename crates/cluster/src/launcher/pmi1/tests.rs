@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -149,4 +150,17 @@ fn a_descriptor_that_is_closed_is_named() {
     let place = Place::Descriptor { number: Ok(987), identity: Ok((0, 2)) };
     let error = Pmi1::connect(&place, LONG).expect_err("no such descriptor");
     assert!(error.to_string().contains("PMI_FD is not open"), "{error}");
+}
+
+/// Goal: a variable that names a descriptor of another kind makes this program write the protocol into no file.
+#[test]
+fn a_descriptor_that_is_not_a_socket_is_refused_and_not_written() {
+    let file = tempfile::tempfile().expect("a file");
+    let (pipe, _writer) = std::io::pipe().expect("a pipe");
+    for descriptor in [file.as_raw_fd(), pipe.as_raw_fd()] {
+        let place = Place::Descriptor { number: Ok(descriptor), identity: Ok((0, 2)) };
+        let error = Pmi1::connect(&place, LONG).expect_err("not a socket").to_string();
+        assert!(error.contains("is not a socket, so no launcher passed it"), "{error}");
+    }
+    assert_eq!(file.metadata().expect("it stays open").len(), 0);
 }
