@@ -346,8 +346,11 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
         seed: order.seed,
     };
     if matches.get_flag("resume") {
+        let directory = trueio_store::private_directory(&directory).map_err(|e| failed(&e))?;
         let all = std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
-        let journals = all.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let journals = all.filter(|path| {
+            path.extension().is_some_and(|end| end == "jsonl") && trueio_store::check_private(path).is_ok()
+        });
         let path = Journal::newest(journals, &head).map_err(|other| match other {
             Some(error) => failed(&error),
             None => Failure::refused(format!("there is no interrupted attempt at `{}` to resume", study.name)),
@@ -359,10 +362,13 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
         return Ok((Some(journal), samples, order));
     }
     // A study without a directory for its journal runs anyway.
-    if let Err(error) = std::fs::create_dir_all(&directory) {
-        message!("warning: `{}` cannot be created, so --resume will not work: {error}", directory.display());
-        return Ok((None, Samples::new(), order));
-    }
+    let directory = match trueio_store::private_directory(&directory) {
+        Ok(directory) => directory,
+        Err(error) => {
+            message!("warning: {}", error_chain("without a journal, --resume will not work", Some(&error)));
+            return Ok((None, Samples::new(), order));
+        }
+    };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let path = directory.join(format!("{}-{now}-{:04x}.jsonl", study.name, entropy() as u16));
     let journal = Journal::create(&path, &head).map_err(|e| failed(&e))?;

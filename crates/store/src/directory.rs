@@ -5,8 +5,8 @@
 
 use crate::{FILE_NAME, StoreError};
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
+use trueio_files::{PathError, Problem, own_directory, own_file};
 
 /// The directory of this user's history: `$XDG_DATA_HOME/trueio` or `~/.local/share/trueio`. It may not exist yet.
 ///
@@ -31,13 +31,26 @@ fn from_variables(data_home: Option<OsString>, home: Option<OsString>) -> Result
         .ok_or(StoreError::NoHome)
 }
 
-/// Makes the directory and its parents, for this user only; no error if it is there.
-pub(crate) fn create(directory: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+/// Opens a directory of this user's own below the history's, creates it if it is missing, and returns its path without
+/// symbolic links.
+///
+/// # Errors
+/// [`StoreError::NotOwn`] if another user could exchange or read its files; [`StoreError::Directory`] if it cannot be made.
+pub fn private_directory(directory: &Path) -> Result<PathBuf, StoreError> {
+    let made = |source| StoreError::Directory { path: directory.to_owned(), source };
+    match own_directory(directory) {
+        Ok(opened) => opened.path().map_err(made),
+        Err(PathError { problem: Problem::Io(source), .. }) => Err(made(source)),
+        Err(source) => Err(StoreError::NotOwn { path: directory.to_owned(), source }),
+    }
+}
+
+/// Checks a file in such a directory: it is missing, or a regular file of this user.
+///
+/// # Errors
+/// [`StoreError::NotOwn`].
+pub fn check_private(path: &Path) -> Result<(), StoreError> {
+    own_file(path).map(drop).map_err(|source| StoreError::NotOwn { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

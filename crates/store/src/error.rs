@@ -18,6 +18,19 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// Another user could exchange its files.
+    #[error(
+        "the history in `{}` is not used, because another user could exchange its files; set XDG_DATA_HOME to a directory of \
+         this user (`sudo -H` sets root's HOME)",
+        path.display()
+    )]
+    NotOwn {
+        /// The directory, or a file in it.
+        path: PathBuf,
+        /// The part of its path that is another user's.
+        #[source]
+        source: trueio_files::PathError,
+    },
     /// Another process holds it.
     #[error(
         "the history `{}` is locked by another process; wait for it, or end it, and try again",

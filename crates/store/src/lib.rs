@@ -29,7 +29,7 @@ mod schema;
 mod words;
 
 pub use devices::Device;
-pub use directory::{default_directory, default_files};
+pub use directory::{check_private, default_directory, default_files, private_directory};
 pub use entry::{Entry, Source, foreign_id};
 pub use error::StoreError;
 pub use query::{Filter, Stored};
@@ -59,13 +59,16 @@ impl Store {
     /// version is brought to this one.
     ///
     /// # Errors
-    /// [`StoreError`] if the directory cannot be made, or the file is locked, damaged, not a history of trueio, or
-    /// of a newer version. The file is left as it is.
+    /// [`StoreError`] if the directory cannot be made, is another user's or can be changed by others, or the file is a symbolic
+    /// link, locked, damaged, not a history of trueio, or of a newer version. The file is left as it is.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        directory::create(directory).map_err(|source| StoreError::Directory { path: directory.to_owned(), source })?;
-        let path = directory.join(FILE_NAME);
+        let path = private_directory(directory)?.join(FILE_NAME);
+        check_private(&path)?;
         let fail = |source| StoreError::from_sqlite(&path, source);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let mut connection = Connection::open_with_flags(&path, flags).map_err(fail)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
         schema::migrate(&mut connection, &path)?;

@@ -351,7 +351,7 @@ fn token_for(address: SocketAddr, named: Option<&str>) -> Result<Result<Token, S
     match own_path(address).filter(|_| address.ip().to_canonical().is_loopback()) {
         None => Ok(Err(format!("\n\n{hint}"))),
         Some(path) if !path.exists() => Ok(Err(format!("\n  because: there is no `{}`\n\n{hint}", path.display()))),
-        Some(path) => Token::read(&path).map(Ok),
+        Some(path) => Token::read_own(&path).map(Ok),
     }
 }
 

@@ -9,11 +9,12 @@
 
 use crate::wire::frame::TOKEN_BYTES_MAX;
 use rustix::process::geteuid;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use trueio_files::{PathError, own_directory, own_file};
 
 /// Shortest token, in bytes. A hexadecimal digit has 4 bits, so 16 of them have 64.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -80,6 +81,17 @@ impl Token {
         Ok(path)
     }
 
+    /// Reads the token that a server of the same user created ([`own_path`]).
+    ///
+    /// # Errors
+    /// As [`Token::read`]; its directory is another user's or can be changed by others.
+    pub(super) fn read_own(path: &Path) -> Result<Self, String> {
+        let failed = |error: PathError| format!("the token `{}` cannot be used: {error}", path.display());
+        own_directory(path.parent().expect("it was joined")).map_err(failed)?;
+        own_file(path).map_err(failed)?;
+        Self::read(path)
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -104,12 +116,7 @@ pub(super) fn own_path(address: SocketAddr) -> Option<PathBuf> {
 /// Creates a file with a random token, which replaces that of an earlier server.
 fn create_at(path: &Path) -> Result<(), String> {
     let text = |error: std::io::Error| error.to_string();
-    let directory = path.parent().expect("it was joined");
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(text)?;
-    let found = std::fs::symlink_metadata(directory).map_err(text)?;
-    if !found.is_dir() || found.uid() != geteuid().as_raw() || found.mode() & 0o022 != 0 {
-        return Err(format!("`{}` is no directory that only this user may write to", directory.display()));
-    }
+    own_directory(path.parent().expect("it was joined")).map_err(|error| error.to_string())?;
     let mut random = [0; RANDOM_BYTES];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random)).map_err(text)?;
     let word: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -151,7 +158,7 @@ mod tests {
         // A directory in which other users could exchange the token.
         let directory = path.parent().expect("its directory");
         std::fs::set_permissions(directory, PermissionsExt::from_mode(0o777)).expect("it is ours");
-        assert!(create_at(&path).expect_err("a refusal").contains("only this user"));
+        assert!(create_at(&path).expect_err("a refusal").contains("can be changed by other users (mode 0777)"));
     }
 
     #[test]
