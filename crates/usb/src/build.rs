@@ -12,10 +12,12 @@ use crate::plan::Refusal;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use trueio_device::System;
 use trueio_device::usb::{Driver, compare_builds, parse_module_build};
+use trueio_files::{PathError, Problem, changed_by_root_only};
 
 /// The directory of the driver in a kernel's tree.
 const DIRECTORY: &str = "drivers/usb/storage";
@@ -49,6 +51,23 @@ pub enum BuildError {
         #[source]
         source: io::Error,
     },
+    /// A path that make or the shells it starts would interpret.
+    #[error(
+        "`{}` cannot be passed to make: its shells would interpret characters other than letters, digits and `/._+-`; {hint}",
+        path.display()
+    )]
+    Words {
+        /// The path.
+        path: PathBuf,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// Root would execute, or load into the kernel, what another user can change.
+    #[error(
+        "root does not build a driver from files that another user can change; `chown -R root:root` and `chmod -R go-w` \
+             make a copy root's"
+    )]
+    NotRoots(#[source] PathError),
     /// make cannot be started.
     #[error("`make` cannot be started")]
     Make(#[source] io::Error),
@@ -168,6 +187,12 @@ fn lacking_exports(text: &str) -> Vec<String> {
 /// # Errors
 /// [`BuildError`].
 pub fn build(plan: &BuildPlan, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, BuildError> {
+    check_words(&plan.headers, "move the headers, or name a link to them (--headers)")?;
+    check_words(directory, "set TMPDIR to another directory")?;
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        check_owners(plan).map_err(BuildError::NotRoots)?;
+    }
     let failed = |path: PathBuf| move |source| BuildError::Write { path, source };
     for file in FILES {
         let from = plan.tree.join(DIRECTORY).join(file);
@@ -178,6 +203,10 @@ pub fn build(plan: &BuildPlan, directory: &Path, say: &mut dyn FnMut(&str)) -> R
     say(&format!("echo 'obj-m := uas.o' > {}", makefile.display()));
     fs::write(&makefile, "obj-m := uas.o\n").map_err(failed(makefile.clone()))?;
     let mut make = Command::new("make");
+    if is_root {
+        // `MAKEFLAGS`, `CC` and others are programs that the caller chooses (`sudo -E`).
+        make.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+    }
     make.arg("-C").arg(&plan.headers).arg(format!("M={}", directory.display())).arg("modules");
     let command = format!("make -C {} M={} modules", plan.headers.display(), directory.display());
     say(&command);
@@ -191,6 +220,50 @@ pub fn build(plan: &BuildPlan, directory: &Path, say: &mut dyn FnMut(&str)) -> R
     let lines: Vec<&str> = text.lines().collect();
     let output = lines[lines.len().saturating_sub(12)..].join("\n");
     Err(BuildError::Failed { command, output })
+}
+
+/// Refuses a path that make or a shell would not take as one word. The rules of a kernel's build do not quote paths.
+fn check_words(path: &Path, hint: &'static str) -> Result<(), BuildError> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(byte);
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.iter().all(is_plain) && !bytes.starts_with(b"-") {
+        return Ok(());
+    }
+    Err(BuildError::Words { path: path.to_owned(), hint })
+}
+
+/// Checks that only root can change the files of a plan: the five of the driver, and all headers and build files.
+///
+/// # Errors
+/// The first file or directory that another user can change.
+fn check_owners(plan: &BuildPlan) -> Result<(), PathError> {
+    for file in FILES {
+        changed_by_root_only(&plan.tree.join(DIRECTORY).join(file))?;
+    }
+    let mut seen = BTreeSet::new();
+    let mut left = vec![changed_by_root_only(&plan.headers)?];
+    while let Some(directory) = left.pop() {
+        let failed = |error: io::Error| PathError { path: directory.clone(), problem: error.into() };
+        // A link may lead to a directory above.
+        if !seen.insert(directory.clone()) {
+            continue;
+        }
+        for entry in fs::read_dir(&directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let found = match changed_by_root_only(&path) {
+                Ok(found) => found,
+                // A link without a target is not read.
+                Err(PathError { problem: Problem::Io(error), .. }) if error.kind() == io::ErrorKind::NotFound => {
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            if found.is_dir() {
+                left.push(found);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Compares a module that was built with one of the running kernel. Returns what was compared, as a sentence.
@@ -250,7 +323,8 @@ mod tests {
 
     impl Staged {
         fn new() -> Self {
-            let staged = Self { folder: tempfile::tempdir().expect("a directory") };
+            // Not in the directory for temporary files, which all users may write to.
+            let staged = Self { folder: trueio_testkit::folder() };
             staged.put("machine/paths", "");
             staged.put("machine/proc/sys/kernel/osrelease", "4.4.302+\n");
             staged.put("tree/Makefile", "# SPDX\nVERSION = 4\nPATCHLEVEL = 4\nSUBLEVEL = 302\nEXTRAVERSION =\n");
@@ -347,6 +421,57 @@ mod tests {
         staged.refused("this kernel has the driver already");
         assert!(is_of("6.1.0-56-amd64", "6.1.192") && is_of("4.4.302+", "4.4.302"));
         assert!(!is_of("6.12.1", "6.1.1") && !is_of("6.1.5-custom", "6.1.4"));
+    }
+
+    /// Goal: no path becomes a command of make or of its shells.
+    #[test]
+    fn paths_that_make_would_interpret_are_refused_before_anything_is_copied() {
+        for name in ["a b", "$(touch x)", "`x`", "a;b", "a:b", "a#b", "a=b", "a*", "~", "a\\b", "a'b", "ä"] {
+            let staged = Staged::new();
+            let plan = staged.plan().expect("everything is there");
+            let directory = staged.path(name);
+            fs::create_dir(&directory).expect("a directory");
+            let headers = BuildPlan { headers: directory.clone(), ..plan.clone() };
+            for (plan, into) in [(&plan, &directory), (&headers, &staged.path("tree"))] {
+                let error = build(plan, into, &mut |_| panic!("a command")).expect_err(name);
+                assert!(matches!(&error, BuildError::Words { path, .. } if *path == directory), "{name}: {error}");
+            }
+        }
+    }
+
+    /// Goal: root executes no file of a kernel's tree that another user can change.
+    #[test]
+    fn root_builds_only_from_files_that_only_root_can_change() {
+        if trueio_testkit::lacks("root") {
+            return;
+        }
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        let set = |path: PathBuf, owner: u32, mode: u32| {
+            chown(&path, Some(owner), None).expect("root may");
+            fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a mode");
+        };
+        let names = ["tree/drivers", "tree/drivers/usb/storage/uas.c", "headers", "headers/Makefile"];
+        for (name, (owner, mode)) in names.into_iter().flat_map(|name| {
+            [(trueio_testkit::NOBODY, 0o755), (0, 0o775), (0, 0o757)].into_iter().map(move |change| (name, change))
+        }) {
+            let staged = Staged::new();
+            let plan = staged.plan().expect("everything is there");
+            check_owners(&plan).expect("all is root's");
+            set(staged.path(name), owner, mode);
+            let error = build(&plan, &staged.path("tree"), &mut |_| panic!("a command")).expect_err(name);
+            let BuildError::NotRoots(PathError { path, .. }) = &error else { panic!("{name}: {error}") };
+            assert_eq!(*path, staged.path(name));
+        }
+        // A directory of another user that is reached through a link in the headers.
+        let staged = Staged::new();
+        let plan = staged.plan().expect("everything is there");
+        fs::create_dir(staged.path("elsewhere")).expect("a directory");
+        symlink(staged.path("elsewhere"), staged.path("headers/source")).expect("a link");
+        symlink("..", staged.path("headers/above")).expect("a link");
+        symlink("nothing", staged.path("headers/dangling")).expect("a link");
+        check_owners(&plan).expect("all is root's");
+        set(staged.path("elsewhere"), trueio_testkit::NOBODY, 0o755);
+        assert!(matches!(build(&plan, &staged.path("tree"), &mut |_| ()), Err(BuildError::NotRoots(_))));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_device::System;
 use trueio_device::usb::usb_report;
+use trueio_files::shared_directory;
 use trueio_model::UsbTransport;
 use trueio_usb::{
     BuildPlan, Outcome, Refusal, Spk, WAIT, architecture, build, pack, plan_build, plan_of, verify, why_not_loadable,
@@ -217,8 +218,9 @@ fn undo(system: &System, disk: &str) -> Result<ExitCode, Failure> {
 struct Scratch(PathBuf);
 
 impl Scratch {
+    /// Creates it where no other user can exchange it: what it holds is built, and may be loaded into the kernel.
     fn new() -> std::io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("trueio-uas-{}", std::process::id()));
+        let path = shared_directory(&std::env::temp_dir())?.path()?.join(format!("trueio-uas-{}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
