@@ -3,7 +3,7 @@
 //!
 //! Limit: whether a result is right for a disk is not tested here (`crates/engine/tests/it/control.rs` has exact devices).
 
-use crate::common::{Ran, Sandbox};
+use crate::common::{Ran, Running, Sandbox};
 use serde_json::Value;
 use std::process::Command;
 
@@ -401,7 +401,8 @@ fn jobs_after_a_failed_one_run_and_each_has_its_own_error_as_in_fio() {
 }
 
 /// Goal: a trigger ends the run as a success, with results, and its command runs when the verify states are saved.
-/// Method: the command marks that it found the state. A file that is there already ends the run at once.
+/// Method: the command marks that it found the state. A file that exists already ends the run at once, and
+/// stays; one that appears is removed.
 #[test]
 fn a_trigger_ends_the_run_and_runs_its_command_when_states_are_saved() {
     let sandbox = Sandbox::new();
@@ -411,7 +412,14 @@ fn a_trigger_ends_the_run_and_runs_its_command_when_states_are_saved() {
     assert!(runtime < 290_000, "{runtime}");
     sandbox.write("go", "");
     let there = fio(&sandbox, &format!("--trigger-file=go --name=a --ioengine=null --size=1g {endless}"));
-    assert!(!sandbox.path("go").exists(), "the file is removed: {there:?}");
+    assert!(sandbox.path("go").exists(), "it may be any file: {there:?}");
+    let mut command = sandbox.command(&["fio", "--trigger-file=appears", "--name=a", "--ioengine=null", "--size=1g"]);
+    let running = Running::start(command.args(endless.split(' ')));
+    running.wait_for_workers("a", 1);
+    sandbox.write("appears", "");
+    let (ran, _) = running.wait();
+    ran.assert_code(0);
+    assert!(!sandbox.path("appears").exists(), "the file is removed: {ran:?}");
     let write = "--name=a --filename=f --rw=write --size=1m --verify=crc32c --do_verify=0 --rate=64k";
     let words: Vec<&str> = std::iter::once("fio").chain(write.split_whitespace()).collect();
     let command = "--trigger=test -s local-a-0-verify.state && touch found";

@@ -3,9 +3,12 @@
 //! The jobs end as by a signal: their results are printed, and verify states are saved. Then the command runs (fio runs it
 //! while the jobs are ending), so that a command that cuts the power finds the states on the disk. The run is a success.
 //!
+//! A file that exists when the jobs begin ends them at once, as in fio, but is not removed: it may be any file.
+//!
 //! Limits: a trigger is looked for with each progress event, five times a second; while files are laid out, less often.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -17,6 +20,8 @@ use crate::language::Trigger;
 #[derive(Debug)]
 pub(super) struct Waiting {
     file: Option<PathBuf>,
+    /// Device and inode of a file that existed at the start.
+    existed: Option<(u64, u64)>,
     until: Option<Instant>,
     stop: &'static AtomicBool,
     has_fired: bool,
@@ -26,10 +31,12 @@ impl Waiting {
     /// Time counts from now. `stop` ends the run.
     pub(super) fn new(trigger: &Trigger, stop: &'static AtomicBool) -> Self {
         let until = trigger.after_ns.and_then(|ns| Instant::now().checked_add(Duration::from_nanos(ns)));
-        Self { file: trigger.file.as_ref().map(PathBuf::from), until, stop, has_fired: false }
+        let file = trigger.file.as_ref().map(PathBuf::from);
+        let existed = file.as_deref().and_then(identity);
+        Self { file, existed, until, stop, has_fired: false }
     }
 
-    /// Ends the run if the file exists, which is removed, or if the time is over.
+    /// Ends the run if the file exists, or if the time is over. A file that appeared during the run is removed.
     pub(super) fn look(&mut self) {
         if self.has_fired || (self.file.is_none() && self.until.is_none()) {
             return;
@@ -37,7 +44,9 @@ impl Waiting {
         let found = self.file.as_ref().filter(|file| file.symlink_metadata().is_ok());
         if let Some(file) = found {
             // A directory or what cannot be removed stays, and has triggered nevertheless.
-            if let Err(error) = std::fs::remove_file(file) {
+            if self.existed.is_some() && identity(file) == self.existed {
+                message!("note: the trigger file `{}` existed before the run, so it is not removed", file.display());
+            } else if let Err(error) = std::fs::remove_file(file) {
                 message!("note: the trigger file `{}` stays: {error}", file.display());
             }
         } else if self.until.is_none_or(|until| Instant::now() < until) {
@@ -51,6 +60,11 @@ impl Waiting {
     pub(super) fn has_fired(&self) -> bool {
         self.has_fired
     }
+}
+
+/// Returns device and inode of a file, without following a link; `None`: it does not exist.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Runs the command of a trigger in a shell, with its output on standard error.
