@@ -6,6 +6,7 @@
 use crate::summary::summary;
 use crate::text::clean;
 use crate::verdicts::{mark, worst};
+use std::borrow::Cow;
 use trueio_model::{Comparison, Metric, RunRecord, StudyRecord, Trend};
 
 /// Formats a record: one line per operation of each job.
@@ -182,12 +183,23 @@ fn line(cells: &[String]) -> String {
     format!("{}\n", cells.join(","))
 }
 
+/// Returns a text as a cell that no spreadsheet evaluates. Names of files, jobs and disks may come from strangers, and a
+/// spreadsheet takes a text as a formula whose first visible character is one of a few signs, in any of their widths; an
+/// apostrophe before it marks a text. A number stays one.
+pub fn spreadsheet_text(text: &str) -> Cow<'_, str> {
+    let is_invisible = |c: char| {
+        c.is_whitespace() || c.is_control() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    };
+    let visible = text.trim_start_matches(is_invisible);
+    let has_sign = visible.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−']);
+    let is_formula = has_sign || text.starts_with(['\t', '\r']);
+    if is_formula && text.parse::<f64>().is_err() { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
 fn cell(text: &str) -> String {
     let text = clean(text);
-    let is_number = text.parse::<f64>().is_ok();
-    let is_formula = text.starts_with(['=', '+', '-', '@']) && !is_number;
-    let text = if is_formula { format!("'{text}") } else { text.into_owned() };
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    let text = spreadsheet_text(&text);
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into_owned() }
 }
 
 #[cfg(test)]
@@ -198,5 +210,19 @@ mod tests {
     fn cells_are_quoted_and_formulas_are_not_executed() {
         let cells = ["plain", "a, \"b\"", "=1+1", "-5.5", "-x"].map(str::to_owned);
         assert_eq!(line(&cells), "plain,\"a, \"\"b\"\"\",'=1+1,-5.5,'-x\n");
+    }
+
+    /// Goal: blanks, invisible characters and other widths hide no sign from the check that a spreadsheet finds.
+    #[test]
+    fn a_sign_is_found_behind_blanks_and_in_every_width() {
+        for sign in ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "﹢", "﹣", "﹫", "−"] {
+            for before in ["", " ", "\u{a0}", "\u{3000}", "\t", "\u{200b}", "\u{feff} ", "\r\n", "\u{ad}"] {
+                let text = format!("{before}{sign}A1");
+                assert_eq!(spreadsheet_text(&text), format!("'{text}"), "{text:?}");
+            }
+        }
+        for text in ["", " ", "a=b", " a", "1-2", "-1.5", "é", "⁼A1"] {
+            assert_eq!(spreadsheet_text(text), text);
+        }
     }
 }

@@ -51,6 +51,7 @@ pub use comparison::{
     ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
     comparison_terminal, parse_comparison,
 };
+pub use csv::spreadsheet_text;
 pub use document::{Document, DocumentError, Format, RenderError};
 pub use facts::facts;
 pub use hdr::{HdrError, hdr, hdr_log};

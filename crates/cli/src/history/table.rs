@@ -6,6 +6,7 @@
 use super::figures::Figure;
 use crate::failure::Failure;
 use trueio_iotrace::parquet::{self, FileWriter, Value};
+use trueio_report::spreadsheet_text;
 use trueio_store::{Device, Entry, Source};
 
 /// The type of a column.
@@ -122,20 +123,13 @@ pub(super) fn csv(rows: &[Vec<Cell>]) -> Result<Vec<u8>, Failure> {
     writer.write_record(COLUMNS.iter().map(|(name, _)| *name)).map_err(|e| failed(&e))?;
     for row in rows {
         let fields = row.iter().map(|cell| match cell {
-            Cell::Text(text) => as_text(text.as_deref().unwrap_or_default()),
+            Cell::Text(text) => spreadsheet_text(text.as_deref().unwrap_or_default()).into_owned(),
             Cell::Integer(number) => number.map_or_else(String::new, |n| n.to_string()),
             Cell::Real(number) => number.map_or_else(String::new, |n| n.to_string()),
         });
         writer.write_record(fields).map_err(|e| failed(&e))?;
     }
     writer.into_inner().map_err(|e| failed(e.error()))
-}
-
-/// Returns a text as a cell that no spreadsheet evaluates. Names of files, jobs and disks may come from strangers, and a
-/// spreadsheet takes a cell that begins with one of these characters as a formula; an apostrophe before it marks a text.
-fn as_text(text: &str) -> String {
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    if is_formula { format!("'{text}") } else { text.to_owned() }
 }
 
 /// Rows of a group of a Parquet file: a page has all of a column, and is smaller than 2 GiB.
