@@ -73,7 +73,7 @@ pub struct TraceRow {
 impl TraceRow {
     /// Returns when it was submitted.
     pub fn submitted_ns(&self) -> u64 {
-        self.time_ns.saturating_sub(self.slat_ns + self.clat_ns)
+        self.time_ns.saturating_sub(self.slat_ns.saturating_add(self.clat_ns))
     }
 }
 
@@ -117,12 +117,13 @@ pub struct TraceHeader {
 impl TraceHeader {
     /// Returns how many rows are missing.
     pub fn dropped_rows(&self) -> u64 {
-        self.dropped.iter().map(|dropped| dropped.rows).sum()
+        self.dropped.iter().fold(0, |sum, dropped| sum.saturating_add(dropped.rows))
     }
 
     /// Returns the job of a worker.
     pub fn job(&self, worker: u32) -> Option<&TracedJob> {
-        self.jobs.iter().find(|job| (job.first_worker..job.first_worker + job.workers).contains(&worker))
+        let is_of = |job: &&TracedJob| worker.checked_sub(job.first_worker).is_some_and(|number| number < job.workers);
+        self.jobs.iter().find(is_of)
     }
 }
 

@@ -265,6 +265,46 @@ mod tests {
         assert_eq!(number, rows);
     }
 
+    /// Goal: a trace whose bytes changed is read or refused, as a trace and as a log; nothing panics or takes long.
+    /// Method: every byte of the description and of the first pages, and single bits and bytes elsewhere, by a fixed sequence.
+    #[test]
+    fn a_broken_trace_is_read_or_refused() {
+        use std::io::Read;
+        let (file, _) = written(3_000);
+        let sound = std::fs::read(file.path()).expect("the trace");
+        let broken = tempfile::NamedTempFile::new().expect("a file");
+        let (mut read_count, mut refused_count) = (0, 0);
+        for round in 0..4_000_u64 {
+            let random = trueio_model::mix64(round);
+            // Half of the changes are in the description at the end, where most bytes mean something.
+            let description = sound.len().min(2_000);
+            let (begin, span) =
+                if round.is_multiple_of(2) { (sound.len() - description, description) } else { (0, sound.len()) };
+            let at = begin + (random >> 16) as usize % span;
+            let mut bytes = sound.clone();
+            match random % 4 {
+                0 => bytes[at] ^= 1 << (random >> 8 & 7),
+                1 => bytes[at] = (random >> 8) as u8,
+                2 => bytes[at] = b'9',
+                _ => bytes.truncate(at),
+            }
+            std::fs::write(broken.path(), &bytes).expect("written");
+            let open = || std::fs::File::open(broken.path()).expect("the file");
+            let mut latest_ns = 0;
+            let visit = |row: TraceRow| latest_ns = latest_ns.max(row.submitted_ns());
+            let read = TraceReader::open(open()).and_then(|reader| {
+                let _ = (reader.header().dropped_rows(), reader.header().job(u32::MAX));
+                reader.for_each(visit)
+            });
+            let text = crate::IologText::of(open()).and_then(|mut text| Ok(text.read_to_end(&mut Vec::new())?));
+            match read.is_ok() && text.is_ok() {
+                true => read_count += 1,
+                false => refused_count += 1,
+            }
+        }
+        assert!(read_count > 100 && refused_count > 100, "{read_count} read, {refused_count} refused");
+    }
+
     /// Goal: any number in any column is read back, also where differences wrap around.
     #[test]
     fn extreme_numbers_are_read_back() {

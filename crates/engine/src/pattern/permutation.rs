@@ -39,9 +39,10 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The order of `0..count` that belongs to `seed`. `count` is at least 1 and at most 2^62.
+    /// The order of `0..count` that belongs to `seed`. `count` is at least 1 and at most 2^63: the bytes of
+    /// the longest file.
     pub(crate) fn new(count: u64, seed: u64) -> Self {
-        assert!((1..=1 << 62).contains(&count));
+        assert!((1..=1 << 63).contains(&count));
         let bits = (64 - (count - 1).leading_zeros()).max(1);
         let mask = (1u64 << bits) - 1;
         let word = |i: u64| mix64(seed ^ mix64(i));
@@ -127,6 +128,20 @@ mod tests {
                 return all;
             }
             all.extend_from_slice(&out[..n]);
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_the_longest_files_have_an_order() {
+        for count in [(1 << 62) + 1, i64::MAX as u64, 1 << 63] {
+            let mut permutation = Permutation::new(count, 7);
+            let mut out = [0; 64];
+            let filled = permutation.fill(&mut out);
+            let mut order = out[..filled].to_vec();
+            order.sort_unstable();
+            order.dedup();
+            assert!(filled > 16 && order.len() == filled && order.iter().all(|block| *block < count), "{order:?}");
+            assert!(permutation.map(count - 1) < count);
         }
     }
 
