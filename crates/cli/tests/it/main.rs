@@ -51,6 +51,7 @@ mod live;
 mod man;
 mod neighbours;
 mod outputs;
+mod owners;
 mod progress;
 mod ranks;
 mod ranks_commands;
@@ -79,6 +80,3 @@ mod tree;
 mod untouched;
 mod usb;
 mod verify;
-//! The program as its users run it.
-
-mod owners;
