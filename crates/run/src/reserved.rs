@@ -77,8 +77,8 @@ impl Stamp {
     fn of(found: &Stat) -> Self {
         Self {
             size_bytes: found.st_size,
-            modified: (found.st_mtime, found.st_mtime_nsec as i64),
-            changed: (found.st_ctime, found.st_ctime_nsec as i64),
+            modified: (found.st_mtime, found.st_mtime_nsec),
+            changed: (found.st_ctime, found.st_ctime_nsec),
         }
     }
 
