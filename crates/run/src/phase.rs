@@ -300,7 +300,8 @@ pub(crate) fn new_phase(
 
 /// Lets a fault outside the jobs fail their phase.
 fn conclude(phase: &mut PhaseRecord, log_fault: Option<LogError>, fault: Option<String>) {
-    if let (Some(error), Outcome::Complete) = (log_fault, &phase.outcome) {
+    // A signal that ends the run is no reason to leave out that a log was lost.
+    if let (Some(error), Outcome::Complete | Outcome::Interrupted { .. }) = (log_fault, &phase.outcome) {
         phase.outcome = Outcome::Failed { reason: error_line(&error) };
     }
     if let Some(reason) = fault {
