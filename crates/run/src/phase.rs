@@ -176,7 +176,7 @@ impl Setting<'_> {
         for (path, _, _) in &mut observation.residency {
             *path = self.name_of(plans, path);
         }
-        for map in &mut observation.maps {
+        for map in observation.maps.iter_mut().chain(&mut observation.maps_after) {
             map.path = self.name_of(plans, &map.path);
         }
         for sample in &mut observation.samples {
