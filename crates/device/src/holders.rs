@@ -12,6 +12,8 @@
 
 use crate::error::DeviceError;
 use crate::identity::DeviceNumber;
+use crate::loops::{Below, LoopDevice, Loops};
+use crate::mount_tables::{MountTable, MountTables};
 use crate::mounts::{self, Mount};
 use crate::numbers::{btrfs_devices, device_number_at, device_number_of};
 use crate::system::System;
@@ -44,6 +46,15 @@ pub enum HolderKind {
     },
     /// The kernel refuses `O_EXCL`: the device is claimed.
     Claimed,
+    /// A process has the file open for writing.
+    OpenForWriting {
+        /// Its name.
+        program: String,
+        /// Its ID.
+        process: u32,
+    },
+    /// The kernel refuses a write lease on the file, and no process that can be read has it open.
+    Unnamed,
 }
 
 /// One use of a device.
@@ -75,11 +86,13 @@ pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     if identity.kind != Some(TargetKind::BlockDevice) {
         return Err(DeviceError::NotABlockDevice { path: path.to_owned() });
     }
-    let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
+    let tables = MountTables::new(system);
+    let loops = Loops::new(system, &tables);
+    let mut family = Family::new(system, &loops);
     family.add_with_relatives(identity.device);
     let Family { names, mut found, .. } = family;
     let mut holders = Holders::default();
-    mounted(system, &names, &mut found, &mut holders.unseen);
+    mounted(system, &tables, &names, &mut found, &mut holders.unseen);
     members(system, &names, &mut found);
     swap(system, &names, &mut found, &mut holders.unseen);
     claimed(system, path, &names, identity.device, &mut found, &mut holders.unseen);
@@ -91,59 +104,45 @@ pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
 
 /// Returns the devices that share bytes with a device, including itself, with their kernel names.
 pub(crate) fn family_of(system: &System, number: DeviceNumber) -> BTreeMap<DeviceNumber, String> {
-    let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
+    let tables = MountTables::new(system);
+    let loops = Loops::new(system, &tables);
+    let mut family = Family::new(system, &loops);
     family.add_with_relatives(number);
     family.names
 }
 
-/// Returns the users of the regular file at `path`: loop devices on it, with their own holders, and
-/// swap.
-///
-/// # Errors
-/// [`DeviceError::Path`] if the path cannot be read.
-pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceError> {
-    let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
-    let file = identity.path.display().to_string();
-    // By inode on the running machine: a hard link is the same file under another name.
-    let is_it = |other: &str| match system.is_live() {
-        true => is_same_file(path, Path::new(other)),
-        false => other == file,
-    };
-    let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
-    family.add_loops_on(is_it, &file, None);
+/// Adds the loop devices on a regular file, and the users of these devices. Returns whether there is such a device.
+pub(crate) fn add_loops_of_file(
+    system: &System,
+    (tables, loops): (&MountTables<'_>, &Loops<'_>),
+    (file, name): (&Below, &str),
+    holders: &mut Holders,
+) {
+    let mut family = Family::new(system, loops);
+    family.add_loops(|below| below.is_same(file), name, None);
     let Family { names, mut found, .. } = family;
-    let mut holders = Holders::default();
-    // Without a loop device on the file, nothing can be mounted, and nothing remains unseen.
+    // Without a loop device on the file, no filesystem can be on a device of it.
     if !names.is_empty() {
-        mounted(system, &names, &mut found, &mut holders.unseen);
+        mounted(system, tables, &names, &mut found, &mut holders.unseen);
         members(system, &names, &mut found);
         swap(system, &names, &mut found, &mut holders.unseen);
     }
-    for line in system.read("/proc/swaps").unwrap_or_default().lines().skip(1) {
-        if is_it(&mounts::unescape(line.split_whitespace().next().unwrap_or_default())) {
-            found.push(Holder { device: file.clone(), kind: HolderKind::Swap, source: "/proc/swaps".to_owned() });
-        }
-    }
-    found.sort();
-    found.dedup();
-    holders.found = found;
-    Ok(holders)
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    identity(one).is_some_and(|one| identity(other) == Some(one))
+    holders.found.extend(found);
 }
 
 /// Devices that share bytes with the given one, by number, with their kernel names.
 struct Family<'a> {
     system: &'a System,
+    loops: &'a Loops<'a>,
     names: BTreeMap<DeviceNumber, String>,
     found: Vec<Holder>,
 }
 
-impl Family<'_> {
+impl<'a> Family<'a> {
+    fn new(system: &'a System, loops: &'a Loops<'a>) -> Self {
+        Self { system, loops, names: BTreeMap::new(), found: Vec::new() }
+    }
+
     /// Adds a device, all devices above it, and all devices below it.
     fn add_with_relatives(&mut self, number: DeviceNumber) {
         if let Some(directory) = self.add_upwards(number) {
@@ -168,12 +167,14 @@ impl Family<'_> {
                 self.add_below(number, &directory);
             }
         }
-        if let Ok(backing) = self.system.read(&format!("{directory}/loop/backing_file")) {
-            match device_number_of(self.system, &backing) {
-                // A loop device on a disk shares all bytes with the disk.
-                Some(below) if !self.names.contains_key(&below) => self.add_with_relatives(below),
-                Some(_) => {}
-                None => self.add_loops(|other| other == backing, number),
+        let Some(device) = self.loops.all().iter().find(|device| device.number == number) else { return };
+        match device.below {
+            // A loop device on a disk shares all bytes with the disk.
+            Below::Device(below) if !self.names.contains_key(&below) => self.add_with_relatives(below),
+            Below::Device(_) => {}
+            _ => {
+                let name = self.names.get(&number).cloned().unwrap_or_default();
+                self.add_loops(|other| other.is_same(&device.below), &name, Some(number));
             }
         }
     }
@@ -209,81 +210,65 @@ impl Family<'_> {
             self.found.push(Holder { device: name.clone(), kind, source });
         }
         // A loop device does not claim the device below it and is not listed in its `holders`.
-        let system = self.system;
-        self.add_loops(|backing| device_number_of(system, backing) == Some(number), number);
+        self.add_loops(|below| matches!(below, Below::Device(below) if *below == number), &name, Some(number));
         Some(directory)
     }
 
-    /// Adds the loop devices whose backing file matches; the file is on the device `below`.
-    fn add_loops(&mut self, is_meant: impl Fn(&str) -> bool, below: DeviceNumber) {
-        let name = self.names.get(&below).cloned().unwrap_or_default();
-        self.add_loops_on(is_meant, &name, Some(below));
-    }
-
-    /// Adds the loop devices whose backing file matches by name; `below` is not added.
-    fn add_loops_on(&mut self, is_meant: impl Fn(&str) -> bool, name: &str, below: Option<DeviceNumber>) {
-        for disk in self.system.list("/sys/block") {
-            let source = format!("/sys/block/{disk}/loop/backing_file");
-            let Ok(backing) = self.system.read(&source) else { continue };
-            let number = device_number_at(self.system, &format!("/sys/block/{disk}"));
-            let Some(number) = number.filter(|number| is_meant(&backing) && Some(*number) != below) else { continue };
-            self.found.push(Holder { device: name.to_owned(), kind: HolderKind::Stacked { by: disk }, source });
-            self.add_upwards(number);
+    /// Adds the loop devices on a file or device of the given name. `except` is not added.
+    fn add_loops(&mut self, is_meant: impl Fn(&Below) -> bool, name: &str, except: Option<DeviceNumber>) {
+        let loops: &'a [LoopDevice] = self.loops.all();
+        for device in loops.iter().filter(|device| Some(device.number) != except && is_meant(&device.below)) {
+            let kind = HolderKind::Stacked { by: device.name.clone() };
+            self.found.push(Holder { device: name.to_owned(), kind, source: device.source.clone() });
+            self.add_upwards(device.number);
         }
     }
 }
 
-/// Returns the mounts of every namespace. One process of each would suffice, but which one is unknown, so all are read.
-fn mounted(system: &System, names: &BTreeMap<DeviceNumber, String>, found: &mut Vec<Holder>, unseen: &mut Vec<String>) {
-    let mut processes: Vec<u32> = system.list("/proc").iter().filter_map(|name| name.parse().ok()).collect();
-    processes.sort_unstable();
-    let mut refused_count = 0;
+/// Adds the mounts of the devices, in every mount namespace.
+fn mounted(
+    system: &System,
+    tables: &MountTables<'_>,
+    names: &BTreeMap<DeviceNumber, String>,
+    found: &mut Vec<Holder>,
+    unseen: &mut Vec<String>,
+) {
     let mut seen: Vec<(String, String)> = Vec::new();
-    let mut texts: Vec<String> = Vec::new();
-    for process in processes {
-        let source = format!("/proc/{process}/mountinfo");
-        let text = match system.read(&source) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                refused_count += 1;
-                continue;
-            }
-            // The process has ended.
-            Err(_) => continue,
-        };
-        // Nearly all processes share a namespace; its table is parsed only once.
-        if texts.contains(&text) {
-            continue;
-        }
-        for mount in text.lines().filter_map(mounts::parse_line) {
-            let Some(device) = device_of(system, &mount, names) else { continue };
+    for table in tables.all() {
+        for mount in &table.mounts {
+            let Some(device) = device_of(system, table, mount, names) else { continue };
             let mount_point = mount.mount_point.display().to_string();
             if !seen.contains(&(device.clone(), mount_point.clone())) {
                 seen.push((device.clone(), mount_point.clone()));
-                let kind = HolderKind::Mounted { mount_point, process };
-                found.push(Holder { device, kind, source: source.clone() });
+                let kind = HolderKind::Mounted { mount_point, process: table.process };
+                found.push(Holder { device, kind, source: table.source() });
             }
         }
-        texts.push(text);
     }
-    if refused_count > 0 {
-        unseen.push(format!("this user may not read the mounts of {refused_count} processes"));
-    }
-    if texts.is_empty() {
-        unseen.push("no mount table could be read".to_owned());
-    }
+    unseen.extend_from_slice(tables.unseen());
 }
 
 /// Returns the device of `names` that is mounted.
-fn device_of(system: &System, mount: &Mount, names: &BTreeMap<DeviceNumber, String>) -> Option<String> {
+fn device_of(
+    system: &System,
+    table: &MountTable,
+    mount: &Mount,
+    names: &BTreeMap<DeviceNumber, String>,
+) -> Option<String> {
     if let Some(name) = names.get(&mount.device) {
         return Some(name.clone());
     }
     // btrfs and others have an anonymous device number, and one of their devices as the source.
-    if mount.device.0 != 0 || !mount.source.starts_with('/') {
+    if !mount.may_have_source() {
         return None;
     }
-    mount.source.split(':').find_map(|path| names.get(&device_number_of(system, path)?)).cloned()
+    mount.source.split(':').find_map(|path| {
+        // The path is of the namespace in which it was mounted, so the process's root directory is tried first.
+        let in_root = table.in_root(Path::new(path));
+        let there = in_root.to_str().filter(|_| system.is_live());
+        let numbers = there.into_iter().chain([path]).filter_map(|path| device_number_of(system, path));
+        numbers.into_iter().find_map(|number| names.get(&number)).cloned()
+    })
 }
 
 /// Adds the devices of mounted filesystems that span several devices.

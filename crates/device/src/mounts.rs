@@ -28,6 +28,8 @@ pub struct Mount {
     pub mount_options: String,
     /// Options of the filesystem.
     pub super_options: String,
+    /// The upper directory of an overlay, in the mount namespace of the process that mounted it.
+    pub(crate) upper_directory: Option<PathBuf>,
 }
 
 impl Mount {
@@ -40,6 +42,11 @@ impl Mount {
             }
         }
         all.join(",")
+    }
+
+    /// Whether the source may be the path of a device or a file that the filesystem is on: the filesystem has no device number.
+    pub(crate) fn may_have_source(&self) -> bool {
+        self.device.0 == 0 && self.source.starts_with('/')
     }
 
     /// Returns the value of a `name=value` option of the filesystem.
@@ -56,6 +63,13 @@ pub fn mounts(system: &System) -> Result<Vec<Mount>, DeviceError> {
     let path = "/proc/self/mountinfo";
     let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
     Ok(text.lines().filter_map(parse_line).collect())
+}
+
+/// Returns the names of the filesystems that are on no disk (`tmpfs`, `nfs4`, `fuse`): their sources are texts. Users without privileges can
+/// mount some of them, with any text.
+pub(crate) fn kinds_without_disk(system: &System) -> Vec<String> {
+    let text = system.read("/proc/filesystems").unwrap_or_default();
+    text.lines().filter_map(|line| Some(line.strip_prefix("nodev")?.trim().to_owned())).collect()
 }
 
 /// Parses one line; `None` if it is invalid.
@@ -78,8 +92,12 @@ pub(crate) fn parse_line(line: &str) -> Option<Mount> {
     let mut back = back.split(' ');
     let kind = FilesystemKind::from(back.next()?);
     let source = unescape(back.next()?);
-    let super_options = unescape(back.next().unwrap_or(""));
-    Some(Mount { id, device, root, mount_point, kind, source, mount_options, super_options })
+    let super_options = back.next().unwrap_or("");
+    // Commas within a value are escaped.
+    let upper_directory = super_options.split(',').find_map(|option| option.strip_prefix("upperdir="));
+    let upper_directory = upper_directory.map(|escaped| PathBuf::from(unescape(escaped)));
+    let super_options = unescape(super_options);
+    Some(Mount { id, device, root, mount_point, kind, source, mount_options, super_options, upper_directory })
 }
 
 /// Decodes octal escapes such as `\040`.

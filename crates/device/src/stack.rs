@@ -148,7 +148,7 @@ impl<'a> Stack<'a> {
         {
             self.disks.push(facts);
         }
-        match self.system.read(&format!("{directory}/loop/backing_file")) {
+        match self.system.path_in(&format!("{directory}/loop/backing_file")) {
             Ok(backing) => self.loop_device(&directory, &name, &backing, link, depth),
             Err(_) => self.push(LayerKind::Disk, name, link, depth),
         }
@@ -172,7 +172,7 @@ impl<'a> Stack<'a> {
         (LayerKind::Stacked, name.to_owned())
     }
 
-    fn loop_device(&mut self, directory: &str, name: &str, backing: &str, link: String, depth: u32) {
+    fn loop_device(&mut self, directory: &str, name: &str, backing: &Path, link: String, depth: u32) {
         let how = match self.system.read(&format!("{directory}/loop/dio")).as_deref() {
             Ok("1") => "direct",
             Ok(_) => "buffered",
@@ -180,13 +180,13 @@ impl<'a> Stack<'a> {
         };
         let facts = loop_facts(self.system, directory);
         self.push_with(LayerKind::Loop, format!("{name} ({how})"), format!("{link}, loop/dio"), depth, facts);
-        match self.system.identify(Path::new(backing)) {
+        match self.system.identify(backing) {
             // The backing file may be another block device.
             Ok(identity) if identity.device != (0, 0) => self.device(identity.device, depth + 1, Disks::Named),
             Ok(identity) => self.file(LayerKind::File, &identity, depth + 1, Disks::Named),
             Err(error) => {
                 let source = format!("{directory}/loop/backing_file; it cannot be read ({error})");
-                self.push(LayerKind::File, backing.to_owned(), source, depth + 1);
+                self.push(LayerKind::File, backing.display().to_string(), source, depth + 1);
             }
         }
     }

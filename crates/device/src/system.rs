@@ -2,8 +2,10 @@
 
 use crate::identity::{self, PathIdentity};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use trueio_model::Fact;
@@ -57,9 +59,17 @@ impl System {
         }
     }
 
-    /// Returns the text of a file, without surrounding white space.
+    /// Returns the text of a file, without surrounding white space. Bytes that are no UTF-8, as in the name of a mount point, are replaced.
     pub(crate) fn read(&self, path: &str) -> io::Result<String> {
-        fs::read_to_string(self.locate(path)).map(|text| text.trim().to_owned())
+        let bytes = fs::read(self.locate(path))?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Returns the path that a file contains: all bytes up to the newline at its end, also blanks.
+    pub(crate) fn path_in(&self, path: &str) -> io::Result<PathBuf> {
+        let mut bytes = fs::read(self.locate(path))?;
+        bytes.pop_if(|last| *last == b'\n');
+        Ok(PathBuf::from(OsString::from_vec(bytes)))
     }
 
     /// Returns the bytes of a file: a few files of sysfs are not text.

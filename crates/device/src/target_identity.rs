@@ -9,6 +9,7 @@
 //!
 //! Source: statx(2), open(2) `O_PATH`, proc_pid_fd(5); Linux `include/uapi/linux/fs.h` (BLKGETDISKSEQ).
 
+use crate::same_file::OVERLAY;
 use crate::signature::signatures_of;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use std::fs::File;
@@ -16,9 +17,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use trueio_model::{BlockIdentity, TargetIdentity};
-
-/// The magic number of overlayfs, as of statfs(2).
-const OVERLAY: u64 = 0x794c_7630;
 
 /// Whether a symbolic link in the last component of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,6 +42,8 @@ pub enum UseKind {
     Claimed,
     /// A process has it open for writing.
     OpenForWriting,
+    /// A file that is open elsewhere, but in no process that could be read: the kernel uses it.
+    Unnamed,
 }
 
 /// A signature on a device.
@@ -64,6 +66,11 @@ impl DeviceUse {
             UseKind::Stacked => format!("`{by}` is stacked on `{device}`"),
             UseKind::Claimed => format!("`{device}` is claimed by another program (O_EXCL is refused)"),
             UseKind::OpenForWriting => format!("`{device}` is open for writing in {by}"),
+            UseKind::Unnamed => {
+                format!(
+                    "`{device}` is open in the kernel, or in a process that this user may not read (a write lease is refused)"
+                )
+            }
         }
     }
 }

@@ -568,6 +568,7 @@ impl Rule {
                 UseKind::Stacked => "target_carries_device",
                 UseKind::Claimed => "target_claimed",
                 UseKind::OpenForWriting => "target_open_for_writing",
+                UseKind::Unnamed => "target_open_elsewhere",
             },
             Rule::TargetIsLink { .. } => "target_is_link",
             Rule::DeviceNotExamined { .. } => "device_not_examined",

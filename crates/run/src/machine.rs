@@ -400,6 +400,10 @@ fn device_use(holder: Holder) -> DeviceUse {
         HolderKind::Swap => (UseKind::Swap, String::new()),
         HolderKind::Stacked { by } => (UseKind::Stacked, by),
         HolderKind::Claimed => (UseKind::Claimed, String::new()),
+        HolderKind::OpenForWriting { program, process } => {
+            (UseKind::OpenForWriting, format!("`{program}` (process {process})"))
+        }
+        HolderKind::Unnamed => (UseKind::Unnamed, String::new()),
     };
     DeviceUse { kind, device: holder.device, by, source: holder.source }
 }

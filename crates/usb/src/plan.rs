@@ -280,6 +280,10 @@ pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, o
             HolderKind::Swap => reasons.push(format!("{device} is swap")),
             HolderKind::Stacked { by } => reasons.push(format!("{by} is stacked on {device}")),
             HolderKind::Claimed => is_claimed = true,
+            HolderKind::OpenForWriting { program, process } => {
+                reasons.push(format!("{device} is open for writing in {program} (process {process})"));
+            }
+            HolderKind::Unnamed => reasons.push(format!("{device} is in use by the kernel")),
         }
     }
     for opener in &openers.found {

@@ -31,7 +31,7 @@ const ABSENT: &str = "cpp_null fusion-aw-sync net netsplice rdma rbd rados sg sp
 /// Rules of refusals that protect data, or start no program that a file names.
 const PROTECTIVE: &str = "command_not_allowed exec_not_allowed output_replaces output_unrecognised output_exists existing_target_not_named \
                           target_mounted target_member_of_filesystem target_is_swap target_carries_device target_claimed \
-                          target_open_for_writing target_is_link device_not_examined signature_not_named generated_name_taken";
+                          target_open_for_writing target_open_elsewhere target_is_link device_not_examined signature_not_named generated_name_taken";
 /// Engines that create, remove or truncate the names that they are given: their files are not there before the run.
 const MAKES_NAMES: &str = "filecreate filestat filedelete fileoperation dircreate dirstat dirdelete ftruncate";
 /// The beginnings of refusals of fio's language that do so.

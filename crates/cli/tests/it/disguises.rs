@@ -6,7 +6,9 @@
 use crate::common::*;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -268,6 +270,51 @@ fn a_file_below_a_loop_device_is_not_written() {
     }
     drop(disk);
     let job = ["run", "--rw", "write", "--size", "64k", "--filename", "hard", "--overwrite_existing", "hard"];
+    sandbox.run(&job).assert_code(0);
+}
+
+/// Leaves a descriptor of a file in a message that is not received, so that no process has it. Closed with the sockets.
+fn in_flight(file: fs::File) -> (UnixStream, UnixStream) {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let (one, other) = UnixStream::pair().expect("two sockets");
+    let descriptors = [file.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    assert!(message.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    sendmsg(&one, &[std::io::IoSlice::new(b"x")], &mut message, SendFlags::empty()).expect("sent");
+    (one, other)
+}
+
+/// Goal: a file is not written although its users cannot be found by a name: the kernel, and a program that has it open.
+/// Method: a loop device of another mount namespace, by a path that leads nowhere here; a descriptor that no process has; a program that has
+/// the file open for writing. The tests of `crates/device` stage the other cases.
+#[test]
+fn a_file_that_is_used_under_no_name_is_not_written() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let path = sandbox.data_file("image", 16 << 20);
+    let holds = || hash(&fs::read(&path).expect("content"));
+    let script = format!("mount --bind {} /mnt && losetup --find --show /mnt/image", sandbox.root().display());
+    let device =
+        tool("unshare", &["--mount", "--propagation", "private", "sh", "-ec", &script]).expect("a loop device");
+    assert_not_written(&sandbox, "image", "rule: target_carries_device", "is stacked on", &holds);
+    tool("losetup", &["--detach", &device]).expect("detached");
+
+    let sent = in_flight(fs::File::open(&path).expect("a file"));
+    assert_not_written(&sandbox, "image", "rule: target_open_elsewhere", "a write lease is refused", &holds);
+    drop(sent);
+
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "exec 3<>image; echo ready; exec sleep 300"]).current_dir(sandbox.root()).stdout(Stdio::piped());
+    let mut writer = Elsewhere(writer.spawn().expect("a shell"));
+    let mut line = String::new();
+    BufReader::new(writer.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let named = format!("(process {})", writer.0.id());
+    assert_not_written(&sandbox, "image", "rule: target_open_for_writing", &named, &holds);
+    drop(writer);
+    let job = ["run", "--rw", "write", "--size", "64k", "--filename", "image", "--overwrite_existing", "image"];
     sandbox.run(&job).assert_code(0);
 }
 

@@ -19,7 +19,8 @@ const WATCHED: &str = "open,openat,openat2,creat,mknod,mknodat,mkdir,mkdirat,unl
                        sync,syncfs,fsync,fdatasync,sync_file_range,msync";
 
 /// Questions that change nothing.
-const HARMLESS_IOCTLS: [&str; 13] = [
+const HARMLESS_IOCTLS: [&str; 14] = [
+    "LOOP_GET_STATUS64",
     "BLKGETDISKSEQ",
     "_IOC(_IOC_READ, 0x12, 0x80, 0x8)",
     "FS_IOC_GETFSUUID",

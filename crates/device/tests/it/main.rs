@@ -6,3 +6,6 @@ mod staged;
 mod tree;
 mod usb;
 mod usb_rules;
+//! Integration tests of the crate.
+
+mod file_users;

@@ -15,10 +15,9 @@
 use super::extents::{FileExtents, FileLocation};
 use super::layers::{Layers, TracedDisk};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use trueio_device::System;
+use trueio_device::{FileId, LoopStatus, System};
 
 /// A loop device whose file is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,20 +99,21 @@ impl OpenLoops {
             options.read(true).custom_flags(libc::O_NONBLOCK);
             options.open(path).map_err(|error| format!("`{}` cannot be opened ({error})", path.display()))
         };
-        let status = Status::of(&open(&Path::new("/dev").join(&disk.name))?)?;
+        let device = open(&Path::new("/dev").join(&disk.name))?;
+        let status = LoopStatus::of(&device).map_err(|error| format!("its status is unknown ({error})"))?;
         let file = open(path)?;
         let metadata = file.metadata().map_err(|error| format!("stat: {error}"))?;
-        if (metadata.dev(), metadata.ino()) != (status.device, status.inode) {
+        if (FileId { device: metadata.dev(), inode: metadata.ino() }) != status.file {
             return Err(format!("`{}` is another file than its own", path.display()));
         }
         let facts = trueio_device::target_facts_unasked(system, path).map_err(|error| error.to_string())?;
         let location = FileLocation::of(system, &file, &[facts])?;
-        let (before, _) = location.pieces(&file, status.offset, size_bytes)?;
+        let (before, _) = location.pieces(&file, status.offset_bytes, size_bytes)?;
         self.seen.layers.join(&location.layers);
         self.seen.files.push(LoopFile {
             name: disk.name.clone(),
             device: disk.device,
-            offset_bytes: status.offset,
+            offset_bytes: status.offset_bytes,
             extents: FileExtents {
                 path: path.display().to_string(),
                 space: location.space.clone(),
@@ -138,30 +138,5 @@ impl OpenLoops {
             seen.extents.after = after;
         }
         self.seen
-    }
-}
-
-/// The start of `struct loop_info64`.
-struct Status {
-    /// Device and inode of the file.
-    device: u64,
-    inode: u64,
-    /// The first byte of the device in its file.
-    offset: u64,
-}
-
-impl Status {
-    fn of(device: &File) -> Result<Self, String> {
-        const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
-        /// Of 232 bytes: device, inode, device of a device file, offset; the rest is not needed.
-        const LENGTH: usize = 232 / 8;
-        let mut words = [0u64; LENGTH];
-        // SAFETY: the kernel writes one `struct loop_info64` of 232 bytes, for which there is room; it outlives the call.
-        let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, words.as_mut_ptr()) };
-        if result != 0 {
-            return Err(format!("its status is unknown ({})", std::io::Error::last_os_error()));
-        }
-        let [device, inode, _, offset, ..] = words;
-        Ok(Self { device, inode, offset })
     }
 }

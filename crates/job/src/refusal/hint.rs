@@ -16,6 +16,8 @@ const MAPS_BEYOND_MEMORY: &str =
 const POLL_IMPOSSIBLE: &str =
     "leave out `hipri`, or configure poll queues in the driver (nvme: the module's parameter `poll_queues`)";
 const TARGET_OPEN: &str = "free it first: end that program, or let it close the device; no option makes it writable";
+const TARGET_OPEN_ELSEWHERE: &str = "free it first: the kernel may use it for a mount, a loop device, swap or an exported disk, also of another \
+     container; as root, the processes of all users are compared; no option makes it writable";
 const TARGET_IN_USE: &str = "free it first (unmount it, `swapoff`, stop the device on top of it), or choose another target; \
      no option makes it writable";
 const DEVICE_NOT_EXAMINED: &str = "a block device is written only if it is known to be free and without signatures: run as a user with read permission";
@@ -69,6 +71,7 @@ impl Rule {
             }
             Rule::NamedForOverwriteMissing { .. } => "correct the path; a new file needs no permission",
             Rule::TargetInUse { in_use, .. } if in_use.kind == UseKind::OpenForWriting => TARGET_OPEN,
+            Rule::TargetInUse { in_use, .. } if in_use.kind == UseKind::Unnamed => TARGET_OPEN_ELSEWHERE,
             Rule::TargetInUse { .. } => TARGET_IN_USE,
             Rule::TargetIsLink { target, .. } => {
                 return format!(
