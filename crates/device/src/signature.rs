@@ -1,7 +1,7 @@
 //! Finds signatures on a device: of filesystems, RAID, LVM, encryption, swap and partition tables.
 //!
 //! A device with a signature may contain data, so it is written only if the user names the signature. The names are
-//! those of `blkid`, `lsblk --fs` and `wipefs`. A search reads a few hundred kilobytes and opens nothing for writing.
+//! those of `blkid`, `lsblk --fs` and `wipefs`, as far as these have one. A search reads a few hundred kilobytes and opens nothing for writing.
 //!
 //! Only magic numbers are compared, never checksums, because a partly overwritten superblock may still belong to data.
 //! A magic number of two bytes (minix) may match by chance, so it counts only if no other signature is found; ext and
@@ -10,11 +10,12 @@
 //! Partitions have signatures of their own. They are read at the offsets in the disk's tables, because writing the disk
 //! overwrites them, too.
 //!
-//! Cannot see: data without a signature (a raw database volume, an encrypted volume with a detached header); signatures
-//! at another offset.
+//! Cannot see: data without a signature, which `docs/safety.md` lists; signatures at another offset.
 //!
 //! Source: magic numbers, offsets and names of util-linux, `libblkid/src/superblocks/` and
-//! `libblkid/src/partitions/`. This crate's tests compare the names with those of `blkid` for the output of `mkfs.*`,
+//! `libblkid/src/partitions/`; Linux `drivers/md/` (`dm-thin-metadata.c`, `dm-cache-metadata.c`, `dm-era-target.c`,
+//! `dm-clone-metadata.c`, `dm-writecache.c`); QEMU `block/` (`qcow.c`, `qcow2.h`, `qed.h`, `vmdk.c`, `vdi.c`, `vpc.c`, `vhdx.h`,
+//! `parallels.c`). This crate's tests compare the names with those of `blkid` for the output of `mkfs.*`,
 //! `mkswap` and `sfdisk`.
 
 use crate::partitions::{Part, partitions};
@@ -158,6 +159,12 @@ const TABLE: &[Row] = &[
     Row("DM_snapshot_cow", MagicOffset::Start(0), b"SnAp"),
     Row("DM_verity_hash", MagicOffset::Start(0), b"verity\x00\x00"),
     Row("DM_integrity", MagicOffset::Start(0), b"integrt\x00"),
+    // Metadata of device-mapper's persistent-data library, in one layout; libblkid has no names for them.
+    Row("DM_thin_metadata", MagicOffset::Start(0x20), b"\xbaR\x9c\x01\x00\x00\x00\x00"),
+    Row("DM_cache_metadata", MagicOffset::Start(0x20), b"\x03\xc4\x18\x00\x00\x00\x00\x00"),
+    Row("DM_era_metadata", MagicOffset::Start(0x20), b"{\x07\xc1~\x00\x00\x00\x00"),
+    Row("DM_clone_metadata", MagicOffset::Start(0x20), b"d\x7f\xf2\x8a\x00\x00\x00\x00"),
+    Row("DM_writecache", MagicOffset::Start(0), b"!\x93H#"),
     Row("stratis", MagicOffset::Start(0x204), b"!Stra0tis\x86\xff\x02^Arh"),
     Row("stratis", MagicOffset::Start(0x1204), b"!Stra0tis\x86\xff\x02^Arh"),
     Row("linux_raid_member", MagicOffset::Start(0), b"\xfcN+\xa9"),
@@ -194,6 +201,21 @@ const TABLE: &[Row] = &[
     Row("drbd", MagicOffset::End(4036), b"\x83\x74\x02\x6c"),
     Row("drbd", MagicOffset::End(4036), b"\x83\x74\x02\x6d"),
     Row("vdo", MagicOffset::Start(0), b"dmvdo001"),
+    // Images of virtual disks on a whole device, as oVirt puts them on logical volumes; libblkid has no names for them.
+    Row("qcow", MagicOffset::Start(0), b"QFI\xfb\x00\x00\x00\x01"),
+    Row("qcow2", MagicOffset::Start(0), b"QFI\xfb\x00\x00\x00\x02"),
+    Row("qcow2", MagicOffset::Start(0), b"QFI\xfb\x00\x00\x00\x03"),
+    Row("qed", MagicOffset::Start(0), b"QED\x00"),
+    Row("VMDK", MagicOffset::Start(0), b"KDMV"),
+    Row("VMDK", MagicOffset::Start(0), b"COWD"),
+    Row("VMDK", MagicOffset::Start(0), b"\xbe\xba\xfe\xca\x00\x00\x00\x00"),
+    Row("VMDK", MagicOffset::Start(0), b"# Disk DescriptorFile"),
+    Row("VDI", MagicOffset::Start(0x40), b"\x7f\x10\xda\xbe"),
+    Row("VHD", MagicOffset::Start(0), b"conectix"),
+    Row("VHD", MagicOffset::End(512), b"conectix"),
+    Row("VHDX", MagicOffset::Start(0), b"vhdxfile"),
+    Row("Parallels", MagicOffset::Start(0), b"WithoutFreeSpace"),
+    Row("Parallels", MagicOffset::Start(0), b"WithouFreSpacExt"),
     Row("gpt", MagicOffset::Start(0x200), b"EFI PART"),
     Row("gpt", MagicOffset::Start(0x1000), b"EFI PART"),
     Row("gpt", MagicOffset::End(512), b"EFI PART"),
