@@ -20,10 +20,15 @@ struct Server {
 
 impl Server {
     fn start(words: &[&str]) -> Self {
+        Self::start_with(&[&["--allow-write=."][..], words].concat())
+    }
+
+    /// Without a permission of its own directory.
+    fn start_with(words: &[&str]) -> Self {
         let (sandbox, place) = (Sandbox::new(), tempfile::tempdir().expect("a directory"));
         let address = format!("--server=sock:{}", place.path().join("s").display());
         let mut child = sandbox
-            .command(&[&["fio", &address, "--allow-write=."][..], words].concat())
+            .command(&[&["fio", address.as_str()][..], words].concat())
             .env("TMPDIR", place.path())
             .env("A_SECRET_VARIABLE", "a-secret-value")
             .stderr(Stdio::null())
@@ -196,6 +201,76 @@ fn contents_and_names_of_files_travel_only_if_the_server_permits_it() {
     let ran = fio(&here, &["h.fio", &closed.client(), "--output-format=json"]);
     ran.assert_code(0);
     assert!(ran.out.contains("\"total_ios\""), "{ran:?}");
+}
+
+/// Goal: what clients may use is decided when the server starts, not by a name that another user may replace.
+/// Method: a directory that becomes a link to another one, a directory of which a component becomes a link, a directory that is replaced by
+/// another directory, and a file that becomes a link; with and without the kernel's help. Relative names still reach the first directory.
+#[test]
+fn a_permitted_path_that_is_replaced_after_the_start_leads_nowhere() {
+    for confinement in [&[][..], &["--no-sandbox"]] {
+        let (outside, place) = (Sandbox::new(), Sandbox::new());
+        let at = |name: &str| place.path(name);
+        fs::create_dir_all(at("scratch/inner")).expect("a directory");
+        place.write("file", "0".repeat(4096));
+        outside.write("file", "precious".repeat(512));
+        let words =
+            [format!("--allow-write={}", at("scratch").display()), format!("--allow-write={}", at("file").display())];
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(confinement.iter().copied()).collect();
+        let server = Server::start_with(&words);
+        let here = Sandbox::new();
+        let run = |job: String| {
+            here.write("j.fio", format!("[j]\nrw=write\nbs=4k\nsize=4k\n{job}\n"));
+            fio(&here, &["j.fio", &server.client()])
+        };
+        let absolute = at("scratch/new").display().to_string();
+        run(format!("filename={absolute}")).assert_code(0);
+        let before = outside.listing();
+        fs::rename(at("scratch"), at("moved")).expect("moved");
+        fs::remove_file(at("file")).expect("removed");
+        symlink(outside.path("file"), at("file")).expect("a link");
+        for is_link in [true, false] {
+            match is_link {
+                true => symlink(outside.root(), at("scratch")).expect("a link"),
+                false => fs::create_dir(at("scratch")).expect("a directory"),
+            }
+            for path in ["scratch/new", "scratch/inner/new", "scratch/file", "file"] {
+                run(format!("filename={}", at(path).display())).assert_code(1);
+            }
+            match is_link {
+                true => fs::remove_file(at("scratch")).expect("removed"),
+                false => assert_eq!(fs::read_dir(at("scratch")).expect("a directory").count(), 0),
+            }
+        }
+        assert_eq!(outside.listing(), before);
+        assert_eq!(fs::read_to_string(outside.path("file")).expect("content"), "precious".repeat(512));
+        for path in ["/proc/self/cwd/new", "/proc/self/fd/3/new"] {
+            run(format!("filename={path}")).assert_code(1);
+        }
+        run("filename=relative".to_owned()).assert_code(0);
+        assert!(at("moved/relative").exists(), "the directory that was permitted, under its new name");
+    }
+}
+
+#[test]
+fn a_server_starts_for_no_link_and_no_missing_path() {
+    let here = Sandbox::new();
+    let address = format!("--server=sock:{}", here.path("s").display());
+    fs::create_dir(here.path("real")).expect("a directory");
+    fs::create_dir(here.path("real/inner")).expect("a directory");
+    symlink("real", here.path("link")).expect("a link");
+    for (word, reason) in [
+        ("--allow-write=link", "symbolic link"),
+        ("--allow-read=link", "symbolic link"),
+        ("--allow-write=link/inner", "symbolic link"),
+        ("--allow-write=none", "does not exist"),
+        ("--allow-read=real/none", "does not exist"),
+    ] {
+        let ran = fio(&here, &[&address, word]);
+        ran.assert_code(1);
+        assert!(ran.err.contains(reason), "{word}: {ran:?}");
+    }
+    assert!(!here.path("s").exists());
 }
 
 #[test]

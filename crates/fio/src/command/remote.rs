@@ -12,7 +12,8 @@
 //! Each session is a process of its own: evidence counts per process, and a session that crashes does not affect the
 //! others. It ends with its client (the connection closes) and with its server (a signal of the kernel).
 //!
-//! The kernel confines a session to the directories that the server's command line names ([`sandbox`]).
+//! The kernel confines a session to the files that the server's command line names ([`sandbox`]). The server opens these when it starts, and
+//! sessions inherit the descriptors ([`permit`]).
 //!
 //! A client over TCP must have the server's token ([`token`]); only the server's user can connect to its socket in the file
 //! system. There is no encryption: `ssh -L` provides it. [`crate::wire`] defines the messages.
@@ -20,6 +21,7 @@
 mod client;
 mod ledger;
 mod names;
+mod permit;
 mod process;
 mod sandbox;
 mod server;

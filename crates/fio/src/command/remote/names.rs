@@ -3,7 +3,7 @@
 //! To examine a file that a job names already has effects: it tells whether there is one, opens a device, waits for a pipe. So the names are
 //! compared with the paths of the server's command line first; links and what is created are checked while planning.
 
-use super::process::{ALLOW_PRIORITY, ALLOW_READ, ALLOW_WRITE};
+use super::process::ALLOW_PRIORITY;
 use crate::language::{FioRequest, directories, paths};
 use std::path::{Component, Path, PathBuf};
 use trueio_job::options::engine::rows::IOENGINE;
@@ -11,7 +11,7 @@ use trueio_job::options::process::rows::{CMDPRIO_BSSPLIT, NICE, PRIOCLASS};
 use trueio_job::value::Value;
 use trueio_model::{EngineKind, IoPriority, JobSpec};
 
-/// The paths of the server's command line, as typed and with their links resolved.
+/// The paths of the server's command line.
 #[derive(Debug)]
 pub(super) struct Names {
     permitted: Vec<PathBuf>,
@@ -21,20 +21,9 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Reads the permissions of the server's command line. Relative paths begin at the working directory of this process; relative names of
-    /// jobs at `home`.
-    pub(super) fn of(permits: &[String], home: Option<&Path>) -> Self {
-        let paths = permits.iter().filter_map(|word| word.strip_prefix(ALLOW_READ).or(word.strip_prefix(ALLOW_WRITE)));
-        let permitted = paths.flat_map(|path| {
-            let typed = std::path::absolute(path).ok().map(|path| plain(&path));
-            typed.into_iter().chain(Path::new(path).canonicalize())
-        });
-        let home = home.map(Path::to_owned);
-        Self {
-            permitted: permitted.collect(),
-            home,
-            may_raise_priority: permits.iter().any(|word| word == ALLOW_PRIORITY),
-        }
+    /// `permitted` are the paths of the server's command line; relative names of jobs begin at `home`.
+    pub(super) fn new(permitted: Vec<PathBuf>, home: Option<PathBuf>, may_raise_priority: bool) -> Self {
+        Self { permitted, home, may_raise_priority }
     }
 
     /// Checks the jobs of a client. `paths` is what its jobs may use, as a part of a sentence.
@@ -124,8 +113,7 @@ mod tests {
 
     #[test]
     fn names_are_compared_with_the_permitted_paths_as_text() {
-        let permits = ["--allow-write=/pool/a".to_owned(), "--allow-read=/dev/sdx".to_owned()];
-        let names = Names::of(&permits, Some(Path::new("/pool/a")));
+        let names = Names::new(vec!["/pool/a".into(), "/dev/sdx".into()], Some("/pool/a".into()), false);
         for (path, is_permitted) in [
             ("/pool/a", true),
             ("/pool/a/b", true),
@@ -142,7 +130,7 @@ mod tests {
         ] {
             assert_eq!(names.permits(path, &job(&[])), is_permitted, "{path}");
         }
-        let nothing = Names::of(&[], None);
+        let nothing = Names::new(Vec::new(), None, false);
         assert!(!nothing.permits("j.0.0", &job(&[])) && !nothing.permits("/x", &job(&[("ioengine", "null")])));
         assert!(
             nothing.permits("j.0.0", &job(&[("ioengine", "null")]))

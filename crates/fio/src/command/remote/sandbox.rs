@@ -1,8 +1,9 @@
 //! Confines a session, by the kernel (Landlock), to the directories that the server's command line names.
 //!
-//! Path checks refuse a client's job with a message, while planning. The kernel's check needs no name: a link that is
-//! planted after planning leads nowhere, and neither an option that is forgotten here nor an error in a path check reads or
-//! writes a file outside. It holds for the rest of the process, for its threads and for the programs that it starts.
+//! The rules are made from the descriptors that the server opened when it started ([`Permit`]). Path checks refuse a client's job with a
+//! message, while planning. The kernel's check needs no name: a link that is planted after planning leads nowhere, and neither an option
+//! that is forgotten here nor an error in a path check reads or writes a file outside. It holds for the rest of the process, for its
+//! threads and for the programs that it starts.
 //!
 //! A session may read and write where `--allow-read` and `--allow-write` permit it, and nowhere else: the working directory of
 //! the server is no default. Relative names of jobs begin at the first directory that is named. For its evidence a session may read `/proc`, `/sys` and a few files that every program reads; path checks refuse these to jobs. With
@@ -13,11 +14,15 @@
 //!
 //! Source: Linux `Documentation/userspace-api/landlock.rst`.
 
+use super::permit::{Permit, PermitError, open_all};
 use super::process::{ALLOW_READ, ALLOW_WRITE, NO_SANDBOX};
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, path_beneath_rules,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, path_beneath_rules,
 };
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -39,39 +44,84 @@ const OWN_DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/urandom"];
 /// Where evidence makes its instances of the kernel's tracing, as root.
 const TRACING: [&str; 2] = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
 
-/// The paths that a session's jobs may use.
+/// What a session's jobs may use.
 #[derive(Debug)]
 pub(super) struct Sandbox {
-    /// The first directory that jobs may write, else the first that they may read: their working directory.
-    pub(super) home: Option<PathBuf>,
-    readable: Vec<PathBuf>,
-    writable: Vec<PathBuf>,
+    readable: Vec<Permit>,
+    /// Readable, too.
+    writable: Vec<Permit>,
+    is_readonly: bool,
     may_exec: bool,
     /// False with `--no-sandbox`: only the path checks hold.
     is_enforced: bool,
 }
 
 impl Sandbox {
-    /// Reads the permissions of the server's command line. Relative paths begin at the working directory of this process.
-    pub(super) fn of(permits: &[String]) -> Self {
-        let named = |prefix: &'static str| {
+    /// Opens the paths of the server's command line. Relative paths begin at the working directory of this process.
+    ///
+    /// # Errors
+    /// The first path that cannot be permitted.
+    pub(super) fn open(readable: &[String], writable: &[String], permits: &[String]) -> Result<Self, PermitError> {
+        Ok(Self::of(open_all(readable, writable)?, permits))
+    }
+
+    /// Takes the descriptors that a session inherited, and reads the other permissions of its command line.
+    ///
+    /// # Errors
+    /// A descriptor that was not inherited.
+    pub(super) fn inherited(permits: &[String]) -> io::Result<Self> {
+        let all = |prefix: &'static str| {
             let words = permits.iter().filter_map(move |word| word.strip_prefix(prefix));
-            words.filter_map(|path| true_path(Path::new(path)))
+            let missing = || io::Error::other("a descriptor of its permissions was not inherited");
+            words.map(|word| Permit::inherited(word).ok_or_else(missing)).collect::<io::Result<Vec<_>>>()
         };
+        Ok(Self::of((all(ALLOW_READ)?, all(ALLOW_WRITE)?), permits))
+    }
+
+    fn of((readable, writable): (Vec<Permit>, Vec<Permit>), permits: &[String]) -> Self {
         let has = |flag: &str| permits.iter().any(|word| word == flag);
-        let (mut readable, mut writable): (Vec<_>, Vec<_>) =
-            (named(ALLOW_READ).collect(), named(ALLOW_WRITE).collect());
-        let home = writable.iter().chain(&readable).find(|path| path.is_dir()).cloned();
-        if has("--readonly") {
-            readable.append(&mut writable);
-        }
-        Self { home, readable, writable, may_exec: has("--allow-exec"), is_enforced: !has(NO_SANDBOX) }
+        let (may_exec, is_enforced) = (has("--allow-exec"), !has(NO_SANDBOX));
+        Self { readable, writable, is_readonly: has("--readonly"), may_exec, is_enforced }
+    }
+
+    /// Lets sessions inherit the descriptors, and returns the words of their command lines that name them.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(super) fn bequeathed(&self) -> io::Result<Vec<String>> {
+        let readable = self.readable.iter().map(|permit| permit.bequeathed(ALLOW_READ));
+        readable.chain(self.writable.iter().map(|permit| permit.bequeathed(ALLOW_WRITE))).collect()
+    }
+
+    /// Makes the first directory that jobs may write, else the first that they may read, the working directory, where their relative
+    /// names begin.
+    ///
+    /// # Errors
+    /// The kernel's error, and the directory.
+    pub(super) fn enter_home(&self) -> Result<(), String> {
+        let Some(home) = self.first_directory() else { return Ok(()) };
+        rustix::process::fchdir(home.descriptor())
+            .map_err(|error| format!("the server cannot use its directory `{}`: {error}", home.named().display()))
+    }
+
+    fn first_directory(&self) -> Option<&Permit> {
+        self.writable.iter().chain(&self.readable).find(|permit| permit.is_directory())
+    }
+
+    /// Returns the path of the directory in which relative names begin.
+    pub(super) fn home(&self) -> Option<PathBuf> {
+        self.first_directory().map(Permit::path)
+    }
+
+    /// Returns the paths of what jobs may use: those when the server started, and those now.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let all = self.writable.iter().chain(&self.readable);
+        all.flat_map(|permit| [permit.named().to_owned(), permit.path()]).collect()
     }
 
     /// Returns why a server cannot confine its sessions to these paths.
     pub(super) fn objection(&self) -> Option<String> {
-        let is_root = |path: &PathBuf| path.parent().is_none();
-        if self.readable.iter().chain(&self.writable).any(is_root) {
+        if self.readable.iter().chain(&self.writable).any(Permit::is_root) {
             return Some(
                 "its clients could use every file below `/`\n\nhint: name a directory of its own with `--allow-read=PATH` or \
                  `--allow-write=PATH`"
@@ -99,17 +149,22 @@ impl Sandbox {
 
     /// Whether jobs may write to a path, and create it. Links are resolved.
     pub(super) fn may_write(&self, path: &Path) -> bool {
-        is_below(path, &self.writable)
+        !self.is_readonly && find(path, &self.writable).is_some()
     }
 
     /// Whether jobs may read a path.
     pub(super) fn may_read(&self, path: &Path) -> bool {
-        is_below(path, &self.readable) || self.may_write(path)
+        self.find_readable(path).is_some()
+    }
+
+    /// Opens with `O_PATH` what a path leads to now, or its nearest existing directory, if jobs may read it.
+    pub(super) fn find_readable(&self, path: &Path) -> Option<File> {
+        find(path, &self.readable).or_else(|| find(path, &self.writable))
     }
 
     /// Returns where jobs may write, as a part of a sentence.
     pub(super) fn written(&self) -> String {
-        only_below(self.writable.iter())
+        only_below(self.writable.iter().filter(|_| !self.is_readonly))
     }
 
     /// Returns where jobs may read, as a part of a sentence.
@@ -133,8 +188,9 @@ impl Sandbox {
     /// Whether the sandbox would hide from the plan which processes have a device open: it shows no descriptors of other
     /// processes.
     pub(super) fn hides_openers(&self) -> bool {
-        let is_device = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
-        self.writable.iter().any(|path| is_device(path) || path.starts_with("/dev"))
+        let is_device =
+            |permit: &Permit| permit.descriptor().metadata().is_ok_and(|found| found.file_type().is_block_device());
+        !self.is_readonly && self.writable.iter().any(|permit| is_device(permit) || permit.named().starts_with("/dev"))
     }
 
     /// Confines this thread, and all threads and processes that it will start. `private` is the session's own directory, which it
@@ -157,6 +213,7 @@ impl Sandbox {
         let handled = handled();
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
         let write = handled & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+        let written = if self.is_readonly { read | AccessFs::IoctlDev } else { write };
         let beside: &[&str] = if self.may_exec { &["/"] } else { &[] };
         let status = Ruleset::default()
             .handle_access(handled)?
@@ -168,8 +225,8 @@ impl Sandbox {
             .add_rules(path_beneath_rules(TRACING, write))?
             .add_rules(path_beneath_rules(private.parent(), BitFlags::from(AccessFs::RemoveDir)))?
             .add_rules(path_beneath_rules([private], write))?
-            .add_rules(path_beneath_rules(&self.readable, read | AccessFs::IoctlDev))?
-            .add_rules(path_beneath_rules(&self.writable, write))?
+            .add_rules(self.readable.iter().map(|permit| rule(permit, read | AccessFs::IoctlDev)))?
+            .add_rules(self.writable.iter().map(|permit| rule(permit, written)))?
             .restrict_self()?;
         Ok(status.ruleset)
     }
@@ -186,28 +243,36 @@ fn has_landlock() -> bool {
     ruleset.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
 }
 
+/// Returns the rule of a descriptor. Rights of directories mean nothing for files and devices.
+fn rule(permit: &Permit, access: BitFlags<AccessFs>) -> Result<PathBeneath<&File>, RulesetError> {
+    let access = if permit.is_directory() { access } else { access & AccessFs::from_file(ABI::V5) };
+    Ok(PathBeneath::new(permit.descriptor(), access))
+}
+
 /// Returns `only below` and the paths, or `nothing`.
-fn only_below<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
-    let named: Vec<String> = paths.map(|path| format!("`{}`", path.display())).collect();
+fn only_below<'a>(permits: impl Iterator<Item = &'a Permit>) -> String {
+    let named: Vec<String> = permits.map(Permit::in_words).collect();
     if named.is_empty() { "nothing".to_owned() } else { format!("only below {}", named.join(", ")) }
 }
 
-fn is_below(path: &Path, places: &[PathBuf]) -> bool {
-    true_path(path).is_some_and(|path| places.iter().any(|place| path.starts_with(place)))
+/// Opens with `O_PATH` what a path leads to now, or its nearest existing directory, if it is permitted.
+fn find(path: &Path, permits: &[Permit]) -> Option<File> {
+    let (existing, is_whole) = true_path(path)?;
+    permits.iter().filter(|permit| is_whole || permit.is_directory()).find_map(|permit| permit.find(&existing))
 }
 
-/// Resolves the links of a path. If the path does not exist, resolves its nearest existing ancestor and appends the rest.
-/// Returns `None` for a dangling link, and for a rest with `..`.
-fn true_path(path: &Path) -> Option<PathBuf> {
+/// Resolves the links of a path; of a path that does not exist, those of its nearest existing ancestor. Returns whether it is the whole
+/// path. `None` for a dangling link, for a rest with `..`, and for a path through a descriptor (`/proc/self/fd/3`).
+fn true_path(path: &Path) -> Option<(PathBuf, bool)> {
     for ancestor in path.ancestors() {
         let there = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
         match there.canonicalize() {
             Ok(found) => {
+                let resolve = ResolveFlags::NO_MAGICLINKS;
+                openat2(CWD, there, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve).ok()?;
                 let rest = path.strip_prefix(ancestor).expect("an ancestor is the beginning");
                 let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
-                // Joined with nothing, a file would become the name of a directory.
-                let is_whole = rest.as_os_str().is_empty();
-                return is_plain.then(|| if is_whole { found } else { found.join(rest) });
+                return is_plain.then(|| (found, rest.as_os_str().is_empty()));
             }
             // A dangling link.
             Err(_) if there.symlink_metadata().is_ok() => return None,

@@ -6,8 +6,7 @@
 
 use super::ledger::{Ledger, SESSIONS_MAX, Share};
 use super::process::{
-    ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_READ, ALLOW_USER, ALLOW_WRITE, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN,
-    stdin,
+    ALLOW_CONTENTS, ALLOW_PRIORITY, ALLOW_USER, LISTEN, NO_SANDBOX, OWN_TOKEN, SESSION, TOKEN, stdin,
 };
 use super::sandbox::Sandbox;
 use super::stream::{Listener, Stream};
@@ -50,7 +49,10 @@ pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Pr
         return refused(&format!("`--daemonize={path}`: the process {pid} that it names is running"));
     }
     let mut permits = permits_of(serve, settings);
-    let sandbox = Sandbox::of(&permits);
+    let sandbox = match Sandbox::open(&serve.readable, &serve.writable, &permits) {
+        Ok(sandbox) => sandbox,
+        Err(error) => return refused(&format!("the server was not started\n  because: {error}")),
+    };
     if let Some(reason) = sandbox.objection() {
         return refused(&format!("the server was not started\n  because: {reason}"));
     }
@@ -65,6 +67,11 @@ pub(in crate::command) fn serve(serve: &Serve, settings: &Settings, program: &Pr
     }
     if let Some(reason) = objection_to_users(serve, &address) {
         return refused(&reason);
+    }
+    // The descriptors stay open, as `sandbox`, as long as this process; a server in the background inherits them, too.
+    match sandbox.bequeathed() {
+        Ok(words) => permits.extend(words),
+        Err(error) => return refused(&format!("the server was not started\n  because: {error}")),
     }
     let signals = hold_signals();
     let listener = match Listener::bind(&address, !serve.users.is_empty()) {
@@ -135,11 +142,9 @@ fn token_word(serve: &Serve, listener: &Listener) -> Result<Option<String>, Stri
     Ok(Some(format!("{OWN_TOKEN}{}", Token::create(address)?.display())))
 }
 
-/// Returns what sessions may do, as words of their command lines.
+/// Returns what sessions may do besides using files, as words of their command lines.
 fn permits_of(serve: &Serve, settings: &Settings) -> Vec<String> {
     let mut permits = serve.permits.clone();
-    permits.extend(serve.writable.iter().map(|path| format!("{ALLOW_WRITE}{path}")));
-    permits.extend(serve.readable.iter().map(|path| format!("{ALLOW_READ}{path}")));
     permits.extend(serve.users.iter().map(|user| format!("{ALLOW_USER}{user}")));
     permits.extend(serve.sends_contents.then(|| ALLOW_CONTENTS.to_owned()));
     permits.extend(serve.allows_priority.then(|| ALLOW_PRIORITY.to_owned()));

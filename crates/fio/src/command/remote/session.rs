@@ -38,9 +38,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trueio_device::{identity_of, path_of_descriptor};
 use trueio_job::CommandFiles;
 use trueio_job::option;
-use trueio_model::{EngineKind, JobPlan, LogPlan, Plan, Prepare, RunRecord, error_line};
+use trueio_model::{EngineKind, FilePlan, JobPlan, LogPlan, Plan, Prepare, RunRecord, TargetIdentity, error_line};
 use trueio_report::clean_lines;
 use trueio_report::message;
 use trueio_run::planning::{PlanningError, descriptors_needed};
@@ -83,7 +84,11 @@ pub(in crate::command) fn command(words: &[String], program: &Program) -> ExitCo
     };
     let peer = stream.peer();
     let place = Place { ledger, slot, directory: PathBuf::from(directory) };
-    match attend(stream, &peer, permits, program, &place) {
+    let sandbox = match Sandbox::inherited(permits) {
+        Ok(sandbox) => sandbox,
+        Err(error) => return refused(&format!("the session was not started\n  because: {error}")),
+    };
+    match attend(stream, &peer, (permits, &sandbox), program, &place) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Ended::Refused(text)) => {
             note(&place.ledger, &format!("fio: the client {peer} was refused: {text}"));
@@ -154,7 +159,13 @@ impl From<std::io::Error> for Ended {
     }
 }
 
-fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program, place: &Place) -> Result<(), Ended> {
+fn attend(
+    mut stream: Stream,
+    peer: &str,
+    (permits, sandbox): (&[String], &Sandbox),
+    program: &Program,
+    place: &Place,
+) -> Result<(), Ended> {
     // A peer that sends byte after byte does not hold a session for longer.
     let end = Instant::now() + HANDSHAKE;
     let admission = Instant::now() + ADMISSION;
@@ -190,7 +201,7 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String], program: &Program,
         Ok(private) => private,
         Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
     };
-    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, &private.0, place) {
+    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, (sandbox, &private.0), place) {
         Ok(prepared) => prepared,
         Err(text) => return turn_away(&mut stream, text),
     };
@@ -285,22 +296,18 @@ fn confined(
     jobs: Jobs,
     peer: &str,
     permits: &[String],
-    private: &Path,
+    (sandbox, private): (&Sandbox, &Path),
     place: &Place,
 ) -> Result<(FioRequest, (Plan, Targets), exec::Commands), String> {
-    let sandbox = Sandbox::of(permits);
-    let names = Names::of(permits, sandbox.home.as_deref());
-    if let Some(home) = &sandbox.home {
-        std::env::set_current_dir(home)
-            .map_err(|error| format!("the server cannot use its directory `{}`: {error}", home.display()))?;
-    }
+    let names = Names::new(sandbox.paths(), sandbox.home(), permits.iter().any(|word| word == ALLOW_PRIORITY));
+    sandbox.enter_home()?;
     // Whether other programs have a device open is asked while planning, and the kernel hides it from the confined.
     let is_late = sandbox.hides_openers();
     if !is_late {
         sandbox.enforce(private)?;
     }
     PLANNING.enforce();
-    let (share, prepared) = prepare(jobs, peer, permits, (&sandbox, &names), place)?;
+    let (share, prepared) = prepare(jobs, peer, permits, (sandbox, &names), place)?;
     share.enforce();
     if is_late {
         sandbox.enforce(private)?;
@@ -411,14 +418,17 @@ impl Surroundings for Sent<'_> {
 
 /// Reads a job file that lies at the server.
 fn read_there(path: &str, sandbox: &Sandbox) -> Result<String, String> {
-    if !sandbox.may_read(Path::new(path)) {
-        return Err(not_readable(path, sandbox));
+    let name = Path::new(path);
+    let Some(file) = sandbox.find_readable(name) else { return Err(not_readable(path, sandbox)) };
+    if !name.exists() {
+        return Err(std::io::Error::from(std::io::ErrorKind::NotFound).to_string());
     }
     // A pipe would keep this session waiting for a writer.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
         return Err("it is no regular file".to_owned());
     }
-    ThisMachine.read_file(path)
+    // Read through the descriptor: the path may lead elsewhere by now.
+    ThisMachine.read_file(&path_of_descriptor(&file).to_string_lossy())
 }
 
 /// Returns why a client may not read a path, and what to do.
@@ -547,14 +557,17 @@ fn keep_within(plan: &Plan, sandbox: &Sandbox) -> Result<(), String> {
                 sandbox.written(),
             ));
         }
-        let mut read =
-            job.files.iter().filter(|file| !matches!(file.prepare, Prepare::Nothing) || job.engine.opens_files());
-        if let Some(file) = read.find(|file| !sandbox.may_read(Path::new(&file.path))) {
-            return Err(format!(
-                "job `{}` was not started\n  because: {}",
-                job.name,
-                not_readable(&file.path, sandbox)
-            ));
+        let is_read = |file: &&FilePlan| !matches!(file.prepare, Prepare::Nothing) || job.engine.opens_files();
+        for FilePlan { path, .. } in job.files.iter().filter(is_read) {
+            let refused = |reason: String| Err(format!("job `{}` was not started\n  because: {reason}", job.name));
+            let Some(found) = sandbox.find_readable(Path::new(path)) else {
+                return refused(not_readable(path, sandbox));
+            };
+            // What the planner examined, and the run holds open, must be what is permitted, not only have had its name meanwhile.
+            let is_examined = |planned: &TargetIdentity| identity_of(&found).is_ok_and(|found| planned.is_same(&found));
+            if !plan.identities.get(path).is_none_or(is_examined) {
+                return refused(format!("`{path}` leads to another file than a moment ago"));
+            }
         }
     }
     Ok(())
