@@ -45,6 +45,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/ior-mdtest.md",
             "docs/ci.md",
             "docs/safety.md",
+            "docs/refusals.md",
             "examples/README.md",
         ],
     ),
