@@ -272,7 +272,7 @@ fn true_path(path: &Path) -> Option<(PathBuf, bool)> {
                 openat2(CWD, there, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve).ok()?;
                 let rest = path.strip_prefix(ancestor).expect("an ancestor is the beginning");
                 let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
-                return is_plain.then(|| (found, rest.as_os_str().is_empty()));
+                return is_plain.then_some((found, rest.as_os_str().is_empty()));
             }
             // A dangling link.
             Err(_) if there.symlink_metadata().is_ok() => return None,

@@ -201,10 +201,11 @@ fn attend(
         Ok(private) => private,
         Err(error) => return turn_away(&mut stream, format!("the server cannot create a directory for logs: {error}")),
     };
-    let (mut request, (mut plan, targets), commands) = match confined(*jobs, peer, permits, (sandbox, &private.0), place) {
-        Ok(prepared) => prepared,
-        Err(text) => return turn_away(&mut stream, text),
-    };
+    let (mut request, (mut plan, targets), commands) =
+        match confined(*jobs, peer, permits, (sandbox, &private.0), place) {
+            Ok(prepared) => prepared,
+            Err(text) => return turn_away(&mut stream, text),
+        };
     let sends_contents = permits.iter().any(|word| word == ALLOW_CONTENTS);
     let interim_every = request.settings.status_interval_ns.map(Duration::from_nanos);
     let logs = Logs::divert(&mut plan, &private.0);
