@@ -158,17 +158,21 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// False results that need a disk with direct I/O and no privileges.
-const DISK_CASES: &[&str] =
-    &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, STARVED, STOPPED, FALLS, FEW, ZEROS];
+const DISK_CASES: &[&str] = &[
+    MISALIGNED, SPARSE, PUNCHED, UNWRITTEN, BLANK, CUT, CACHED, MAPPED, DEPTH, PACE, STARVED, STOPPED, FALLS, FEW,
+    ZEROS,
+];
 /// False results that need private filesystems, which only root can mount.
-const SCRATCH_CASES: &[&str] = &[UNFLUSHED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
+const SCRATCH_CASES: &[&str] = &[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
+const PUNCHED: &str = "a hole is punched into the file while it is read";
 const UNWRITTEN: &str = "preallocated space that was never written, read with direct I/O";
 const BLANK: &str = "blocks that contain only zeros, as on a disk that was never written";
 const CUT: &str = "the file is shorter than the job: reads beyond its end return nothing";
 const CACHED: &str = "the file was cached before: buffered reads";
+const MAPPED: &str = "the file was cached before: reads of a mapping";
 const DEPTH: &str = "a queue of 32 that is never that deep: buffered reads through io_uring";
 const PACE: &str = "a rate that the disk cannot sustain, with latencies from the submission";
 const STARVED: &str = "the tool waits for its processor, which other programs use";
@@ -178,6 +182,7 @@ const ZEROS: &str = "zeros are written: disks and filesystems need not store the
 const UNLIMITED: &str = "direct reads in a control group whose limit is far away";
 const LIMITED: &str = "a control group limits the disk to 256 KiB/s";
 const UNFLUSHED: &str = "buffered writes without a flush";
+const UNDECLARED: &str = "fdatasync on a loop device that declares no write cache: the disk below gets no flush";
 const NEIGHBOUR: &str = "another program writes to the same disk";
 const JOURNAL: &str = "ext4 with data=journal accepts O_DIRECT and buffers";
 const NO_BARRIER: &str = "fdatasync that never becomes a flush: ext4 mounted with nobarrier";
@@ -306,6 +311,7 @@ impl Selftest {
         }
         let direct_reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
         self.false_result(SPARSE, ("sparse", at), direct_reads, Some(&stage::punch), &["holes"])?;
+        self.false_result(PUNCHED, ("punched", at), direct_reads, Some(&stage::punch_while_read), &["holes"])?;
         self.false_result(UNWRITTEN, ("unwritten", at), direct_reads, Some(&stage::unwrite), &["holes"])?;
         self.false_result(BLANK, ("blank", at), direct_reads, Some(&stage::blank), &["zero_blocks"])?;
         self.false_result(
@@ -318,6 +324,10 @@ impl Selftest {
         let cached: &[(&str, &str)] = &[READS, BUFFERED, ("invalidate", "false")];
         let witnesses = ["block_layer_bytes", "process_read_bytes", "page_cache"];
         self.false_result(CACHED, ("cached", at), &[SHORT, cached], Some(&stage::warm), &witnesses)?;
+        let mapped = [("bs", "4k"), ("ioengine", "mmap"), ("runtime", RUNTIME), ("time_based", "true")];
+        self.false_result(MAPPED, ("mapped", at), &[&mapped, cached], Some(&stage::warm), &witnesses[1..])?;
+        let cold = [("bs", "64k"), ("ioengine", "mmap"), ("rw", "read"), BUFFERED];
+        self.correct("reads of a mapping of a file that was not cached", ("cold-map", at), &[&cold], &witnesses[1..])?;
         let cold = [("bs", "64k"), ("ioengine", "psync"), ("rw", "read"), BUFFERED];
         self.correct("buffered reads of a file that was not cached", ("cold", at), &[&cold], &witnesses[1..])?;
         let deep = [("ioengine", "io_uring"), ("iodepth", "32")];
@@ -450,7 +460,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
+                self.not_staged(&[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR, JOURNAL, NO_BARRIER], &why)?;
             }
         }
         if self.continues() {
@@ -493,7 +503,7 @@ impl Selftest {
                 if has_no_disk {
                     self.not_staged(DISK_CASES, &why)?;
                 }
-                self.not_staged(&[UNFLUSHED, LIMITED, NEIGHBOUR], &why)?;
+                self.not_staged(&[UNFLUSHED, UNDECLARED, LIMITED, NEIGHBOUR], &why)?;
             }
         }
         if !self.continues() {
@@ -521,6 +531,10 @@ impl Selftest {
         let name = "buffered writes there, each followed by fdatasync";
         let row = |record: &RunRecord| Row::correct(name, durable_text(record), &findings_of(record), ALL_CHECKS);
         self.job(true, name, ("own", at), &[DURABLE], None, row)?;
+        self.undeclared(at)?;
+        let end = [("bs", "64k"), ("ioengine", "psync"), ("rw", "write"), BUFFERED, ("end_fsync", "true")];
+        let all = [ALL_CHECKS, &["working_set"]].concat();
+        self.correct("buffered writes there, with one fsync at the end", ("own", at), &[&end], &all)?;
         self.false_result(
             UNFLUSHED,
             ("unflushed", at),
@@ -536,6 +550,31 @@ impl Selftest {
             Ok(neighbour) => self.stage_neighbour(&neighbour, at),
             Err(error) => self.not_staged(&[NEIGHBOUR], &format!("no file for the other writer: {error}")),
         }
+    }
+
+    /// The loop device under `at` declares that it needs no flush, which is not true of the disk of its file.
+    fn undeclared(&mut self, at: &Path) -> Result<(), Failure> {
+        if !self.continues() {
+            return Ok(());
+        }
+        let disk = match look(&at.to_string_lossy()) {
+            Target::Present(facts) => facts.disks.first().map(|disk| disk.name.clone()),
+            _ => None,
+        };
+        let Some(disk) = disk else {
+            return self.not_staged(&[UNDECLARED], "no disk is visible under the filesystem");
+        };
+        let declare = |words: &str| std::fs::write(format!("/sys/block/{disk}/queue/write_cache"), words);
+        if let Err(error) = declare("write through") {
+            return self.not_staged(&[UNDECLARED], &format!("the write cache of {disk} cannot be set: {error}"));
+        }
+        let row = |record: &RunRecord| {
+            Row::false_result(UNDECLARED, durable_text(record), findings_of(record), &[&["flush_order", "flushes"]])
+        };
+        let staged = self.job(false, UNDECLARED, ("undeclared", at), &[DURABLE], None, row);
+        // The device belongs to this process alone, and ends with it.
+        let _ = declare("write back");
+        staged
     }
 
     /// The limit is on the loop device under `at`.

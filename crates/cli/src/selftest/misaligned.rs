@@ -71,7 +71,8 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
     let calls = write_blindly(&file, &path);
     let mut observation = watch.after();
     observation.residency.iter_mut().for_each(|file| file.0.clone_from(&path));
-    observation.maps.iter_mut().for_each(|map| map.path.clone_from(&path));
+    let maps = observation.maps.iter_mut().chain(&mut observation.maps_after);
+    maps.for_each(|map| map.path.clone_from(&path));
     if calls.failures.is_empty() {
         return Err("direct writes from a misaligned buffer succeed on this filesystem".to_owned());
     }

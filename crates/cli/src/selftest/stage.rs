@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 use trueio_job::Machine;
 use trueio_model::{JobSpec, OpKind, OpRecord, Origin, Outcome, PhaseRecord, Plan, RunRecord, units};
 use trueio_run::machine::MachineFacts;
@@ -119,6 +120,31 @@ pub(super) fn punch(file: &File) -> std::io::Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     allocate(file.as_raw_fd(), mode, file.metadata()?.len())?;
     file.sync_all()
+}
+
+/// More bytes than the samples of a file's content have.
+const READ_BYTES: u64 = 2 << 20;
+/// A file that is not read until then stays as it is.
+const READ_WAIT: Duration = Duration::from_secs(20);
+
+/// Deallocates all space once this process reads: a thread waits for the first blocks that it fetched from a disk.
+pub(super) fn punch_while_read(file: &File) -> std::io::Result<()> {
+    let file = file.try_clone()?;
+    let begin = fetched_bytes();
+    let wait = move || {
+        let deadline = Instant::now() + READ_WAIT;
+        while fetched_bytes() < begin + READ_BYTES && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Without effect, the row is missed.
+        let _ = punch(&file);
+    };
+    std::thread::Builder::new().name("punch".to_owned()).spawn(wait).map(drop)
+}
+
+/// Returns what this process fetched from disks so far.
+fn fetched_bytes() -> u64 {
+    trueio_device::process_io(&trueio_device::System::live()).map_or(0, |io| io.read_bytes)
 }
 
 /// Deallocates the content and keeps the space: preallocated and never written.

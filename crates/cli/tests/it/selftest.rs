@@ -120,7 +120,7 @@ fn as_root_every_false_result_is_staged_and_detected_and_nothing_is_left() {
     let not_staged: Vec<&Value> =
         document["rows"].as_array().expect("rows").iter().filter(|row| row["ending"] == "not_staged").collect();
     assert!(not_staged.is_empty(), "{not_staged:#?}");
-    assert_eq!((count(&document, "staged"), count(&document, "caught")), (21, 21));
+    assert_eq!((count(&document, "staged"), count(&document, "caught")), (24, 24));
     assert!(count(&document, "honest") + count(&document, "disturbed") >= 10);
     assert_table_is_current(&document);
     assert_left(sandbox.root(), &before);
