@@ -43,6 +43,10 @@ pub struct CpuTicks {
     pub total: u64,
     /// Time for which the hypervisor ran other machines while this one was ready to run.
     pub steal: u64,
+    /// Time in which processors ran programs, the kernel or interrupts.
+    pub busy: u64,
+    /// Of it, time in interrupts (`irq`, `softirq`).
+    pub interrupts: u64,
 }
 
 /// Reads the first line of `/proc/stat`.
@@ -57,13 +61,34 @@ pub fn cpu_ticks(system: &System) -> Result<CpuTicks, DeviceError> {
     let values: Option<Vec<u64>> =
         line.strip_prefix("cpu ").and_then(|rest| rest.split_whitespace().map(|n| n.parse().ok()).collect());
     match values {
-        Some(values) if values.len() >= 8 => Ok(CpuTicks { total: values[..8].iter().sum(), steal: values[7] }),
+        Some(values) if values.len() >= 8 => Ok(CpuTicks {
+            total: values[..8].iter().sum(),
+            steal: values[7],
+            busy: values[0] + values[1] + values[2] + values[5] + values[6],
+            interrupts: values[5] + values[6],
+        }),
         _ => Err(DeviceError::Malformed {
             path: path.to_owned(),
             text: line.to_owned(),
             reason: "`cpu` and at least 8 numbers were expected".to_owned(),
         }),
     }
+}
+
+/// Returns the time of all threads of the kernel together since boot, in ticks of 1/100 s: some milliseconds on a machine with hundreds of
+/// processes.
+pub fn kernel_thread_ticks(system: &System) -> u64 {
+    /// `PF_KTHREAD` of a task's flags.
+    const KERNEL: u64 = 0x0020_0000;
+    let ticks = |name: String| -> Option<u64> {
+        name.parse::<u32>().ok()?;
+        let stat = system.read(&format!("/proc/{name}/stat")).ok()?;
+        // The name is in parentheses and may contain any character; flags, utime and stime are the 7th, 12th and 13th value after it.
+        let values: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().take(13).collect();
+        let value = |index: usize| values.get(index)?.parse::<u64>().ok();
+        (value(6)? & KERNEL != 0).then_some(value(11)? + value(12)?)
+    };
+    system.list("/proc").into_iter().filter_map(ticks).sum()
 }
 
 /// Time of one processor since boot, in ticks of 1/100 s.

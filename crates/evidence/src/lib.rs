@@ -34,12 +34,12 @@ pub use explain::{describe_failure, explain_failure};
 pub use facts::{PhaseFacts, target_of};
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
-pub use observation::{Heat, LimitedIo, Observation, Stop, UsbTransfers};
+pub use observation::{Heat, LimitedIo, Observation, ProcessorUse, Stop, UsbTransfers};
 pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use timeline::{Direction, Timeline};
 pub use trace::{
-    AddressSpace, ChunkMap, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace, TracedDisk,
-    why_not_traced,
+    AddressSpace, ChunkMap, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace,
+    TracedDisk, why_not_traced,
 };
 pub use watch::Watch;

@@ -24,6 +24,8 @@ pub struct Observation {
     pub traced: Option<PhaseTrace>,
     /// Share of all processors' time that the hypervisor took, from 0 to 1.
     pub steal_share: Option<f64>,
+    /// What used the processors; `None` if it was not counted.
+    pub processors: Option<ProcessorUse>,
     /// Time for which a control group of this process was throttled because its CPU quota was used up, in nanoseconds,
     /// all processors together.
     pub throttled_ns: Option<u64>,
@@ -64,6 +66,17 @@ pub struct Observation {
     /// Time spent on observing during and around the phase, in nanoseconds, without the baseline and without
     /// the wait for the tracing thread after the last counter was read.
     pub cost_ns: u64,
+}
+
+/// Time of all processors together in a phase, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessorUse {
+    /// In which they ran anything.
+    pub busy_ns: u64,
+    /// Of it, interrupts, which complete I/O.
+    pub interrupts_ns: u64,
+    /// Of it, threads of the kernel, as those of loop devices; 0 if none works for the disks under the files.
+    pub kernel_threads_ns: u64,
 }
 
 /// The transfers of a USB disk that a job drives in user space, in the measured part.

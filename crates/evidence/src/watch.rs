@@ -13,7 +13,7 @@
 
 use crate::clocks::Clocks;
 use crate::filemap::{FileMap, map_file};
-use crate::observation::{Heat, LimitedIo, Observation};
+use crate::observation::{Heat, LimitedIo, Observation, ProcessorUse};
 use crate::sample::{ContentSample, sample};
 use crate::timeline::Timeline;
 use crate::trace::{ObservedFile, TraceSession};
@@ -24,12 +24,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use trueio_device::{
-    CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, pressure, process_io,
-    temperature, throttle_count, throttled_ns,
+    CpuTicks, GroupIo, Pressure, System, background_work, counters, cpu_ticks, group_io, kernel_thread_ticks, pressure,
+    process_io, temperature, throttle_count, throttled_ns,
 };
 use trueio_model::{
-    DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, JobPlan, Prepare, Residency, TargetFacts,
+    DeviceCounters, DeviceDelta, FilePlan, IoLimit, IoLimitKind, JobPlan, LayerKind, Prepare, Residency, TargetFacts,
 };
+
+/// A tick of `/proc/stat`.
+const TICK_NS: u64 = 10_000_000;
 
 /// The counters of one phase.
 #[derive(Debug)]
@@ -73,6 +76,7 @@ struct FileWatch {
 struct Begin {
     process_read_bytes: Option<u64>,
     ticks: Option<CpuTicks>,
+    kernel_ticks: u64,
     pressure: Option<Pressure>,
     throttled_ns: Option<u64>,
     temperatures: Vec<Option<i64>>,
@@ -174,6 +178,7 @@ impl Watch {
             file.before = file.residency();
         }
         let ticks = cpu_ticks(&self.system).ok();
+        let kernel_ticks = self.kernel_ticks();
         let pressure = pressure(&self.system);
         let throttled_ns = throttled_ns(&self.system);
         let throttle_count = throttle_count(&self.system);
@@ -188,6 +193,7 @@ impl Watch {
         self.begin = Some(Begin {
             process_read_bytes,
             ticks,
+            kernel_ticks,
             pressure,
             throttled_ns,
             temperatures,
@@ -233,6 +239,7 @@ impl Watch {
         let after: Vec<Option<DeviceCounters>> = self.disks.iter().map(|disk| self.read(&disk.name)).collect();
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         let ticks = cpu_ticks(&self.system).ok();
+        let kernel_ticks = self.kernel_ticks();
         let pressure = both(begin.pressure, pressure(&self.system));
         let waited = both(begin.throttled_ns, throttled_ns(&self.system));
         let throttled = both(begin.throttle_count, throttle_count(&self.system));
@@ -273,6 +280,11 @@ impl Watch {
             samples: self.samples.clone(),
             traced,
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
+            processors: both(begin.ticks, ticks).map(|(a, b)| ProcessorUse {
+                busy_ns: b.busy.saturating_sub(a.busy) * TICK_NS,
+                interrupts_ns: b.interrupts.saturating_sub(a.interrupts) * TICK_NS,
+                kernel_threads_ns: kernel_ticks.saturating_sub(begin.kernel_ticks) * TICK_NS,
+            }),
             throttled_ns: waited.map(|(a, b)| b.saturating_sub(a)),
             limited,
             cpu_pressure_share: pressure
@@ -294,6 +306,13 @@ impl Watch {
             notes: self.notes.iter().cloned().collect(),
             cost_ns: std::mem::take(&mut self.cost).as_nanos() as u64,
         }
+    }
+
+    /// Returns the time of the kernel's threads, if one of them carries I/O of the targets: those of loop devices, dm and md.
+    fn kernel_ticks(&self) -> u64 {
+        let mut layers = self.targets.iter().flat_map(|target| &target.stack);
+        let has_threads = layers.any(|layer| layer.kind == LayerKind::Loop || layer.kind.is_stacked());
+        if has_threads { kernel_thread_ticks(&self.system) } else { 0 }
     }
 
     fn temperatures(&self) -> Vec<Option<i64>> {

@@ -16,6 +16,9 @@
 //! Switching to a thread that has just become ready takes 0.6 to 1.1 µs on an idle processor (Linux 6.18, virtual machine);
 //! [`SWITCH_NS`] of each run is no waiting.
 //!
+//! Who used the processors meanwhile is the rest of `/proc/stat` without the workers, interrupts and, below loop devices, dm and md, the
+//! kernel's threads: these carry the job's own I/O, and are no other programs.
+//!
 //! Cannot see: waiting of kernel threads and helper threads that do part of the I/O; stolen time (`clock_and_cpu`);
 //! which I/Os waited.
 //!
@@ -30,7 +33,7 @@
 use super::wait_percentiles::{Explained, most_explained};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, DeviceCounters, OpKind, OpRecord, ProcessorWait};
+use trueio_model::{Check, CheckOutcome, DeviceCounters, LayerKind, OpKind, OpRecord, ProcessorWait};
 
 pub(crate) const NAME: &str = "processor_wait";
 
@@ -207,8 +210,25 @@ impl<'a> Waiting<'a> {
         if workers > usable {
             return format!("{workers} workers and other programs shared {usable} usable processors");
         }
+        // Without the kernel's work for this I/O.
+        let by_kernel = facts.observation.processors.map_or(0, |used| used.interrupts_ns + used.kernel_threads_ns);
+        let by_others = facts.observation.processors.map_or(u64::MAX, |used| {
+            used.busy_ns.saturating_sub(facts.worker_cpu.total_ns()).saturating_sub(by_kernel)
+        });
+        if by_others < by_kernel && by_others < self.waited_ns / 2 {
+            let (name, time) = (kernel_carrier(facts), format_duration_ns(by_kernel));
+            return format!("the kernel's own work for this I/O ({name}) used the processors for {time}");
+        }
         "other programs used the processors".to_owned()
     }
+}
+
+/// Returns what in the kernel carries the I/O: `loop0 and interrupts`.
+fn kernel_carrier(facts: &PhaseFacts<'_>) -> String {
+    let mut layers = facts.own_targets().into_iter().flat_map(|target| &target.stack);
+    let layer = layers.find(|layer| layer.kind == LayerKind::Loop || layer.kind.is_stacked());
+    let name = layer.map(|layer| layer.name.split(' ').next().unwrap_or_default());
+    name.map_or_else(|| "interrupts".to_owned(), |name| format!("{name} and interrupts"))
 }
 
 /// Returns true if the job's rate or pauses are set, so that waiting need not cost any rate.

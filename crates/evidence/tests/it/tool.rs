@@ -1,10 +1,10 @@
 //! The tool itself as a suspect: what waiting for a processor can explain, from numbers alone.
 
 use crate::support::*;
-use trueio_evidence::{LimitedIo, Stop};
+use trueio_evidence::{LimitedIo, ProcessorUse, Stop};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    Arrivals, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
+    Arrivals, CpuTime, DirectPolicy, EngineKind, Fact, IoLimit, IoLimitKind, OpKind, Pace, ProcessorWait, SeriesRow,
     ThreadUsage, Verdict,
 };
 
@@ -167,6 +167,20 @@ fn the_cause_of_the_wait_is_named() {
     throttled.environment.cpu.quota = Some(0.02);
     let judgement = throttled.judge();
     judgement.assert(CHECK, Contradicted, "used up its CPU quota of 0.02 processors and was throttled for 1.85 s");
+    // What carries this I/O in the kernel is no other program.
+    let mut carried = waited(500, 80);
+    carried.targets[0].stack.insert(2, layer("loop", "loop3 (direct)", 2));
+    carried.worker_cpu = CpuTime { user_ns: 100 * MS, system_ns: 400 * MS };
+    let used = |busy_ms, interrupts_ms, kernel_ms| {
+        let [busy_ns, interrupts_ns, kernel_threads_ns] = [busy_ms, interrupts_ms, kernel_ms].map(|ms: u64| ms * MS);
+        Some(ProcessorUse { busy_ns, interrupts_ns, kernel_threads_ns })
+    };
+    carried.observation.processors = used(1_400, 200, 600);
+    let own = "the kernel's own work for this I/O (loop3 and interrupts) used the processors for 800 ms";
+    carried.judge().assert(CHECK, Suspect, own);
+    // Four busy loops next to it.
+    carried.observation.processors = used(7_400, 200, 600);
+    carried.judge().assert(CHECK, Suspect, "other programs used the processors");
     let mut crowded = waited(500, 80);
     crowded.jobs[0].workers = 16;
     crowded.judge().assert(CHECK, Suspect, "16 workers and other programs shared 4 usable processors");
