@@ -2221,10 +2221,12 @@ export interface TraceRecord {
   lost_event_count?: number;
   /** Why no request was traced; `None` if some could be. */
   missing?: string | null;
+  /** A few other programs, busiest first, one entry for each disk. */
+  other_processes?: Array<TracedProcess>;
   /** Requests elsewhere that other programs made. */
   others?: RequestSum;
-  /** A few other programs, busiest first: the name as the kernel reports it, the process (the thread that submitted) and its bytes in the windows. */
-  others_names?: Array<string>;
+  /** Time in which a request that is not ours was in flight, in the windows, in nanoseconds. */
+  others_busy_ns?: number;
   /** Requests in the physical ranges of our files. */
   ours?: RequestSum;
   /** Requests elsewhere that our own threads made: filesystem tables that a sync call writes, or other I/O of this process. */
@@ -2245,6 +2247,24 @@ export interface TraceRecord {
   window_count?: number;
   /** All windows together, in nanoseconds. */
   window_ns?: number;
+}
+
+/** The requests of another program to one disk, in the windows: what was seen, not more. */
+export interface TracedProcess {
+  /** The disk. */
+  disk?: string;
+  /** True if it had ended when the phase ended. */
+  has_ended?: boolean;
+  /** Of both, those in the measured files. */
+  in_files_bytes?: number;
+  /** Its name when it submitted them, as the kernel reports it. */
+  name?: string;
+  /** The thread that submitted; 0 if its number is of another PID namespace. */
+  process?: number;
+  /** Bytes that it read. */
+  read_bytes?: number;
+  /** Bytes that it wrote. */
+  write_bytes?: number;
 }
 
 /** The match of sampled direct transfers with requests to their physical ranges. */

@@ -10,6 +10,7 @@
 //!
 //! Needs root. Cannot see: what happens between windows, and inside the disk.
 
+mod attribution;
 mod below;
 mod carriers;
 mod chunks;
@@ -25,11 +26,12 @@ mod session;
 pub(crate) mod tracefs;
 pub(crate) mod window;
 
+pub(crate) use attribution::{moved_words, others_in};
 pub use chunks::ChunkMap;
 pub use extents::{FileExtents, MappedExtent};
 pub use layers::{Layers, PassingDevice, TracedDisk};
 pub use loops::{LoopFile, Loops};
-pub(crate) use matching::{JobSamples, match_samples, others_in};
+pub(crate) use matching::{JobSamples, match_samples};
 pub use phase_trace::PhaseTrace;
 pub use places::AddressSpace;
 pub use session::why_not_traced;

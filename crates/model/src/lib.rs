@@ -119,7 +119,8 @@ pub use syscalls::{
 };
 pub use time::{format_utc, parse_utc};
 pub use trace::{
-    BelowTrace, LatencyParts, PartTimes, RequestPlaces, RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch,
+    BelowTrace, LatencyParts, PartTimes, RequestPlaces, RequestSum, SampledIo, SyncOrder, TraceRecord, TracedProcess,
+    TransferMatch,
 };
 pub use trend::{
     TREND_FORMAT, TREND_VERSION, Trend, TrendChange, TrendDevice, TrendLeftOut, TrendPoint, TrendRun, TrendSeries,

@@ -56,9 +56,10 @@ pub struct TraceRecord {
     /// Requests elsewhere from kernel threads, of unknown origin: another file's data written back,
     /// or a filesystem table.
     pub unattributed: RequestSum,
-    /// A few other programs, busiest first: the name as the kernel reports it, the process (the thread that submitted) and its
-    /// bytes in the windows.
-    pub others_names: Vec<String>,
+    /// Time in which a request that is not ours was in flight, in the windows, in nanoseconds.
+    pub others_busy_ns: u64,
+    /// A few other programs, busiest first, one entry for each disk.
+    pub other_processes: Vec<TracedProcess>,
     /// Why requests elsewhere cannot be distinguished from ours; `None` if they can.
     pub inseparable: Option<String>,
     /// How often the driver had no room for a request and returned it; it counts once.
@@ -91,6 +92,26 @@ pub struct BelowTrace {
     pub transfers: TransferMatch,
     /// Sampled durable writes that a flush of a loop device followed.
     pub syncs: SyncOrder,
+}
+
+/// The requests of another program to one disk, in the windows: what was seen, not more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TracedProcess {
+    /// Its name when it submitted them, as the kernel reports it.
+    pub name: String,
+    /// The thread that submitted; 0 if its number is of another PID namespace.
+    pub process: i32,
+    /// The disk.
+    pub disk: String,
+    /// Bytes that it read.
+    pub read_bytes: u64,
+    /// Bytes that it wrote.
+    pub write_bytes: u64,
+    /// Of both, those in the measured files.
+    pub in_files_bytes: u64,
+    /// True if it had ended when the phase ended.
+    pub has_ended: bool,
 }
 
 /// Requests of one kind, in the windows.

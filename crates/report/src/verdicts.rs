@@ -217,10 +217,14 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
             "check the mount options and the device's cache: these writes may not survive a power cut".to_owned()
         }
         (Cause::Device, _) => "compare with `trueio device PATH` what the device declares".to_owned(),
-        (Cause::Neighbour, _) => match culprits.first() {
-            Some(culprit) => format!("stop {}, {then}", quoted(culprit)),
-            None => format!("let the other I/O end (`iotop` lists it), {then}"),
-        },
+        (Cause::Neighbour, _) => {
+            let runs = |culprit: &&&str| !culprit.contains(HAS_ENDED);
+            match (culprits.iter().find(runs), culprits.first()) {
+                (Some(culprit), _) => format!("stop {}, {then}", quoted(culprit)),
+                (None, Some(culprit)) => format!("run `{again}` again: {}", quoted(culprit)),
+                (None, None) => format!("let the other I/O end (`iotop` lists it), {then}"),
+            }
+        }
         (Cause::Tool, "stops") => format!("let the program run without a stop: run `{again}` again"),
         (Cause::Tool, "achieved_depth") => {
             "use an engine that keeps a queue here, such as `--ioengine io_uring`".to_owned()
@@ -233,6 +237,9 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
         (Cause::Unsteady, _) => "measure longer, or with `--steady_state`".to_owned(),
     }
 }
+
+/// After the process of a culprit that cannot be stopped any more.
+const HAS_ENDED: &str = ", which has ended";
 
 /// Quotes the name of a culprit: `` `dd` (pid 812) ``.
 fn quoted(culprit: &str) -> String {

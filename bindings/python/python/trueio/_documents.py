@@ -1577,8 +1577,9 @@ class TraceRecord(TypedDict):
     latency: "NotRequired[list[LatencyParts]]"
     lost_event_count: "NotRequired[int]"
     missing: "NotRequired[str | None]"
+    other_processes: "NotRequired[list[TracedProcess]]"
     others: "NotRequired[RequestSum]"
-    others_names: "NotRequired[list[str]]"
+    others_busy_ns: "NotRequired[int]"
     ours: "NotRequired[RequestSum]"
     own_elsewhere: "NotRequired[RequestSum]"
     places: "NotRequired[RequestPlaces | None]"
@@ -1589,6 +1590,17 @@ class TraceRecord(TypedDict):
     unattributed: "NotRequired[RequestSum]"
     window_count: "NotRequired[int]"
     window_ns: "NotRequired[int]"
+
+
+
+class TracedProcess(TypedDict):
+    disk: "NotRequired[str]"
+    has_ended: "NotRequired[bool]"
+    in_files_bytes: "NotRequired[int]"
+    name: "NotRequired[str]"
+    process: "NotRequired[int]"
+    read_bytes: "NotRequired[int]"
+    write_bytes: "NotRequired[int]"
 
 
 

@@ -108,7 +108,7 @@ fn dd_on_the_same_disk_disturbs_and_is_named() {
     dd.wait_until("the neighbour's file", || std::fs::metadata(&neighbour).is_ok_and(|file| file.len() >= 16 << 20));
     let shown = shown_by(reads(&sandbox, &format!("--direct require --directory {}", mount.path.display())));
     drop(dd);
-    assert_situation("`dd` writes to the same disk", &shown, "! disturbed: dd moved ");
+    assert_situation("`dd` writes to the same disk", &shown, "! disturbed: dd wrote ");
 }
 
 /// Goal: nothing is confirmed where nothing can be seen. Method: a mount namespace whose `/sys` is empty.

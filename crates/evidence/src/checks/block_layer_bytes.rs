@@ -20,7 +20,7 @@
 //! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9 times to
 //! synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
-use crate::checks::foreign_io::{culprits, culprits_of, who};
+use crate::checks::foreign_io::{culprits, culprits_of, moved_by_others};
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
 use trueio_model::{Cause, Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
@@ -55,6 +55,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     // The finding is that of the worse direction; the other one adds its sentence if it is as bad.
     let worst = parts.iter().map(|part| &part.1).max_by_key(|direction| severity(direction.outcome));
     let worst = worst.expect("something was read or written").clone();
+    let is_of_reads = parts.first().is_some_and(|part| part.2 == "read" && part.1.sentence == worst.sentence);
     let sentences = parts.iter().map(|part| &part.1).filter(|direction| direction.outcome == worst.outcome);
     let sentences: Vec<&str> = sentences.map(|direction| direction.sentence.as_str()).collect();
     let expected: Vec<String> =
@@ -67,7 +68,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         .with_cause(worst.cause)
         .with_brief(worst.brief)
         .explaining(worst.explained);
-    if worst.cause == Cause::Neighbour { check.with_culprits(culprits_of(facts)) } else { check }
+    let op = if is_of_reads { OpKind::Read } else { OpKind::Write };
+    if worst.cause == Cause::Neighbour { check.with_culprits(culprits_of(facts, Some(op))) } else { check }
 }
 
 /// The finding on one direction.
@@ -218,9 +220,9 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
         let sentence = format!(
             "The disk read {} more than this phase requested: other processes used it at the same time{}.",
             format_bytes(counted.raw - direct),
-            culprits(facts)
+            culprits(facts, Some(OpKind::Read))
         );
-        return excess(facts, sentence, "read", counted.raw - direct, counted.raw);
+        return excess(facts, sentence, OpKind::Read, counted.raw - direct, counted.raw);
     }
     Direction::passed("The disk read as many bytes as the calls returned.")
 }
@@ -242,9 +244,8 @@ fn bytes_at_end(works: &[Work<'_>]) -> u64 {
 }
 
 /// Other processes moved `excess` of the `counted` bytes.
-fn excess(facts: &PhaseFacts<'_>, sentence: String, verb: &str, excess: u64, counted: u64) -> Direction {
-    let brief = format!("{} {verb} {}", who(facts), format_bytes(excess));
-    Direction::disturbed(sentence, brief, excess, counted)
+fn excess(facts: &PhaseFacts<'_>, sentence: String, op: OpKind, excess: u64, counted: u64) -> Direction {
+    Direction::disturbed(sentence, moved_by_others(facts, op, excess), excess, counted)
 }
 
 fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
@@ -293,9 +294,9 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> Direction {
             "The disk wrote {} more than this phase requested, and no sync call, RAID or copy on write explains it: \
              other processes used it at the same time{}.",
             format_bytes(counted.raw - direct),
-            culprits(facts)
+            culprits(facts, Some(OpKind::Write))
         );
-        return excess(facts, sentence, "wrote", counted.raw - direct, counted.raw);
+        return excess(facts, sentence, OpKind::Write, counted.raw - direct, counted.raw);
     }
     Direction::passed("The disk wrote as many bytes as the calls reported.")
 }

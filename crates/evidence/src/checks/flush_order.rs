@@ -99,7 +99,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let mut sentence =
             "Each sampled write was on the disk, and durable according to the disk, before its call returned."
                 .to_owned();
-        if syncs.uncached_count > 0 {
+        if syncs.uncached_count > 0 && failed == 0 {
             sentence += &format!(" {DECLARED}.");
         }
         end.into_iter().for_each(|end| sentence += &format!(" {end}"));

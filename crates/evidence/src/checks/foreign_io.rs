@@ -2,9 +2,10 @@
 //!
 //! Reads the disks' counters over an idle span just before the phase, while no job runs, and compares its
 //! rates with the phase's. Within the phase, I/O in the other direction belongs to other processes, too: a
-//! phase that only reads causes no writes. Where requests were traced, those outside our files' positions are
-//! attributed: to other processes by name, to the filesystem (metadata, journal), to our own threads, or to
-//! kernel threads, which write for processes that the trace does not name.
+//! phase that only reads causes no writes. Where requests were traced, they are attributed: to other processes by name, direction and disk, also
+//! those in the measured files; elsewhere to the filesystem (metadata, journal), to our own threads, or to
+//! kernel threads, which write for processes that the trace does not name. Bytes of a process are those that were seen; extrapolated ones are
+//! marked "about".
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
 //! two traced windows); those below the disk (other guests of the host, other volumes of an array).
@@ -16,8 +17,9 @@
 //! if three windows with 32 requests and without a lost event show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::trace::moved_words;
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord};
+use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord, TracedProcess};
 
 pub(crate) const NAME: &str = "foreign_io";
 
@@ -56,7 +58,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         report(CheckOutcome::Suspect, found.found, sentence)
             .with_brief(found.brief)
             .explaining(Some(found.share))
-            .with_culprits(culprits_of(facts))
+            .with_culprits(culprits_of(facts, None))
     };
     let trace = facts.traced().ok();
     if let Some(mut found) = trace.and_then(|trace| others_traced(facts, trace)) {
@@ -94,46 +96,91 @@ struct Disturbance {
     found: String,
     sentence: String,
     brief: String,
-    /// Their part of the disk's requests, bytes or time, from 0 to 1: an upper limit of what they took from the figure.
+    /// Their part of the disk's bytes or time, whichever is smaller, from 0 to 1: an upper limit of what they took from the figure.
     share: f64,
 }
 
 /// Returns the background work that may have caused the I/O, and the programs whose requests were traced.
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
-    let traced = culprits(facts);
+    let traced = culprits(facts, None);
     let traced = if traced.is_empty() { traced } else { format!(" Traced{traced}.") };
     if background.is_empty() { traced } else { format!(" Active on this machine: {}.{traced}", background.join("; ")) }
 }
 
-/// Returns the same as a list: `dd (pid 812)`.
-pub(crate) fn culprits_of(facts: &PhaseFacts<'_>) -> Vec<String> {
+/// Returns the traced processes of others, busiest first; none if requests could not be attributed.
+fn processes<'a>(facts: &PhaseFacts<'a>) -> impl Iterator<Item = &'a TracedProcess> + use<'a> {
     let trace = facts.traced().ok().filter(|trace| trace.inseparable.is_none());
-    let names = trace.into_iter().flat_map(|trace| &trace.others_names);
-    names.map(|name| culprit_of(name)).collect()
+    trace.into_iter().flat_map(|trace| &trace.other_processes)
 }
 
-/// Shortens `dd (process 812, 3 MiB in the traced windows)` to `dd (pid 812)`.
-fn culprit_of(described: &str) -> String {
-    let Some((name, rest)) = described.rsplit_once(" (") else { return described.to_owned() };
-    match rest.strip_prefix("process ").and_then(|rest| rest.split([',', ')']).next()) {
-        Some(process) => format!("{name} (pid {process})"),
-        None => name.to_owned(),
+/// Returns what a process moved in one direction, or in both.
+fn bytes_of(process: &TracedProcess, op: Option<OpKind>) -> u64 {
+    match op {
+        Some(OpKind::Read) => process.read_bytes,
+        Some(_) => process.write_bytes,
+        None => process.read_bytes + process.write_bytes,
     }
 }
 
-/// Returns the busiest other program: `dd`; `others` if none is known.
-pub(crate) fn who(facts: &PhaseFacts<'_>) -> String {
-    match culprits_of(facts).first() {
-        Some(culprit) => culprit.split(" (pid ").next().unwrap_or(culprit).to_owned(),
-        None => "others".to_owned(),
+/// Returns the processes that moved bytes in a direction, or in any, as a list: `dd (pid 812)`.
+pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<String> {
+    let name = |process: &TracedProcess| {
+        let ended = if process.has_ended { ", which has ended" } else { "" };
+        match process.process {
+            0 => process.name.clone(),
+            number => format!("{} (pid {number}{ended})", process.name),
+        }
+    };
+    let mut culprits: Vec<String> = Vec::new();
+    for culprit in processes(facts).filter(|process| bytes_of(process, op) > 0).map(name) {
+        if !culprits.contains(&culprit) {
+            culprits.push(culprit);
+        }
+    }
+    culprits
+}
+
+/// Returns who moved `total` bytes in a direction, which counters show, in a few words: `dd wrote about 24 MiB` if the trace shows at least
+/// 1 MiB by it and hardly anything by other programs, extrapolated to the phase; else `others wrote 24 MiB`.
+pub(crate) fn moved_by_others(facts: &PhaseFacts<'_>, op: OpKind, total: u64) -> String {
+    const SHARE_MIN: f64 = 0.9;
+    let verb = if op == OpKind::Read { "read" } else { "wrote" };
+    let seen: u64 = processes(facts).map(|process| bytes_of(process, Some(op))).sum();
+    let busiest = processes(facts).max_by_key(|process| bytes_of(process, Some(op)));
+    let busiest = busiest.filter(|process| {
+        let own = bytes_of(process, Some(op));
+        own >= TRACED_BYTES_MIN && own as f64 >= seen as f64 * SHARE_MIN
+    });
+    match (busiest, facts.traced()) {
+        (Some(process), Ok(trace)) => {
+            let about = scaled(facts, trace, bytes_of(process, Some(op))).min(total);
+            format!("{} {verb} about {}", process.name, format_bytes(about))
+        }
+        _ => format!("others {verb} {}", format_bytes(total)),
     }
 }
 
-/// Returns the programs whose requests were traced outside of the measured files, after a colon; empty if there are none.
-pub(crate) fn culprits(facts: &PhaseFacts<'_>) -> String {
-    let Some(trace) = facts.traced().ok().filter(|trace| trace.inseparable.is_none()) else { return String::new() };
-    if trace.others_names.is_empty() { String::new() } else { format!(": {}", trace.others_names.join(", ")) }
+/// Extrapolates bytes from the traced windows to the phase.
+fn scaled(facts: &PhaseFacts<'_>, trace: &TraceRecord, bytes: u64) -> u64 {
+    (bytes as f64 * facts.elapsed_ns as f64 / trace.window_ns.max(1) as f64).min(u64::MAX as f64) as u64
+}
+
+/// Returns the programs whose requests in a direction, or in any, were traced, after a colon, with what was seen of each; empty if there are none.
+pub(crate) fn culprits(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> String {
+    let words: Vec<String> = processes(facts).filter(|process| bytes_of(process, op) > 0).map(words_of).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
+
+/// `dd (process 812, wrote 3 MiB in the traced windows)`.
+fn words_of(process: &TracedProcess) -> String {
+    let number = match (process.process, process.has_ended) {
+        (0, _) => String::new(),
+        (number, true) => format!("process {number}, which has ended, "),
+        (number, false) => format!("process {number}, "),
+    };
+    let files = if process.in_files_bytes > 0 { ", also of the measured files" } else { "" };
+    format!("{} ({number}{} in the traced windows{files})", process.name, moved_words(process))
 }
 
 /// Returns everything that was traced.
@@ -167,35 +214,48 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             trace.window_ns / 1_000_000
         )
     };
+    // What they can explain is bounded by their bytes and by the time of their requests: the smaller one counts.
     let share = |sum: RequestSum| {
-        let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        of(sum.count, all.count).max(of(sum.bytes, all.bytes))
+        let of = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64).min(1.0);
+        let about = scaled(facts, trace, sum.bytes);
+        of(sum.bytes, all.bytes)
+            .min(of(about, about.saturating_add(moved_by_jobs(facts))))
+            .min(of(trace.others_busy_ns, trace.window_ns))
     };
-    let brief = |who: &str, sum: RequestSum| {
-        format!("{who} moved {} in {} ms", format_bytes(sum.bytes), trace.window_ns / 1_000_000)
-    };
+    let in_windows = |what: String| format!("{what} in {} ms", trace.window_ns / 1_000_000);
     if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
-        let names = trace.others_names.join(", ");
-        let sentence = format!("Other processes used {disks} at the same time, outside the measured files: {names}.");
+        let names = culprits(facts, None);
+        let is_in_files = trace.other_processes.iter().any(|process| process.in_files_bytes > 0);
+        let files = if is_in_files { "also in the measured files" } else { "outside the measured files" };
+        let sentence = format!("Other processes used {disks} at the same time, {files}{names}.");
+        let brief = match trace.other_processes.first() {
+            Some(process) => format!("{} {}", process.name, moved_words(process)),
+            None => format!("others moved {}", format_bytes(trace.others.bytes)),
+        };
         return Some(Disturbance {
             found: found(trace.others),
             sentence,
-            brief: brief(&who(facts), trace.others),
+            brief: in_windows(brief),
             share: share(trace.others),
         });
     }
     exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
         let sentence = format!(
-            "The kernel wrote to {disks} outside the measured files at the same time, for other processes or for the \
-             filesystem."
+            "The kernel used {disks} outside the measured files at the same time: write-back of dirty pages of other processes, or \
+             tables of the filesystem."
         );
         Disturbance {
             found: found(trace.unattributed),
             sentence,
-            brief: brief("the kernel", trace.unattributed),
+            brief: in_windows(format!("write-back moved {}", format_bytes(trace.unattributed.bytes))),
             share: share(trace.unattributed),
         }
     })
+}
+
+/// Returns the bytes that the jobs read and wrote.
+fn moved_by_jobs(facts: &PhaseFacts<'_>) -> u64 {
+    facts.works().map(|work| work.bytes(OpKind::Read).saturating_add(work.bytes(OpKind::Write))).sum()
 }
 
 fn requests(counters: &DeviceCounters) -> u64 {
@@ -233,7 +293,7 @@ fn busy_before(delta: &DeviceDelta) -> Option<Disturbance> {
     let found = format!("{} before the phase: {}, busy {:.0} %", delta.disk, activity(delta), busy * 100.0);
     let sentence = format!("Other processes used {} just before the phase and may have continued.", delta.disk);
     let brief = format!("others: {} just before", activity(delta));
-    Some(Disturbance { found, sentence, brief, share: rate.min(1.0).max(busy.min(1.0)) })
+    Some(Disturbance { found, sentence, brief, share: share(bytes).min(busy).min(1.0) })
 }
 
 /// Finds writes in a phase that only reads, or reads in one that only writes past the page cache.
@@ -266,7 +326,10 @@ fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<Disturbance>
         "The phase {did}, so other processes used {} at the same time, or an earlier phase left work to do.",
         delta.disk
     );
-    let of = |part: u64, whole: u64| part as f64 / (part + whole).max(1) as f64;
-    let brief = format!("{} {verb} {}", who(facts), format_bytes(others.1));
-    Some(Disturbance { found, sentence, brief, share: of(others.0, ours.0).max(of(others.1, ours.1)) })
+    let (op, in_flight_ms) =
+        if only_reads { (OpKind::Write, counters.write_ms) } else { (OpKind::Read, counters.read_ms) };
+    let brief = moved_by_others(facts, op, others.1);
+    let by_bytes = others.1 as f64 / (others.1 + ours.1).max(1) as f64;
+    let by_time = in_flight_ms as f64 * 1e6 / delta.measured_ns.max(1) as f64;
+    Some(Disturbance { found, sentence, brief, share: by_bytes.min(by_time) })
 }

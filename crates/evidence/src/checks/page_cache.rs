@@ -17,7 +17,7 @@
 //! start, or dirty pages of more than 2 % of the written bytes at the end: suspect.
 
 use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
-use crate::checks::foreign_io::{culprits_of, who};
+use crate::checks::foreign_io::{culprits_of, moved_by_others};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::format_bytes;
 use trueio_model::{Cause, Check, CheckOutcome, DirectSupport, OpKind, Residency};
@@ -104,9 +104,9 @@ fn direct(
             let moved = moved + others;
             return report(CheckOutcome::Suspect, expected, sentence)
                 .with_cause(Cause::Neighbour)
-                .with_brief(format!("{} read {}", who(facts), format_bytes(others)))
+                .with_brief(moved_by_others(facts, OpKind::Read, others))
                 .explaining(Some(others as f64 / moved as f64))
-                .with_culprits(culprits_of(facts));
+                .with_culprits(culprits_of(facts, Some(OpKind::Read)));
         }
         let sentence = format!(
             "The page cache grew by {} during direct I/O: the I/O was not direct, or another process read the file.",

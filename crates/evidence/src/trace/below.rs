@@ -172,6 +172,8 @@ mod tests {
             end: begin + length,
             flags: Flags::parse(rwbs.as_bytes()),
             is_own: false,
+            is_rank: false,
+            is_kernel: false,
             process: 0,
             name: 0,
             queued_ns: issued_ns,

@@ -22,12 +22,19 @@ pub(crate) struct Event {
     pub(crate) what: What,
 }
 
+/// The thread of an event, with its name at that time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Submitter {
+    pub(crate) pid: i32,
+    pub(crate) comm: [u8; 16],
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Put into the queue of the I/O scheduler.
-    Insert,
+    /// Put into the queue of the I/O scheduler by this thread.
+    Insert(Submitter),
     /// Passed to the driver by this thread.
-    Issue { pid: i32, comm: [u8; 16] },
+    Issue(Submitter),
     /// Returned by the driver, which had no room: it is issued again.
     Requeue,
     /// Completed by the disk, with an errno or 0.
@@ -211,7 +218,7 @@ struct EventFormat {
     sector: Field,
     sector_count: Field,
     rwbs: Field,
-    /// The name of the thread (issue), or the error (complete).
+    /// The name of the thread (issue, insert), or the error (complete).
     last: Option<Field>,
 }
 
@@ -233,6 +240,17 @@ impl EventFormat {
             rwbs: Field::of(text, "rwbs")?,
             last: last.map(|last| Field::of(text, last)).transpose()?,
         })
+    }
+}
+
+impl EventFormat {
+    /// Returns the thread of an event that ends with its name.
+    fn submitter(&self, data: &[u8]) -> Option<Submitter> {
+        let mut comm = [0; 16];
+        let name = self.last?.bytes(data)?;
+        let length = name.len().min(comm.len());
+        comm[..length].copy_from_slice(&name[..length]);
+        Some(Submitter { pid: self.pid.number(data)? as i32, comm })
     }
 }
 
@@ -286,7 +304,7 @@ impl Formats {
             page,
             issue: EventFormat::parse(texts.issue, Some("comm"))?,
             complete: EventFormat::parse(texts.complete, Some("error"))?,
-            insert: EventFormat::parse(texts.insert, None)?,
+            insert: EventFormat::parse(texts.insert, Some("comm"))?,
             requeue: EventFormat::parse(texts.requeue, None)?,
             remap: texts.remap.map(RemapFormat::parse).transpose()?,
         })
@@ -305,15 +323,11 @@ impl Formats {
                 from_sector: remap.from_sector.number(data)?,
             }
         } else if format.id == self.issue.id {
-            let mut comm = [0; 16];
-            let name = format.last?.bytes(data)?;
-            let length = name.len().min(comm.len());
-            comm[..length].copy_from_slice(&name[..length]);
-            What::Issue { pid: format.pid.number(data)? as i32, comm }
+            What::Issue(format.submitter(data)?)
         } else if format.id == self.complete.id {
             What::Complete { error: format.last?.number(data)? as i32 }
         } else if format.id == self.insert.id {
-            What::Insert
+            What::Insert(format.submitter(data)?)
         } else {
             What::Requeue
         };
@@ -367,12 +381,12 @@ mod tests {
     fn line(event: &Event) -> String {
         let flags = event.flags;
         let (what, last) = match event.what {
-            What::Issue { comm, .. } => {
+            What::Issue(Submitter { comm, .. }) => {
                 let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
                 ("issue", String::from_utf8_lossy(&comm[..end]).into_owned())
             }
             What::Complete { error } => ("complete", error.to_string()),
-            What::Insert => ("insert", String::new()),
+            What::Insert(_) => ("insert", String::new()),
             What::Requeue => ("requeue", String::new()),
             What::Remap { from_device, from_sector, .. } => ("remap", format!("{from_device} {from_sector}")),
         };

@@ -13,6 +13,7 @@
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
+use super::attribution::{Party, Ranges, attribute};
 use super::below::{Below, DurableBy, Reached, names_of_disks};
 use super::carriers::{CLOCKS_DIFFER_NS, Carrier, Finder};
 use super::extents::FileExtents;
@@ -20,21 +21,13 @@ use super::format::Kind;
 use super::layers::Layers;
 use super::loops::Loops;
 use super::phase_trace::PhaseTrace;
-use super::places::{AddressSpace, Hops};
+use super::places::AddressSpace;
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
-use trueio_model::units::format_bytes;
 use trueio_model::{
-    BelowTrace, Cause, DisturbedSpan, EngineKind, JobPlan, LatencyParts, OpKind, OpMix, PartTimes, RequestPlaces,
-    RequestSum, SampledIo, SyncMode, TraceRecord,
+    BelowTrace, EngineKind, JobPlan, LatencyParts, OpKind, OpMix, PartTimes, RequestPlaces, SampledIo, SyncMode,
+    TraceRecord,
 };
-
-/// Maximum number of names of other processes that are kept.
-const NAMES_MAX: usize = 4;
-
-const OTHERS_COUNT_MIN: u64 = 8;
-const OTHERS_BYTES_MIN: u64 = 1 << 20;
-const OTHERS_SHARE_MAX: f64 = 0.05;
 
 /// A job of the phase and the samples of each of its workers.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +119,7 @@ fn places(traced: &PhaseTrace) -> Option<RequestPlaces> {
         .windows
         .iter()
         .flat_map(|window| ranges.requests(window))
-        .map(|(request, _, party)| (request, party))
+        .map(|found| (found.request, found.party))
         .collect();
     let count_on = |device: u32| all.iter().filter(|(request, _)| request.device == device).count();
     let disk = traced.layers.disks.iter().max_by_key(|disk| count_on(disk.device))?;
@@ -178,178 +171,6 @@ fn parts_of(op: OpKind, all: &[Parts]) -> Option<LatencyParts> {
         device: times(|parts| parts.device_ns),
         rest: times(|parts| parts.rest_ns),
     })
-}
-
-/// To whom a request belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Party {
-    Ours,
-    Filesystem,
-    OwnElsewhere,
-    Kernel,
-    Others,
-}
-
-/// The ranges of our files: on disks, and on devices that pass I/O on. They are joined, so that only the last one that begins
-/// before a request can contain it.
-struct Ranges<'a> {
-    layers: &'a Layers,
-    of_files: Vec<(u32, u64, u64)>,
-}
-
-/// Sorts ranges and joins those that overlap.
-fn joined(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
-    ranges.sort_unstable();
-    let mut joined: Vec<(u32, u64, u64)> = Vec::new();
-    for (device, begin, end) in ranges {
-        match joined.last_mut() {
-            Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
-            _ => joined.push((device, begin, end)),
-        }
-    }
-    joined
-}
-
-fn contains(ranges: &[(u32, u64, u64)], request: &Request) -> bool {
-    let next = ranges.partition_point(|range| (range.0, range.1) < (request.device, request.end));
-    next > 0 && ranges[next - 1].0 == request.device && ranges[next - 1].2 > request.begin
-}
-
-impl<'a> Ranges<'a> {
-    fn of(traced: &'a PhaseTrace) -> Self {
-        let mut ranges: Vec<(u32, u64, u64)> = Vec::new();
-        for file in &traced.files {
-            for (begin, end) in file.ranges() {
-                match &file.space {
-                    AddressSpace::Device(device) => ranges.push((*device, begin, end)),
-                    AddressSpace::Btrfs(chunks) => {
-                        let pieces = chunks.pieces(begin, end).unwrap_or_default();
-                        ranges.extend(pieces.iter().map(|piece| (piece.device, piece.begin, piece.end())));
-                    }
-                }
-            }
-        }
-        Self { layers: &traced.layers, of_files: joined(ranges) }
-    }
-
-    /// Returns the data requests issued within a window, with the names of their threads and to whom they belong.
-    fn requests<'w>(&self, window: &'w Window) -> Vec<(&'w Request, &'w str, Party)> {
-        let below = Hops { layers: self.layers, window }.below(&self.of_files);
-        let below = joined(below);
-        let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
-        let requests = window.requests.iter().filter(within).filter(|request| request.end > request.begin);
-        let attributed = requests.map(|request| {
-            let name = window.names[usize::from(request.name)].as_str();
-            let party = if contains(&self.of_files, request) || contains(&below, request) {
-                Party::Ours
-            } else if request.flags.is_metadata || is_of_filesystem(name) {
-                Party::Filesystem
-            } else if request.is_own {
-                Party::OwnElsewhere
-            } else if is_of_kernel(name) {
-                Party::Kernel
-            } else {
-                Party::Others
-            };
-            (request, name, party)
-        });
-        attributed.collect()
-    }
-}
-
-/// Attributes each request to the job, the filesystem, the kernel or other processes.
-fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
-    let ranges = Ranges::of(traced);
-    let mut names: BTreeMap<(&str, i32), u64> = BTreeMap::new();
-    for (request, name, party) in traced.windows.iter().flat_map(|window| ranges.requests(window)) {
-        let sum = match party {
-            Party::Ours => &mut record.ours,
-            Party::Filesystem => &mut record.filesystem,
-            Party::OwnElsewhere => &mut record.own_elsewhere,
-            Party::Kernel => &mut record.unattributed,
-            Party::Others => {
-                *names.entry((name, request.process)).or_default() += request.end - request.begin;
-                &mut record.others
-            }
-        };
-        add(sum, request);
-    }
-    let mut names: Vec<((&str, i32), u64)> = names.into_iter().collect();
-    names.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    let describe = |((name, process), bytes): ((&str, i32), u64)| {
-        let process = if process == 0 { String::new() } else { format!("process {process}, ") };
-        format!("{name} ({process}{} in the traced windows)", format_bytes(bytes))
-    };
-    record.others_names = names.into_iter().take(NAMES_MAX).map(describe).collect();
-}
-
-/// Returns the times from the first to the last of successive windows in which other programs made a considerable part of
-/// the requests, since the measured part began.
-///
-/// Thresholds, for each window: at least [`OTHERS_COUNT_MIN`] requests or [`OTHERS_BYTES_MIN`], and 5 % of all
-/// requests or bytes.
-pub(crate) fn others_in(traced: &PhaseTrace) -> Vec<DisturbedSpan> {
-    let Some(first) = traced.windows.first().filter(|_| traced.inseparable.is_none()) else { return Vec::new() };
-    let ranges = Ranges::of(traced);
-    let mut spans: Vec<DisturbedSpan> = Vec::new();
-    let mut growing: Option<(u64, u64, BTreeMap<&str, u64>)> = None;
-    let finish = |(from_ns, until_ns, names): (u64, u64, BTreeMap<&str, u64>)| {
-        let bytes = names.values().sum();
-        let who = names.into_iter().max_by_key(|(_, bytes)| *bytes).map_or("others", |(name, _)| name);
-        let what = format!("{who} moved {} in the traced windows", format_bytes(bytes));
-        DisturbedSpan {
-            from_ns: from_ns - first.begin_ns,
-            until_ns: until_ns - first.begin_ns,
-            cause: Cause::Neighbour,
-            what,
-        }
-    };
-    for window in &traced.windows {
-        let (mut all, mut others) = (RequestSum::default(), RequestSum::default());
-        let mut names: BTreeMap<&str, u64> = BTreeMap::new();
-        for (request, name, party) in ranges.requests(window) {
-            add(&mut all, request);
-            if party == Party::Others {
-                add(&mut others, request);
-                *names.entry(name).or_default() += request.end - request.begin;
-            }
-        }
-        let share = |of: u64, all: u64| of as f64 / all.max(1) as f64;
-        let is_seen = (others.count >= OTHERS_COUNT_MIN || others.bytes >= OTHERS_BYTES_MIN)
-            && share(others.count, all.count).max(share(others.bytes, all.bytes)) > OTHERS_SHARE_MAX;
-        if !is_seen {
-            spans.extend(growing.take().map(finish));
-            continue;
-        }
-        let (_, until_ns, sums) = growing.get_or_insert_with(|| (window.begin_ns, window.end_ns, BTreeMap::new()));
-        *until_ns = window.end_ns;
-        names.into_iter().for_each(|(name, bytes)| *sums.entry(name).or_default() += bytes);
-    }
-    spans.extend(growing.map(finish));
-    spans
-}
-
-fn add(sum: &mut RequestSum, request: &Request) {
-    sum.count += 1;
-    sum.bytes += request.end - request.begin;
-}
-
-/// Returns true for threads that write the own structures of a filesystem or a layer, such as the parity of an array.
-fn is_of_filesystem(name: &str) -> bool {
-    let is_array = || {
-        // `md0_raid5`
-        let rest = name.strip_prefix("md").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-        rest.is_some_and(|rest| rest.starts_with("_raid") || rest.starts_with("_resync"))
-    };
-    ["jbd2/", "xfsaild/", "xfs-", "btrfs-", "dmcrypt_write"].iter().any(|prefix| name.starts_with(prefix)) || is_array()
-}
-
-/// Returns true for kernel threads that submit requests for other threads, and for the names that are
-/// recorded when an interrupt submits one.
-fn is_of_kernel(name: &str) -> bool {
-    ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
 }
 
 /// The matching of a phase's samples, and its results so far.
@@ -649,58 +470,11 @@ impl<'a> SampleContext<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::extents::MappedExtent;
+    use crate::trace::FileExtents;
+    use crate::trace::attribution::tests::{disk, traced, window};
     use crate::trace::format::Flags;
     use crate::trace::layers::PassingDevice;
     use crate::trace::window::Remap;
-    use crate::trace::{FileExtents, TracedDisk};
-
-    /// Returns a window of 10 ms that begins at `begin_ms`: ten reads of our file, and `others` writes of 64 KiB by `dd`.
-    fn window(begin_ms: u64, others: u64) -> Window {
-        let request = |begin: u64, length: u64, name: u16| Request {
-            device: 1,
-            begin,
-            end: begin + length,
-            flags: Flags::parse(if name == 0 { b"R" } else { b"W" }),
-            is_own: name == 0,
-            process: 12,
-            name,
-            queued_ns: begin_ms * 1_000_000 + 1,
-            issued_ns: begin_ms * 1_000_000 + 1,
-            dispatched_ns: begin_ms * 1_000_000 + 1,
-            is_requeued: false,
-            completed_ns: begin_ms * 1_000_000 + 2,
-            has_failed: false,
-        };
-        let ours = (0..10).map(|n| request(n * 4096, 4096, 0));
-        Window {
-            begin_ns: begin_ms * 1_000_000,
-            end_ns: (begin_ms + 10) * 1_000_000,
-            requests: ours.chain((0..others).map(|n| request((1 << 30) + (n << 16), 65536, 1))).collect(),
-            names: vec!["worker".to_owned(), "dd".to_owned()],
-            ..Window::default()
-        }
-    }
-
-    fn disk(device: u32) -> TracedDisk {
-        TracedDisk { name: "vda".to_owned(), device, has_volatile_cache: true, has_scheduler: true, has_paths: false }
-    }
-
-    fn traced(windows: Vec<Window>) -> PhaseTrace {
-        let extents = vec![MappedExtent { logical: 0, physical: 0, length: 1 << 20 }];
-        PhaseTrace {
-            layers: Layers { disks: vec![disk(1)], ..Layers::default() },
-            files: vec![FileExtents {
-                path: "file".to_owned(),
-                space: AddressSpace::Device(1),
-                moves_on_write: false,
-                before: extents.clone(),
-                after: extents,
-            }],
-            windows,
-            ..PhaseTrace::default()
-        }
-    }
 
     /// Goal: the parts of a latency add up to it, and each is where the time was.
     /// Method: a read of 100 µs: 5 µs before the scheduler, 15 µs in it, 70 µs in the device, 10 µs until the worker saw it. Then
@@ -839,29 +613,5 @@ mod tests {
         let mut record = TraceRecord::default();
         attribute(&both, &mut record);
         assert_eq!((record.ours.count, record.others.count + record.own_elsewhere.count), (2, 0));
-    }
-
-    #[test]
-    fn threads_of_arrays_and_filesystems_are_known_by_name() {
-        for name in ["md0_raid5", "md127_resync", "jbd2/loop0-8", "btrfs-transacti", "dmcrypt_write/25"] {
-            assert!(is_of_filesystem(name), "{name}");
-        }
-        for name in ["mdadm", "md5sum", "dd", "kworker/0:1"] {
-            assert!(!is_of_filesystem(name), "{name}");
-        }
-    }
-
-    /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.
-    #[test]
-    fn successive_windows_with_requests_of_others_are_one_span() {
-        let windows = vec![window(500, 0), window(1_000, 16), window(1_500, 16), window(2_000, 0), window(2_500, 7)];
-        let disturbed = traced(windows);
-        let found: Vec<_> = others_in(&disturbed);
-        let what = "dd moved 2 MiB in the traced windows".to_owned();
-        let span = DisturbedSpan { from_ns: 500_000_000, until_ns: 1_010_000_000, cause: Cause::Neighbour, what };
-        assert_eq!(found, [span], "seven small requests are too few");
-        assert_eq!(others_in(&traced(vec![window(0, 0), window(500, 0)])), []);
-        let inseparable = PhaseTrace { inseparable: Some("moved".to_owned()), ..disturbed };
-        assert_eq!(others_in(&inseparable), [], "requests elsewhere may be ours");
     }
 }

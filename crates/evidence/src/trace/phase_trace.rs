@@ -20,6 +20,8 @@ pub struct PhaseTrace {
     pub inseparable: Option<String>,
     /// CPU time of the tracing thread, in nanoseconds.
     pub thread_cpu_ns: u64,
+    /// Threads of other programs that had ended when the phase ended.
+    pub(crate) ended: Vec<i32>,
     /// Oldest first.
     pub(crate) windows: Vec<Window>,
 }

@@ -1,11 +1,12 @@
 //! Traces the block requests of one phase: prepares an instance, opens and closes windows, locates files.
 
+use super::attribution::ended;
 use super::extents::{FileExtents, FileLocation};
 use super::format::Formats;
 use super::loops::OpenLoops;
 use super::phase_trace::PhaseTrace;
 use super::tracefs::{Instance, RecordedDevices, Recording, Tracefs};
-use super::window::{Paths, Sampler, TracedDevices};
+use super::window::{Paths, Sampler, TracedDevices, Window};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -29,6 +30,17 @@ pub(crate) struct ObservedFile<'a> {
     pub(crate) file: &'a File,
     pub(crate) offset_bytes: u64,
     pub(crate) size_bytes: u64,
+}
+
+/// Returns the threads of other programs in a trace that have ended.
+fn ended_in(windows: &[Window]) -> Vec<i32> {
+    let requests = windows.iter().flat_map(|window| &window.requests);
+    let others = requests.filter(|request| !request.is_own && request.process > 0).map(|request| request.process);
+    let mut others: Vec<i32> = others.collect();
+    others.sort_unstable();
+    others.dedup();
+    others.retain(|number| ended(*number));
+    others
 }
 
 /// The tracing of one phase.
@@ -145,6 +157,7 @@ impl TraceSession {
         if let Some(sampler) = self.sampler.take() {
             match sampler.end() {
                 Ok((windows, thread_cpu_ns, instance)) => {
+                    self.seen.ended = ended_in(&windows);
                     self.seen.windows = windows;
                     self.seen.thread_cpu_ns = thread_cpu_ns;
                     self.spent = Some(instance);

@@ -8,7 +8,7 @@
 //!
 //! Cannot see: requests between two windows.
 
-use super::format::{Event, Flags, Formats, Kind, What};
+use super::format::{Event, Flags, Formats, Kind, Submitter, What};
 use super::layers::Layers;
 use super::tracefs::Instance;
 use std::collections::{BTreeSet, HashMap};
@@ -41,9 +41,13 @@ pub(crate) struct Request {
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) flags: Flags,
-    /// True if a thread of this process issued it.
+    /// True if a thread of this process submitted it.
     pub(crate) is_own: bool,
-    /// The thread that issued it; 0 if its number is of another PID namespace.
+    /// True if another rank of this run did, on this machine.
+    pub(crate) is_rank: bool,
+    /// True if a thread of the kernel did, for another one.
+    pub(crate) is_kernel: bool,
+    /// The thread that put it into the scheduler, or issued it where there is none; 0 if its number is of another PID namespace.
     pub(crate) process: i32,
     /// Index of its name in [`Window::names`].
     pub(crate) name: u16,
@@ -117,7 +121,7 @@ impl Window {
         events.sort_by_key(|event| event.at_ns);
         let mut open: HashMap<(u32, u64, Kind), Vec<usize>> = HashMap::new();
         // Requests in the scheduler that were not issued yet.
-        let mut queued: HashMap<(u32, u64, Kind), u64> = HashMap::new();
+        let mut queued: HashMap<(u32, u64, Kind), (u64, Submitter)> = HashMap::new();
         let mut names: HashMap<[u8; 16], u16> = HashMap::new();
         for event in events {
             // A flush has no position; its completion has the highest possible sector.
@@ -125,7 +129,7 @@ impl Window {
             let key = |begin| (event.device, begin, event.flags.kind);
             let end = begin.saturating_add(u64::from(event.sector_count) * 512);
             match event.what {
-                What::Insert => drop(queued.insert(key(begin), event.at_ns)),
+                What::Insert(by) => drop(queued.insert(key(begin), (event.at_ns, by))),
                 What::Remap { pid, from_device, from_sector } => window.remaps.push(Remap {
                     at_ns: event.at_ns,
                     kind: event.flags.kind,
@@ -145,8 +149,10 @@ impl Window {
                         window.requeue_count += 1;
                     }
                 }
-                What::Issue { pid, comm } => {
-                    let queued_ns = queued.remove(&key(begin));
+                What::Issue(by) => {
+                    let inserted = queued.remove(&key(begin));
+                    // The scheduler may dispatch requests of one thread in another one.
+                    let Submitter { pid, comm } = inserted.map_or(by, |(_, by)| by);
                     let same = open.get(&key(begin)).into_iter().flatten();
                     let again = same
                         .copied()
@@ -172,9 +178,11 @@ impl Window {
                         end,
                         flags: event.flags,
                         is_own: own.has(pid, &window.names[usize::from(name)]),
+                        is_rank: false,
+                        is_kernel: false,
                         process: if own.has_numbers { pid } else { 0 },
                         name,
-                        queued_ns: queued_ns.unwrap_or(event.at_ns),
+                        queued_ns: inserted.map_or(event.at_ns, |(at_ns, _)| at_ns),
                         issued_ns: event.at_ns,
                         dispatched_ns: event.at_ns,
                         is_requeued: false,
@@ -278,6 +286,8 @@ pub(crate) struct OwnThreads {
     names: BTreeSet<String>,
     /// The trace contains thread IDs of the initial PID namespace; in another one, names are compared.
     has_numbers: bool,
+    /// Device and inode of this program, if a launcher started several ranks of it.
+    rank_file: Option<(u64, u64)>,
 }
 
 /// Returns true if this process sees the thread IDs of the kernel's trace, which are those of the initial PID
@@ -290,8 +300,10 @@ pub(crate) fn sees_initial_pid_namespace() -> bool {
 }
 
 impl OwnThreads {
-    fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         self.has_numbers = sees_initial_pid_namespace();
+        let is_rank = RANK_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
+        self.rank_file = if is_rank { file_of("/proc/self/exe") } else { None };
         let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return };
         for task in tasks.flatten() {
             if self.has_numbers {
@@ -305,7 +317,64 @@ impl OwnThreads {
     fn has(&self, pid: i32, name: &str) -> bool {
         if self.has_numbers { self.threads.contains(&pid) } else { self.names.contains(name) }
     }
+
+    /// Adds to the requests of other threads what `/proc` has of them, while most of them still run: whether they are threads of the kernel,
+    /// or other ranks of this run. A worker of io_uring is named after the thread for which it works.
+    pub(crate) fn describe(&self, window: &mut Window) {
+        if !self.has_numbers {
+            return;
+        }
+        let mut known: HashMap<i32, Thread> = HashMap::new();
+        for request in window.requests.iter_mut().filter(|request| !request.is_own) {
+            let name = usize::from(request.name);
+            let for_thread = window.names[name].strip_prefix("iou-wrk-").and_then(|number| number.parse::<i32>().ok());
+            if let Some(thread) = for_thread {
+                request.process = thread;
+                if let Some(of_thread) = thread_name(thread) {
+                    window.names[name] = of_thread;
+                }
+            }
+            let thread = known.entry(request.process).or_insert_with(|| Thread::of(request.process, self.rank_file));
+            (request.is_kernel, request.is_rank) = (thread.is_kernel, thread.is_rank);
+            request.is_own |= self.threads.contains(&request.process);
+        }
+    }
 }
+
+/// A thread of another process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Thread {
+    is_kernel: bool,
+    is_rank: bool,
+}
+
+impl Thread {
+    fn of(number: i32, rank_file: Option<(u64, u64)>) -> Self {
+        /// `PF_KTHREAD` of the task's flags.
+        const KERNEL: u64 = 0x0020_0000;
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        // The name is in parentheses and may contain any character; the flags are the seventh value after it.
+        let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
+        let program = rank_file.and_then(|_| file_of(&format!("/proc/{number}/exe")));
+        Self {
+            is_kernel: flags.is_some_and(|flags| flags & KERNEL != 0),
+            is_rank: program.is_some() && program == rank_file,
+        }
+    }
+}
+
+fn thread_name(number: i32) -> Option<String> {
+    Some(std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?.trim_end().to_owned())
+}
+
+/// Returns device and inode of a file.
+fn file_of(path: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Variables that a launcher sets for each of several ranks.
+const RANK_VARIABLES: [&str; 4] = ["PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 /// Returns when the window after `number` begins, since the first.
 fn begin_of(number: u32, seed: u64) -> Duration {
@@ -395,6 +464,8 @@ impl Tracer {
     fn windows(&mut self, mut begin_ns: u64, seed: u64) -> Vec<Window> {
         let began = Instant::now();
         let mut windows = Vec::new();
+        // The workers of a short phase may be gone at the end of the first window.
+        self.own.look();
         for number in 1.. {
             let (window, is_stopped) = self.window(number, begin_ns);
             windows.push(window);
@@ -423,7 +494,7 @@ impl Tracer {
                 break is_stopped;
             }
             self.read(&mut events, &mut complete);
-            let issues = || events.iter().filter(|event| matches!(event.what, What::Issue { .. }));
+            let issues = || events.iter().filter(|event| matches!(event.what, What::Issue(_)));
             let below_count = issues().filter(|event| self.devices.is_below(event)).count();
             let has_enough = issues().count() - below_count >= ISSUE_COUNT_ENOUGH || below_count >= BELOW_COUNT_ENOUGH;
             if complete.lost_count > 0 || has_enough {
@@ -439,6 +510,7 @@ impl Tracer {
         let span = (begin_ns, end_ns.min(complete.until_ns));
         let (below, events) = events.into_iter().partition(|event| self.devices.is_below(event));
         let mut window = Window::of(number, span, events, &self.own);
+        self.own.describe(&mut window);
         let below = Window::of(number, span, below, &self.own);
         (window.below, window.below_until_ns) = (below.requests, below.end_ns);
         window.lost_count = complete.lost_count;
@@ -510,10 +582,37 @@ mod tests {
         Event { at_ns, device: 7 << 20, sector, sector_count, flags: Flags::parse(rwbs.as_bytes()), what }
     }
 
+    fn by(name: &str) -> Submitter {
+        let mut comm = [0; 16];
+        comm[..name.len()].copy_from_slice(name.as_bytes());
+        Submitter { pid: name.len() as i32, comm }
+    }
+
+    fn insert(name: &str) -> What {
+        What::Insert(by(name))
+    }
+
+    /// Goal: a request belongs to the thread that submitted it, though another one dispatched it to the driver.
+    #[test]
+    fn a_request_that_another_thread_dispatched_is_that_of_its_submitter() {
+        let events = vec![event(5, 0, 8, "R", insert("writer")), event(10, 0, 8, "R", issue())];
+        let window = Window::of(1, (0, 100), events, &OwnThreads { has_numbers: true, ..OwnThreads::default() });
+        assert_eq!((window.names.as_slice(), window.requests[0].process), (["writer".to_owned()].as_slice(), 6));
+    }
+
+    /// Goal: threads of the kernel are told from programs by their flags, not by their names.
+    #[test]
+    fn threads_of_the_kernel_are_known_by_their_flags() {
+        if sees_initial_pid_namespace() {
+            assert!(Thread::of(2, None).is_kernel, "kthreadd");
+        }
+        assert!(!Thread::of(std::process::id() as i32, None).is_kernel);
+    }
+
     fn issue() -> What {
         let mut comm = [0; 16];
         comm[..3].copy_from_slice(b"dd\0");
-        What::Issue { pid: 1, comm }
+        What::Issue(Submitter { pid: 1, comm })
     }
 
     const DONE: What = What::Complete { error: 0 };
@@ -550,10 +649,10 @@ mod tests {
     #[test]
     fn a_requeued_request_is_one_request_and_its_device_time_begins_with_the_last_issue() {
         let events = vec![
-            event(5, 0, 8, "R", What::Insert),
+            event(5, 0, 8, "R", insert("dd")),
             event(10, 0, 8, "R", issue()),
             event(20, 0, 8, "R", What::Requeue),
-            event(25, 0, 8, "R", What::Insert),
+            event(25, 0, 8, "R", insert("dd")),
             event(40, 0, 8, "R", issue()),
             event(60, 0, 8, "R", DONE),
             event(70, 0, 8, "R", issue()),

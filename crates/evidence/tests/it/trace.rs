@@ -313,6 +313,32 @@ fn other_io_on_the_same_disk_is_named_with_its_bytes_and_io_on_another_disk_is_n
     }
 }
 
+/// Goal: a program that reads the measured file itself is named. Method: `dd` reads it past the page cache while we do.
+#[test]
+fn a_program_that_reads_the_measured_file_is_named() {
+    let _alone = alone();
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let of = format!("if={}", path.display());
+    let dd = || {
+        let arguments = [of.as_str(), "of=/dev/null", "bs=64k", "count=128", "iflag=direct"];
+        let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+    };
+    let judgement = with_neighbour(dd, |times| {
+        stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+            let file = open(&path, libc::O_DIRECT);
+            let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
+            while began.elapsed() < std::time::Duration::from_secs(2) || times.load(Ordering::Relaxed) < before + 4 {
+                calls.blocks(OpKind::Read, &file, &path, 256);
+            }
+        })
+    });
+    judgement.assert("foreign_io", CheckOutcome::Suspect, "at the same time, also in the measured files: dd (process");
+    let trace = judgement.trace.as_ref().expect("a trace");
+    let dd = &trace.other_processes[0];
+    assert_eq!((dd.name.as_str(), dd.write_bytes, dd.in_files_bytes), ("dd", 0, dd.read_bytes), "{dd:?}");
+    judgement.assert_listed("`dd` reads the measured file", &["foreign_io"]);
+}
+
 /// Goal: the start of the partition is added to the filesystem's own offsets. Method: a loop device with a
 /// partition table, a filesystem in its only partition, at 1 MiB.
 #[test]
@@ -390,6 +416,27 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     judgement.assert("traced_requests", CheckOutcome::Contradicted, "did not reach their offset");
     judgement.assert("holes", CheckOutcome::Contradicted, "");
     judgement.assert_listed("reads of preallocated space, traced request by request", &["traced_requests"]);
+}
+
+/// Goal: durable writes of a loop device that declares no volatile cache, and so gets no flush, are not durable on the disk of its file.
+/// Method: the declaration is written to the device; its twin, with the cache declared, is tested above.
+#[test]
+fn a_loop_device_that_declares_no_cache_is_followed_to_the_disk_that_was_not_flushed() {
+    let _alone = alone();
+    let Some(stack) = nested("noatime", DIRECT, true) else { return };
+    let name = stack.upper.path().file_name().expect("a device").to_string_lossy().into_owned();
+    if let Err(error) = std::fs::write(format!("/sys/block/{name}/queue/write_cache"), "write through") {
+        return skip("root", &error.to_string());
+    }
+    let judgement = stack.stage(OpKind::Write);
+    judgement.assert("flush_order", CheckOutcome::Contradicted, "declares no volatile cache and completed a write");
+    judgement.assert(
+        "flushes",
+        CheckOutcome::Suspect,
+        "declares no volatile write cache, so no flush reaches its file",
+    );
+    let situation = "durable writes of a loop device that declares no write cache, traced";
+    judgement.assert_listed(situation, &["flush_order", "flushes"]);
 }
 
 #[test]

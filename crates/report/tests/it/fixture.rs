@@ -626,7 +626,7 @@ fn disturbances() -> Vec<DisturbedSpan> {
         what: what.into(),
     };
     vec![
-        tenths(2, 5, Cause::Neighbour, "dd moved 12 MiB in the traced windows"),
+        tenths(2, 5, Cause::Neighbour, "dd wrote 12 MiB in the traced windows"),
         tenths(7, 12, Cause::Tool, "waited for a processor 62 % of the time"),
         tenths(14, 18, Cause::Device, "nvme0n1 reached its limit of 82 °C"),
     ]

@@ -3,7 +3,8 @@
 use crate::support::*;
 use trueio_model::CheckOutcome::{Contradicted, NotSeen, Passed, Suspect};
 use trueio_model::{
-    BelowTrace, DeviceCounters, EvidenceLevel, RequestSum, SyncOrder, TraceRecord, TransferMatch, Verdict,
+    BelowTrace, DeviceCounters, EvidenceLevel, RequestSum, SyncOrder, TraceRecord, TracedProcess, TransferMatch,
+    Verdict,
 };
 
 /// A log whose requests were traced: 100 sampled writes, flushed or not.
@@ -186,6 +187,42 @@ fn direct_transfers_without_a_request_at_their_offset_are_flagged() {
     assert_eq!(lie.level, EvidenceLevel::E2, "nothing was matched");
 }
 
+fn process(name: &str, process: i32, read_bytes: u64, write_bytes: u64) -> TracedProcess {
+    let disk = "vda".to_owned();
+    TracedProcess { name: name.to_owned(), process, disk, read_bytes, write_bytes, ..TracedProcess::default() }
+}
+
+/// Goal: what a neighbour did is given by its own bytes, in its own direction, and what that can explain by bytes and time, the smaller one.
+/// Method: a phase of 400 MiB in a second, of which 40 ms were traced: a writer of 20 MiB and a small reader; the counters show 500 MiB more
+/// reads, of others that the trace does not name.
+#[test]
+fn a_neighbour_is_blamed_for_its_own_bytes_in_its_own_direction() {
+    let mut phase = traced_reads(100, 0);
+    let trace = phase.trace.as_mut().expect("a trace");
+    trace.ours = RequestSum { count: 4096, bytes: 16 * MIB };
+    trace.others = RequestSum { count: 36, bytes: 20 * MIB + 65536 };
+    trace.others_busy_ns = 30_000_000;
+    let reader = TracedProcess { has_ended: true, in_files_bytes: 65536, ..process("reader", 13, 65536, 0) };
+    trace.other_processes = vec![process("writer", 12, 0, 20 * MIB), reader];
+    let judgement = phase.judge();
+    let named = "also in the measured files: writer (process 12, wrote 20 MiB in the traced windows), reader (process 13, which has \
+                 ended, read 64 KiB in the traced windows, also of the measured files).";
+    judgement.assert("foreign_io", Suspect, named);
+    let check = judgement.check("foreign_io");
+    assert_eq!(check.brief, "writer wrote 20 MiB in 40 ms");
+    assert_eq!(check.culprits, ["writer (pid 12)", "reader (pid 13, which has ended)"]);
+    // 20 of 36 MiB in the windows, and 500 MiB extrapolated next to 400 MiB: 56 %; in flight for 75 % of the time.
+    assert_eq!(check.explained_percent, Some(56));
+    phase.trace.as_mut().expect("a trace").others_busy_ns = 4_000_000;
+    assert_eq!(phase.judge().check("foreign_io").explained_percent, Some(10), "bounded by time");
+    phase.observation.devices[0].measured.read_bytes += 500 * MIB;
+    let check = phase.judge().check("block_layer_bytes").clone();
+    assert_eq!((check.brief.as_str(), check.culprits.len()), ("others read 500 MiB", 1), "64 KiB name no reader");
+    assert!(check.culprits[0].starts_with("reader (pid 13"), "{check:?}");
+    phase.trace.as_mut().expect("a trace").other_processes[1].read_bytes = 8 * MIB;
+    assert_eq!(phase.judge().check("block_layer_bytes").brief, "reader read about 200 MiB");
+}
+
 #[test]
 fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     let with = |change: fn(&mut TraceRecord)| {
@@ -195,23 +232,27 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     };
     let others = with(|trace| {
         trace.others = RequestSum { count: 20, bytes: 20 * 65536 };
-        trace.others_names = vec!["dd".to_owned()];
+        trace.other_processes = vec![process("dd", 0, 0, 20 * 65536)];
     });
-    others.judge().assert("foreign_io", Suspect, "outside the measured files: dd.");
+    others.judge().assert(
+        "foreign_io",
+        Suspect,
+        "outside the measured files: dd (wrote 1.25 MiB in the traced windows).",
+    );
     assert!(others.judge().check("foreign_io").found.contains("1.25 MiB in 20 of 220 requests traced in 40 ms"));
     let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 * 65536 });
     few.judge().assert("foreign_io", Passed, "");
     // Large requests are few.
     let large = with(|trace| {
         trace.others = RequestSum { count: 3, bytes: 3 << 20 };
-        trace.others_names = vec!["dd (process 12, 3 MiB in the traced windows)".to_owned()];
+        trace.other_processes = vec![process("dd", 12, 3 << 20, 0)];
     });
-    large.judge().assert("foreign_io", Suspect, "files: dd (process 12, 3 MiB in the traced windows).");
+    large.judge().assert("foreign_io", Suspect, "files: dd (process 12, read 3 MiB in the traced windows).");
     let mut surplus = large.clone();
     surplus.observation.devices[0].measured.read_bytes += 400 * MIB;
     surplus.judge().assert("block_layer_bytes", Suspect, "used it at the same time: dd (process 12,");
     let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
-    nameless.judge().assert("foreign_io", Suspect, "for other processes or for the filesystem");
+    nameless.judge().assert("foreign_io", Suspect, "write-back of dirty pages of other processes");
 
     // The trace of the phase itself has precedence over a busy baseline.
     let busy = |phase: &mut Phase| {

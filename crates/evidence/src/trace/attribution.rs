@@ -1,0 +1,386 @@
+//! Attributes traced requests: to the job, the filesystem, the kernel, or other programs by name, direction and disk.
+//!
+//! A request in the measured files is the job's, unless another program submitted it itself: that one is a neighbour. Threads of the kernel
+//! (`kworker`) and of filesystems (`jbd2`) submit requests for others, in the measured files for the job.
+//!
+//! Cannot see: for whom the kernel wrote back pages elsewhere; requests between windows. Sums are what was seen, and not scaled.
+
+use super::format::Kind;
+use super::layers::Layers;
+use super::phase_trace::PhaseTrace;
+use super::places::{AddressSpace, Hops};
+use super::window::{Request, Window};
+use std::collections::BTreeMap;
+use trueio_model::units::format_bytes;
+use trueio_model::{Cause, DisturbedSpan, RequestSum, TraceRecord, TracedProcess};
+
+/// Maximum number of names of other processes that are kept.
+const NAMES_MAX: usize = 4;
+
+const OTHERS_COUNT_MIN: u64 = 8;
+const OTHERS_BYTES_MIN: u64 = 1 << 20;
+const OTHERS_SHARE_MAX: f64 = 0.05;
+
+/// A request, and to whom it belongs.
+pub(super) struct Attributed<'w> {
+    pub(super) request: &'w Request,
+    /// Its thread.
+    name: &'w str,
+    pub(super) party: Party,
+    /// True if it is in the measured files.
+    is_in_files: bool,
+}
+
+/// To whom a request belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Party {
+    Ours,
+    Filesystem,
+    OwnElsewhere,
+    Kernel,
+    Others,
+}
+
+/// The ranges of our files: on disks, and on devices that pass I/O on. They are joined, so that only the last one that begins
+/// before a request can contain it.
+pub(super) struct Ranges<'a> {
+    layers: &'a Layers,
+    of_files: Vec<(u32, u64, u64)>,
+}
+
+/// Sorts ranges and joins those that overlap.
+fn joined(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u32, u64, u64)> = Vec::new();
+    for (device, begin, end) in ranges {
+        match joined.last_mut() {
+            Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
+            _ => joined.push((device, begin, end)),
+        }
+    }
+    joined
+}
+
+fn contains(ranges: &[(u32, u64, u64)], request: &Request) -> bool {
+    let next = ranges.partition_point(|range| (range.0, range.1) < (request.device, request.end));
+    next > 0 && ranges[next - 1].0 == request.device && ranges[next - 1].2 > request.begin
+}
+
+impl<'a> Ranges<'a> {
+    pub(super) fn of(traced: &'a PhaseTrace) -> Self {
+        let mut ranges: Vec<(u32, u64, u64)> = Vec::new();
+        for file in &traced.files {
+            for (begin, end) in file.ranges() {
+                match &file.space {
+                    AddressSpace::Device(device) => ranges.push((*device, begin, end)),
+                    AddressSpace::Btrfs(chunks) => {
+                        let pieces = chunks.pieces(begin, end).unwrap_or_default();
+                        ranges.extend(pieces.iter().map(|piece| (piece.device, piece.begin, piece.end())));
+                    }
+                }
+            }
+        }
+        Self { layers: &traced.layers, of_files: joined(ranges) }
+    }
+
+    /// Returns the data requests issued within a window, and to whom they belong. Those in the measured files are ours, unless another program
+    /// submitted them itself; threads of the kernel and of filesystems may have done so for us.
+    pub(super) fn requests<'w>(&self, window: &'w Window) -> Vec<Attributed<'w>> {
+        let below = Hops { layers: self.layers, window }.below(&self.of_files);
+        let below = joined(below);
+        let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
+        let requests = window.requests.iter().filter(within).filter(|request| request.end > request.begin);
+        let attributed = requests.map(|request| {
+            let name = window.names[usize::from(request.name)].as_str();
+            let is_in_files = contains(&self.of_files, request) || contains(&below, request);
+            let is_of_kernel = request.is_kernel || is_of_kernel(name);
+            let is_of_filesystem = request.flags.is_metadata || is_of_filesystem(name);
+            let may_be_ours = request.is_own || request.is_rank || is_of_kernel || is_of_filesystem;
+            let party = if is_in_files && may_be_ours {
+                Party::Ours
+            } else if is_of_filesystem {
+                Party::Filesystem
+            } else if request.is_own {
+                Party::OwnElsewhere
+            } else if is_of_kernel {
+                Party::Kernel
+            } else {
+                Party::Others
+            };
+            Attributed { request, name, party, is_in_files }
+        });
+        attributed.collect()
+    }
+}
+
+/// Attributes each request to the job, the filesystem, the kernel or other processes.
+pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
+    let ranges = Ranges::of(traced);
+    let mut processes: BTreeMap<(&str, i32, u32), TracedProcess> = BTreeMap::new();
+    for window in &traced.windows {
+        let mut busy: Vec<(u64, u64)> = Vec::new();
+        for Attributed { request, name, party, is_in_files } in ranges.requests(window) {
+            let sum = match party {
+                Party::Ours => &mut record.ours,
+                Party::Filesystem => &mut record.filesystem,
+                Party::OwnElsewhere => &mut record.own_elsewhere,
+                Party::Kernel => &mut record.unattributed,
+                Party::Others => {
+                    let process = processes.entry((name, request.process, request.device)).or_default();
+                    add_to_process(process, request, is_in_files);
+                    &mut record.others
+                }
+            };
+            add(sum, request);
+            if matches!(party, Party::Kernel | Party::Others) {
+                busy.push((request.issued_ns, request.completed_ns.min(window.end_ns)));
+            }
+        }
+        record.others_busy_ns += union_ns(busy);
+    }
+    let named = processes.into_iter().map(|((name, process, device), sum)| TracedProcess {
+        name: name.to_owned(),
+        process,
+        disk: traced.layers.name_of(device).to_owned(),
+        has_ended: traced.ended.contains(&process),
+        ..sum
+    });
+    let mut named: Vec<TracedProcess> = named.collect();
+    named.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    named.truncate(NAMES_MAX);
+    record.other_processes = named;
+}
+
+/// Returns true if a process or thread has ended.
+pub(super) fn ended(number: i32) -> bool {
+    let process = rustix::process::Pid::from_raw(number);
+    process.is_some_and(|process| matches!(rustix::process::test_kill_process(process), Err(rustix::io::Errno::SRCH)))
+}
+
+fn add_to_process(process: &mut TracedProcess, request: &Request, is_in_files: bool) {
+    let bytes = request.end - request.begin;
+    match request.flags.kind {
+        Kind::Read => process.read_bytes += bytes,
+        _ => process.write_bytes += bytes,
+    }
+    process.in_files_bytes += if is_in_files { bytes } else { 0 };
+}
+
+/// Returns the time that spans cover together.
+fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let (mut sum, mut until) = (0, 0);
+    for (begin, end) in spans {
+        sum += end.saturating_sub(begin.max(until));
+        until = until.max(end);
+    }
+    sum
+}
+
+/// Returns the times from the first to the last of successive windows in which other programs made a considerable part of
+/// the requests, since the measured part began.
+///
+/// Thresholds, for each window: at least [`OTHERS_COUNT_MIN`] requests or [`OTHERS_BYTES_MIN`], and 5 % of all
+/// requests or bytes.
+pub(crate) fn others_in(traced: &PhaseTrace) -> Vec<DisturbedSpan> {
+    let Some(first) = traced.windows.first().filter(|_| traced.inseparable.is_none()) else { return Vec::new() };
+    let ranges = Ranges::of(traced);
+    let mut spans: Vec<DisturbedSpan> = Vec::new();
+    let mut growing: Option<(u64, u64, BTreeMap<&str, TracedProcess>)> = None;
+    let finish = |(from_ns, until_ns, names): (u64, u64, BTreeMap<&str, TracedProcess>)| {
+        let busiest = names.into_iter().max_by_key(|(_, sum)| sum.read_bytes + sum.write_bytes);
+        let (name, sum) = busiest.map_or_else(|| ("others", TracedProcess::default()), |(name, sum)| (name, sum));
+        DisturbedSpan {
+            from_ns: from_ns - first.begin_ns,
+            until_ns: until_ns - first.begin_ns,
+            cause: Cause::Neighbour,
+            what: format!("{name} {} in the traced windows", moved_words(&sum)),
+        }
+    };
+    for window in &traced.windows {
+        let (mut all, mut others) = (RequestSum::default(), RequestSum::default());
+        let mut names: BTreeMap<&str, TracedProcess> = BTreeMap::new();
+        for Attributed { request, name, party, is_in_files } in ranges.requests(window) {
+            add(&mut all, request);
+            if party == Party::Others {
+                add(&mut others, request);
+                add_to_process(names.entry(name).or_default(), request, is_in_files);
+            }
+        }
+        let share = |of: u64, all: u64| of as f64 / all.max(1) as f64;
+        let is_seen = (others.count >= OTHERS_COUNT_MIN || others.bytes >= OTHERS_BYTES_MIN)
+            && share(others.count, all.count).max(share(others.bytes, all.bytes)) > OTHERS_SHARE_MAX;
+        if !is_seen {
+            spans.extend(growing.take().map(finish));
+            continue;
+        }
+        let (_, until_ns, sums) = growing.get_or_insert_with(|| (window.begin_ns, window.end_ns, BTreeMap::new()));
+        *until_ns = window.end_ns;
+        for (name, more) in names {
+            let sum = sums.entry(name).or_default();
+            sum.read_bytes += more.read_bytes;
+            sum.write_bytes += more.write_bytes;
+        }
+    }
+    spans.extend(growing.map(finish));
+    spans
+}
+
+/// Returns what a process did: `read 3 MiB`, `read 3 MiB and wrote 1 MiB`.
+pub(crate) fn moved_words(process: &TracedProcess) -> String {
+    let (read, written) = (format_bytes(process.read_bytes), format_bytes(process.write_bytes));
+    match (process.read_bytes, process.write_bytes) {
+        (_, 0) => format!("read {read}"),
+        (0, _) => format!("wrote {written}"),
+        _ => format!("read {read} and wrote {written}"),
+    }
+}
+
+fn add(sum: &mut RequestSum, request: &Request) {
+    sum.count += 1;
+    sum.bytes += request.end - request.begin;
+}
+
+/// Returns true for threads that write the own structures of a filesystem or a layer, such as the parity of an array.
+fn is_of_filesystem(name: &str) -> bool {
+    let is_array = || {
+        // `md0_raid5`
+        let rest = name.strip_prefix("md").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        rest.is_some_and(|rest| rest.starts_with("_raid") || rest.starts_with("_resync"))
+    };
+    ["jbd2/", "xfsaild/", "xfs-", "btrfs-", "dmcrypt_write"].iter().any(|prefix| name.starts_with(prefix)) || is_array()
+}
+
+/// Returns true for kernel threads that submit requests for other threads, and for the names that are
+/// recorded when an interrupt submits one.
+fn is_of_kernel(name: &str) -> bool {
+    ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::trace::extents::MappedExtent;
+    use crate::trace::format::Flags;
+    use crate::trace::{FileExtents, TracedDisk};
+
+    /// Returns a window of 10 ms that begins at `begin_ms`: ten reads of our file, and `others` writes of 64 KiB by `dd`.
+    pub(crate) fn window(begin_ms: u64, others: u64) -> Window {
+        let request = |begin: u64, length: u64, name: u16| Request {
+            device: 1,
+            begin,
+            end: begin + length,
+            flags: Flags::parse(if name == 0 { b"R" } else { b"W" }),
+            is_own: name == 0,
+            is_rank: false,
+            is_kernel: false,
+            process: 12,
+            name,
+            queued_ns: begin_ms * 1_000_000 + 1,
+            issued_ns: begin_ms * 1_000_000 + 1,
+            dispatched_ns: begin_ms * 1_000_000 + 1,
+            is_requeued: false,
+            completed_ns: begin_ms * 1_000_000 + 2,
+            has_failed: false,
+        };
+        let ours = (0..10).map(|n| request(n * 4096, 4096, 0));
+        Window {
+            begin_ns: begin_ms * 1_000_000,
+            end_ns: (begin_ms + 10) * 1_000_000,
+            requests: ours.chain((0..others).map(|n| request((1 << 30) + (n << 16), 65536, 1))).collect(),
+            names: vec!["worker".to_owned(), "dd".to_owned()],
+            ..Window::default()
+        }
+    }
+
+    pub(crate) fn disk(device: u32) -> TracedDisk {
+        TracedDisk { name: "vda".to_owned(), device, has_volatile_cache: true, has_scheduler: true, has_paths: false }
+    }
+
+    pub(crate) fn traced(windows: Vec<Window>) -> PhaseTrace {
+        let extents = vec![MappedExtent { logical: 0, physical: 0, length: 1 << 20 }];
+        PhaseTrace {
+            layers: Layers { disks: vec![disk(1)], ..Layers::default() },
+            files: vec![FileExtents {
+                path: "file".to_owned(),
+                space: AddressSpace::Device(1),
+                moves_on_write: false,
+                before: extents.clone(),
+                after: extents,
+            }],
+            windows,
+            ..PhaseTrace::default()
+        }
+    }
+
+    #[test]
+    fn threads_of_arrays_and_filesystems_are_known_by_name() {
+        for name in ["md0_raid5", "md127_resync", "jbd2/loop0-8", "btrfs-transacti", "dmcrypt_write/25"] {
+            assert!(is_of_filesystem(name), "{name}");
+        }
+        for name in ["mdadm", "md5sum", "dd", "kworker/0:1"] {
+            assert!(!is_of_filesystem(name), "{name}");
+        }
+    }
+
+    /// Goal: what another program did is counted for it, by direction and disk, also in the measured files; a kernel thread there works for us.
+    /// Method: `dd` writes behind the file; a program reads it, and a thread of the kernel writes it back.
+    #[test]
+    fn a_program_that_uses_the_measured_file_is_a_neighbour_and_a_kernel_thread_is_not() {
+        let mut one = window(0, 16);
+        one.names.extend(["reader".to_owned(), "flusher".to_owned()]);
+        let template = one.requests[0];
+        let other = |index: u64, rwbs: &str, name, process| Request {
+            begin: index * 4096,
+            end: (index + 1) * 4096,
+            flags: Flags::parse(rwbs.as_bytes()),
+            is_own: false,
+            name,
+            process,
+            ..template
+        };
+        one.requests.extend((20..30).map(|index| other(index, "R", 2, 77)));
+        one.requests.push(Request { is_kernel: true, ..other(40, "W", 3, 5) });
+        one.requests.push(Request { is_rank: true, ..other(41, "R", 3, 6) });
+        let mut trace = traced(vec![one]);
+        trace.ended = vec![77];
+        let mut record = TraceRecord::default();
+        attribute(&trace, &mut record);
+        assert_eq!((record.ours.count, record.others.count), (12, 26));
+        let dd = TracedProcess {
+            name: "dd".to_owned(),
+            process: 12,
+            disk: "vda".to_owned(),
+            write_bytes: 16 << 16,
+            ..TracedProcess::default()
+        };
+        let reader = TracedProcess {
+            name: "reader".to_owned(),
+            process: 77,
+            disk: "vda".to_owned(),
+            read_bytes: 10 << 12,
+            in_files_bytes: 10 << 12,
+            has_ended: true,
+            ..TracedProcess::default()
+        };
+        assert_eq!(record.other_processes, [dd, reader]);
+        assert_eq!(record.others_busy_ns, 1, "all were in flight at once");
+        assert_eq!(union_ns(vec![(5, 9), (0, 2), (1, 3), (8, 12)]), 10);
+    }
+
+    /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.
+    #[test]
+    fn successive_windows_with_requests_of_others_are_one_span() {
+        let windows = vec![window(500, 0), window(1_000, 16), window(1_500, 16), window(2_000, 0), window(2_500, 7)];
+        let disturbed = traced(windows);
+        let found: Vec<_> = others_in(&disturbed);
+        let what = "dd wrote 2 MiB in the traced windows".to_owned();
+        let span = DisturbedSpan { from_ns: 500_000_000, until_ns: 1_010_000_000, cause: Cause::Neighbour, what };
+        assert_eq!(found, [span], "seven small requests are too few");
+        assert_eq!(others_in(&traced(vec![window(0, 0), window(500, 0)])), []);
+        let inseparable = PhaseTrace { inseparable: Some("moved".to_owned()), ..disturbed };
+        assert_eq!(others_in(&inseparable), [], "requests elsewhere may be ours");
+    }
+}
