@@ -39,7 +39,7 @@ pub use sample::ContentSample;
 pub use syscalls::{SyscallWatch, TracedJob, why_no_syscall_trace};
 pub use timeline::{Direction, Timeline};
 pub use trace::{
-    AddressSpace, ChunkMap, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace,
+    AddressSpace, ChunkMap, DiskUsers, FileExtents, Layers, LoopFile, Loops, MappedExtent, PassingDevice, PhaseTrace,
     TracedDisk, why_not_traced,
 };
 pub use watch::Watch;

@@ -24,6 +24,7 @@ mod piece;
 mod places;
 mod session;
 pub(crate) mod tracefs;
+mod users;
 pub(crate) mod window;
 
 pub(crate) use attribution::{moved_words, others_in};
@@ -36,3 +37,4 @@ pub use phase_trace::PhaseTrace;
 pub use places::AddressSpace;
 pub use session::why_not_traced;
 pub(crate) use session::{ObservedFile, TraceSession};
+pub use users::DiskUsers;

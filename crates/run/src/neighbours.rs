@@ -2,23 +2,24 @@
 //!
 //! Reads `/sys/block/<disk>/stat` of the disks under the targets. Before a phase everything that they count is others' I/O.
 //! During a phase that only reads, writes are; in one that only writes past the page cache, reads are; in one that only reads
-//! past the page cache, reads beyond its own. The process is the one whose `/proc/PID/io` grew most meanwhile: root sees all
-//! processes, others see their own.
+//! past the page cache, reads beyond its own. Who did it is read from a trace of the disks' requests; without one, the control group is named
+//! whose count of bytes on these disks (`io.stat`, version 2) grew most. `/proc/PID/io` is no evidence: it counts all disks, page cache and
+//! children that were waited for.
 //!
-//! Cannot see: which child of a process did the I/O, after it has ended; I/O in the same direction as a job that writes; processes of other users, without root. What is announced here
+//! Cannot see: I/O in the same direction as a job that writes; programs, without the right to trace. What is announced here
 //! changes no verdict: `foreign_io` judges the phase.
 //!
 //! Thresholds: idle is a second with fewer than [`IDLE_REQUEST_COUNT_MAX`] requests and the disks busy for less than 5 % of
 //! it. During a phase, 4 MiB or 256 requests of others in a second are announced.
 //!
-//! Source: Linux `Documentation/block/stat.rst`, proc_pid_io(5).
+//! Source: Linux `Documentation/block/stat.rst`, `Documentation/admin-guide/cgroup-v2.rst` (`io.stat`).
 
 use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::{System, counters};
-use trueio_evidence::Direction;
+use trueio_evidence::{Direction, DiskUsers};
 use trueio_model::{DeviceCounters, JobPlan, TargetFacts, units};
 
 /// Length of a look, and of the idle time that a wait requires.
@@ -36,8 +37,17 @@ pub(crate) struct Lookout<'a> {
     disks: Vec<String>,
     at: Instant,
     last: DeviceCounters,
-    /// Bytes that each process had moved at the last look; empty until others' I/O was seen once.
-    processes: HashMap<i32, u64>,
+    /// Finds who uses the disks; `None` until others' I/O was seen once.
+    namer: Option<Namer>,
+}
+
+/// What finds who uses disks.
+#[derive(Debug)]
+enum Namer {
+    /// A trace of their requests.
+    Trace(DiskUsers),
+    /// Bytes that each control group had moved to and from them at the last look.
+    Groups(HashMap<String, u64>),
 }
 
 /// What the disks of a phase did in the last second.
@@ -74,8 +84,7 @@ impl<'a> Lookout<'a> {
                 disks.push(disk.name.clone());
             }
         }
-        let mut lookout =
-            Self { system, disks, at: Instant::now(), last: DeviceCounters::default(), processes: HashMap::new() };
+        let mut lookout = Self { system, disks, at: Instant::now(), last: DeviceCounters::default(), namer: None };
         lookout.last = lookout.count();
         lookout
     }
@@ -137,7 +146,7 @@ impl<'a> Lookout<'a> {
             Direction::Both => return Some(watched),
         };
         if scale(bytes) < SEEN_BYTES_MIN && scale(requests) < SEEN_REQUEST_COUNT_MIN {
-            self.processes.clear();
+            self.namer = None;
             return Some(watched);
         }
         let rate = units::format_bandwidth(bytes as f64 / moved.seconds);
@@ -183,63 +192,107 @@ impl<'a> Lookout<'a> {
         Ok(())
     }
 
-    /// Returns the other process that moved most bytes since the last call: `dd (pid 812)`; `None` at the first call.
+    /// Returns who moved most bytes on the disks since the last call: `dd (pid 812)`; `None` at the first call.
     fn busiest(&mut self) -> Option<String> {
-        let own = std::process::id() as i32;
-        let now: HashMap<i32, u64> =
-            processes().filter(|pid| *pid != own).filter_map(|pid| Some((pid, moved_by(pid)?))).collect();
-        let last = std::mem::replace(&mut self.processes, now);
-        if last.is_empty() {
-            return None;
+        match &mut self.namer {
+            None => {
+                let trace = DiskUsers::begin(self.system, &self.disks);
+                self.namer = Some(trace.map_or_else(|_| Namer::Groups(self.groups()), Namer::Trace));
+                None
+            }
+            Some(Namer::Trace(trace)) => trace.busiest(),
+            Some(Namer::Groups(_)) => {
+                let now = self.groups();
+                let Some(Namer::Groups(last)) = self.namer.replace(Namer::Groups(now.clone())) else { return None };
+                busiest_group(&last, &now)
+            }
         }
-        // A process that began meanwhile moved all of its bytes meanwhile.
-        let grown = |(pid, bytes): (&i32, &u64)| (bytes.saturating_sub(last.get(pid).copied().unwrap_or(0)), *pid);
-        let (bytes, pid) = self.processes.iter().map(grown).max()?;
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        (bytes > 0).then(|| format!("{} (pid {pid})", name.trim_end()))
+    }
+
+    /// Returns the bytes that each control group moved to and from the disks; empty without groups of version 2.
+    fn groups(&self) -> HashMap<String, u64> {
+        const DEPTH_MAX: usize = 16;
+        let root = self.system.locate("/sys/fs/cgroup");
+        let number = |disk: &String| fs::read_to_string(self.system.locate(&format!("/sys/block/{disk}/dev"))).ok();
+        let numbers: Vec<String> = self.disks.iter().filter_map(number).map(|text| text.trim().to_owned()).collect();
+        let mut groups = HashMap::new();
+        let mut pending = vec![(root.clone(), 0)];
+        while let Some((directory, depth)) = pending.pop() {
+            if let Ok(text) = fs::read_to_string(directory.join("io.stat"))
+                && let Ok(name) = directory.strip_prefix(&root)
+                && depth > 0
+            {
+                groups.insert(format!("/{}", name.display()), bytes_of(&text, &numbers));
+            }
+            let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+            let below = entries.filter(|entry| depth < DEPTH_MAX && entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            pending.extend(below.map(|entry| (entry.path(), depth + 1)));
+        }
+        groups
     }
 }
 
-fn processes() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+/// Sums what a group's `io.stat` counts for devices, given by their numbers (`254:0`).
+fn bytes_of(text: &str, numbers: &[String]) -> u64 {
+    let of_line = |line: &str| -> u64 {
+        let Some((number, rest)) = line.split_once(' ') else { return 0 };
+        let value = |key: &str| rest.split(' ').find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
+        let is_ours = numbers.iter().any(|known| known == number);
+        if is_ours { value("rbytes=").unwrap_or(0) + value("wbytes=").unwrap_or(0) } else { 0 }
+    };
+    text.lines().map(of_line).sum()
 }
 
-/// Bytes that a process caused to be read from and written to disks.
-fn moved_by(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
-    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
-    Some(value("read_bytes:")? + value("write_bytes:")?)
+/// Returns the group whose bytes grew most, in words. A group's bytes are also those of the groups above it, so the deepest counts.
+fn busiest_group(last: &HashMap<String, u64>, now: &HashMap<String, u64>) -> Option<String> {
+    let grown = now.iter().map(|(group, bytes)| (bytes.saturating_sub(last.get(group).copied().unwrap_or(0)), group));
+    let (bytes, group) = grown.max_by_key(|(bytes, group)| (*bytes, group.matches('/').count()))?;
+    (bytes > 0).then(|| format!("control group `{group}`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
+    /// Goal: a program is named as it was when it did the I/O, and one that did none on these disks is not.
+    /// Method: a shell runs `dd`, waits for it, and becomes `sleep`. `/proc/PID/io` counts the bytes of `dd` for `sleep`.
     #[test]
-    fn the_busiest_process_is_the_one_that_moved_most_meanwhile() {
+    fn a_program_that_ended_is_named_and_the_one_that_it_left_behind_is_not() {
         let system = System::live();
-        let mut lookout = Lookout::new(&system, &[]);
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let facts = trueio_device::target_facts(&system, folder.path()).expect("facts");
+        let mut lookout = Lookout::new(&system, &[facts]);
         assert_eq!(lookout.busiest(), None, "nothing to compare with");
-        // This process is excluded; a child that writes is found.
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x");
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "read _; dd if=/dev/zero of=\"$0\" bs=1M count=64 conv=fsync 2>/dev/null; read _"])
-            .arg(&path)
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .expect("sh starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        lookout.busiest();
-        stdin.write_all(b"\n").expect("it reads");
-        while fs::metadata(&path).map_or(0, |facts| facts.len()) < 64 << 20 {
+        if !matches!(lookout.namer, Some(Namer::Trace(_))) {
+            return println!("skipped: requests cannot be traced here");
+        }
+        let script = "dd if=/dev/zero of=\"$0\" bs=1M count=64 oflag=direct 2>/dev/null; exec sleep 60";
+        let mut child = std::process::Command::new("sh");
+        let mut child = child.args(["-c", script]).arg(folder.path().join("x")).spawn().expect("sh starts");
+        let comm = format!("/proc/{}/comm", child.id());
+        while fs::read_to_string(&comm).is_ok_and(|name| name.trim() != "sleep") {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Others may be busier on this machine; some process is.
-        assert!(lookout.busiest().is_some_and(|who| who.contains(" (pid ")));
-        drop(stdin);
+        let who = lookout.busiest();
+        let _ = child.kill();
         let _ = child.wait();
+        let who = who.expect("somebody wrote 64 MiB");
+        assert!(!who.starts_with("sleep") && !who.starts_with("sh "), "{who}");
+        // Others may be busier on this machine.
+        if who.starts_with("dd ") {
+            assert!(who.ends_with(", which has ended)"), "{who}");
+        }
+    }
+
+    #[test]
+    fn the_deepest_control_group_with_most_bytes_on_the_disks_is_named() {
+        let text = "7:0 rbytes=9 wbytes=9\n254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n";
+        assert_eq!(bytes_of(text, &["254:0".to_owned()]), 12_288);
+        let groups = |all: &[(&str, u64)]| all.iter().map(|(name, bytes)| ((*name).to_owned(), *bytes)).collect();
+        let last = groups(&[("/a", 100), ("/b", 5_000)]);
+        let now = groups(&[("/a", 900), ("/a/c", 800), ("/b", 5_000)]);
+        assert_eq!(busiest_group(&last, &now).as_deref(), Some("control group `/a/c`"));
+        assert_eq!(busiest_group(&now, &now), None);
     }
 
     #[test]

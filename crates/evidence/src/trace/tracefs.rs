@@ -60,17 +60,10 @@ impl Recording {
     /// The entry into a scheduler is recorded where there is one, and each hop where a layer passes I/O on: each further
     /// event adds to the cost of a window.
     pub(crate) fn of_requests(devices: &RecordedDevices) -> Self {
-        let any = |field: &str, numbers: &[u32]| {
-            numbers.iter().map(|device| format!("{field} == {device}")).collect::<Vec<_>>().join(" || ")
-        };
-        let mut requests = any("dev", &devices.disks);
-        if devices.has_paths {
-            let (first, next) = (EXTENDED_MAJOR << 20, (EXTENDED_MAJOR + 1) << 20);
-            requests += &format!(" || (dev >= {first} && dev < {next})");
-        }
+        let requests = requests_of(devices);
         let inserts = devices.has_scheduler.then_some(INSERT);
         let of_requests = [ISSUE, COMPLETE, REQUEUE].into_iter().chain(inserts);
-        let hops = (!devices.passing.is_empty()).then(|| (REMAP, any("old_dev", &devices.passing)));
+        let hops = (!devices.passing.is_empty()).then(|| (REMAP, any_of("old_dev", &devices.passing)));
         Self {
             events: of_requests.map(|event| (event, requests.clone())).chain(hops).collect(),
             buffers_kib: 16 << 10,
@@ -78,6 +71,31 @@ impl Recording {
             buffer_kib_max: 512,
         }
     }
+
+    /// Records only who submits requests to these devices.
+    pub(crate) fn of_users(devices: &RecordedDevices) -> Self {
+        let inserts = devices.has_scheduler.then_some(INSERT);
+        Self {
+            events: [ISSUE].into_iter().chain(inserts).map(|event| (event, requests_of(devices))).collect(),
+            buffers_kib: 16 << 10,
+            buffer_kib_min: 64,
+            buffer_kib_max: 512,
+        }
+    }
+}
+
+/// Returns the kernel's filter for the requests of devices.
+fn requests_of(devices: &RecordedDevices) -> String {
+    let mut requests = any_of("dev", &devices.disks);
+    if devices.has_paths {
+        let (first, next) = (EXTENDED_MAJOR << 20, (EXTENDED_MAJOR + 1) << 20);
+        requests += &format!(" || (dev >= {first} && dev < {next})");
+    }
+    requests
+}
+
+fn any_of(field: &str, numbers: &[u32]) -> String {
+    numbers.iter().map(|device| format!("{field} == {device}")).collect::<Vec<_>>().join(" || ")
 }
 
 /// Events of a block request: entry into the I/O scheduler, issue to the driver, return by a driver without room, completion.
