@@ -408,7 +408,7 @@ fn limits(record: &RunRecord, placements: &[Placement]) -> Vec<Limit> {
         add(LimitKind::Throttle, objection(phase, "heat"));
         add(LimitKind::Processor, busy_workers(record, phase_index, phase));
         add(LimitKind::WriteCache, falling_writes(phase));
-        add(LimitKind::Latency, placement.and_then(one_at_a_time));
+        add(LimitKind::Latency, placement.and_then(|placement| one_at_a_time(phase, placement)));
     }
     limits
 }
@@ -432,12 +432,17 @@ fn at_link(placement: &Placement) -> Option<String> {
     })
 }
 
-fn one_at_a_time(placement: &Placement) -> Option<String> {
+fn one_at_a_time(phase: &PhaseRecord, placement: &Placement) -> Option<String> {
     match placement.value.figure {
-        ClassFigure::RandReadLatency => Some(format!(
-            "One read at a time: the latency of {} limits the rate, not the bandwidth.",
-            units::format_duration_ns(placement.value.value as u64)
-        )),
+        // By Little's law the mean, and not the median that is placed.
+        ClassFigure::RandReadLatency => {
+            let ops = phase.jobs.iter().flat_map(|job| &job.ops);
+            let mean = ops.filter(|op| op.op == OpKind::Read).find_map(|op| op.latency.total.mean_ns())?;
+            Some(format!(
+                "One read at a time: the mean latency of {} limits the rate, not the bandwidth.",
+                units::format_duration_ns(mean.round() as u64)
+            ))
+        }
         ClassFigure::Commits => Some(format!(
             "One commit at a time: a commit takes {} on average, and the next one waits for it.",
             units::format_duration_ns((1e9 / placement.value.value) as u64)
