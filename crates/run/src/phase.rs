@@ -184,6 +184,7 @@ impl Setting<'_> {
         }
         let traced = observation.traced.take().map(|mut traced| {
             traced.files.iter_mut().for_each(|file| file.path = self.name_of(plans, &file.path));
+            traced.runs_programs = plans.iter().any(|plan| plan.command.is_some());
             traced
         });
         let facts = PhaseFacts {

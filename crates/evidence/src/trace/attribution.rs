@@ -46,6 +46,7 @@ pub(super) enum Party {
 pub(super) struct Ranges<'a> {
     layers: &'a Layers,
     of_files: Vec<(u32, u64, u64)>,
+    runs_programs: bool,
 }
 
 /// Sorts ranges and joins those that overlap.
@@ -80,7 +81,7 @@ impl<'a> Ranges<'a> {
                 }
             }
         }
-        Self { layers: &traced.layers, of_files: joined(ranges) }
+        Self { layers: &traced.layers, of_files: joined(ranges), runs_programs: traced.runs_programs }
     }
 
     /// Returns the data requests issued within a window, and to whom they belong. Those in the measured files are ours, unless another program
@@ -95,7 +96,8 @@ impl<'a> Ranges<'a> {
             let is_in_files = contains(&self.of_files, request) || contains(&below, request);
             let is_of_kernel = request.is_kernel || is_of_kernel(name);
             let is_of_filesystem = request.flags.is_metadata || is_of_filesystem(name);
-            let may_be_ours = request.is_own || request.is_rank || is_of_kernel || is_of_filesystem;
+            let is_for_us = is_of_kernel || is_of_filesystem || self.runs_programs;
+            let may_be_ours = request.is_own || request.is_rank || is_for_us;
             let party = if is_in_files && may_be_ours {
                 Party::Ours
             } else if is_of_filesystem {
@@ -367,6 +369,10 @@ pub(crate) mod tests {
         };
         assert_eq!(record.other_processes, [dd, reader]);
         assert_eq!(record.others_busy_ns, 1, "all were in flight at once");
+        // The program may be that of a job.
+        let mut record = TraceRecord::default();
+        attribute(&PhaseTrace { runs_programs: true, ..trace }, &mut record);
+        assert_eq!((record.ours.count, record.others.count), (22, 16));
         assert_eq!(union_ns(vec![(5, 9), (0, 2), (1, 3), (8, 12)]), 10);
     }
 

@@ -18,6 +18,8 @@ pub struct PhaseTrace {
     pub files: Vec<FileExtents>,
     /// The reason why requests at other offsets may still be ours.
     pub inseparable: Option<String>,
+    /// True if a job runs a program that does its I/O: requests in the measured files are the job's, of any process. Set by the caller.
+    pub runs_programs: bool,
     /// CPU time of the tracing thread, in nanoseconds.
     pub thread_cpu_ns: u64,
     /// Threads of other programs that had ended when the phase ended.
