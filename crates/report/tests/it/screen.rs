@@ -2,7 +2,7 @@
 
 use crate::fixture;
 
-use trueio_model::{Cause, Check, CheckOutcome, RunRecord, Verdict};
+use trueio_model::{Cause, Check, CheckOutcome, Histogram, OpKind, RunRecord, Verdict};
 use trueio_report::{Style, screen, screen_phase, screen_table};
 
 const STYLE: Style = Style { width: 80, color: false, unicode: true };
@@ -86,6 +86,22 @@ fn commits_on_a_disk_that_declares_no_cache_are_not_proved() {
     };
     record.phases.iter_mut().for_each(|phase| phase.checks.push(unseen.clone()));
     assert!(shown(&record), "{}", screen(&record, &STYLE, "add -v", &[]));
+}
+
+/// Goal: a stop shows in the p99 of a job that commits at a rate. Method: the writes, which count from the time that they were due, took
+/// 2.18 s; the sync calls after them are as fast as before.
+#[test]
+fn the_p99_is_that_of_the_slowest_operation_from_its_due_time() {
+    let mut record = fixture::baseline(7);
+    let mut jobs = record.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
+    let job = jobs.find(|job| job.ops.iter().any(|op| op.op == OpKind::Sync)).expect("commits");
+    let write = job.ops.iter_mut().find(|op| op.op == OpKind::Write).expect("writes");
+    let mut late = Histogram::new();
+    late.record_many(2_180_000_000, write.latency.total.count());
+    write.latency.from_intended = late;
+    let text = screen(&record, &STYLE, "add -v", &[]);
+    let line = text.lines().find(|line| line.starts_with("  durable commits")).expect("its line");
+    assert!(line.contains("p99 2.18 s") || line.contains("p99  2.18 s"), "{line}");
 }
 
 #[test]
