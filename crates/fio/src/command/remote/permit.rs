@@ -131,7 +131,8 @@ impl Permit {
             self.descriptor.try_clone().ok()?
         } else {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-            let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            // With `O_NOFOLLOW` the kernel returns a link as the last component instead of refusing it.
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
             openat2(&self.descriptor, below, flags, Mode::empty(), resolve).ok()?.into()
         };
         // The path may lead elsewhere by now, although it begins in the same way.
