@@ -162,9 +162,15 @@ fn an_overwrite_with_wrong_content_is_detected_and_a_correct_one_is_not() {
 
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let spoiler = fs::File::options().write(true).open(&file).expect("the file");
-        let is_over = &is_over;
+        // A file that is open for writing is refused, so the thread opens it when the first block was written.
+        let file = &file;
+        let modified = move || fs::metadata(file).and_then(|found| found.modified()).expect("a time");
+        let (before, is_over) = (modified(), &is_over);
         scope.spawn(move || {
+            while modified() == before && !is_over.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            let spoiler = fs::File::options().write(true).open(file).expect("the file");
             while !is_over.load(Relaxed) {
                 spoiler.write_all_at(b"written by another thread", MIB).expect("a write");
             }

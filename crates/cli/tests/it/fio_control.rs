@@ -411,7 +411,10 @@ fn a_trigger_ends_the_run_and_runs_its_command_when_states_are_saved() {
     let runtime = job["jobs"][0]["read"]["runtime"].as_u64().expect("a number");
     assert!(runtime < 290_000, "{runtime}");
     sandbox.write("go", "");
-    let there = fio(&sandbox, &format!("--trigger-file=go --name=a --ioengine=null --size=1g {endless}"));
+    let there = ["fio", "--trigger-file=go", "--name=a", "--ioengine=null", "--size=1g"];
+    let there = sandbox.run(&there.into_iter().chain(endless.split(' ')).collect::<Vec<_>>());
+    there.assert_code(0);
+    assert_eq!(there.err, "note: the trigger file `go` existed before the run, so it is not removed\n");
     assert!(sandbox.path("go").exists(), "it may be any file: {there:?}");
     let mut command = sandbox.command(&["fio", "--trigger-file=appears", "--name=a", "--ioengine=null", "--size=1g"]);
     let running = Running::start(command.args(endless.split(' ')));

@@ -55,8 +55,11 @@ fn with_verify_policy_fsynced_only_synced_data_is_compared() {
     let (wrote, record) = sandbox.record(&job(&format!("{words} --verify_state_save")));
     wrote.assert_code(0);
     assert_eq!(record.phases[0].jobs[0].verified_block_count, 90, "the last ten were not synced");
-    let file = fs::OpenOptions::new().write(true).open(sandbox.path("data")).expect("the file");
-    let lose = |block: u64| file.write_all_at(&[0; 4096], block * 4096).expect("a write");
+    // Closed again: a file that another process has open for writing is refused.
+    let lose = |block: u64| {
+        let file = fs::OpenOptions::new().write(true).open(sandbox.path("data")).expect("the file");
+        file.write_all_at(&[0; 4096], block * 4096).expect("a write");
+    };
     let compare = |more: &str| {
         let line = format!("--rw write --fdatasync 30 --verify_only --verify_state_load {more}");
         let (ran, record) = sandbox.record(&job(&line));
