@@ -33,6 +33,7 @@ use std::path::Path;
 ///     Support::SilentlyBuffered { reason } => println!("silently buffered: {reason}"),
 ///     Support::Refused { reason } => println!("refused: {reason}"),
 ///     Support::Unknown { reason } => println!("unknown: {reason}"),
+///     other => println!("{other:?}"),
 /// }
 /// # Ok::<(), trueio_direct::ProbeError>(())
 /// ```
