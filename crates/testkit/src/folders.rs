@@ -5,12 +5,14 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// A new folder on the filesystem of the build directory, removed on drop.
+/// A new folder on the filesystem of the build directory, removed on drop. Its name has the number of this process, by which
+/// `cargo xtask ci` recognises the folders of tests that were killed.
 ///
 /// # Panics
 /// If it cannot be made.
 pub fn folder() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("test-").tempdir_in(build_folder()).expect("a folder in the build directory")
+    let prefix = format!("test-{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(build_folder()).expect("a folder in the build directory")
 }
 
 /// `tmp` of the build directory, where cargo's `CARGO_TARGET_TMPDIR` is, too; that variable exists for integration

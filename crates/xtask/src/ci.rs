@@ -4,15 +4,14 @@
 //! with `CI=true` that is a failure. The sums at the end count each test, and each step that is not a
 //! test run.
 
+mod deep;
 mod report;
+mod room;
 
 use crate::bench::age;
-use crate::step::{Counts, Outcome, counted, of};
+use crate::step::{Counts, Outcome, counted, counted_to, of};
 use crate::workspace::{self, cargo};
-use crate::{
-    arm, cluster, commits, deny, dist, duckdb, fio_plot, fio_suite, fuzz, gate, lab, layers, manifests, nightly, node,
-    packages, pages, publish, python, setup, site,
-};
+use crate::{commits, deny, dist, fio_suite, gate, lab, layers, node, packages, pages, publish, python, setup};
 use anyhow::{Result, bail};
 use report::{Lane, Report};
 use std::path::{Path, PathBuf};
@@ -27,8 +26,10 @@ pub(crate) enum Extent {
     Quick,
     /// Also all tests.
     Test,
-    /// Also everything else.
+    /// Also the release build, the lab, gates, pages, and the steps of the deep tier that are selected for the commit.
     All,
+    /// Also the whole deep tier.
+    Deep,
 }
 
 impl FromStr for Extent {
@@ -39,7 +40,8 @@ impl FromStr for Extent {
             "quick" => Extent::Quick,
             "test" => Extent::Test,
             "all" => Extent::All,
-            _ => bail!("`{text}` is not an extent: quick, test or all"),
+            "deep" => Extent::Deep,
+            _ => bail!("`{text}` is not an extent: quick, test, all or deep"),
         })
     }
 }
@@ -47,7 +49,11 @@ impl FromStr for Extent {
 /// Runs the checks; returns `false` if one failed.
 pub(crate) fn run(extent: Extent) -> Result<bool> {
     let is_ci = skips_fail();
+    let is_whole = extent >= Extent::All;
     let mut report = Report::new(is_ci);
+    if is_whole {
+        report.step("room", room::check);
+    }
     report.step("format", || of(cargo().args(["fmt", "--all", "--check"])));
     report.step("layers", || match layers::run() {
         Ok(true) => Outcome::Passed(String::new()),
@@ -56,27 +62,20 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
     });
     report.step("commit subjects", commits::check);
     report.step("age of the table of bench engine", age::check);
-    if extent != Extent::All {
+    if !is_whole {
         report.step("clippy", clippy);
     }
     let mut required = Vec::new();
     if extent == Extent::Quick {
-        report.counted_step("unit tests", || tests(&["--lib", "--bins"], &[]));
+        report.counted_step("unit tests", || tests(&["--lib", "--bins"], &[], &mut Vec::new()));
     } else {
         report.step("set-up", set_up);
         // A test that is skipped although its need is met fails.
         if is_ci {
             required = needs_met();
         }
-        // The lab has a step of its own.
-        let but_lab = ["--exclude", "trueio-lab"];
-        report.step("build of the tests", || of(cargo().args(["test", "--workspace", "--no-run"]).args(but_lab)));
-        let release = (extent == Extent::All).then(|| std::thread::spawn(release_build));
-        report.counted_step("tests", || tests(&but_lab, &required));
-        if let Some(release) = release {
-            report.joined_step("release build, parallel to the tests", release);
-        }
-        if extent == Extent::Test {
+        all_tests(&mut report, &required, is_whole);
+        if !is_whole {
             let mut unit_tests = cargo();
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
             report.counted_step("unit tests of the lab", || counted(&mut unit_tests, &[]));
@@ -85,12 +84,51 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             report.counted_step("tests of bindings/python", || python::tests(&required));
         }
     }
-    if extent == Extent::All {
-        whole(&mut report, is_ci, &required);
+    if is_whole {
+        match deep::Selection::new(extent == Extent::Deep) {
+            Ok(mut selection) => {
+                whole(&mut report, &selection, is_ci, &required);
+                if extent == Extent::Deep {
+                    let recorded = selection.record(&report.passed());
+                    report.step("record of the deep tier", || of_result(recorded));
+                }
+                report.add_note(selection.summary());
+            }
+            Err(error) => report.step("deep tier", || Outcome::Failed(format!("{error:#}"))),
+        }
     }
     let (text, sums) = report.closing();
     println!("{text}");
     Ok(sums.failed == 0)
+}
+
+/// Builds and runs all tests but the lab's, and next to them makes the release build, if `has_release`.
+fn all_tests(report: &mut Report, required: &[&str], has_release: bool) {
+    // The lab has a step of its own.
+    let but_lab = ["--exclude", "trueio-lab"];
+    report.step("build of the tests", || of(cargo().args(["test", "--workspace", "--no-run"]).args(but_lab)));
+    let release = has_release.then(|| std::thread::spawn(release_build));
+    let mut times = Vec::new();
+    let targets = [&but_lab[..], &["--lib", "--bins", "--tests"]].concat();
+    report.counted_step("tests", || tests(&targets, required, &mut times));
+    report.add_note(slowest(times));
+    report.counted_step("examples in the documentation", || {
+        counted(cargo().args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(but_lab), &[])
+    });
+    if let Some(release) = release {
+        report.joined_step("release build, parallel to the tests", release);
+    }
+}
+
+/// Returns the twenty slowest of tests with their time in seconds.
+fn slowest(mut times: Vec<(f64, String)>) -> String {
+    times.sort_by(|one, other| other.0.total_cmp(&one.0));
+    times.truncate(20);
+    times.iter().map(|(seconds, name)| format!("slow test: {seconds:>6.1} s  {name}\n")).collect()
+}
+
+fn of_result(result: Result<()>) -> Outcome {
+    result.map_or_else(|error| Outcome::Failed(format!("{error:#}")), |()| Outcome::Passed(String::new()))
 }
 
 /// Returns true if a check that cannot run here is a failure: `CI=true`.
@@ -138,8 +176,8 @@ fn release_build() -> (Outcome, Duration) {
     (of(cargo().args(build)), begin.elapsed())
 }
 
-/// Runs the steps that only [`Extent::All`] has.
-fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
+/// Runs the steps that only [`Extent::All`] and [`Extent::Deep`] have.
+fn whole(report: &mut Report, selection: &deep::Selection, is_ci: bool, required: &[&str]) {
     // Build the lab's cases first: cargo builds for one caller at a time, so the lab would wait for the steps next to it.
     report.step("build of the lab's cases", || {
         lab::set_up();
@@ -147,17 +185,28 @@ fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
     });
     // The lab's machines need one processor and mostly wait for modelled disks, and many steps have one thread, so two
     // lanes of steps that measure nothing run next to the lab, with idle priority. Output is printed after what ran next to it.
+    let mut files = vec![("lab", lab::PASS.as_slice())];
+    for step in selection.steps() {
+        if let deep::Run::Lab(file) = &step.run {
+            files.push((step.name, std::slice::from_ref(file)));
+        }
+    }
     let lab = std::thread::spawn(move || {
-        let begin = Instant::now();
-        let mut text = String::new();
-        let ended = lab::run(None, is_ci, &mut |line| text += &format!("{line}\n"));
-        (ended, text, begin.elapsed())
+        let run = |(name, files)| {
+            let begin = Instant::now();
+            let mut text = String::new();
+            let ended = lab::run_files(files, is_ci, &mut |line| text += &format!("{line}\n"));
+            (name, ended, text, begin.elapsed())
+        };
+        files.into_iter().map(run).collect::<Vec<_>>()
     });
+    let is_deep = selection.is_whole();
     let others = std::thread::scope(|scope| {
         let steps = || {
             yield_to_others();
-            let lane = Lane::start("steps of the release build", &["ci", "steps-of-the-release"]);
-            steps_of_the_sources(report, is_ci, required);
+            let extent = if is_deep { "deep" } else { "all" };
+            let lane = Lane::start("steps of the release build", &["ci", "steps-of-the-release", extent]);
+            steps_of_the_sources(report, selection, is_ci, required);
             match lane {
                 Ok(lane) => report.join(lane),
                 Err(error) => report.step("steps of the release build", || Outcome::Failed(format!("{error:#}"))),
@@ -168,13 +217,15 @@ fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
     if others.is_err() {
         report.step("steps parallel to the lab", || Outcome::Failed("xtask panicked".into()));
     }
-    report.counted_step("lab, parallel to the steps since its build", || match lab.join() {
-        Ok(((outcome, counts), text, elapsed)) => {
-            println!("{text}it took {} s", elapsed.as_secs());
-            (outcome, counts)
+    match lab.join() {
+        Ok(runs) => {
+            for (name, ended, text, elapsed) in runs {
+                println!("{text}");
+                report.ended_step(name, ended, elapsed);
+            }
         }
-        Err(_) => (Outcome::Failed("xtask panicked".into()), None),
-    });
+        Err(_) => report.step("lab", || Outcome::Failed("xtask panicked".into())),
+    }
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("fio's own suites", || match std::env::var_os("TRUEIO_FIO_TREE") {
         None => Outcome::optional("no source tree of fio (`TRUEIO_FIO_TREE`)"),
@@ -192,67 +243,33 @@ fn whole(report: &mut Report, is_ci: bool, required: &[&str]) {
 }
 
 /// Runs the steps that test what the release build does, and writes them to `path` for [`Report::join`].
-pub(crate) fn steps_of_the_release(path: &Path) -> Result<bool> {
+pub(crate) fn steps_of_the_release(extent: Extent, path: &Path) -> Result<bool> {
     let mut report = Report::new(skips_fail());
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("generated pages", || with_program(&program, generated_pages));
     report.step("pages in a browser", || with_program(&program, |program| pages::run(program, false)));
-    report.step("packages of the release build", || with_program(&program, packages::in_ci));
-    if std::env::var_os("TRUEIO_DIST").is_some() {
-        report.step("documentation as a site", || with_program(&program, site::in_ci));
+    for step in deep::Selection::new(extent == Extent::Deep)?.steps() {
+        if let deep::Run::Release(check) = step.run {
+            report.step(step.name, || with_program(&program, check));
+        }
     }
-    report.step("manifests of deploy", manifests::run);
-    report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
-    report.step("DuckDB reads a trace", || with_program(&program, duckdb::run));
-    report.step("ranks under launchers from wheels", || with_program(&program, cluster::in_ci));
     report.step("dependencies", deny::run);
     report.step("workflows", dist::workflows);
     report.save(path)?;
     Ok(true)
 }
 
-/// Runs the steps that compile the sources for other systems and with other tools, and the tests of the bindings.
-fn steps_of_the_sources(report: &mut Report, is_ci: bool, required: &[&str]) {
+/// Runs the steps that compile the sources, those of the deep tier among them, and the tests of the bindings.
+fn steps_of_the_sources(report: &mut Report, selection: &deep::Selection, is_ci: bool, required: &[&str]) {
     report.step("clippy", clippy);
     report.step("documentation", || {
         of(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
-    for target in [
-        "x86_64-pc-windows-gnu",
-        "aarch64-apple-darwin",
-        "x86_64-unknown-freebsd",
-        "x86_64-unknown-linux-musl",
-        "aarch64-unknown-linux-gnu",
-    ] {
-        report.step(&format!("direct for {target}"), || cross_check(target));
+    for step in selection.steps() {
+        if let deep::Run::Sources(check) = step.run {
+            report.counted_step(step.name, || check(required));
+        }
     }
-    for (target, words) in
-        [("aarch64-linux-android", "does not support Android"), ("x86_64-unknown-netbsd", "does not support NetBSD")]
-    {
-        report.step(&format!("direct is refused for {target}"), || publish::is_refused(target, words));
-    }
-    report.counted_step("tests of direct under Wine", tests_under_wine);
-    for (name, step) in publish::STEPS {
-        report.counted_step(&format!("package of direct: {name}"), step);
-    }
-    report.counted_step("tests of direct under Miri", nightly::miri);
-    report.counted_step("tests of direct with AddressSanitizer", || nightly::address_sanitizer(required));
-    // All tests of the engine, and those with ThreadSanitizer, take two to three minutes of processor time each: for a release.
-    let is_whole = std::env::var_os("TRUEIO_DIST").is_some();
-    let name =
-        format!("{} with AddressSanitizer", if is_whole { "tests of engine" } else { "conformance suite of engine" });
-    report.counted_step(&name, || nightly::address_sanitizer_of_engine(required, is_whole));
-    if is_whole {
-        report.counted_step("tests of engine under Miri", nightly::miri_of_engine);
-        report.counted_step("tests of engine with ThreadSanitizer", || nightly::thread_sanitizer_of_engine(required));
-        report.counted_step("Neon code of engine under emulation", arm::tests);
-    } else {
-        println!(
-            "tests of engine under Miri, with ThreadSanitizer and on an emulated Arm: run with TRUEIO_DIST=1, and by \
-             `cargo xtask sanitize` and `cargo xtask arm`"
-        );
-    }
-    report.step("fuzz targets", fuzz::in_ci);
     // Not in the other lane: threads of Python and Node need a processor now and then, and the lab has ended by now.
     report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
     report.counted_step("tests of bindings/node-program", node::tests_of_program);
@@ -305,8 +322,9 @@ fn set_up() -> Outcome {
     }
 }
 
-/// Runs all tests, or those in `extent`. A test that lacks one of the `required` needs fails instead of skipping.
-fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
+/// Runs the tests in `extent`, and adds the time of each to `times`. A test that lacks one of the `required` needs fails
+/// instead of skipping.
+fn tests(extent: &[&str], required: &[&str], times: &mut Vec<(f64, String)>) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--workspace", "--no-fail-fast"]).args(extent);
     if !required.is_empty() {
@@ -318,7 +336,25 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         test.env("RUST_TEST_THREADS", (2 * processors).to_string());
     }
-    counted(&mut test, &[])
+    // The test programs print the time of each test only if they take the compiler for an unstable one. Set through a
+    // runner, the variable does not reach the compiler.
+    let runner = format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", std::env::consts::ARCH.to_uppercase());
+    let has_times = cfg!(all(target_os = "linux", target_env = "gnu")) && std::env::var_os(&runner).is_none();
+    if has_times {
+        test.env(runner, "env RUSTC_BOOTSTRAP=1");
+    }
+    let flags: &[&str] = if has_times { &["-Zunstable-options", "--report-time"] } else { &[] };
+    counted_to(&mut test, flags, &mut |line| {
+        times.extend(time_of(line));
+        println!("{line}");
+    })
+}
+
+/// Returns the time in seconds and the name of a test from the line of its result: `test a::b ... ok <1.234s>`.
+fn time_of(line: &str) -> Option<(f64, String)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let seconds = result.split_once('<')?.1.strip_suffix("s>")?.parse().ok()?;
+    Some((seconds, name.to_owned()))
 }
 
 /// Runs the Windows tests of `crates/direct` under Wine, which is optional.
@@ -355,9 +391,49 @@ fn generated_pages(program: &Path) -> Outcome {
     }
 }
 
+/// Checks `crates/direct` for each system that it supports, and that it is refused for others.
+fn other_systems() -> (Outcome, Option<Counts>) {
+    let supported = [
+        "x86_64-pc-windows-gnu",
+        "aarch64-apple-darwin",
+        "x86_64-unknown-freebsd",
+        "x86_64-unknown-linux-musl",
+        "aarch64-unknown-linux-gnu",
+    ];
+    let refused =
+        [("aarch64-linux-android", "does not support Android"), ("x86_64-unknown-netbsd", "does not support NetBSD")];
+    let checks = supported.iter().map(|target| (*target, cross_check(target)));
+    let refusals = refused.iter().map(|(target, words)| (*target, publish::is_refused(target, words)));
+    let found = checks.chain(refusals).find(|(_, outcome)| !matches!(outcome, Outcome::Passed(_)));
+    let named = |why: &str, target: &str| format!("{target}: {why}");
+    let outcome = match found {
+        None => Outcome::Passed(format!("{} compile, {} are refused", supported.len(), refused.len())),
+        Some((target, Outcome::Skipped { reason, is_optional })) => {
+            Outcome::Skipped { reason: named(&reason, target), is_optional }
+        }
+        Some((target, Outcome::Failed(why) | Outcome::Passed(why))) => Outcome::Failed(named(&why, target)),
+    };
+    (outcome, None)
+}
+
 fn cross_check(target: &str) -> Outcome {
     match setup::add_target(target) {
         Ok(()) => of(cargo().args(["check", "--package", "trueio-direct", "--target", target])),
         Err(why_not) => Outcome::skipped(&why_not),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_test_is_read_from_its_line_and_the_slowest_come_first() {
+        assert_eq!(time_of("test a::b ... ok <1.234s>"), Some((1.234, "a::b".to_owned())));
+        assert_eq!(time_of("test a::b ... FAILED <0.001s>"), Some((0.001, "a::b".to_owned())));
+        assert!(time_of("test a::b ... ok").is_none() && time_of("test result: ok. 5 passed").is_none());
+        let times = (0..30).map(|n| (f64::from(n), format!("t{n}"))).collect();
+        let text = slowest(times);
+        assert_eq!((text.lines().count(), text.lines().next()), (20, Some("slow test:   29.0 s  t29")));
     }
 }

@@ -38,10 +38,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
+cargo xtask ci [quick|test|all|deep]  every check, as CI runs it (default: all)
     quick   format, layers, subjects of unpushed commits, clippy, unit tests
     test    quick, and all tests
-    all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
+    all     test, and the lab, release build, docs, generated pages, gates, a quarter of the deep tier, chosen by the
+            commit's hash, and its steps whose folder changed in the last 30 commits
+    deep    all, and the whole deep tier: every case of the lab, Miri, sanitizers, fuzz targets, Wine, other systems,
+            packages; writes the commit at which each step passed to crates/xtask/deep-steps.txt
 cargo xtask gate [--self PROGRAM]   user instructions an I/O (callgrind) and memory, against their bars
 cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/dev/lab.md); only
@@ -114,7 +117,7 @@ fn main() -> ExitCode {
 fn dispatch(args: &[&str]) -> Result<bool> {
     match args {
         ["ci"] => ci::run(ci::Extent::All),
-        ["ci", "steps-of-the-release", path] => ci::steps_of_the_release(Path::new(path)),
+        ["ci", "steps-of-the-release", extent, path] => ci::steps_of_the_release(extent.parse()?, Path::new(path)),
         ["ci", extent] => ci::run(extent.parse()?),
         ["gate"] => gate::run(&workspace::build_release()?),
         ["gate", "--self", program] => gate::run(&std::fs::canonicalize(program)?),
@@ -136,7 +139,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
                 nightly::miri,
                 nightly::miri_of_engine,
                 || nightly::address_sanitizer(&[]),
-                || nightly::address_sanitizer_of_engine(&[], true),
+                || nightly::address_sanitizer_of_engine(&[]),
                 || nightly::thread_sanitizer_of_engine(&[]),
             ];
             let passed = steps.map(|step| ci::print_alone(step()));

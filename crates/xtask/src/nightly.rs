@@ -3,9 +3,8 @@
 //! Miri interprets tests and detects undefined behaviour: reads outside of memory, forbidden
 //! aliasing, uninitialised bytes, leaks. It supports plain files and no devices, so it runs the modules that need no
 //! more. AddressSanitizer runs all tests as machine code. System calls go through the C library there, where it
-//! checks each buffer that is passed to the kernel. Of `crates/engine`, CI runs the conformance suite, which performs each
-//! kind of I/O on each engine; `cargo xtask sanitize` and `TRUEIO_DIST=1` run all tests, and with ThreadSanitizer those of several
-//! workers.
+//! checks each buffer that is passed to the kernel. ThreadSanitizer runs the tests of `crates/engine` with several workers.
+//! All are steps of the deep tier (`cargo xtask ci deep`), and of `cargo xtask sanitize`.
 //!
 //! A missing compiler skips these steps, and a missing component is installed through rustup.
 //!
@@ -106,15 +105,12 @@ pub(crate) fn address_sanitizer(required: &[&str]) -> (Outcome, Option<Counts>) 
     }
 }
 
-/// The conformance suite of `crates/engine`, or all its tests, compiled with AddressSanitizer.
-pub(crate) fn address_sanitizer_of_engine(required: &[&str], is_whole: bool) -> (Outcome, Option<Counts>) {
-    let (tests, names): (&[&str], &[&str]) =
-        if is_whole { (&["--lib", "--tests"], &[]) } else { (&["--test", "it"], &["conformance::"]) };
-    let what = [&["test", "--no-fail-fast"], tests].concat();
-    match with_address_sanitizer("trueio-engine", &what, required) {
+/// All tests of `crates/engine`, compiled with AddressSanitizer.
+pub(crate) fn address_sanitizer_of_engine(required: &[&str]) -> (Outcome, Option<Counts>) {
+    match with_address_sanitizer("trueio-engine", &["test", "--no-fail-fast", "--lib", "--tests"], required) {
         Ok(mut test) => {
             test.env("LSAN_OPTIONS", format!("suppressions={}", workspace::root().join(LEAKS).display()));
-            counted(&mut test, names)
+            counted(&mut test, &[])
         }
         Err(why_not) => (Outcome::optional(&why_not), None),
     }

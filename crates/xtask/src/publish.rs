@@ -24,6 +24,15 @@ pub(crate) const STEPS: [(&str, Run); 5] = [
     ("c-library", || (old_c_library(), None)),
 ];
 
+/// Runs the step with this name.
+///
+/// # Panics
+/// If there is none.
+pub(crate) fn run(name: &str) -> (Outcome, Option<Counts>) {
+    let step = STEPS.iter().find(|(known, _)| *known == name);
+    step.unwrap_or_else(|| panic!("`{name}` is not a step of the package")).1()
+}
+
 const PACKAGE: &str = "trueio-direct";
 /// The file with the public names of the package.
 const SNAPSHOT: &str = "crates/direct/public-api.txt";

@@ -88,7 +88,7 @@ pub(crate) fn counted(test: &mut Command, names: &[&str]) -> (Outcome, Option<Co
     counted_to(test, names, &mut |line| println!("{line}"))
 }
 
-/// Like [`counted`], but passes each line to print to `say`.
+/// Like [`counted`], but passes each line to print to `say`. `names` may be other arguments of the test programs, too.
 pub(crate) fn counted_to(test: &mut Command, names: &[&str], say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     // Shows the reason of a skipped test, which the test program counts as passed.
     test.args(["--", "--show-output"]).args(names);

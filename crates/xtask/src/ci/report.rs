@@ -23,6 +23,8 @@ struct Step {
 pub(super) struct Report {
     is_ci: bool,
     steps: Vec<Step>,
+    /// Lines below the table.
+    notes: String,
 }
 
 /// Steps that another process runs next to ours.
@@ -55,7 +57,7 @@ const STEPS: &str = "steps.json";
 impl Report {
     /// A report without a step; `is_ci` as in [`Outcome::judged`].
     pub(super) fn new(is_ci: bool) -> Self {
-        Self { is_ci, steps: Vec::new() }
+        Self { is_ci, steps: Vec::new(), notes: String::new() }
     }
 
     /// Writes the steps for [`Report::join`].
@@ -81,6 +83,17 @@ impl Report {
         }
     }
 
+    /// Adds lines that are printed below the table.
+    pub(super) fn add_note(&mut self, lines: String) {
+        self.notes += &lines;
+    }
+
+    /// The names of the steps that passed.
+    pub(super) fn passed(&self) -> Vec<&str> {
+        let passed = self.steps.iter().filter(|step| matches!(step.outcome, Outcome::Passed(_)));
+        passed.map(|step| step.name.as_str()).collect()
+    }
+
     /// The steps that are test runs, and their tests.
     pub(super) fn tests(&self) -> impl Iterator<Item = Counts> {
         self.steps.iter().filter_map(|step| step.tests)
@@ -94,9 +107,15 @@ impl Report {
     pub(super) fn joined_step(&mut self, name: &str, thread: JoinHandle<(Outcome, Duration)>) {
         let panicked = || (Outcome::Failed("xtask panicked".into()), Duration::ZERO);
         let (outcome, elapsed) = thread.join().unwrap_or_else(|_| panicked());
+        self.ended_step(name, (outcome, None), elapsed);
+    }
+
+    /// Adds a step that has ended, with the time that it took.
+    pub(super) fn ended_step(&mut self, name: &str, ended: (Outcome, Option<Counts>), elapsed: Duration) {
+        let (outcome, tests) = ended;
         let outcome = outcome.judged(self.is_ci);
         println!("\n=== {name}\n--- {name}: {outcome}");
-        self.steps.push(Step { name: name.into(), elapsed, outcome, tests: None });
+        self.steps.push(Step { name: name.into(), elapsed, outcome, tests });
     }
 
     pub(super) fn counted_step(&mut self, name: &str, body: impl FnOnce() -> (Outcome, Option<Counts>)) {
@@ -128,7 +147,7 @@ impl Report {
                 _ => {}
             }
         }
-        text += &format!("\n{} passed, {} failed, {} skipped", sums.passed, sums.failed, sums.skipped);
+        text += &format!("\n{}{} passed, {} failed, {} skipped", self.notes, sums.passed, sums.failed, sums.skipped);
         (text, sums)
     }
 }
@@ -142,7 +161,7 @@ mod tests {
     #[test]
     fn the_closing_line_counts_tests_and_steps() {
         let step = |outcome, tests| Step { name: "s".into(), elapsed: Duration::ZERO, outcome, tests };
-        let mut report = Report { is_ci: false, steps: Vec::new() };
+        let mut report = Report::new(false);
         report.steps.push(step(Outcome::Passed(String::new()), None));
         report.steps.push(step(Outcome::optional("why"), None));
         let counts = Counts { passed: 7, failed: 0, skipped: 2 };
