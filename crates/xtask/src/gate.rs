@@ -54,8 +54,6 @@ const BATCHES: [&str; 8] = [
 const FILL_MAX: [u64; 2] = [1_775, 3_900];
 /// The flags of both kinds of writes.
 const WRITES: [&str; 4] = ["--iodepth", "1", "--rw", "randwrite"];
-/// Most instructions of a run with a single I/O: 5 % above the 4.68 million of 2026-11-24.
-const START_MAX: u64 = 4_914_000;
 /// Largest peak of anonymous memory of a small job.
 const PEAK_MAX_KIB: u64 = 4 * 1024;
 
@@ -122,7 +120,6 @@ pub(crate) fn instructions(program: &Path) -> Outcome {
         let of_writes = |flags: &[&str]| instructions_per_io(program, flags, FILL_COUNTS);
         let fill = of_writes(&[&WRITES[..], &["--refill_buffers"]].concat())? - of_writes(&WRITES)?;
         hold("4 KiB of random content".into(), fill, FILL_MAX[usize::from(!has_avx2())]);
-        hold("a run with one I/O".into(), count_instructions(program, &["--iodepth", "1"], 1)? as f64, START_MAX);
         Ok((lines, is_good))
     };
     Outcome::from_lines(measure())

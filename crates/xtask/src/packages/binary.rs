@@ -1,6 +1,6 @@
-//! Builds the binaries of a release, and checks them: size, what they need, paths of this machine.
+//! Builds the binaries of a release, and checks them: what they need, paths of this machine.
 
-use super::{DYNAMIC_BYTES_MAX, Release, STATIC_BYTES_MAX, output_of, run};
+use super::{Release, output_of, run};
 use crate::dist_folder::DistFolder;
 use crate::workspace::{self, command};
 use anyhow::{Context, Result, ensure};
@@ -26,22 +26,8 @@ pub(super) struct Target {
     pub(super) is_optional: bool,
 }
 
-/// Flags with which a static binary is linked: by the linker that comes with the compiler, with relocations of a few bytes
-/// (musl reads them since 1.2.4; the compiler brings 1.2.5) instead of 24 bytes for each pointer, and functions
-/// with the same code once.
-const LINKER_OF_STATIC: &str = "-C linker=rust-lld -C linker-flavor=ld.lld -C link-arg=--pack-dyn-relocs=relr \
-    -C link-arg=--icf=all";
-
-/// Flags of SQLite: no panic passes through its functions (rusqlite catches those of callbacks).
-const NO_UNWIND_TABLES: &str = "-fno-asynchronous-unwind-tables -fno-unwind-tables";
-
-/// The script that cargo starts with rustc and its arguments.
-const COMPILER: &str = r#"#!/bin/sh
-case " $* " in
-*" opt-level=3 "*) exec "$@" ;;
-*) exec "$@" -C force-frame-pointers=yes ;;
-esac
-"#;
+/// Flags with which a static binary is linked: by the linker that comes with the compiler.
+const LINKER_OF_STATIC: &str = "-C linker=rust-lld -C linker-flavor=ld.lld";
 
 pub(super) const TARGETS: &[Target] = &[
     Target {
@@ -76,18 +62,6 @@ pub(super) const TARGETS: &[Target] = &[
     },
 ];
 
-/// Writes the compiler of the binaries: rustc, with frame pointers wherever the code is compiled for size.
-///
-/// With a frame pointer, the table for unwinding holds once per function where the frame is, and not after each push: on x86-64 it has
-/// 0.87 MB instead of 1.38. The path of an I/O, which is compiled with `opt-level = 3`, keeps the register. Cargo has no
-/// stable setting of it for single crates.
-fn compiler(dist: &DistFolder) -> Result<PathBuf> {
-    let path = dist.path.join("rustc-of-dist");
-    std::fs::write(&path, COMPILER).with_context(|| path.display().to_string())?;
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    Ok(path)
-}
-
 /// Builds the program for a target; `copy` numbers the build directories.
 pub(super) fn build(dist: &DistFolder, release: &Release, target: &Target, copy: u32) -> Result<PathBuf> {
     run(command("rustup").args(["target", "add", target.triple])).context("rustup has no such target")?;
@@ -117,10 +91,9 @@ pub(super) fn build(dist: &DistFolder, release: &Release, target: &Target, copy:
     cargo.args(["--locked", "--profile", "dist", "--package", "trueio-cli", "--bin", "trueio"]);
     cargo.current_dir(workspace::root());
     cargo.env("CARGO_TARGET_DIR", &build).env("SOURCE_DATE_EPOCH", release.commit_unix_s.to_string());
-    cargo.env("RUSTC_WRAPPER", compiler(dist)?);
     let linker = if target.is_static { LINKER_OF_STATIC } else { "" };
     cargo.env("RUSTFLAGS", format!("{} {linker}", flags("--remap-path-prefix")));
-    cargo.env("CFLAGS", format!("{} {NO_UNWIND_TABLES}", flags("-ffile-prefix-map")));
+    cargo.env("CFLAGS", flags("-ffile-prefix-map"));
     cargo.stdout(std::process::Stdio::inherit());
     run(&mut cargo)?;
     Ok(build.join(target.triple).join("dist/trueio"))
@@ -154,14 +127,6 @@ pub(super) fn check(program: &Path, target: &Target) -> Result<String> {
     }
     let needs = if needed.is_empty() { "static".to_owned() } else { needed.join(", ") };
     Ok(format!("{:.1} MiB, {needs}", mib(std::fs::metadata(program)?.len())))
-}
-
-/// Returns what is wrong with the size of a binary. It can be packed all the same.
-pub(super) fn is_too_large(program: &Path, target: &Target) -> Result<Option<String>> {
-    let bytes = std::fs::metadata(program)?.len();
-    let bytes_max = if target.is_static { STATIC_BYTES_MAX } else { DYNAMIC_BYTES_MAX };
-    let objection = || format!("{}: {:.2} MiB, above the limit of {}", target.triple, mib(bytes), mib(bytes_max));
-    Ok((bytes > bytes_max).then(objection))
 }
 
 fn mib(bytes: u64) -> f64 {
