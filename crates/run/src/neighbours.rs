@@ -45,7 +45,7 @@ pub(crate) struct Lookout<'a> {
 #[derive(Debug)]
 enum Namer {
     /// A trace of their requests.
-    Trace(DiskUsers),
+    Trace(Box<DiskUsers>),
     /// Bytes that each control group had moved to and from them at the last look.
     Groups(HashMap<String, u64>),
 }
@@ -197,7 +197,8 @@ impl<'a> Lookout<'a> {
         match &mut self.namer {
             None => {
                 let trace = DiskUsers::begin(self.system, &self.disks);
-                self.namer = Some(trace.map_or_else(|_| Namer::Groups(self.groups()), Namer::Trace));
+                self.namer =
+                    Some(trace.map_or_else(|_| Namer::Groups(self.groups()), |trace| Namer::Trace(Box::new(trace))));
                 None
             }
             Some(Namer::Trace(trace)) => trace.busiest(),
