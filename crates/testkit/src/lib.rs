@@ -36,6 +36,6 @@ pub use program::{Ran, Running, Sandbox, joined};
 pub use tables::{assert_row, first_if_foreign, table_rows};
 #[cfg(unix)]
 pub use terminal::{OnTerminal, on_terminal, typing_on_terminal};
-pub use tools::tool;
+pub use tools::{copy_program, tool};
 #[cfg(target_os = "linux")]
 pub use users::{NOBODY, Sysctl, as_user};

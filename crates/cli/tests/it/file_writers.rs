@@ -193,8 +193,9 @@ fn an_overwrite_with_wrong_content_is_detected_and_a_correct_one_is_not() {
         "#!/bin/sh\n{dd} \"$@\" || exit\nfor word; do case $word in of=*) file=${{word#of=}};; esac; done\n\
          printf x | {dd} of=\"$file\" bs=1 seek=1048580 conv=notrunc\n"
     );
-    fs::write(programs.join("dd"), script).expect("a program");
-    fs::set_permissions(programs.join("dd"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    fs::write(sandbox.aside("script"), script).expect("a script");
+    fs::set_permissions(sandbox.aside("script"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    trueio_testkit::copy_program(sandbox.aside("script"), programs.join("dd"));
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let (ran, row) = overwrites(&sandbox, name, "dd", |command| {
         command.env("PATH", &path);

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use trueio_testkit::{NOBODY, Ran, Running, Sandbox, Sysctl, lacks};
+use trueio_testkit::{NOBODY, Ran, Running, Sandbox, Sysctl, copy_program, lacks};
 
 /// A run that takes no time.
 const RUN: [&str; 6] = ["run", "--ioengine", "null", "--size", "64k", "--no-evidence"];
@@ -122,7 +122,7 @@ fn a_program_with_more_rights_than_its_caller_ignores_the_launchers_variables() 
     let folder = tempfile::tempdir().expect("a directory");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
     let program = folder.path().join("trueio");
-    fs::copy(env!("CARGO_BIN_EXE_trueio"), &program).expect("a copy");
+    copy_program(env!("CARGO_BIN_EXE_trueio"), &program);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).expect("a mode");
     let mut command = std::process::Command::new(&program);
     command.args(RUN).arg("--no-history").current_dir(folder.path()).uid(NOBODY).gid(NOBODY);

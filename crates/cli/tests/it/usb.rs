@@ -214,7 +214,7 @@ fn an_ordinary_user_gets_the_list_and_a_note_about_root() {
     }
     // The build may lie where others may not go.
     let program = std::env::temp_dir().join(format!("trueio-usb-{}", std::process::id()));
-    std::fs::copy(env!("CARGO_BIN_EXE_trueio"), &program).expect("a copy");
+    trueio_testkit::copy_program(env!("CARGO_BIN_EXE_trueio"), &program);
     let mut command = std::process::Command::new(&program);
     command.args(["usb", "list"]).current_dir("/").uid(65534).gid(65534);
     let ran = Ran::of(command.output().expect("the program starts"));

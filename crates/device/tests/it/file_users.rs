@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 use trueio_device::{HolderKind, Holders, System, who_holds, who_uses_file, who_writes};
-use trueio_testkit::{Loop, Mount, folder, lacks, tool};
+use trueio_testkit::{Loop, Mount, copy_program, folder, lacks, tool};
 
 fn users(path: &Path) -> Holders {
     who_uses_file(&System::live(), path).expect("a file")
@@ -60,7 +60,7 @@ impl Process {
         // A copy: other runs of this program may share a file.
         let copy = folder();
         let copied = copy.path().join("other-program");
-        fs::copy(program, &copied).expect("a copy");
+        copy_program(program, &copied);
         let mut command = Command::new(&copied);
         command.args(["--exact", "file_users::helper", "--nocapture"]).env("HELPER", how).env("HELPER_FILE", path);
         Self::start(&mut command)
