@@ -509,9 +509,7 @@ fn records(
 fn stored(name: &str) -> Result<Named, Failure> {
     let path = Path::new(name);
     if path.is_file() {
-        let bytes =
-            std::fs::read(path).map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = kept::text(path)?;
         let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
         if is_fio {
             let run = trueio_fio::results::parse(&text).map_err(|e| {

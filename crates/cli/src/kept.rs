@@ -39,12 +39,20 @@ pub(crate) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }
 
+/// The longest document that is read, in bytes: a record with rows of a day has some hundred MiB.
+const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads a text that the user names; `-` is standard input.
+pub(crate) fn text(path: &Path) -> Result<String, Failure> {
+    trueio_files::read_text(path, DOCUMENT_BYTES_MAX)
+        .map_err(|e| Failure::refused(error_chain(&format!("`{}` cannot be read", path.display()), Some(&e))))
+}
+
 /// Reads a record by its file or its ID.
 pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     let path = Path::new(name);
     if path.is_file() {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
+        let text = text(path)?;
         return trueio_report::parse(&text)
             .map_err(|e| Failure::refused(format!("`{name}` is not a valid record\n  because: {e}")));
     }
@@ -63,8 +71,7 @@ pub(crate) fn find_document(name: &str) -> Result<trueio_report::Document, Failu
     if !path.is_file() {
         return find(name).map(|record| trueio_report::Document::Record(Box::new(record)));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
+    let text = text(path)?;
     trueio_report::Document::parse(&text).map_err(|e| {
         let kind = match &e {
             DocumentError::Record(_) => "record",

@@ -165,6 +165,9 @@ fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     Ok((all, read))
 }
 
+/// The longest job file, in bytes.
+const JOB_FILE_BYTES_MAX: u64 = 16 << 20;
+
 /// Returns the jobs of a file: TOML, or fio's language if the name ends as those files' names do. Adds the
 /// files that were read, including included ones, to `read`.
 pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
@@ -172,7 +175,7 @@ pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<J
         return trueio_fio::command::read_job_file(path, read).map_err(Failure::refused);
     }
     read.push(path.to_string_lossy().into_owned());
-    let text = std::fs::read_to_string(path)
+    let text = trueio_files::read_text(path, JOB_FILE_BYTES_MAX)
         .map_err(|e| Failure::refused(format!("job file `{}` cannot be read\n  because: {e}", path.display())))?;
     parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))
 }

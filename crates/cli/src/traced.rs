@@ -6,6 +6,7 @@ use clap::ArgMatches;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use trueio_engine::TraceChannel;
+use trueio_files::TextFile;
 use trueio_iotrace::{Dropped, TraceError, TraceHeader, TraceReader, TraceRow, TraceWriter, TracedJob};
 use trueio_model::{OpKind, Plan, error_line, units};
 use trueio_report::{TracePicture, TracePoint, TraceRange, message, trace_html, trace_terminal};
@@ -72,7 +73,8 @@ fn missing(dropped: &[Dropped]) -> Option<String> {
 
 /// Opens a trace; `None`: the file is none, or does not exist.
 pub(crate) fn open(path: &Path) -> Option<File> {
-    let file = File::open(path).ok()?;
+    let text = TextFile::open(path, u64::MAX).ok()?;
+    let file = text.seekable()?.try_clone().ok()?;
     trueio_iotrace::is_trace(&file).ok()?.then_some(file)
 }
 

@@ -171,7 +171,7 @@ fn refused(text: &str) -> ExitCode {
 /// Prints the lines of a compressed log.
 fn inflate(path: &str) -> ExitCode {
     use std::io::Write;
-    let file = match std::fs::File::open(path) {
+    let file = match trueio_files::TextFile::open(std::path::Path::new(path), u64::MAX) {
         Ok(file) => file,
         Err(error) => return refused(&format!("`{path}` cannot be read: {error}")),
     };

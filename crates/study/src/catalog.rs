@@ -38,11 +38,7 @@ pub fn from_folder(folder: &Path) -> Result<Study, DefinitionError> {
     let read = |file: &str| {
         let path = folder.join(file);
         let wrong = |message: String| DefinitionError { place: path.display().to_string(), message };
-        let length = std::fs::metadata(&path).map_err(|e| wrong(e.to_string()))?.len();
-        if length > TEXT_BYTES_MAX as u64 {
-            return Err(wrong(format!("the file is longer than {TEXT_BYTES_MAX} bytes")));
-        }
-        std::fs::read_to_string(&path).map_err(|e| wrong(e.to_string()))
+        trueio_files::read_text(&path, TEXT_BYTES_MAX as u64).map_err(|e| wrong(e.to_string()))
     };
     let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     Study::read(&name.unwrap_or_else(|| place.clone()), &place, &read("study.toml")?, &read("published.csv")?)

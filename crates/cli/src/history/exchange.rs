@@ -8,10 +8,10 @@ use super::figures::{of_fio, of_record};
 use super::listing::{PORTABLE_FORMAT, PORTABLE_VERSION, portable};
 use super::{Document, document, filter, get, short, store, table, unreadable, unwritable};
 use crate::failure::Failure;
+use crate::kept::text;
 use crate::output;
 use clap::ArgMatches;
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_model::ForeignRun;
@@ -36,7 +36,7 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let tags: Vec<String> = matches.get_many::<String>("tag").map_or_else(Vec::new, |tags| tags.cloned().collect());
     let mut incoming = Vec::new();
     for path in matches.get_many::<PathBuf>("files").expect("clap demands one") {
-        let text = read(path)?;
+        let text = text(path)?;
         let found = runs_of(&text).map_err(|why| {
             Failure::refused(format!("`{}` was not imported, nor was any other\n  because: {why}", path.display()))
         })?;
@@ -67,18 +67,6 @@ pub(super) fn import(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     output::print_all(&lines)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Reads a file, or standard input.
-fn read(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let outcome = if path == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text).map(drop)
-    } else {
-        std::fs::read_to_string(path).map(|read| text = read)
-    };
-    outcome.map_err(|e| Failure::refused(error_chain(&format!("`{}` cannot be read", path.display()), Some(&e))))?;
-    Ok(text)
 }
 
 /// Stores a run; returns its ID, and whether it is new.

@@ -112,13 +112,16 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     moved
 }
 
+/// The longest program that is packed, in bytes.
+const PROGRAM_BYTES_MAX: u64 = 1 << 30;
+
 /// Packs a program and the documentation for DSM 7.
 fn packed(output: &Path, program: Option<&PathBuf>) -> Result<ExitCode, Failure> {
     let own =
         || std::env::current_exe().map_err(|error| Failure::failed("the path of this program is unknown", &error));
     let path = program.cloned().map_or_else(own, Ok)?;
     let failed = |path: &Path, error| Failure::failed(format!("`{}`", path.display()), &error);
-    let program = fs::read(&path).map_err(|error| failed(&path, error))?;
+    let program = trueio_files::read_bytes(&path, PROGRAM_BYTES_MAX).map_err(|error| failed(&path, error.into()))?;
     let name = path.display().to_string();
     let architecture = architecture(&program).map_err(|refusal| refused(&name, "packed", &refusal))?;
     let texts = [

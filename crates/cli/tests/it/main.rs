@@ -74,6 +74,7 @@ mod study_calls;
 mod syscalls;
 mod targets;
 mod terminal;
+mod texts;
 mod trace;
 #[path = "../../../device/tests/it/tree.rs"]
 mod tree;

@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
-/// Number of bytes of a job file that are read: one more than the reader accepts, so that it can refuse a longer file.
-const FILE_BYTES_MAX: u64 = (16 << 20) + 1;
+/// The longest job file, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Largest number of names below a directory of `opendir`, which is the largest number of files of a job.
 const ENTRIES_MAX: u32 = 1 << 16;
@@ -65,18 +66,7 @@ impl Surroundings for Reading {
 
 impl Surroundings for ThisMachine {
     fn read_file(&self, path: &str) -> Result<String, String> {
-        let mut bytes = Vec::new();
-        let read = match path {
-            "-" => std::io::stdin().take(FILE_BYTES_MAX).read_to_end(&mut bytes),
-            _ => match std::fs::metadata(path) {
-                // A pipe (`<(…)`) is read like a file.
-                Ok(metadata) if metadata.is_dir() => return Err("it is a directory".to_owned()),
-                Ok(_) => std::fs::File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)),
-                Err(error) => return Err(error.to_string()),
-            },
-        };
-        read.map_err(|error| error.to_string())?;
-        String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
+        trueio_files::read_text(Path::new(path), FILE_BYTES_MAX).map_err(|error| error.to_string())
     }
 
     fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {

@@ -182,10 +182,14 @@ pub fn save_empty_state(context: &WorkerContext<'_>) -> Option<String> {
     Some(state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)))
 }
 
+/// The longest state that is read, in bytes.
+const STATE_BYTES_MAX: u64 = 1 << 30;
+
 /// Reads what an earlier run left.
 pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     let name = job.verify_state_file(worker);
-    let file = std::fs::read(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
+    let file = trueio_files::read_bytes(Path::new(&name), STATE_BYTES_MAX)
+        .map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
     let state = VerifyState::from_bytes(&name, &file)?;
     state.check(&name, job.seed, worker)?;
     Ok(state)

@@ -181,12 +181,7 @@ fn hosts(text: &str) -> Result<Vec<String>, String> {
         return Ok(vec![text.to_owned()]);
     }
     let bad = |reason: &str| Err(format!("the file of hosts `{text}` cannot be used: {reason}"));
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.len() > HOSTS_BYTES_MAX => return bad("it is too long"),
-        Err(error) => return bad(&error.to_string()),
-        Ok(_) => {}
-    }
-    let content = match std::fs::read_to_string(path) {
+    let content = match trueio_files::read_text(path, HOSTS_BYTES_MAX) {
         Ok(content) => content,
         Err(error) => return bad(&error.to_string()),
     };
