@@ -64,7 +64,7 @@ fn build_folder(name: &str) -> Result<PathBuf> {
 /// Tests the features: `tokio` by the package's own tests, the others by a package that depends on the runtimes.
 fn features() -> (Outcome, Option<Counts>) {
     let mut tokio = cargo();
-    tokio.args(["test", "--package", PACKAGE, "--all-features", "--lib", "--test", "asynchronous"]);
+    tokio.args(["test", "--package", PACKAGE, "--all-features", "--lib", "--test", "it"]);
     let (outcome, own) = counted(&mut tokio, &[]);
     let (Outcome::Passed(_), Some(own)) = (&outcome, own) else { return (outcome, own) };
     let target = match build_folder("runtimes") {
