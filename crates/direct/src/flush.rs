@@ -44,7 +44,8 @@ pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
 /// the file may have become longer.
 ///
 /// # Errors
-/// [`io::ErrorKind::Unsupported`] where the filesystem cannot reserve space (zeros are never written instead);
+/// [`io::ErrorKind::Unsupported`] where the filesystem cannot reserve space (zeros are never written instead), and on Windows
+/// for a file that is open for exclusive use and shorter;
 /// [`io::ErrorKind::StorageFull`] where there is no space; [`io::ErrorKind::InvalidInput`] for a length of zero.
 pub fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if len == 0 {

@@ -407,7 +407,14 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
     let end = offset + len;
     let now = standard_info(file).ok_or_else(io::Error::last_os_error)?;
     if u64::try_from(now.EndOfFile).unwrap_or(0) < end {
-        open_buffered(file)?.seek_write(&[0], end - 1)?;
+        let writer = open_buffered(file).map_err(|error| match is_error(&error, ERROR_SHARING_VIOLATION) {
+            true => {
+                let reason = "a file that is open for exclusive use cannot be opened again to extend it";
+                io::Error::new(io::ErrorKind::Unsupported, reason)
+            }
+            false => error,
+        })?;
+        writer.seek_write(&[0], end - 1)?;
     }
     Ok(())
 }
