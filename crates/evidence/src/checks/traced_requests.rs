@@ -13,6 +13,7 @@
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect; so is more than 10 % without one below a
 //! loop device with direct I/O. A missing request proves nothing if the trace lost an event, or if the disks or the process
 //! counted all bytes (`process_read_bytes`, or `block_layer_bytes` on a disk that no other program uses): then the check is not seen.
+//! `process_read_bytes` is counted at the top of a stack of devices, so it does not outweigh disks that counted fewer bytes.
 
 use super::flush_order::{losses, source_of};
 use super::{block_layer_bytes, foreign_io, process_read_bytes};
@@ -99,10 +100,11 @@ fn why_unproven(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<String> {
         return Some(losses(trace));
     }
     let has_passed = |check: Check| check.outcome == CheckOutcome::Passed;
-    // Where others use the disk, its bytes may be theirs.
-    let counter = if has_passed(process_read_bytes::check(facts)) {
+    let of_disks = block_layer_bytes::check(facts);
+    let counter = if has_passed(process_read_bytes::check(facts)) && of_disks.outcome != CheckOutcome::Contradicted {
         process_read_bytes::NAME
-    } else if has_passed(block_layer_bytes::check(facts)) && !foreign_io::check(facts).objects() {
+    // Where others use the disk, its bytes may be theirs.
+    } else if has_passed(of_disks) && !foreign_io::check(facts).objects() {
         block_layer_bytes::NAME
     } else {
         return None;

@@ -295,6 +295,11 @@ fn requests_that_are_missing_in_a_trace_with_losses_or_against_a_counter_prove_n
     );
     counted_all.assert("traced_requests", NotSeen, "(`process_read_bytes`)");
     assert_eq!(counted_all.verdict, Verdict::Supported);
+    // A thin volume answers half without its disks; the process's bytes are counted above it.
+    let mut thin = traced_reads(50, 50);
+    thin.observation.devices = vec![delta(counted(200 * MIB, 0, 0))];
+    thin.judge().assert("process_read_bytes", Passed, "");
+    thin.judge().assert("traced_requests", Contradicted, "50 of 100");
     let mut lossy = traced_reads(10, 90);
     lossy.observation.process_read_bytes = None;
     lossy.observation.devices = vec![delta(counted(100 * MIB, 0, 0))];
