@@ -69,6 +69,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "ARCHITECTURE.md",
             "CONTRIBUTING.md",
             "docs/files.md",
+            "docs/dependencies.md",
             "docs/dev/lab.md",
             "docs/dev/performance.md",
             "docs/dev/fio-agreement.md",
