@@ -382,9 +382,9 @@ export interface DirectError extends Error {
 export type DirectErrorCode =
   /** Address, length or offset; found before the call, nothing was transferred. */
   | 'ERR_TRUEIO_MISALIGNED'
-  /** A directory, a pipe, a socket, a terminal, /dev/null. */
+  /** A pipe, a socket, a terminal, /dev/null. A directory is `EISDIR`. */
   | 'ERR_TRUEIO_NOT_A_FILE'
-  /** Under `require`: the system refuses direct I/O. */
+  /** Under `require`: the system refuses direct I/O. Where it gave a number, `errno` has it. */
   | 'ERR_TRUEIO_DIRECT_REFUSED'
   /** Under `require`: it would be taken and silently buffered. */
   | 'ERR_TRUEIO_WOULD_BUFFER'

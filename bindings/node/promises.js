@@ -21,9 +21,17 @@ const ALIGNMENT_MAX = 4194304;
 function call(start) {
   return new Promise((resolve, reject) => {
     // What is refused before it begins is returned; what goes wrong later is given to `done`.
-    const refusal = start((failure, value) => (failure ? reject(errorOf(failure)) : resolve(value)));
-    if (refusal) reject(errorOf(refusal));
-  });
+    const refusal = start((failure, value) => (failure ? reject(failure) : resolve(value)));
+    if (refusal) reject(refusal);
+  }).then(undefined, rethrow);
+}
+
+/**
+ * Throws the error of a failure. As the reaction of a promise: there the stack goes on in the functions that await it, and in
+ * the native callback it would not.
+ */
+function rethrow(failure) {
+  throw errorOf(failure);
 }
 
 /** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end, unless `stop` ends it. */
@@ -495,20 +503,25 @@ class DirectFile {
     }
   }
 
-  /** One promise and no async function: 20,000 transfers at once cost no more than those of `fs.promises`. */
+  /** Two promises and no async function: 20,000 transfers at once cost no more than those of `fs.promises`. */
   #transfer(kind, what, buffer, offset, options) {
     if (options !== undefined) return this.#transferCancellable(kind, what, buffer, offset, options);
     return new Promise((resolve, reject) => {
       const file = this.#open(what);
       const refusal = file.transfer(kind, checkedBuffer(buffer), checkedOffset(offset), (failure, value) => {
         this.#end();
-        if (failure) reject(this.#failed(errorOf(failure)));
+        if (failure) reject(failure);
         else resolve(value);
       });
-      if (refusal) reject(this.#failed(errorOf(refusal)));
+      if (refusal) reject(refusal);
       else this.#pending += 1;
-    });
+    }).then(undefined, this.#rethrow);
   }
+
+  /** As `rethrow`, with the path; an error of an argument is one already. */
+  #rethrow = (failure) => {
+    throw failure instanceof Error ? failure : this.#failed(errorOf(failure));
+  };
 
   async #transferCancellable(kind, what, buffer, offset, options) {
     const signal = checkedSignal(options);

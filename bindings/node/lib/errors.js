@@ -25,7 +25,8 @@ function nameOf(errno) {
 function errorOf(failure) {
   const error = new Error(failure.message);
   if (failure.errno > 0) Object.assign(error, nameOf(failure.errno));
-  else if (failure.code) error.code = failure.code;
+  // A code of ours is more exact than the system's number, and is only given where it is.
+  if (failure.code) error.code = failure.code;
   for (const field of ['syscall', 'path', 'part', 'value', 'neededBytes', 'doneBytes']) {
     if (failure[field] !== undefined && failure[field] !== null) error[field] = failure[field];
   }

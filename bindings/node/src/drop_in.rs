@@ -116,7 +116,8 @@ fn device_failure(error: DeviceError) -> Failure {
         }
         _ => ("fstat failed".to_owned(), "ERR_TRUEIO_IO", errno, "fstat"),
     };
-    Failure { message, code: Some(code.into()), errno, syscall: Some(syscall.into()), ..Failure::default() }
+    let code = errno.is_none().then(|| code.into());
+    Failure { message, code, errno, syscall: Some(syscall.into()), ..Failure::default() }
 }
 
 /// Takes (`lock`) or releases the advisory lock on the file of the descriptor `fd`.

@@ -1,7 +1,7 @@
 //! A failure as a plain object, from which JavaScript makes an error.
 //!
-//! The system's number is passed unchanged; JavaScript looks its name (`EINVAL`) up in libuv. Without a number, `code`
-//! is the kind of failure.
+//! The system's number is passed unchanged; JavaScript looks its name (`EINVAL`) up in libuv. Where `code` is present,
+//! it is the code of the error, also next to a number.
 
 use napi_derive::napi;
 use std::error::Error;
@@ -18,7 +18,7 @@ use trueio_direct::{
 pub struct Failure {
     /// The error and its causes, joined by colons.
     pub message: String,
-    /// The kind of failure, if the system returned no number.
+    /// The kind of failure, if the system returned no number or one that is less exact.
     pub code: Option<String>,
     /// The system's number, positive.
     pub errno: Option<i32>,
@@ -87,6 +87,17 @@ impl Failure {
         }
         self
     }
+
+    /// Returns the failure of opening something that has no data at offsets. A directory is EISDIR, as for Node's own calls.
+    fn with_kind(mut self, kind: &str) -> Self {
+        let is_directory = kind == "directory";
+        self.code = Some(if is_directory { "EISDIR" } else { "ERR_TRUEIO_NOT_A_FILE" }.into());
+        #[cfg(unix)]
+        if is_directory {
+            self.errno = Some(libc::EISDIR);
+        }
+        self
+    }
 }
 
 impl From<&Misaligned> for Failure {
@@ -110,8 +121,8 @@ impl From<OpenError> for Failure {
         let failure = Self::of(&error, error.raw_os_error(), "open").with_path(error.path());
         match &error {
             OpenError::NothingAsked { .. } => failure.with_code("ERR_INVALID_ARG_VALUE"),
-            OpenError::NotAFile { .. } => failure.with_code("ERR_TRUEIO_NOT_A_FILE"),
-            OpenError::Refused { .. } => failure.with_code("ERR_TRUEIO_DIRECT_REFUSED"),
+            OpenError::NotAFile { kind, .. } => failure.with_kind(kind),
+            OpenError::Refused { .. } => Self { code: Some("ERR_TRUEIO_DIRECT_REFUSED".into()), ..failure },
             OpenError::Buffers { .. } => failure.with_code("ERR_TRUEIO_WOULD_BUFFER"),
             OpenError::Busy { source, .. } | OpenError::Io { source, .. } => failure.with_code_of(source),
             _ => failure.with_code("ERR_TRUEIO_IO"),
@@ -123,7 +134,7 @@ impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {
         let failure = Self::of(&error, error.raw_os_error(), "open");
         let (failure, path) = match &error {
-            ProbeError::NotAFile { path, .. } => (failure.with_code("ERR_TRUEIO_NOT_A_FILE"), path),
+            ProbeError::NotAFile { path, kind } => (failure.with_kind(kind), path),
             ProbeError::Io { path, source } => (failure.with_code_of(source), path),
             _ => return failure.with_code("ERR_TRUEIO_IO"),
         };

@@ -71,7 +71,7 @@ test('a refused copy changes nothing and tells why', async (t) => {
   }
   const missing = path.join(folder, 'missing');
   await assert.rejects(direct.copyFile(missing, copy), { code: 'ENOENT', syscall: 'open', path: missing });
-  await assert.rejects(direct.copyFile(folder, copy), { code: 'ERR_TRUEIO_NOT_A_FILE', path: folder });
+  await assert.rejects(direct.copyFile(folder, copy), { code: 'EISDIR', path: folder });
   for (const [options, code] of [
     [{ policy: 'direct' }, 'ERR_INVALID_ARG_VALUE'],
     [{ flush: 'all' }, 'ERR_INVALID_ARG_VALUE'],

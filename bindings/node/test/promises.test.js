@@ -492,21 +492,65 @@ test('what holds no data at offsets is refused by name, whatever the policy', li
   const folder = scratch(t);
   const pipe = path.join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
+  // As Node's own calls: a directory has a number of the system, other kinds have none.
+  const codeOf = (kind) => (kind === 'directory' ? { code: 'EISDIR', errno: -21, syscall: 'open' } : { code: 'ERR_TRUEIO_NOT_A_FILE' });
   const kinds = [['/', 'directory'], ['/dev/null', 'character device'], ['/dev/zero', 'character device'], [pipe, 'pipe']];
   for (const [name, kind] of kinds) {
     for (const policy of ['require', 'prefer', 'off']) {
       await assert.rejects(direct.open(name, { policy }), {
-        code: 'ERR_TRUEIO_NOT_A_FILE',
+        ...codeOf(kind),
         message: `\`${name}\` is a ${kind}, and only regular files and disks can be opened`,
       });
     }
-    await assert.rejects(direct.probe(name), { code: 'ERR_TRUEIO_NOT_A_FILE' });
+    await assert.rejects(direct.probe(name), codeOf(kind));
   }
   const file = path.join(folder, 'file');
   fs.writeFileSync(file, 'text');
   await assert.rejects(direct.probeDirectory(file), { code: 'ENOTDIR' });
   await assert.rejects(direct.open(file, { write: true, createNew: true }), { code: 'EEXIST', errno: -17 });
   assert.strictEqual(fs.readFileSync(file, 'utf8'), 'text');
+});
+
+test('a refusal of direct I/O has its own code, and the number that the system gave', linuxOnly, async () => {
+  const name = '/proc/version';
+  const refused = { code: 'ERR_TRUEIO_DIRECT_REFUSED', errno: -22, syscall: 'open', path: name, message: /procfs refuses O_DIRECT/ };
+  await assert.rejects(direct.open(name), refused);
+  const fallback = await direct.open(name, { policy: 'prefer' });
+  assert.strictEqual(fallback.granted, 'buffered');
+  await fallback.close();
+});
+
+/** Goal: the stack of a rejection names the function that awaits the call, as that of fs.promises does. */
+test('rejections carry the frame of the function that awaits them', linuxOnly, async (t) => {
+  const folder = scratch(t);
+  const name = path.join(folder, 'data');
+  fs.writeFileSync(name, 'text');
+  const file = await direct.open(name, { policy: 'off' });
+  t.after(() => file.close());
+  const buffer = direct.allocate(4096, 4096);
+  const missing = path.join(folder, 'missing');
+  const calls = {
+    open: () => direct.open(missing),
+    probe: () => direct.probe(missing),
+    probeDirectory: () => direct.probeDirectory(missing),
+    syncDirectory: () => direct.syncDirectory(missing),
+    fromFile: () => direct.fromFile(4321),
+    copyFile: () => direct.copyFile(missing, name),
+    readExactAt: () => file.readExactAt(buffer, 0),
+    writeAllAt: () => file.writeAllAt(buffer, 0),
+    'readExactAt with a signal': () => file.readExactAt(buffer, 0, { signal: new AbortController().signal }),
+    writeVectoredAt: () => file.writeVectoredAt([buffer], 0),
+    preallocate: () => file.preallocate(0, 1),
+    deviceFacts: () => file.deviceFacts(),
+    'a wrong argument': () => file.readAt(buffer, -1),
+  };
+  for (const [what, call] of Object.entries(calls)) {
+    const theCaller = async () => {
+      await call();
+    };
+    const error = await theCaller().then(() => assert.fail(what), (error) => error);
+    assert.match(error.stack, /theCaller/, what);
+  }
 });
 
 test('wrong options are errors that name the option', async (t) => {

@@ -143,7 +143,7 @@ test('a file that is open already is taken as what it is, and stays open', linux
   await handle.close();
   await assert.rejects(direct.fromFile(4321), { code: 'EBADF' });
   const folderFd = fs.openSync(folder);
-  await assert.rejects(direct.fromFile(folderFd), { code: 'ERR_TRUEIO_NOT_A_FILE' });
+  await assert.rejects(direct.fromFile(folderFd), { code: 'EISDIR' });
   fs.closeSync(folderFd);
   await assert.rejects(direct.fromFile('data'), { code: 'ERR_INVALID_ARG_TYPE' });
 });
