@@ -209,9 +209,9 @@ export function syncDirectory(path: string | URL): Promise<void>;
 
 /**
  * A zeroed Buffer of `sizeBytes` at an address that is a multiple of `alignmentBytes`, a power of two of
- * at most 4194304. Throws; ENOMEM where there is no such memory.
+ * at most 4194304; default: 4096. Throws; ENOMEM where there is no such memory.
  */
-export function allocate(sizeBytes: number, alignmentBytes: number): Buffer;
+export function allocate(sizeBytes: number, alignmentBytes?: number): Buffer;
 
 /** A completed transfer. */
 export interface Transfer {
@@ -341,21 +341,32 @@ export class DirectFile {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Buffers of one size, in one allocation, each lent at most once at a time. */
+/** How long to wait for a buffer of a pool. */
+export interface WaitOptions {
+  /** Ends the wait: it rejects with an `AbortError`, and takes no buffer. */
+  signal?: AbortSignal;
+  /** Milliseconds, after which the wait rejects with a `TimeoutError` (`ETIMEDOUT`), and takes no buffer. Default: none. */
+  timeout?: number;
+}
+
+/**
+ * Buffers of one size, each lent at most once at a time. A lent buffer that is collected, because nothing refers to its memory
+ * any more, is replaced by a new one: a pool becomes no smaller.
+ */
 export class BufferPool {
-  /** Throws. `count` times the size, rounded up to the alignment, is at most 2^31 - 1. */
-  constructor(count: number, sizeBytes: number, alignmentBytes: number);
+  /** Throws. `count` times the size, rounded up to the alignment, is at most 2^31 - 1. The alignment is as in `allocate`. */
+  constructor(count: number, sizeBytes: number, alignmentBytes?: number);
   readonly count: number;
   readonly freeCount: number;
   readonly sizeBytes: number;
   /** Waits until one is free; the first caller is served first. The content is that of its last use. */
-  acquire(): Promise<Buffer>;
+  acquire(options?: WaitOptions): Promise<Buffer>;
   /** null if none is free. */
   tryAcquire(): Buffer | null;
   /** Returns a buffer of `acquire`, the same object, to the pool. No transfer may be using it. */
   release(buffer: Buffer): void;
   /** Acquires, runs `task`, and releases when it has ended, in whatever way. */
-  use<T>(task: (buffer: Buffer) => T | Promise<T>): Promise<T>;
+  use<T>(task: (buffer: Buffer) => T | Promise<T>, options?: WaitOptions): Promise<T>;
 }
 
 /** The error of everything that is not a wrong argument. */

@@ -16,6 +16,8 @@ const { errorOf } = require('./lib/errors');
 
 const SIZE_MAX = 2147483647;
 const ALIGNMENT_MAX = 4194304;
+/** Enough for disks and filesystems whose blocks have at most 4 KiB. */
+const ALIGNMENT_DEFAULT = 4096;
 
 /** Starts a native call and makes a promise of its `done`. */
 function call(start) {
@@ -177,7 +179,7 @@ async function syncDirectory(path) {
   await call((done) => native.syncDirectory(checked, done));
 }
 
-function allocate(sizeBytes, alignmentBytes) {
+function allocate(sizeBytes, alignmentBytes = ALIGNMENT_DEFAULT) {
   const size = checkedInteger('sizeBytes', sizeBytes, 1, SIZE_MAX);
   const alignment = checkedPowerOfTwo('alignmentBytes', alignmentBytes);
   try {
@@ -549,25 +551,67 @@ if (Symbol.asyncDispose) {
   });
 }
 
-class BufferPool {
-  #sizeBytes;
-  #free;
-  #taken = new Set();
-  #waiting = [];
+/** Buffers that were collected while they were lent: their pools replace them. */
+const forgotten = new FinalizationRegistry((pool) => pool.deref()?.[REPLACE]());
+const REPLACE = Symbol('replace');
 
-  constructor(count, sizeBytes, alignmentBytes) {
-    const number = checkedInteger('count', count, 1, SIZE_MAX);
-    const size = checkedInteger('sizeBytes', sizeBytes, 1, SIZE_MAX);
-    const alignment = checkedPowerOfTwo('alignmentBytes', alignmentBytes);
-    const stride = Math.ceil(size / alignment) * alignment;
-    if (number * stride > SIZE_MAX) {
-      const message = `${number} buffers of ${size} bytes, aligned to ${alignment}, are more than ${SIZE_MAX} bytes`;
+/** Who waits for a buffer, in order of arrival, as a ring: each is removed in constant time. */
+class Waiters {
+  #ring = {};
+
+  constructor() {
+    this.#ring.next = this.#ring.previous = this.#ring;
+  }
+
+  add(waiter) {
+    Object.assign(waiter, { next: this.#ring, previous: this.#ring.previous });
+    waiter.previous.next = waiter;
+    this.#ring.previous = waiter;
+  }
+
+  remove(waiter) {
+    waiter.previous.next = waiter.next;
+    waiter.next.previous = waiter.previous;
+  }
+
+  /** Removes and returns the first; undefined if there is none. */
+  take() {
+    const first = this.#ring.next;
+    if (first === this.#ring) return undefined;
+    this.remove(first);
+    return first;
+  }
+}
+
+class BufferPool {
+  #count;
+  #sizeBytes;
+  #alignment;
+  #free;
+  #taken = new WeakSet();
+  #waiting = new Waiters();
+
+  constructor(count, sizeBytes, alignmentBytes = ALIGNMENT_DEFAULT) {
+    this.#count = checkedInteger('count', count, 1, SIZE_MAX);
+    this.#sizeBytes = checkedInteger('sizeBytes', sizeBytes, 1, SIZE_MAX);
+    this.#alignment = checkedPowerOfTwo('alignmentBytes', alignmentBytes);
+    const stride = Math.ceil(this.#sizeBytes / this.#alignment) * this.#alignment;
+    if (this.#count * stride > SIZE_MAX) {
+      const message = `${count} buffers of ${sizeBytes} bytes, aligned to ${alignmentBytes}, are more than ${SIZE_MAX} bytes`;
       throw wrong(RangeError, 'ERR_OUT_OF_RANGE', message);
     }
-    // One allocation: posix_memalign pads each.
-    const memory = allocate(number * stride, alignment);
-    this.#sizeBytes = size;
-    this.#free = Array.from({ length: number }, (_, index) => memory.subarray(index * stride, index * stride + size));
+    this.#free = Array.from({ length: this.#count }, () => this.#made());
+  }
+
+  /** Each has an ArrayBuffer of its own, which is collected when no view of it is left anywhere. */
+  #made() {
+    const buffer = allocate(this.#sizeBytes, this.#alignment);
+    forgotten.register(buffer.buffer, new WeakRef(this));
+    return buffer;
+  }
+
+  [REPLACE]() {
+    this.#give(this.#made());
   }
 
   get sizeBytes() {
@@ -579,7 +623,7 @@ class BufferPool {
   }
 
   get count() {
-    return this.#free.length + this.#taken.size;
+    return this.#count;
   }
 
   tryAcquire() {
@@ -589,33 +633,67 @@ class BufferPool {
     return buffer;
   }
 
-  async acquire() {
-    return this.tryAcquire() ?? new Promise((resolve) => this.#waiting.push(resolve));
+  async acquire(options) {
+    const signal = checkedSignal(options, ['timeout']);
+    const timeout = options?.timeout === undefined ? undefined : checkedInteger('timeout', options.timeout, 0, SIZE_MAX);
+    if (signal?.aborted) throw aborted(signal);
+    const buffer = this.tryAcquire();
+    if (buffer !== null) return buffer;
+    // Rejected with a function: the error is made where its stack goes on in the caller.
+    return new Promise((resolve, reject) => this.#wait({ resolve, reject }, signal, timeout)).then(undefined, (errorNow) => {
+      throw errorNow();
+    });
+  }
+
+  /** `waiter` gets the next free buffer, unless the signal or the time comes first: then it takes none. */
+  #wait(waiter, signal, timeout) {
+    this.#waiting.add(waiter);
+    const end = (errorNow) => {
+      this.#waiting.remove(waiter);
+      waiter.end();
+      waiter.reject(errorNow);
+    };
+    const onAbort = () => end(() => aborted(signal));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const timer = timeout === undefined ? undefined : setTimeout(() => end(() => timedOut(this.#count, timeout)), timeout);
+    waiter.end = () => {
+      signal?.removeEventListener('abort', onAbort);
+      clearTimeout(timer);
+    };
   }
 
   release(buffer) {
-    if (!this.#taken.has(buffer)) {
+    if (!this.#taken.delete(buffer)) {
       const message = 'this buffer is not out of this pool: it was released before, or is not one of its buffers';
       throw wrong(Error, 'ERR_TRUEIO_NOT_OF_POOL', message);
     }
-    const next = this.#waiting.shift();
-    if (next) {
-      next(buffer);
-      return;
-    }
-    this.#taken.delete(buffer);
-    this.#free.push(buffer);
+    this.#give(buffer);
   }
 
-  async use(task) {
+  /** Lends a free buffer to the first who waits. */
+  #give(buffer) {
+    const next = this.#waiting.take();
+    if (next === undefined) return void this.#free.push(buffer);
+    this.#taken.add(buffer);
+    next.end();
+    next.resolve(buffer);
+  }
+
+  async use(task, options) {
     checkedType('task', task, typeof task === 'function', 'a function');
-    const buffer = await this.acquire();
+    const buffer = await this.acquire(options);
     try {
       return await task(buffer);
     } finally {
       this.release(buffer);
     }
   }
+}
+
+function timedOut(count, timeout) {
+  const error = wrong(Error, 'ETIMEDOUT', `none of the ${count} buffers of the pool was released within ${timeout} ms`);
+  error.name = 'TimeoutError';
+  return error;
 }
 
 function createReadStream(path, options) {

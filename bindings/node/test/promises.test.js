@@ -604,7 +604,7 @@ test('wrong transfers are errors that name the argument', async (t) => {
 test('memory that cannot be had is an error and not the end of the process', () => {
   for (const [size, alignment, code] of [
     [0, 4096, 'ERR_OUT_OF_RANGE'], [-1, 4096, 'ERR_OUT_OF_RANGE'], [2 ** 31, 4096, 'ERR_OUT_OF_RANGE'],
-    [4096.5, 4096, 'ERR_OUT_OF_RANGE'], ['4096', 4096, 'ERR_INVALID_ARG_TYPE'], [4096, undefined, 'ERR_INVALID_ARG_TYPE'],
+    [4096.5, 4096, 'ERR_OUT_OF_RANGE'], ['4096', 4096, 'ERR_INVALID_ARG_TYPE'], [4096, null, 'ERR_INVALID_ARG_TYPE'],
     [4096, 0, 'ERR_OUT_OF_RANGE'], [4096, 3, 'ERR_OUT_OF_RANGE'], [4096, 2 ** 23, 'ERR_OUT_OF_RANGE'],
     [4096, 2 ** 40, 'ERR_OUT_OF_RANGE'], [4096, -4096, 'ERR_OUT_OF_RANGE'],
   ]) {
