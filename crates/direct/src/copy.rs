@@ -1,7 +1,8 @@
 //! Copies a file or disk, or a part of one, past the page cache.
 //!
 //! Both sides are opened as [`OpenOptions`] does, read and written in large aligned blocks through one buffer, and
-//! flushed at the end. Holes are found by `SEEK_DATA` and `SEEK_HOLE` (Linux, macOS, FreeBSD) and stay holes in a new
+//! flushed at the end. Under [`Policy::Prefer`], bytes of a source file that are in the page cache are read from there, which takes
+//! a fifth of the time of a read from a fast disk, and adds no page to the cache. *(Linux)* Holes are found by `SEEK_DATA` and `SEEK_HOLE` (Linux, macOS, FreeBSD) and stay holes in a new
 //! file. Space that is reserved and not written counts as a hole there, so `FIEMAP` would add nothing.
 //!
 //! Limits: one thread, so reads and writes alternate. On Windows all of a file counts as data. Owner, times, extended
@@ -9,13 +10,15 @@
 //!
 //! Source: lseek(2); Linux `fs/iomap/seek.c`.
 
-use crate::TransferError;
+use crate::alignment::Alignment;
 use crate::buffer::AlignedBuffer;
 use crate::flush::sync_directory;
 use crate::reader::BUFFER_BYTES;
+use crate::transfer::{self, TransferError};
 use crate::types::{DirectFile, FlushLevel, Flushed, Granted, OpenError, OpenOptions, Policy};
 use crate::unaligned::{read_unaligned_by_copy_at, write_unaligned_by_read_modify_write_at};
 use crate::window::Units;
+use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -62,7 +65,8 @@ impl CopyOptions {
         self
     }
 
-    /// How much direct I/O matters, on both sides.
+    /// How much direct I/O matters, on both sides. Only [`Policy::Require`] reads everything from the device;
+    /// [`Policy::Prefer`] reads what is in the page cache from there. *(Linux)*
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
@@ -122,6 +126,8 @@ pub struct CopyProgress {
 pub struct Copied {
     /// Bytes that were read and written.
     pub data_bytes: u64,
+    /// Of these, bytes that were in the page cache already, and were read from there.
+    pub cached_bytes: u64,
     /// Bytes of holes that were not read. In an existing file or disk they were written as zeros.
     pub hole_bytes: u64,
     /// How the source was read.
@@ -290,12 +296,22 @@ fn permissions(_source: &DirectFile) -> u32 {
     0o600
 }
 
+/// Returns a second descriptor of the source that reads through the page cache; [`None`] if the policy forbids that, the first one does so
+/// already, or the source is a disk.
+fn cache_of(source: &DirectFile, policy: Policy) -> Option<File> {
+    let is_past_the_cache = matches!(source.granted(), Granted::Direct | Granted::Unconfirmed);
+    let is_wanted = policy == Policy::Prefer && is_past_the_cache && source.disk().is_none();
+    is_wanted.then(|| crate::os::open_to_read(source.file()).ok()).flatten()
+}
+
 struct Copying<'a> {
     source: &'a DirectFile,
     destination: &'a DirectFile,
     options: &'a CopyOptions,
     units: Units,
     buffer: AlignedBuffer,
+    /// A second descriptor of the source that is not direct, if cached bytes are to be read through it.
+    cache: Option<File>,
     range: Range<u64>,
     /// Where in the destination the range begins.
     to: u64,
@@ -303,6 +319,7 @@ struct Copying<'a> {
     /// Holes need not be written, because nothing is in their place.
     is_empty: bool,
     data_bytes: u64,
+    cached_bytes: u64,
     hole_bytes: u64,
 }
 
@@ -326,8 +343,22 @@ impl<'a> Copying<'a> {
         let units = Units::of(source).with(Units::of(destination));
         let buffer = units.buffer(options.buffer_bytes, units.write).map_err(failed("allocating the buffer"))?;
         let is_empty = is_file && (is_new || options.destination_offset.is_none());
-        let (data_bytes, hole_bytes) = (0, 0);
-        Ok(Self { source, destination, options, units, buffer, range, to, is_new, is_empty, data_bytes, hole_bytes })
+        let cache = cache_of(source, options.policy);
+        Ok(Self {
+            source,
+            destination,
+            options,
+            units,
+            buffer,
+            cache,
+            range,
+            to,
+            is_new,
+            is_empty,
+            data_bytes: 0,
+            cached_bytes: 0,
+            hole_bytes: 0,
+        })
     }
 
     fn failed(&self, call: &'static str) -> impl Fn(io::Error) -> CopyError + use<> {
@@ -379,7 +410,9 @@ impl<'a> Copying<'a> {
         let (start, mut part) = self.locate(position, end);
         let failed = self.failed("reading the source");
         let unit = self.units.write;
-        if (position % unit) as usize == part.start {
+        if self.read_cached(position, part.clone()) {
+            self.cached_bytes += part.len() as u64;
+        } else if (position % unit) as usize == part.start {
             // The offset within a block is the same on both sides: whole blocks are read into the bytes that are written.
             let whole = part.end.next_multiple_of(unit as usize);
             let read = self.source.read_at(&mut self.buffer[..whole], position - part.start as u64);
@@ -394,6 +427,22 @@ impl<'a> Copying<'a> {
         }
         self.put(start, part.clone())?;
         Ok(part.len() as u64)
+    }
+
+    /// Fills `part` of the buffer with the bytes from `position` on, and returns true, if all of them are in the page cache.
+    fn read_cached(&mut self, position: u64, part: Range<usize>) -> bool {
+        let Some(cache) = &self.cache else { return false };
+        match crate::os::residency(cache, position, part.len() as u64) {
+            Ok(found) if found.cached_pages < found.file_pages => false,
+            // A short read or an error is that of the direct read, which follows.
+            Ok(_) => transfer::read_at(cache, &Alignment::not_needed(), &mut self.buffer[part.clone()], position)
+                .is_ok_and(|read| read.bytes == part.len()),
+            Err(_) => {
+                // The kernel does not reveal what is cached.
+                self.cache = None;
+                false
+            }
+        }
     }
 
     /// Returns the destination offset of the buffer, and the part of the buffer that holds `position..end` of the
@@ -427,6 +476,7 @@ impl<'a> Copying<'a> {
         }
         Ok(Copied {
             data_bytes: self.data_bytes,
+            cached_bytes: self.cached_bytes,
             hole_bytes: self.hole_bytes,
             source: self.source.granted(),
             destination: file.granted(),

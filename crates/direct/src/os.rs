@@ -43,9 +43,9 @@ compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
 pub(crate) use system::{
     adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, open, open_buffered,
-    preallocate, prefer_huge_pages, probe, probe_file, read_at, read_uncached, read_vectored_at, residency,
-    set_nocache, size_bytes, sync_directory, try_lock, unlock, unnamed_file, write_at, write_back, write_special,
-    write_vectored_at,
+    open_to_read, preallocate, prefer_huge_pages, probe, probe_file, read_at, read_uncached, read_vectored_at,
+    residency, set_nocache, size_bytes, sync_directory, try_lock, unlock, unnamed_file, write_at, write_back,
+    write_special, write_vectored_at,
 };
 #[cfg(unix)]
 pub(crate) use unix::{appends, disk_key, is_same_file, next_data, remove_made};

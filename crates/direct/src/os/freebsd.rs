@@ -194,6 +194,11 @@ pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
     Ok(rustix::fs::openat(file, c"", again, rustix::fs::Mode::empty())?.into())
 }
 
+/// FreeBSD has no cheap count of the cached pages of a range.
+pub(crate) fn open_to_read(_file: &File) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Nothing is allocated in advance on this system.
 pub(crate) fn allocate_part(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Ok(())

@@ -574,8 +574,19 @@ pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
         return Err(Errno::BADF.into());
     }
-    let sync = flags & OFlags::from_bits_retain(libc::O_SYNC as _);
-    let again = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | sync;
+    open_again(file, OFlags::WRONLY | flags & OFlags::from_bits_retain(libc::O_SYNC as _))
+}
+
+/// Opens the file of `file` a second time for reading through the page cache, without read-ahead: a read adds no page to the cache that it
+/// does not cover.
+pub(crate) fn open_to_read(file: &File) -> io::Result<File> {
+    let opened = open_again(file, OFlags::RDONLY)?;
+    rustix::fs::fadvise(&opened, 0, None, rustix::fs::Advice::Random)?;
+    Ok(opened)
+}
+
+fn open_again(file: &File, flags: OFlags) -> io::Result<File> {
+    let again = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
     let opened = rustix::fs::open(descriptor_path(file), again, Mode::empty())?;
     let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     if identity(rustix::fs::fstat(file)?) != identity(rustix::fs::fstat(&opened)?) {

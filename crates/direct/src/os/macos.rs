@@ -226,6 +226,11 @@ pub(crate) fn open_buffered(_file: &File) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// A read with `F_NOCACHE` takes cached pages from the cache already.
+pub(crate) fn open_to_read(_file: &File) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Nothing is allocated in advance on this system.
 pub(crate) fn allocate_part(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Ok(())

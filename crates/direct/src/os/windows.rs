@@ -437,6 +437,11 @@ pub(crate) fn open_buffered(file: &File) -> io::Result<File> {
     Ok(unsafe { File::from_raw_handle(reopened) })
 }
 
+/// Windows does not reveal which pages of a file are cached.
+pub(crate) fn open_to_read(_file: &File) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Nothing is allocated in advance on this system.
 pub(crate) fn allocate_part(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Ok(())

@@ -17,7 +17,9 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
-use trueio_direct::{Copied, CopyError, CopyOptions, FlushLevel, OpenError, copy_file, preallocate};
+use trueio_direct::{
+    Copied, CopyError, CopyOptions, FlushLevel, Granted, OpenError, Policy, copy_file, evict, preallocate, residency,
+};
 
 const MIB: u64 = 1 << 20;
 /// Larger than a block of every filesystem here.
@@ -190,6 +192,52 @@ fn an_error_of_the_system_keeps_its_number() {
         }
         Err(reason) => skip("loop", &reason),
     }
+}
+
+/// Goal: what is in the page cache is read from there, the rest from the device, and the copy leaves no more in the cache than was there.
+/// Method: a file whose middle is cached, and dirty in part; the middle begins and ends within blocks of the copy.
+#[test]
+fn cached_bytes_are_read_from_the_cache_and_no_others() {
+    let check = |folder: &Path| {
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        let mut model: Vec<u8> = (0..6 * MIB + 4567).map(|index| (index % 251) as u8).collect();
+        std::fs::write(&from, &model).unwrap();
+        let file = File::options().read(true).write(true).open(&from).unwrap();
+        file.sync_all().unwrap();
+        evict(&file, 0, 0).unwrap();
+        let cached = 2 * MIB + 4096..5 * MIB + 8192;
+        // Advice to be random: no read-ahead.
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+        file.read_exact_at(&mut vec![0; (cached.end - cached.start) as usize], cached.start).unwrap();
+        file.write_all_at(&[9; 5000], 3 * MIB + 100).unwrap();
+        model[3 * MIB as usize + 100..][..5000].fill(9);
+        let before = residency(&file, 0, 0).unwrap().cached_pages;
+        for (options, expected) in [
+            (CopyOptions::new(), 2 * MIB),
+            (CopyOptions::new().range(MIB + 1..4 * MIB + 3), MIB + 2),
+            (CopyOptions::new().policy(Policy::Require), 0),
+            (CopyOptions::new().policy(Policy::Off), 0),
+        ] {
+            let range = options.clone();
+            let copied = match copy(&from, &to, &options.overwrite(true)) {
+                Ok(copied) => copied,
+                // btrfs: writes past the cache are not supported.
+                Err(CopyError::Open(OpenError::Buffers { .. })) => continue,
+                Err(error) => panic!("{error}"),
+            };
+            let what = format!("{range:?}: {copied:?}");
+            let (start, end) = if expected == MIB + 2 { (MIB + 1, 4 * MIB + 3) } else { (0, model.len() as u64) };
+            assert!(std::fs::read(&to).unwrap() == model[start as usize..end as usize], "{what}");
+            if copied.source != Granted::Direct {
+                assert_eq!(copied.cached_bytes, 0, "{what}");
+                continue;
+            }
+            assert_eq!(copied.cached_bytes, expected, "{what}");
+            assert!(residency(&file, 0, 0).unwrap().cached_pages <= before, "{what}");
+        }
+    };
+    check(support::folder().path());
+    on_each_filesystem(check);
 }
 
 /// Goal: a disk is a source and a destination; one that is mounted or too small is refused.
