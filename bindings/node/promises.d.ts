@@ -123,7 +123,10 @@ export interface CopyOptions {
    * written. Default: false.
    */
   overwrite?: boolean;
-  /** How much direct I/O matters, on both sides: as in `OpenOptions`. Default: `prefer`. */
+  /**
+   * How much direct I/O matters, on both sides: as in `OpenOptions`. Default: `prefer`, which reads what is in the page cache
+   * from there; `require` reads everything from the device.
+   */
   policy?: 'require' | 'prefer' | 'off';
   /** How durable the copy and the name of a new file are at the end. Default: true, which is `device`. */
   flush?: boolean | FlushLevel;
@@ -148,6 +151,8 @@ export interface CopyOptions {
 export interface Copied {
   /** Bytes that were read and written. */
   dataBytes: number;
+  /** Of these, bytes that were in the page cache already, and were read from there. *(Linux)* */
+  cachedBytes: number;
   /** Bytes of holes that were not read. In an existing file or disk they were written as zeros. */
   holeBytes: number;
   /** How the source was read. */
@@ -159,7 +164,7 @@ export interface Copied {
 }
 
 /**
- * Copies a file or disk, or a part of one, past the page cache. If it fails or is stopped, a destination that it created is
+ * Copies a file or disk, or a part of one, past the page cache, on a thread of its own; of more than 16 copies at once, others wait. If it fails or is stopped, a destination that it created is
  * removed, unless `destinationOffset` is set; any other is left half written. EEXIST: the destination exists, without `overwrite`. EINVAL: it is
  * the source, it is a disk that is too small, or the range ends beyond the source.
  */

@@ -1,8 +1,8 @@
 'use strict';
 // Direct I/O with promises: ask, open with a policy, transfer exactly, make durable.
 //
-// All I/O runs on libuv's thread pool (UV_THREADPOOL_SIZE, 4 by default: more transfers than that wait
-// for each other). Every mistake is a rejection with a `code`; nothing is done in another way than asked
+// Transfers run on libuv's thread pool (UV_THREADPOOL_SIZE, 4 by default: more transfers than that wait
+// for each other), a copy on a thread of its own. Every mistake is a rejection with a `code`; nothing is done in another way than asked
 // for. promises.d.ts documents every name.
 //
 // Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode, and stopping a call that has begun, other than a
@@ -36,12 +36,12 @@ function rethrow(failure) {
   throw errorOf(failure);
 }
 
-/** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end, unless `stop` ends it. */
-async function callCancellable(signal, start, stop) {
+/** As `call`; `signal` takes the call out of the pool's queue. One that has begun runs to its end. */
+async function callCancellable(signal, start) {
   if (signal === undefined) return call((done) => start(done));
   if (signal.aborted) throw aborted(signal);
   const cancel = new native.Cancel();
-  const onAbort = () => cancel.cancel() || stop?.();
+  const onAbort = () => cancel.cancel();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     return await call((done) => start(done, cancel));
@@ -231,6 +231,52 @@ async function open(path, options = {}) {
   return new DirectFile(MADE_HERE, checked, file);
 }
 
+/** What waits for a buffer or a thread, in order of arrival, as a ring: each is removed in constant time. */
+class Waiters {
+  #ring = {};
+
+  constructor() {
+    this.#ring.next = this.#ring.previous = this.#ring;
+  }
+
+  /** Waits for `serve`, which resolves this to its value. The signal or the time, in milliseconds, ends the wait. */
+  wait(signal, timeout, timedOut) {
+    // Rejected with a function: the error is made where its stack goes on in the caller.
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve, next: this.#ring, previous: this.#ring.previous };
+      waiter.previous.next = this.#ring.previous = waiter;
+      const fail = (errorNow) => {
+        this.#remove(waiter);
+        reject(errorNow);
+      };
+      const onAbort = () => fail(() => aborted(signal));
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const timer = timeout === undefined ? undefined : setTimeout(fail, timeout, timedOut);
+      waiter.end = () => {
+        signal?.removeEventListener('abort', onAbort);
+        clearTimeout(timer);
+      };
+    }).then(undefined, (errorNow) => {
+      throw errorNow();
+    });
+  }
+
+  /** Ends the first wait; false if there is none. */
+  serve(value) {
+    const first = this.#ring.next;
+    if (first === this.#ring) return false;
+    this.#remove(first);
+    first.resolve(value);
+    return true;
+  }
+
+  #remove(waiter) {
+    waiter.previous.next = waiter.next;
+    waiter.next.previous = waiter.previous;
+    waiter.end();
+  }
+}
+
 const COPY_OPTIONS = [
   'overwrite', 'policy', 'flush', 'bufferBytes', 'range', 'destinationOffset', 'keepHoles', 'onProgress',
 ];
@@ -257,8 +303,12 @@ function checkedCopy({ overwrite = false, policy = 'prefer', flush = true, keepH
   return { request, onProgress };
 }
 
-/** Copies that have not ended. At its exit the process waits for the pool's threads, and these may wait for an answer. */
+/** Copies that have not ended. At its exit the process waits for their threads, and these may wait for an answer. */
 const copies = new Set();
+/** How many copies run at once, each on a thread; others wait in order of arrival. */
+const COPIES_AT_ONCE = 16;
+let copiesBegun = 0;
+const waitingCopies = new Waiters();
 
 function stopAll() {
   for (const stop of copies) stop.stop();
@@ -282,20 +332,29 @@ async function copyFile(source, destination, options = {}) {
       return false;
     }
   };
+  if (signal?.aborted) throw aborted(signal);
+  if (copiesBegun < COPIES_AT_ONCE) copiesBegun += 1;
+  else await waitingCopies.wait(signal);
   if (copies.size === 0) process.on('exit', stopAll);
   copies.add(stop);
+  const onAbort = () => stop.stop();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  // Aborted when its turn had come already.
+  if (signal?.aborted) stop.stop();
   try {
-    const start = (done, cancel) => native.copyFile(from, to, request, report, stop, done, cancel);
-    const copied = await callCancellable(signal, start, () => stop.stop());
+    const copied = await call((done) => native.copyFile(from, to, request, report, stop, done));
     return { ...copied, flushed: copied.flushed ?? null };
   } catch (error) {
     if (thrown !== undefined) throw thrown.error;
+    if (error.code === 'ECANCELED' && signal?.aborted) throw aborted(signal);
     // As Node's own copyFile; a file that could not be opened is named already.
-    if (error.syscall === 'copyfile' && error.name !== 'AbortError') Object.assign(error, { path: from, dest: to });
+    if (error.syscall === 'copyfile') Object.assign(error, { path: from, dest: to });
     throw error;
   } finally {
+    signal?.removeEventListener('abort', onAbort);
     copies.delete(stop);
     if (copies.size === 0) process.removeListener('exit', stopAll);
+    if (!waitingCopies.serve()) copiesBegun -= 1;
   }
 }
 
@@ -555,34 +614,6 @@ if (Symbol.asyncDispose) {
 const forgotten = new FinalizationRegistry((pool) => pool.deref()?.[REPLACE]());
 const REPLACE = Symbol('replace');
 
-/** Who waits for a buffer, in order of arrival, as a ring: each is removed in constant time. */
-class Waiters {
-  #ring = {};
-
-  constructor() {
-    this.#ring.next = this.#ring.previous = this.#ring;
-  }
-
-  add(waiter) {
-    Object.assign(waiter, { next: this.#ring, previous: this.#ring.previous });
-    waiter.previous.next = waiter;
-    this.#ring.previous = waiter;
-  }
-
-  remove(waiter) {
-    waiter.previous.next = waiter.next;
-    waiter.next.previous = waiter.previous;
-  }
-
-  /** Removes and returns the first; undefined if there is none. */
-  take() {
-    const first = this.#ring.next;
-    if (first === this.#ring) return undefined;
-    this.remove(first);
-    return first;
-  }
-}
-
 class BufferPool {
   #count;
   #sizeBytes;
@@ -639,27 +670,7 @@ class BufferPool {
     if (signal?.aborted) throw aborted(signal);
     const buffer = this.tryAcquire();
     if (buffer !== null) return buffer;
-    // Rejected with a function: the error is made where its stack goes on in the caller.
-    return new Promise((resolve, reject) => this.#wait({ resolve, reject }, signal, timeout)).then(undefined, (errorNow) => {
-      throw errorNow();
-    });
-  }
-
-  /** `waiter` gets the next free buffer, unless the signal or the time comes first: then it takes none. */
-  #wait(waiter, signal, timeout) {
-    this.#waiting.add(waiter);
-    const end = (errorNow) => {
-      this.#waiting.remove(waiter);
-      waiter.end();
-      waiter.reject(errorNow);
-    };
-    const onAbort = () => end(() => aborted(signal));
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = timeout === undefined ? undefined : setTimeout(() => end(() => timedOut(this.#count, timeout)), timeout);
-    waiter.end = () => {
-      signal?.removeEventListener('abort', onAbort);
-      clearTimeout(timer);
-    };
+    return this.#waiting.wait(signal, timeout, () => timedOut(this.#count, timeout));
   }
 
   release(buffer) {
@@ -672,11 +683,8 @@ class BufferPool {
 
   /** Lends a free buffer to the first who waits. */
   #give(buffer) {
-    const next = this.#waiting.take();
-    if (next === undefined) return void this.#free.push(buffer);
-    this.#taken.add(buffer);
-    next.end();
-    next.resolve(buffer);
+    if (this.#waiting.serve(buffer)) this.#taken.add(buffer);
+    else this.#free.push(buffer);
   }
 
   async use(task, options) {

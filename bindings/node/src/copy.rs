@@ -1,23 +1,27 @@
 //! Copies of files: off the JavaScript thread, with reports to it.
 //!
-//! The pool's thread copies, and calls a JavaScript function through a thread-safe function of N-API: after the
-//! first block, then at most ten times a second, and when all bytes are copied. It waits for the answer to the last
-//! report only, so that a stop is still possible then and a busy JavaScript thread does not slow the copy down.
+//! Each copy has a thread of its own, because one may take minutes, in which a thread of libuv's pool would be missing for all other
+//! calls of the program; `promises.js` bounds their number. The thread calls a JavaScript function through a thread-safe
+//! function of N-API: after the first block, then at most ten times a second, and when all bytes are copied. It waits for the
+//! answer to the last report only, so that a stop is still possible then and a busy JavaScript thread does not slow the copy down.
 //!
-//! When the environment is torn down, JavaScript cannot be called, which stops the copy. At the exit of the
-//! process `promises.js` stops it.
+//! When the environment is torn down, a cleanup hook stops the copy and waits for its thread: its code may be unloaded next. At the exit of
+//! the process `promises.js` stops it first.
 //!
 //! Source: <https://nodejs.org/api/n-api.html#asynchronous-thread-safe-function-calls>.
 
+use crate::failure::Failure;
 use crate::file::{FlushFacts, flush_level, granted_word, policy_of};
-use crate::work::{self, Cancel};
+use crate::work;
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::{Status, sys};
 use napi_derive::napi;
 use std::ffi::c_void;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trueio_direct::{CopyOptions, CopyProgress};
 
@@ -48,6 +52,8 @@ pub struct CopyRequest {
 pub struct CopiedFacts {
     /// Bytes that were read and written.
     pub data_bytes: f64,
+    /// Of these, bytes that were in the page cache, and were read from there.
+    pub cached_bytes: f64,
     /// Bytes of holes that were not read.
     pub hole_bytes: f64,
     /// How the source was read.
@@ -111,7 +117,7 @@ impl CopyStop {
     }
 }
 
-/// The pool's end of the reports: releases the thread-safe function when it is dropped.
+/// The copying thread's end of the reports: releases the thread-safe function when it is dropped.
 struct Reports {
     function: sys::napi_threadsafe_function,
     shared: Arc<Shared>,
@@ -243,6 +249,135 @@ unsafe fn ask(env: sys::napi_env, function: sys::napi_value, (done, total): (u64
         && goes_on
 }
 
+/// A thread that copies. Freed on the JavaScript thread by [`finish`], or by [`stop_and_join`] at the end of the environment.
+struct Running {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Waits for the thread, which has nothing to do but to end.
+    fn join(self) {
+        if let Some(thread) = self.thread {
+            // A panic is caught in the thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+type Outcome = Result<CopiedFacts, Failure>;
+
+/// The copying thread's end of `done`.
+struct Done(sys::napi_threadsafe_function);
+
+// SAFETY: a thread-safe function may be called and released on any thread.
+unsafe impl Send for Done {}
+
+impl Done {
+    fn call(self, outcome: Outcome) {
+        let data = Box::into_raw(Box::new(outcome)).cast::<c_void>();
+        // SAFETY: `start` acquired the function once for this thread, which releases it once; on success `finish` takes the outcome, exactly once.
+        unsafe {
+            let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+            let called = sys::napi_call_threadsafe_function(self.0, data, mode);
+            if called != sys::Status::napi_ok {
+                drop(Box::from_raw(data.cast::<Outcome>()));
+            }
+            // An answer of "closing" has released it.
+            if Status::from(called) != Status::Closing {
+                sys::napi_release_threadsafe_function(self.0, sys::ThreadsafeFunctionReleaseMode::release);
+            }
+        }
+    }
+}
+
+/// Gives JavaScript the outcome of a copy. Called on the JavaScript thread; without an environment if that ends.
+unsafe extern "C" fn finish(env: sys::napi_env, done: sys::napi_value, context: *mut c_void, data: *mut c_void) {
+    // SAFETY: from `into_raw` in `Done::call`, and N-API calls this once for it.
+    let outcome = unsafe { Box::from_raw(data.cast::<Outcome>()) };
+    if env.is_null() {
+        // `stop_and_join` has freed the context.
+        return;
+    }
+    // SAFETY: the environment is alive, so its hooks have not run: the context is alive, and belongs to this call once the hook is removed.
+    unsafe {
+        sys::napi_remove_env_cleanup_hook(env, Some(stop_and_join), context);
+        Box::from_raw(context.cast::<Running>()).join();
+        work::call_done(env, Some(done), *outcome);
+    }
+}
+
+/// Stops the copy and waits for its thread, when the environment ends.
+unsafe extern "C" fn stop_and_join(context: *mut c_void) {
+    // SAFETY: `finish` removes this hook before it frees the context.
+    let running = unsafe { Box::from_raw(context.cast::<Running>()) };
+    running.shared.stop();
+    running.join();
+}
+
+/// Runs `job` on a thread of its own, and calls `done` with the result.
+fn start(
+    env: Env,
+    done: &Unknown,
+    shared: Arc<Shared>,
+    job: impl FnOnce() -> Outcome + Send + 'static,
+) -> napi::Result<Option<Failure>> {
+    let raw = env.raw();
+    let context = Box::into_raw(Box::new(Running { shared, thread: None }));
+    let (mut name, mut function, text) = (null_mut(), null_mut(), "trueio-direct copy");
+    // SAFETY: environment and function are alive: this is the call that they were handed to. The name is a literal of the length given.
+    // The context lives until `finish` or `stop_and_join` frees it, or the lines below if there is no thread.
+    let made = unsafe {
+        work::check(sys::napi_create_string_utf8(raw, text.as_ptr().cast(), text.len() as isize, &mut name)).and_then(
+            |()| {
+                work::check(sys::napi_create_threadsafe_function(
+                    raw,
+                    done.raw(),
+                    null_mut(),
+                    name,
+                    0,
+                    1,
+                    null_mut(),
+                    None,
+                    context.cast(),
+                    Some(finish),
+                    &mut function,
+                ))
+            },
+        )
+    };
+    if let Err(error) = made {
+        // SAFETY: from `into_raw` above, and no other owner exists.
+        drop(unsafe { Box::from_raw(context) });
+        return Err(error);
+    }
+    let end = Done(function);
+    let thread = std::thread::Builder::new().name("trueio-copy".into()).spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(job));
+        end.call(
+            outcome.unwrap_or_else(|_| Err(Failure::own("ERR_TRUEIO_INTERNAL", "internal error: a copy panicked"))),
+        );
+    });
+    match thread {
+        Ok(thread) => {
+            // SAFETY: only this thread has the context: `finish` runs on it after this call, as the hook does.
+            unsafe {
+                (*context).thread = Some(thread);
+                work::check(sys::napi_add_env_cleanup_hook(raw, Some(stop_and_join), context.cast()))?;
+            }
+            Ok(None)
+        }
+        Err(error) => {
+            // SAFETY: no thread has the function or the context.
+            unsafe {
+                sys::napi_release_threadsafe_function(function, sys::ThreadsafeFunctionReleaseMode::release);
+                drop(Box::from_raw(context));
+            }
+            Ok(Some(Failure::of_io("starting a thread for the copy", &error, "copyfile")))
+        }
+    }
+}
+
 /// Copies a file. `report` is called with the bytes that are done and their total, and answers whether the copy goes on.
 #[napi]
 #[allow(clippy::too_many_arguments, reason = "JavaScript's half of this package is the only caller")]
@@ -254,8 +389,7 @@ pub fn copy_file(
     report: Unknown,
     stop: &CopyStop,
     done: Unknown,
-    cancel: Option<&Cancel>,
-) -> napi::Result<()> {
+) -> napi::Result<Option<Failure>> {
     let mut options = CopyOptions::new()
         .overwrite(request.overwrite)
         .policy(policy_of(&request.policy)?)
@@ -271,14 +405,16 @@ pub fn copy_file(
         options = options.destination_offset(offset as u64);
     }
     let mut reports = Reports::new(env, &report, Arc::clone(&stop.shared))?;
-    let job = move || Ok(trueio_direct::copy_file(source, destination, &options, |progress| reports.report(progress))?);
-    work::start_cancellable(env, &done, cancel, None, job, |_, _, copied| {
+    let job = move || {
+        let copied = trueio_direct::copy_file(source, destination, &options, |progress| reports.report(progress))?;
         Ok(CopiedFacts {
             data_bytes: copied.data_bytes as f64,
+            cached_bytes: copied.cached_bytes as f64,
             hole_bytes: copied.hole_bytes as f64,
             source: granted_word(copied.source).into(),
             destination: granted_word(copied.destination).into(),
             flushed: copied.flushed.map(FlushFacts::from),
         })
-    })
+    };
+    start(env, &done, Arc::clone(&stop.shared), job)
 }

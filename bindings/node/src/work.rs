@@ -181,8 +181,24 @@ where
         (Ok(_), None) => Err(Failure::own("ERR_TRUEIO_INTERNAL", "internal error: a job was settled twice")),
     }))
     .unwrap_or_else(|_| Err(Failure::own("ERR_TRUEIO_INTERNAL", "internal error: a settlement panicked")));
-    // SAFETY: N-API calls on the JavaScript thread with a live environment. A value that cannot be
-    // converted or called (the environment is being torn down) is ignored; Node handles exceptions of `done`.
+    // SAFETY: N-API calls on the JavaScript thread with a live environment, within a handle scope.
+    unsafe {
+        call_done(env, done, outcome);
+        release(env, &work);
+    }
+}
+
+/// Calls `done` with the value or the failure of a job.
+///
+/// # Safety
+/// On the JavaScript thread with a live environment and function, within a handle scope.
+pub(crate) unsafe fn call_done<U: ToNapiValue>(
+    env: sys::napi_env,
+    done: Option<sys::napi_value>,
+    outcome: Result<U, Failure>,
+) {
+    // SAFETY: the caller's. A value that cannot be converted or called (the environment is being torn down) is ignored; Node handles
+    // exceptions of `done`.
     unsafe {
         let mut arguments = [null_mut(); 2];
         let converted = match outcome {
@@ -203,7 +219,6 @@ where
         if let (Some(done), Ok(count)) = (done, converted) {
             sys::napi_call_function(env, global, done, count, arguments.as_ptr(), null_mut());
         }
-        release(env, &work);
     }
 }
 

@@ -36,7 +36,7 @@ test('holes stay holes unless they are to be written', linuxOnly, async (t) => {
   assert.ok(fs.statSync(copy).blocks * 512 < 4 * MIB);
   const filled = path.join(folder, 'filled');
   const all = await direct.copyFile(source, filled, { keepHoles: false, flush: false, policy: 'off' });
-  assert.deepStrictEqual(all, { dataBytes: 8 * MIB, holeBytes: 0, source: 'buffered', destination: 'buffered', flushed: null });
+  assert.deepStrictEqual(all, { dataBytes: 8 * MIB, cachedBytes: 0, holeBytes: 0, source: 'buffered', destination: 'buffered', flushed: null });
   assert.ok(fs.readFileSync(filled).equals(fs.readFileSync(source)));
   assert.ok(fs.statSync(filled).blocks * 512 >= 8 * MIB);
 });
@@ -154,7 +154,54 @@ test('a signal stops a copy that runs', linuxOnly, async (t) => {
   assert.ok(!fs.existsSync(copy));
 });
 
-/** Goal: the pool's thread, which waits for an answer or copies on, keeps neither a process nor a worker from ending. */
+/**
+ * Goal: a copy takes no thread of libuv's pool, and more than sixteen wait for each other.
+ * Method: a pool of one thread, and copies that do not end by themselves. Each that runs has made its destination; the destination of the
+ * one that waits is not there after calls that come later, and is there when another one has ended.
+ */
+test('copies run next to the calls of the pool, sixteen at once', linuxOnly, async (t) => {
+  const { folder, source, options } = endless(t);
+  const script = `
+    const direct = require(${JSON.stringify(path.join(PACKAGE, 'promises'))}), fs = require('fs');
+    const begin = (index) => {
+      const controller = new AbortController();
+      const ended = direct.copyFile('source', 'copy-' + index, { ...${JSON.stringify(options)}, signal: controller.signal })
+        .then(() => 'copied', ({ name }) => name);
+      return { end: () => (controller.abort(), ended) };
+    };
+    const has = (index) => fs.promises.stat('copy-' + index).then(() => true, () => false);
+    const until = async (index) => { while (!(await has(index))) await new Promise((resolve) => setTimeout(resolve, 1)); };
+    (async () => {
+      const copies = Array.from({ length: 19 }, (_, index) => begin(index));
+      for (let index = 0; index < 16; index += 1) await until(index);
+      const waiting = [await has(16), await has(17), await has(18)];
+      const cancelled = await copies[17].end();
+      const first = await copies[3].end();
+      await until(16);
+      const rest = await Promise.all(copies.map(({ end }) => end()));
+      console.log(JSON.stringify([waiting, cancelled, first, rest.every((name) => name === 'AbortError'), fs.readdirSync('.')]));
+    })();`;
+  const ran = runNode(['-e', script], { cwd: folder, env: { ...process.env, UV_THREADPOOL_SIZE: '1' } });
+  const aborted = 'AbortError';
+  assert.deepStrictEqual(JSON.parse(ran.stdout || 'null'), [[false, false, false], aborted, aborted, true, ['source']], ran.stderr);
+  assert.strictEqual(source, path.join(folder, 'source'));
+});
+
+test('bytes of the source that are in the page cache are read from there, unless the device is to be read', linuxOnly, async (t) => {
+  const { source, copy } = places(t, 3 * MIB + 5);
+  const file = await direct.open(source, { policy: 'prefer', write: true });
+  await file.flush();
+  const isDirect = file.granted === 'direct';
+  await file.close();
+  const all = await direct.copyFile(source, copy, { flush: false });
+  assert.strictEqual(all.cachedBytes, isDirect ? 3 * MIB + 5 : 0);
+  assert.ok(fs.readFileSync(copy).equals(contents(3 * MIB + 5)));
+  if (!isDirect) return;
+  const none = await direct.copyFile(source, copy, { policy: 'require', overwrite: true, flush: false });
+  assert.deepStrictEqual([none.cachedBytes, none.source], [0, 'direct']);
+});
+
+/** Goal: the thread, which waits for an answer or copies on, keeps neither a process nor a worker from ending. */
 test('the exit of the process or of a worker stops the copy', linuxOnly, async (t) => {
   const { folder, source, copy, options } = endless(t);
   const copying = (extra) => `require(${JSON.stringify(path.join(PACKAGE, 'promises'))}).copyFile(
