@@ -4,20 +4,22 @@
 //! refused while anything has the file open. If processes explain that, only those that may write the file count; if no process does, the
 //! user is the kernel, or a process that this user may not read.
 //!
-//! Limits: [`crate::lease`] and [`crate::same_file`] list theirs. While a process has the file open for reading, the lease cannot show
+//! Limits: [`trueio_files::Lease`] and [`crate::same_file`] list theirs. While a process has the file open for reading, the lease cannot show
 //! other users; a note reports that. Other runs of this program may share a file.
 
 use crate::error::DeviceError;
 use crate::holders::{Holder, HolderKind, Holders, add_loops_of_file};
-use crate::lease::{Lease, try_lease};
 use crate::loops::{Below, Loops};
 use crate::mount_tables::MountTables;
 use crate::mounts::{self, Mount};
 use crate::openers::{FileOpener, who_has_file_open};
 use crate::same_file::KnownFile;
 use crate::system::System;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trueio_files::{Lease, LeaseKind, Leased};
 use trueio_model::FilesystemKind;
 
 /// Number of attempts to get a lease, and the time between them: search tools and other runs open a file only briefly.
@@ -101,6 +103,21 @@ fn mounted_from(system: &System, tables: &MountTables<'_>, (file, name): (&Known
     }
 }
 
+/// Takes a write lease on the regular file at a path, and returns it.
+fn is_open_elsewhere(path: &Path) -> std::io::Result<bool> {
+    // Not blocking: if another program has a lease, the kernel would wait until it is returned.
+    let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        Ok(file) => file,
+        Err(error) if error.raw_os_error() == Some(libc::EWOULDBLOCK) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    match Lease::take(&file, LeaseKind::Write) {
+        Leased::Granted(_) => Ok(false),
+        Leased::Refused => Ok(true),
+        Leased::Impossible(error) => Err(error),
+    }
+}
+
 /// What a lease and the open files of processes show.
 enum Others {
     /// The file is open nowhere else.
@@ -115,10 +132,10 @@ impl Others {
     fn find(system: &System, path: &Path, file: &KnownFile) -> Self {
         let mut openers: Vec<FileOpener> = Vec::new();
         for attempt in 1..=ATTEMPTS {
-            match try_lease(path) {
-                Lease::Granted => return Self::None,
-                Lease::Refused => {}
-                Lease::Unknown(error) => return Self::Unknown(error),
+            match is_open_elsewhere(path) {
+                Ok(false) => return Self::None,
+                Ok(true) => {}
+                Err(error) => return Self::Unknown(error),
             }
             let now = who_has_file_open(system, file.id());
             // Those that were found before, if there are any: others have it open only for a moment.

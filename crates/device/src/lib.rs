@@ -24,7 +24,6 @@ mod heat;
 mod holders;
 mod identity;
 mod io_limits;
-mod lease;
 mod link;
 mod loops;
 mod mount_tables;

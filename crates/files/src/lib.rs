@@ -2,14 +2,17 @@
 //!
 //! - [`open_for_output`], [`own_directory`], [`own_file`] and [`changed_by_root_only`] compare owners and modes.
 //! - [`read_text`] reads a text that a user names, within bounds.
+//! - [`Lease`] detects other users of an open file.
 //!
 //! Only for Linux.
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod lease;
 mod path;
 mod text;
 
+pub use lease::{Lease, LeaseKind, Leased};
 pub use path::{
     Opened, PathError, Problem, changed_by_root_only, open_for_output, own_directory, own_file, shared_directory,
 };

@@ -25,7 +25,6 @@ mod follow;
 mod held;
 mod identity;
 mod interrupt;
-mod lease;
 mod limits;
 mod logs;
 pub mod machine;

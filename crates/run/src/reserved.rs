@@ -13,7 +13,6 @@
 //! Limits: a file that is rewritten with the same length within one tick of the kernel's clock (up to 10 ms) after its
 //! reservation; a program that opens the file between the last check and its removal (microseconds).
 
-use crate::lease::{Lease, Leased};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -23,7 +22,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use trueio_files::{Problem, open_for_output};
+use trueio_files::{Lease, LeaseKind, Leased, Problem, open_for_output};
 
 /// Device and inode of a file.
 type Identity = (u64, u64);
@@ -366,19 +365,16 @@ impl Reserved {
         (found.st_dev, found.st_ino) == self.identity
     }
 
-    /// Takes the lease that no writer has; the file must be one that the reservation created.
-    fn leased(&self) -> Leased<'_> {
-        match self.replaced {
-            None => Lease::take(&self.held),
-            Some(_) => Leased::Impossible,
-        }
+    /// Takes the lease that no writer has; `None`: the reservation did not create the file, and cannot take one.
+    fn leased(&self) -> Option<Leased<'_>> {
+        self.replaced.is_none().then(|| Lease::take(&self.held, LeaseKind::Read))
     }
 
     /// Removes the empty file that the reservation created, if the name still refers to it and no program writes it.
     fn give_up(&self) {
         let is_empty = |found: &Stat| self.is_reserved(found) && found.st_size == 0;
         let lease = self.leased();
-        if self.replaced.is_some() || matches!(lease, Leased::HasWriter) {
+        if self.replaced.is_some() || matches!(lease, Some(Leased::Refused)) {
             return;
         }
         if self.place.now(&self.place.name).is_ok_and(|found| found.as_ref().is_some_and(is_empty)) {
@@ -434,7 +430,7 @@ impl Reserved {
             Some(found) if self.is_reserved(&found) && Stamp::of(&found) != self.stamp => {
                 return Err(written("wrote to it after it was reserved"));
             }
-            Some(found) if self.is_reserved(&found) && matches!(lease, Leased::HasWriter) => {
+            Some(found) if self.is_reserved(&found) && matches!(lease, Some(Leased::Refused)) => {
                 return Err(written("has it open for writing"));
             }
             _ => {}
@@ -446,7 +442,7 @@ impl Reserved {
                     Some(found) if !Stamp::of(&found).has_content_of(self.stamp) => {
                         Some(written("wrote to it after it was reserved"))
                     }
-                    Some(_) if lease.is_broken() => Some(written("has it open for writing")),
+                    Some(_) if lease.as_ref().is_some_and(Leased::is_broken) => Some(written("has it open for writing")),
                     Some(_) => None,
                     None => Some(replaced()),
                 };
