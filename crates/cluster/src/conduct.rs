@@ -37,17 +37,20 @@ struct Work {
 }
 
 impl Work {
-    /// Returns how often it came forward, this event included.
-    fn advance(&mut self, event: &Event<'_>) -> u64 {
+    /// Returns how often it came forward, this event included; `None`: with this one it did not.
+    fn advance(&mut self, event: &Event<'_>) -> Option<u64> {
         let reached = match event {
             Event::Preparing { done_bytes, .. } => *done_bytes,
             Event::Progress(tick) => (tick.fraction.clamp(0.0, 1.0) * 1e6) as u64,
+            // The plan bounds the wait.
+            Event::WaitingForIdle(_) => self.reached.wrapping_add(1),
             _ => self.reached,
         };
         // The next file begins again.
-        self.count += u64::from(reached != self.reached);
+        let is_forward = reached != self.reached;
+        self.count += u64::from(is_forward);
         self.reached = reached;
-        self.count
+        is_forward.then_some(self.count)
     }
 }
 
@@ -64,9 +67,10 @@ impl Observer for Together<'_> {
                     self.has_started = true;
                 }
             }
-            Event::Progress(_) | Event::Preparing { .. } => {
-                let done = self.work.advance(&event);
-                self.member.report_work(done, self.span.is_none());
+            Event::Progress(_) | Event::Preparing { .. } | Event::WaitingForIdle(_) => {
+                if let Some(done) = self.work.advance(&event) {
+                    self.member.report_work(done, self.span.is_none());
+                }
                 self.member.look();
                 self.member.take_samples().into_iter().for_each(&mut *self.samples);
             }
@@ -143,15 +147,11 @@ fn run_phases(session: &mut Session<'_>, member: &mut Member, observer: &mut dyn
         let begin_ns = member.now_ns();
         let done = run_phase(session, index, member, observer, samples);
         let jobs: Vec<&JobPlan> = session.record().plan.jobs.iter().filter(|job| job.phase as usize == index).collect();
-        let length = match (jobs.is_empty(), member.is_first()) {
+        let length = match jobs.is_empty() {
             // All ranks have the same jobs, of which this one runs none now.
-            (true, true) => longest_of(&session.record().spec),
-            (true, false) => None,
-            // Another rank may take twice as long for the same work, and reports how far it came if it takes longer.
-            (false, true) => {
-                length_of(&jobs).or(Some(Duration::from_nanos((member.now_ns() - begin_ns).max(0) as u64)))
-            }
-            (false, false) => length_of(&jobs),
+            true => longest_of(&session.record().spec),
+            // Another rank may take twice as long for the same work, and reports that it comes forward if it takes longer.
+            false => length_of(&jobs).or(Some(Duration::from_nanos((member.now_ns() - begin_ns).max(0) as u64))),
         };
         let is_last = index + 1 == count || jobs.iter().any(|job| job.scheduling.ends_run);
         if member.finish_phase(index, done, length, is_last) == After::End {

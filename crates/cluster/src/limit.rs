@@ -30,7 +30,7 @@ impl Limit {
 }
 
 /// The end of a wait.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Until(Instant);
 
 impl Until {

@@ -1,11 +1,13 @@
 //! A rank of a run: agreement before it, and the steps that all ranks take together.
 //!
 //! Rank 0 collects one message of each rank at each step. A rank whose connection ends, or that does not answer within the
-//! limit, is lost: it is named in the record, and the run stops with what was measured. Between the agreed start and the end
-//! of its measured part a rank sends nothing, unless a signal ends the run, or its results so far were asked for.
+//! limit, is lost: it is named in the record, and the run stops with what was measured. The others wait as long for rank 0, which
+//! reports that work comes forward, its own and that of ranks that it waits for. Between the agreed start and the end of its measured part a
+//! rank sends nothing else, unless a signal ends the run, or its results so far were asked for.
 
 mod first;
 mod other;
+mod wait;
 
 pub(crate) use first::{Collected, CollectedPhase, First};
 pub(crate) use other::Other;
@@ -227,10 +229,11 @@ impl Member {
         }
     }
 
-    /// Reports how far the work of this rank came to rank 0, if that may wait for it; in a unit that grows.
+    /// Reports that the work of this rank came forward to those that may wait for it: how far, in a unit that grows.
     pub(crate) fn report_work(&mut self, done: u64, is_before: bool) {
-        if let Role::Other(other) = &mut self.role {
-            other.report_work(&mut self.shared, done, is_before);
+        match &mut self.role {
+            Role::First(first) => first.report_work(&mut self.shared),
+            Role::Other(other) => other.report_work(&mut self.shared, done, is_before),
         }
     }
 
@@ -368,5 +371,7 @@ fn boot_id() -> String {
 
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod silent;
 #[cfg(test)]
 mod tests;

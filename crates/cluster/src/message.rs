@@ -180,6 +180,8 @@ pub(crate) enum ToRank {
     },
     /// The number of pings to send.
     Ping { count: PingCount },
+    /// Rank 0, or a rank for which it waits, came forward with its work; in a unit that only grows. Renews the time that the others wait.
+    Working { done: u64 },
     /// All ranks are ready.
     Proceed,
     /// Begin at this instant of rank 0's clock.

@@ -21,7 +21,7 @@ use std::time::Duration;
 use trueio_run::random_id;
 
 /// The first bytes of a rank's hello. The number changes with the protocol.
-pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-04\n";
+pub(crate) const MAGIC: [u8; 16] = *b"trueio-ranks-05\n";
 /// Rank 0's answer to a rank that it accepts.
 pub(crate) const ACCEPTED: u8 = b'+';
 /// Rank 0's answer to a rank that is there already.

@@ -1,8 +1,8 @@
 //! The part of rank 0: collects one message of each rank at each step.
 
+use super::wait::{Reports, Wait};
 use super::{After, Refused, Shared};
 use crate::Limit;
-use crate::budget::RENEWALS_MAX;
 use crate::clock::{answer_pings, ping_count};
 use crate::limit::Until;
 use crate::message::{Done, Ended, Hello, Name, PhaseCount, PingCount, Reason, ToHub, ToRank};
@@ -12,7 +12,7 @@ use crate::star::hub::{Hub, Message};
 use crate::star::link::LinkError;
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trueio_model::{ClockOffset, Outcome, RunRecord};
 
 /// How often a wait looks whether a signal came.
@@ -75,36 +75,6 @@ impl Step {
     }
 }
 
-/// The time that a rank has left in a step.
-#[derive(Debug, Clone, Copy)]
-struct Wait {
-    limit: Limit,
-    until: Until,
-    renewed: Instant,
-    renewal_count: u32,
-    /// What its work had reached.
-    done: u64,
-}
-
-impl Wait {
-    fn begin(limit: Limit) -> Self {
-        Self { limit, until: limit.begin(), renewed: Instant::now(), renewal_count: 0, done: 0 }
-    }
-
-    /// Renews the time if the work came forward.
-    fn renew(&mut self, done: u64) {
-        if done <= self.done || self.renewal_count >= RENEWALS_MAX {
-            return;
-        }
-        self.done = done;
-        // Messages that waited for rank 0 come at once.
-        if self.renewed.elapsed() * 4 >= self.limit.length() {
-            self.renewal_count += 1;
-            (self.until, self.renewed) = (self.limit.begin(), Instant::now());
-        }
-    }
-}
-
 /// Rank 0.
 #[derive(Debug)]
 pub(crate) struct First {
@@ -114,6 +84,8 @@ pub(crate) struct First {
     current: CollectedPhase,
     /// The latest results so far of each rank, until they are taken: nothing grows if nobody takes them.
     samples: BTreeMap<u32, Sample>,
+    /// Of the work of all ranks, to those that wait for it.
+    reports: Reports,
     /// How the run ended, if not as planned: the first failure or signal.
     pub(crate) failure: Option<Outcome>,
 }
@@ -125,6 +97,7 @@ impl First {
             collected: Collected::default(),
             current: CollectedPhase::default(),
             samples: BTreeMap::new(),
+            reports: Reports::none(),
             failure: None,
         }
     }
@@ -187,6 +160,7 @@ impl First {
                 return found;
             }
             let known = self.hub.lost().len();
+            let mut is_forward = false;
             for rank in self.hub.readable(&awaited, LOOK) {
                 // All that has arrived, so that a rank in time is not taken for a late one.
                 while !found.contains_key(&rank)
@@ -200,20 +174,37 @@ impl First {
                             found.insert(rank, value);
                         }
                         Err(ToHub::Working { done }) if step.is_renewed && !is_stopping => {
-                            waits.entry(rank).and_modify(|wait| wait.renew(done));
+                            is_forward |= waits.get_mut(&rank).is_some_and(|wait| wait.renew(done));
                         }
                         Err(message) => self.handle(shared, rank, message, weight),
                     }
                 }
             }
-            for (rank, wait) in waits.iter().filter(|(rank, wait)| awaited.contains(rank) && wait.until.is_over()) {
+            for (rank, wait) in waits.iter().filter(|(rank, wait)| awaited.contains(rank) && wait.is_over()) {
                 if !found.contains_key(rank) && !self.current.done.contains_key(rank) {
-                    let seconds = wait.limit.seconds();
+                    let seconds = wait.seconds();
                     self.hub.lose(*rank, format!("it did not answer within {seconds} s and was cut off"));
                 }
             }
+            if is_forward {
+                self.pass_on_work(shared);
+            }
             self.notice_lost(shared, known);
         }
+    }
+
+    /// Reports to the ranks that this one, or one for which they wait, came forward with its work.
+    fn pass_on_work(&mut self, shared: &Shared) {
+        if shared.stopping.is_none() && let Some(count) = self.reports.next(shared.limit) {
+            self.hub.broadcast(&ToRank::Working { done: count.into() });
+        }
+    }
+
+    /// Reports that the work of this rank came forward.
+    pub(crate) fn report_work(&mut self, shared: &mut Shared) {
+        let known = self.hub.lost().len();
+        self.pass_on_work(shared);
+        self.notice_lost(shared, known);
     }
 
     /// Handles a message that was not awaited.

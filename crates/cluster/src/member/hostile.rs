@@ -153,10 +153,16 @@ fn against(at: At, attacks: Attack, goes_on: bool, limit: Limit) -> (RunRecord, 
 }
 
 /// Rank 0 of these connections.
-fn rank_0(hub: star::hub::Hub, limit: Limit) -> Member {
-    let shared = Shared {
-        rank: 0,
-        size: hub.size(),
+pub(super) fn rank_0(hub: star::hub::Hub, limit: Limit) -> Member {
+    let shared = shared_of(0, hub.size(), limit);
+    Member { shared, role: Role::First(First::new(hub)), space: None }
+}
+
+/// What a rank has before it has agreed on anything.
+pub(super) fn shared_of(rank: u32, size: u32, limit: Limit) -> Shared {
+    Shared {
+        rank,
+        size,
         host: "good".to_owned(),
         boot_id: "g".to_owned(),
         launcher: "test".to_owned(),
@@ -168,8 +174,7 @@ fn rank_0(hub: star::hub::Hub, limit: Limit) -> Member {
         neighbours: 1,
         host_stride: 1,
         reached: BTreeMap::new(),
-    };
-    Member { shared, role: Role::First(First::new(hub)), space: None }
+    }
 }
 
 /// Plays rank 0's part of a run with one phase.

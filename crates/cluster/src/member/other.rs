@@ -1,15 +1,16 @@
 //! The part of every rank but 0.
 
+use super::wait::{Reports, Wait};
 use super::{After, Refused, Shared};
 use crate::Limit;
 use crate::budget::RENEWALS_MAX;
 use crate::clock::ping;
 use crate::figures::{Head, TIME_NS_MAX};
-use crate::message::{Done, Hello, Name, Offset, PhaseCount, Reason, ToHub, ToRank};
+use crate::message::{Done, Hello, Name, Offset, PhaseCount, PingCount, Reason, ToHub, ToRank};
 use crate::sample::Sample;
 use crate::star::link::{Link, LinkError};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trueio_model::{ClockOffset, Outcome, RunRecord, error_line};
 
 /// How often a wait looks whether a signal came.
@@ -29,19 +30,6 @@ pub(crate) struct Other {
     reports: Reports,
 }
 
-/// What this rank reported of its work in this step, so that rank 0 goes on waiting.
-#[derive(Debug)]
-struct Reports {
-    last: Instant,
-    count: u32,
-}
-
-impl Reports {
-    fn none() -> Self {
-        Self { last: Instant::now(), count: 0 }
-    }
-}
-
 impl Other {
     pub(crate) fn new(link: Link) -> Self {
         Self { link, clock: ClockOffset::default(), has_told: false, early: None, end: None, reports: Reports::none() }
@@ -59,47 +47,56 @@ impl Other {
         self.end.get_or_insert(1);
     }
 
-    /// Waits for a message of rank 0 and answers pings meanwhile; `None`: the run is ending, or rank 0 is gone.
+    /// Waits for a message of rank 0, within its budget: a limit, which the work of rank 0, or of a rank for which it waits, renews. Answers
+    /// pings meanwhile. `None`: the run is ending, or rank 0 is gone.
     fn wait(&mut self, shared: &mut Shared, limit: Limit) -> Option<ToRank> {
         if let Some(message) = self.early.take() {
             return Some(message);
         }
-        let until = limit.begin();
+        let mut wait = Wait::for_first(limit, answer_of(shared));
         while self.end.is_none() {
-            if !self.link.is_readable() {
+            if self.link.is_readable() {
+                match self.receive(shared)? {
+                    ToRank::Working { done } => drop(wait.renew(done)),
+                    ToRank::Ping { count } => self.ping(shared, count),
+                    message => return Some(message),
+                }
+            } else {
                 self.tell_signal(shared);
                 let mut waiting = [PollFd::new(&self.link, PollFlags::IN)];
                 let _ = rustix::event::poll(&mut waiting, Some(&LOOK));
-                if until.is_over() {
-                    self.lose(shared, &LinkError::Late(limit.seconds()));
-                }
-                continue;
             }
-            let limit = self.link.limit();
-            match self.link.receive(limit) {
-                Ok(ToRank::Ping { count }) => {
-                    self.send(shared, &ToHub::Pinging);
-                    match ping(&mut self.link, &shared.clock, count, limit.begin()) {
-                        Ok(offset) => {
-                            self.clock = offset;
-                            self.send(shared, &ToHub::Clock(Offset(offset)));
-                        }
-                        Err(error) => self.lose(shared, &error),
-                    }
-                }
-                Ok(ToRank::Stop { reason }) => {
-                    shared.stop_here(reason.to_string());
-                    return None;
-                }
-                Ok(ToRank::End { code }) => {
-                    self.end = Some(code);
-                    return None;
-                }
-                Ok(message) => return Some(message),
-                Err(error) => self.lose(shared, &error),
+            // Messages without end do not renew it.
+            if wait.is_over() {
+                self.lose(shared, &LinkError::Late(wait.seconds()));
             }
         }
         None
+    }
+
+    /// Receives a message that has arrived; `None`: it ends the run, or rank 0 is gone.
+    fn receive(&mut self, shared: &mut Shared) -> Option<ToRank> {
+        let limit = self.link.limit();
+        match self.link.receive(limit) {
+            Ok(ToRank::Stop { reason }) => shared.stop_here(reason.to_string()),
+            Ok(ToRank::End { code }) => self.end = Some(code),
+            Ok(message) => return Some(message),
+            Err(error) => self.lose(shared, &error),
+        }
+        None
+    }
+
+    /// Compares the clocks.
+    fn ping(&mut self, shared: &mut Shared, count: PingCount) {
+        let limit = self.link.limit();
+        self.send(shared, &ToHub::Pinging);
+        match ping(&mut self.link, &shared.clock, count, limit.begin()) {
+            Ok(offset) => {
+                self.clock = offset;
+                self.send(shared, &ToHub::Clock(Offset(offset)));
+            }
+            Err(error) => self.lose(shared, &error),
+        }
     }
 
     /// Sends a signal of this rank to rank 0, once.
@@ -111,8 +108,7 @@ impl Other {
     }
 
     fn answer(&mut self, shared: &mut Shared) -> Result<(), Refused> {
-        // Another rank may need long to plan, so the limit is rank 0's: it loses that rank, and answers.
-        let limit = Limit::new(shared.limit.length() * 2);
+        let limit = answer_of(shared);
         match self.wait(shared, limit) {
             Some(ToRank::Go { phase_count, neighbours, host_stride }) => {
                 let phase_count = phase_count.get() as usize;
@@ -152,8 +148,9 @@ impl Other {
         if shared.stopping.is_none() {
             self.send(shared, &ToHub::Ready);
             self.reports = Reports::none();
-            // The slowest rank may still fill its files; rank 0 bounds that.
-            self.wait(shared, DAY);
+            // The slowest rank may still fill its files, and renews the time.
+            let limit = answer_of(shared);
+            self.wait(shared, limit);
         }
     }
 
@@ -162,7 +159,7 @@ impl Other {
             return 0;
         }
         self.send(shared, &ToHub::Armed);
-        let limit = Limit::new(shared.limit.length() * 2);
+        let limit = answer_of(shared);
         match self.wait(shared, limit) {
             Some(ToRank::Start { at_ns }) if at_ns.abs_diff(0) <= TIME_NS_MAX as u64 => {
                 shared.wait_for_start(at_ns - self.clock.offset_ns)
@@ -175,9 +172,11 @@ impl Other {
         self.tell_signal(shared);
         // Rank 0 may have measured already, and wait for results; it may still end the run after that.
         while shared.stopping.is_none() && self.end.is_none() && self.link.is_readable() {
-            let limit = shared.limit;
-            let kept = self.early.take();
-            self.early = self.wait(shared, limit).or(kept);
+            match self.receive(shared) {
+                Some(ToRank::Working { .. }) | None => {}
+                Some(ToRank::Ping { count }) => self.ping(shared, count),
+                message => self.early = message,
+            }
         }
     }
 
@@ -185,10 +184,8 @@ impl Other {
     /// or after rank 0 has measured.
     pub(crate) fn report_work(&mut self, shared: &mut Shared, done: u64, is_before: bool) {
         let is_awaited = is_before || self.early.is_some();
-        let is_due = self.reports.last.elapsed() * 4 >= shared.limit.length() * 3;
-        if is_awaited && is_due && self.reports.count < RENEWALS_MAX && shared.stopping.is_none() && self.end.is_none()
-        {
-            self.reports = Reports { last: Instant::now(), count: self.reports.count + 1 };
+        let goes_on = shared.stopping.is_none() && self.end.is_none();
+        if is_awaited && goes_on && self.reports.count() < RENEWALS_MAX && self.reports.next(shared.limit).is_some() {
             self.send(shared, &ToHub::Working { done });
         }
     }
@@ -200,7 +197,7 @@ impl Other {
     }
 
     pub(crate) fn finish_phase(&mut self, shared: &mut Shared, done: Done, length: Option<Duration>) -> After {
-        let measuring = Limit::new(length.map_or(DAY.length(), |length| length + shared.limit.length()));
+        let measuring = Limit::new(length.unwrap_or_default() + answer_of(shared).length());
         self.tell_signal(shared);
         if shared.stopping.is_none() && done.outcome.0 == Outcome::Complete {
             self.wait(shared, measuring);
@@ -229,6 +226,7 @@ impl Other {
 
     /// Sends a value when rank 0 asks for it, and returns what rank 0 made of all; `None`: the run is ending.
     pub(crate) fn combine(&mut self, shared: &mut Shared, own: String, measuring: Limit) -> Option<String> {
+        let measuring = Limit::new(measuring.length() + shared.limit.length());
         self.tell_signal(shared);
         if shared.stopping.is_some() {
             return None;
@@ -251,5 +249,7 @@ impl Other {
     }
 }
 
-/// The longest wait for work whose length is unknown.
-const DAY: Limit = Limit::new(Duration::from_secs(86_400));
+/// Returns the longest wait for an answer of rank 0: twice its own limit, after which it loses another rank, and answers.
+fn answer_of(shared: &Shared) -> Limit {
+    Limit::new(shared.limit.length() * 2)
+}
