@@ -46,7 +46,7 @@ impl Trace {
     /// A row could not be written, or another program took the name of the trace.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let summary = self.writer.finish().map_err(|error| unwritable(&self.path, &error))?;
-        self.output.confirm().map_err(|error| unwritable(&self.path, &error.into()))?;
+        self.output.confirm(Some(summary.bytes)).map_err(|error| unwritable(&self.path, &error.into()))?;
         let missing = missing(&summary.dropped).unwrap_or_default();
         message!("trace: {} ({} I/Os{missing})", self.path.display(), units::format_count(summary.rows));
         Ok(())

@@ -60,7 +60,7 @@ pub use logs::{LogError, LogWriter, PhaseLogs};
 pub use merge::{SeriesSum, SumOverflow, add_record, conclude_sum};
 pub use neighbours::Watched;
 pub use observer::{Event, Observer, Reporting, Tick};
-pub use output_file::{Before, OutputFile, create_output};
+pub use output_file::{Before, GrowingFile, OutputFile, create_output};
 pub use reserved::{PlacedOutput, ReservedOutput, confirm_name};
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;

@@ -11,12 +11,12 @@
 //!
 //! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
-use crate::reserved::{STICKY, check_owner};
+use crate::reserved::{STICKY, check_owner, confirm_length, confirm_name};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use trueio_job::Content;
@@ -146,6 +146,47 @@ impl OutputFile {
 /// As [`OutputFile::open`] and [`OutputFile::emptied`].
 pub fn create_output(path: impl AsRef<Path>, content: Content, before: Before) -> io::Result<File> {
     OutputFile::open(path, content, before)?.emptied(content)
+}
+
+/// An output that grows under its own name. What other programs write to it meanwhile is found at the end.
+#[derive(Debug)]
+pub struct GrowingFile {
+    file: File,
+    path: PathBuf,
+    /// Its length, if no other program writes to it.
+    length_bytes: u64,
+}
+
+impl GrowingFile {
+    /// Takes an open output to whose end everything is written.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(file: File, path: impl Into<PathBuf>) -> io::Result<Self> {
+        let length_bytes = file.metadata()?.len();
+        Ok(Self { file, path: path.into(), length_bytes })
+    }
+
+    /// Checks at the end of all writes that the path still refers to this file, and that it holds what was written and no more.
+    ///
+    /// # Errors
+    /// Another program removed, replaced, wrote or truncated it; the error names the file that has the content.
+    pub fn confirm(&self) -> io::Result<()> {
+        confirm_name(&self.file, &self.path)?;
+        confirm_length(&self.file, &self.path, self.length_bytes)
+    }
+}
+
+impl Write for GrowingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.length_bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Returns true if a file exists and holds something else than this content. Opens it for reading only.

@@ -122,7 +122,7 @@ impl ReservedOutput {
     }
 
     /// Replaces the reserved file by an empty file, and returns it for content that other programs read while it is
-    /// written.
+    /// written. Each write goes to its end.
     ///
     /// # Errors
     /// As [`ReservedOutput::write`].
@@ -130,7 +130,12 @@ impl ReservedOutput {
         let path = self.path.clone();
         match std::mem::replace(&mut self.kind, Kind::Done) {
             Kind::Stream(file) => Ok(PlacedOutput { file, path, is_named: false }),
-            Kind::Regular(reserved) => Ok(PlacedOutput { file: reserved.replace(b"")?, path, is_named: true }),
+            Kind::Regular(reserved) => {
+                let file = reserved.replace(b"")?;
+                // What another program adds is not overwritten.
+                rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+                Ok(PlacedOutput { file, path, is_named: true })
+            }
             Kind::Done => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -151,12 +156,18 @@ impl PlacedOutput {
         &self.file
     }
 
-    /// Checks at the end of all writes that the name still refers to this file.
+    /// Checks at the end of all writes that the name still refers to this file, and that it ends with the last write. `written_bytes` is
+    /// all that was written, if that is known.
     ///
     /// # Errors
-    /// As [`confirm_name`].
-    pub fn confirm(&self) -> io::Result<()> {
-        if self.is_named { confirm_name(&self.file, &self.path) } else { Ok(()) }
+    /// Another program removed, replaced, wrote or truncated it; the error names the file that has the content.
+    pub fn confirm(&self, written_bytes: Option<u64>) -> io::Result<()> {
+        if !self.is_named {
+            return Ok(());
+        }
+        confirm_name(&self.file, &self.path)?;
+        let end = rustix::fs::tell(&self.file)?;
+        confirm_length(&self.file, &self.path, written_bytes.unwrap_or(end))
     }
 }
 
@@ -182,6 +193,22 @@ pub fn confirm_name(file: &File, path: &Path) -> io::Result<()> {
         Ok(kept) => taken(format!("{why}; the output is kept in `{}`", kept.display())),
         Err(error) => taken(format!("{why}, and the output could not be kept under another name: {error}")),
     })
+}
+
+/// Checks that a file which only grows has the length that was written.
+///
+/// # Errors
+/// Another program wrote to it or truncated it.
+pub(crate) fn confirm_length(file: &File, path: &Path, written_bytes: u64) -> io::Result<()> {
+    let found_bytes = file.metadata()?.len();
+    if found_bytes == written_bytes {
+        return Ok(());
+    }
+    Err(taken(format!(
+        "another program wrote to it or truncated it while it was written: it has {found_bytes} bytes, and {written_bytes} were \
+         written; what is left of both is in `{}`",
+        path.display()
+    )))
 }
 
 /// Opens a pipe, a terminal, `/dev/null` or another stream; returns `None` for a regular file or a directory.
@@ -442,7 +469,9 @@ impl Reserved {
                     Some(found) if !Stamp::of(&found).has_content_of(self.stamp) => {
                         Some(written("wrote to it after it was reserved"))
                     }
-                    Some(_) if lease.as_ref().is_some_and(Leased::is_broken) => Some(written("has it open for writing")),
+                    Some(_) if lease.as_ref().is_some_and(Leased::is_broken) => {
+                        Some(written("has it open for writing"))
+                    }
                     Some(_) => None,
                     None => Some(replaced()),
                 };
@@ -638,7 +667,7 @@ mod tests {
         fs::hard_link(&path, &other).expect("another name");
         let output = ReservedOutput::reserve(&path).expect("reserved").write_in_place().expect("placed");
         (&mut output.file()).write_all(b"new").expect("written");
-        output.confirm().expect("it has its name");
+        output.confirm(Some(3)).expect("it has its name");
         assert_eq!(fs::read(&path).expect("it exists"), b"new");
         assert_eq!(fs::read(&other).expect("it exists"), b"old");
     }
@@ -657,7 +686,7 @@ mod tests {
             if how == "replaced" {
                 fs::write(&path, "notes").expect("a file");
             }
-            let error = output.confirm().expect_err(how).to_string();
+            let error = output.confirm(Some(4)).expect_err(how).to_string();
             let kept = error.split('`').nth(1).unwrap_or_else(|| panic!("{error}"));
             assert_eq!(fs::read(kept).expect("it is kept"), b"rows", "{how}: {error}");
             assert!(how != "replaced" || fs::read(&path).expect("it exists") == b"notes");

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use trueio_fio::wire::frame::{SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX};
 use trueio_fio::wire::{
-    Hello, Jobs, PROTOCOL, Planned, ToClient, ToServer, read_magic, receive, receive_bytes, send, write_magic,
+    Hello, Jobs, LogPart, PROTOCOL, Planned, ToClient, ToServer, read_magic, receive, receive_bytes, send, write_magic,
 };
 
 /// Reads a limit of a process, in bytes or descriptors, from `/proc`.
@@ -251,4 +251,44 @@ fn a_hostile_server_does_not_fill_its_clients_memory() {
     let ran = fio(&here, &[&long, "j.fio"]);
     ran.assert_code(1);
     assert!(ran.err.len() < 100_000, "{} bytes are printed", ran.err.len());
+}
+
+/// Sends a part of the log of a job with `write_bw_log=t`.
+fn send_log(stream: &mut TcpStream, text: &str) -> bool {
+    let part = LogPart { prefix: "t".to_owned(), suffix: "_bw.1.log".to_owned(), text: text.to_owned() };
+    send(stream, &ToClient::Log(part), TO_CLIENT_BYTES_MAX).is_ok()
+}
+
+/// Goal: a log whose name is taken, or that another program writes to, between two parts or after the last one, is reported, and both are kept.
+#[test]
+fn a_received_log_that_another_program_changes_is_reported() {
+    for (is_replaced, goes_on, words) in [
+        (true, true, "was removed or replaced by another program"),
+        (true, false, "was removed or replaced by another program"),
+        (false, true, "another program wrote to the log"),
+        (false, false, "another program wrote to the log"),
+    ] {
+        let here = Sandbox::new();
+        here.write("j.fio", format!("{ENDLESS}write_bw_log=t\n"));
+        let path = here.path("t_bw.1.log.127.0.0.1");
+        let log = path.clone();
+        let client = hostile(move |stream| {
+            let line = "1, 2, 0, 4096, 0\n";
+            send_log(stream, line);
+            wait_until("the log", || fs::metadata(&log).is_ok_and(|found| found.len() == line.len() as u64));
+            if is_replaced {
+                fs::rename(&log, log.with_extension("moved")).expect("renamed");
+            }
+            let mut notes = fs::File::options().append(true).create(true).open(&log).expect("a file");
+            notes.write_all(b"notes").expect("written");
+            if goes_on {
+                send_log(stream, line);
+            }
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        });
+        let ran = fio(&here, &["j.fio", &client]);
+        ran.assert_code(1);
+        assert!(ran.err.contains(words) && ran.err.contains("t_bw.1.log.127.0.0.1"), "{ran:?}");
+        assert!(fs::read_to_string(&path).expect("the log").ends_with("notes"), "{is_replaced} {goes_on}");
+    }
 }

@@ -222,6 +222,58 @@ fn a_trace_log_or_output_whose_name_was_taken_is_reported() {
     }
 }
 
+/// Goal: what another program adds to an output that grows is kept, and the run does not end as if nothing had been.
+#[test]
+fn an_output_that_another_program_writes_to_meanwhile_is_reported_and_keeps_both() {
+    let trace = [&LONG_RUN[..], &["--trace", "out"]].concat();
+    let fio =
+        ["fio", "--name=job", "--ioengine=null", "--size=1m", "--time_based", "--runtime=600", "--rate_iops=1000"];
+    let with = |options: &[&'static str]| [&fio[..], options].concat();
+    for (arguments, name) in [
+        (trace, "out"),
+        (with(&["--write_bw_log=t", "--log_avg_msec=100"]), "t_bw.1.log"),
+        (with(&["--write_bw_log=t", "--log_compression=64k", "--log_store_compressed=1"]), "t_bw.1.log.fz"),
+        (with(&["--write_iolog=t"]), "t"),
+        (with(&["--bandwidth-log"]), "agg-read_bw.log"),
+        (with(&["--output=out", "--status-interval=1"]), "out"),
+    ] {
+        let sandbox = Sandbox::new();
+        let running = Running::start(&mut sandbox.command(&arguments));
+        running.wait_for_workers("job", 1);
+        let path = sandbox.path(name);
+        running.wait_until("the output", || fs::metadata(&path).is_ok_and(|found| found.len() > 0));
+        let mut notes = fs::File::options().append(true).open(&path).expect("the output");
+        std::io::Write::write_all(&mut notes, b"notes").expect("written");
+        running.signal(libc::SIGINT);
+        let (ran, _) = running.wait();
+        let content = fs::read(&path).expect("both");
+        assert!(content.windows(5).any(|part| part == b"notes"), "{arguments:?}: the notes are lost");
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains("another program wrote to it or truncated it"), "{arguments:?}: {ran:?}");
+    }
+}
+
+/// Method: the file for what a command or a program prints is replaced while it runs.
+#[test]
+fn the_output_of_a_command_whose_name_was_taken_is_reported() {
+    const WAITS: &str = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
+    let before = ["--name=j", "--ioengine=null", "--size=1m", "--allow-exec", "--exec_prerun=sh wait.sh"];
+    let engine = ["--name=j", "--ioengine=exec", "--allow-exec", "--program=/bin/sh", "--arguments=wait.sh"];
+    for (arguments, name) in [(before, "j.prerun.txt"), (engine, "j.stdout"), (engine, "j.stderr")] {
+        let sandbox = Sandbox::new();
+        sandbox.write("wait.sh", WAITS);
+        let running = Running::start(&mut sandbox.command(&[&["fio"], &arguments[..]].concat()));
+        running.wait_until("the command", || sandbox.path("begun").exists());
+        sandbox.write("notes", "notes");
+        fs::rename(sandbox.path("notes"), sandbox.path(name)).expect("renamed");
+        sandbox.write("go", "");
+        let (ran, _) = running.wait();
+        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains("another program removed or replaced it"), "{arguments:?}: {ran:?}");
+        assert_eq!(fs::read(sandbox.path(name)).expect("the notes"), b"notes");
+    }
+}
+
 #[test]
 fn a_trigger_file_that_exists_at_the_start_ends_the_run_and_is_not_removed() {
     let sandbox = Sandbox::new();

@@ -195,7 +195,9 @@ impl First {
 
     /// Reports to the ranks that this one, or one for which they wait, came forward with its work.
     fn pass_on_work(&mut self, shared: &Shared) {
-        if shared.stopping.is_none() && let Some(count) = self.reports.next(shared.limit) {
+        if shared.stopping.is_none()
+            && let Some(count) = self.reports.next(shared.limit)
+        {
             self.hub.broadcast(&ToRank::Working { done: count.into() });
         }
     }

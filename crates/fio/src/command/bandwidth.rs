@@ -7,13 +7,11 @@
 //!
 //! Source: what fio 3.33 writes, and fio 3.42, which writes it whether progress is shown or not.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 use trueio_job::{Content, FileUse, Role};
 use trueio_model::{Unified, error_chain};
-use trueio_run::{BandwidthSpan, Before, JobBytes, confirm_name, create_output};
+use trueio_run::{BandwidthSpan, Before, GrowingFile, JobBytes, create_output};
 
 /// Returns the names of the files, in the order of directions.
 fn names(prefix: &str) -> [String; 3] {
@@ -25,7 +23,7 @@ pub(super) const EVERY: Duration = Duration::from_millis(500);
 
 /// The three files with their names.
 #[derive(Debug)]
-pub(super) struct BandwidthLog(Vec<(File, String)>);
+pub(super) struct BandwidthLog(Vec<(GrowingFile, String)>);
 
 impl BandwidthLog {
     /// Returns the files that it writes; their names begin with `prefix`.
@@ -35,7 +33,10 @@ impl BandwidthLog {
 
     /// Creates the files. The plan refuses them if a job measures or reads one.
     pub(super) fn create(prefix: &str) -> Result<Self, String> {
-        let open = |name: String| match create_output(&name, Content::Log, Before::Unknown) {
+        let created = |name: &String| {
+            create_output(name, Content::Log, Before::Unknown).and_then(|file| GrowingFile::new(file, name))
+        };
+        let open = |name: String| match created(&name) {
             Ok(file) => Ok((file, name)),
             Err(error) => Err(error_chain(&format!("`{name}` could not be made"), Some(&error))),
         };
@@ -51,11 +52,11 @@ impl BandwidthLog {
         Ok(())
     }
 
-    /// Checks that the names still refer to the files.
+    /// Checks that the names still refer to the files, and that no other program wrote to them.
     pub(super) fn end(self) -> Result<(), String> {
         self.0.iter().try_for_each(|(file, name)| {
             let failed = |error: std::io::Error| format!("`{name}` could not be written: {error}");
-            confirm_name(file, Path::new(name)).map_err(failed)
+            file.confirm().map_err(failed)
         })
     }
 }

@@ -14,12 +14,15 @@ use super::status::Results;
 use super::trigger::Waiting;
 use crate::language::{FioError, FioRequest};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_job::{Content, FileUse, GivenUser, Role, given_user};
 use trueio_model::UserPlan;
-use trueio_run::{BandwidthSpan, Before, Event, Observer, become_user, create_output, user_of, watch_signals};
+use trueio_run::{
+    BandwidthSpan, Before, Event, Observer, become_user, confirm_name, create_output, user_of, watch_signals,
+};
 
 /// The commands of one job, each with the file for its output.
 #[derive(Debug)]
@@ -133,7 +136,8 @@ fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Pat
     // Replaces the output of an earlier run.
     let output = create_output(file, Content::Printed, Before::Unknown)
         .map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
-    let errors = output.try_clone().map_err(|error| failed(error.to_string()))?;
+    let copy = || output.try_clone().map_err(|error| failed(error.to_string()));
+    let (errors, printed) = (copy()?, copy()?);
     let mut shell = Command::new("/bin/sh");
     // A process group of its own: Ctrl-C reaches only this program, and signals reach all that the shell starts.
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
@@ -154,8 +158,15 @@ fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Pat
     loop {
         match child.try_wait() {
             Ok(Some(_)) if asked.is_some() => return Err(failed("it was ended with the run".to_owned())),
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(failed(format!("{status}; what it printed is in `{file}`"))),
+            Ok(Some(status)) => {
+                // What it printed is any text, so only the name shows that another program took the file.
+                let kept =
+                    confirm_name(&printed, Path::new(file)).map_err(|error| failed(format!("`{file}`: {error}")));
+                return match status.success() {
+                    true => kept,
+                    false => kept.and(Err(failed(format!("{status}; what it printed is in `{file}`")))),
+                };
+            }
             Ok(None) => {}
             Err(error) => return Err(failed(error.to_string())),
         }

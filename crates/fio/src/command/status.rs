@@ -26,6 +26,8 @@ pub(super) struct Results {
     /// The file of the results until it is opened.
     reserved: Option<ReservedOutput>,
     file: Option<PlacedOutput>,
+    /// What was written to it; `None`: lines about I/Os are, too, and are not counted.
+    written_bytes: Option<u64>,
     has_banner: bool,
     /// The intervals that were written already.
     reported: ReportedSoFar,
@@ -58,6 +60,7 @@ impl Results {
             path: settings.output.as_ref().map(PathBuf::from),
             reserved: reserved.transpose()?,
             file: None,
+            written_bytes: Some(0),
             has_banner: false,
             reported: ReportedSoFar::default(),
             failed: None,
@@ -112,7 +115,7 @@ impl Results {
         text.push_str(&render(record, &self.options));
         self.write(&text)?;
         let Some((path, file)) = self.path.zip(self.file) else { return Ok(()) };
-        file.confirm().map_err(|error| unwritable(&path, &error))
+        file.confirm(self.written_bytes).map_err(|error| unwritable(&path, &error))
     }
 
     /// Returns the head of normal text, as fio writes it: a line for each job, the version, and the number of workers.
@@ -139,7 +142,9 @@ impl Results {
     /// Adds text to the results.
     pub(super) fn write(&mut self, text: &str) -> Result<(), String> {
         let Some(path) = self.path.clone() else { return (self.program.print)(text) };
-        self.open().and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(&path, &error))
+        self.open().and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(&path, &error))?;
+        self.written_bytes = self.written_bytes.map(|bytes| bytes + text.len() as u64);
+        Ok(())
     }
 
     /// Returns the file for the results, created if needed.
@@ -155,6 +160,7 @@ impl Results {
     pub(super) fn shown_in(&mut self) -> Option<File> {
         let path = self.path.clone()?;
         let shared = self.open().and_then(File::try_clone);
+        self.written_bytes = None;
         shared.map_err(|error| self.failed = Some(unwritable(&path, &error))).ok()
     }
 }

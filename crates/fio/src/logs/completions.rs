@@ -34,7 +34,7 @@ use std::time::SystemTime;
 use trueio_engine::{LogChannel, LogChunk, LoggedIo, log_channel, operations};
 use trueio_job::Content;
 use trueio_model::{FileId, IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix, OutputPlan};
-use trueio_run::{Before, LogError, OutputFile, confirm_name};
+use trueio_run::{Before, GrowingFile, LogError, OutputFile};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
 const HISTOGRAM_COLUMNS: usize = 1856;
@@ -130,18 +130,18 @@ struct LogFile {
 }
 
 enum Out {
-    Text(Box<Lines<File>>),
-    Packed(Packer),
+    Text(Box<Lines<GrowingFile>>),
+    Packed(Packer<GrowingFile>),
 }
 
 impl LogFile {
-    /// Checks that the path still refers to this log.
-    fn confirm(&self) -> io::Result<()> {
-        let file = match &self.out {
-            Out::Text(lines) => lines.out(),
-            Out::Packed(packer) => packer.file(),
+    /// Checks that the path still refers to this log, and that no other program wrote to it.
+    fn confirm(&self) -> Result<(), LogError> {
+        let confirmed = match &self.out {
+            Out::Text(lines) => lines.out().confirm(),
+            Out::Packed(packer) => packer.file().confirm(),
         };
-        confirm_name(file, Path::new(&self.path))
+        confirmed.map_err(|source| LogError::new(self.path.clone(), source))
     }
 
     fn sample(&mut self, sample: &Sample) -> Result<(), LogError> {
@@ -192,6 +192,7 @@ impl LogFiles {
         } else {
             file.emptied(content)?
         };
+        let file = GrowingFile::new(file, path)?;
         let out = match logs.is_packed(kind) {
             true => Out::Packed(Packer::new(file)),
             false => Out::Text(Box::new(Lines::new(file))),
@@ -226,8 +227,7 @@ impl Opened<'_> {
         self.places[kind as usize].is_some()
     }
 
-    /// Flushes text. Compressed samples are written in streams of a fixed size, and the rest at the end. Then each log must
-    /// still have its name.
+    /// Flushes text. Compressed samples are written in streams of a fixed size, and the rest at the end.
     fn flush(&mut self, is_end: bool) -> Result<(), LogError> {
         for place in self.places.into_iter().flatten() {
             let Some(file) = self.all.get_mut(place) else { continue };
@@ -236,7 +236,6 @@ impl Opened<'_> {
                 Out::Packed(packer) if is_end => packer.end_stream(),
                 Out::Packed(_) => Ok(()),
             };
-            let result = result.and_then(|()| if is_end { file.confirm() } else { Ok(()) });
             result.map_err(|source| LogError::new(file.path.clone(), source))?;
         }
         Ok(())
@@ -530,7 +529,8 @@ fn write_all(
         let mut out = Opened { places: *places, all: &mut files };
         result = sums.end(last_ns, &mut out, base_ms).and_then(|()| out.flush(true));
     }
-    result
+    // Also of workers without an I/O.
+    result.and_then(|()| files.iter().try_for_each(LogFile::confirm))
 }
 
 /// Returns the offset of times, for `log_unix_epoch`.

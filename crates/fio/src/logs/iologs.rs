@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use trueio_engine::{IoEvent, IssuedIo, LogChannel, LogChunk, Step, log_channel};
 use trueio_job::Content;
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
-use trueio_run::{Before, LogError, confirm_name, create_output};
+use trueio_run::{Before, GrowingFile, LogError, create_output};
 
 /// The name of the lines about I/Os in an error.
 const NOT_SHOWN: &str = "--debug";
@@ -56,7 +56,7 @@ impl Reader {
 /// One worker's log.
 struct Iolog {
     path: String,
-    out: BufWriter<File>,
+    out: BufWriter<GrowingFile>,
     names: Vec<String>,
     last_us: u64,
 }
@@ -111,7 +111,10 @@ impl Iolog {
         let failed = |source| LogError::new(path.to_owned(), source);
         // The plan refuses a log that a job measures or reads.
         let before = Before::planned(&job.output, Path::new(path));
-        let mut out = BufWriter::with_capacity(64 << 10, create_output(path, Content::Iolog, before).map_err(failed)?);
+        let file = create_output(path, Content::Iolog, before)
+            .and_then(|file| GrowingFile::new(file, path))
+            .map_err(failed)?;
+        let mut out = BufWriter::with_capacity(64 << 10, file);
         let names: Vec<String> = job.files.iter().map(|file| file.path.clone()).collect();
         let mut begin = || -> io::Result<()> {
             writeln!(out, "{IOLOG_HEADER}")?;
@@ -142,7 +145,7 @@ impl Iolog {
             writeln!(self.out, "{} {name} close", self.last_us)?;
         }
         self.out.flush()?;
-        confirm_name(self.out.get_ref(), Path::new(&self.path))
+        self.out.get_ref().confirm()
     }
 }
 

@@ -26,7 +26,6 @@ use super::lines::{Lines, Priority, Sample};
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 const HAS_OFFSET: u32 = 1 << 31;
@@ -43,18 +42,18 @@ const PIECE_BYTES: u64 = 3360 * 100;
 
 /// Writes a compressed log.
 #[derive(Debug)]
-pub(super) struct Packer {
-    file: File,
+pub(super) struct Packer<W: Write> {
+    file: W,
     samples: Vec<u8>,
 }
 
-impl Packer {
-    pub(super) fn new(file: File) -> Self {
+impl<W: Write> Packer<W> {
+    pub(super) fn new(file: W) -> Self {
         Self { file, samples: Vec::with_capacity(STREAM_BYTES + 64) }
     }
 
     /// Returns the log.
-    pub(super) fn file(&self) -> &File {
+    pub(super) fn file(&self) -> &W {
         &self.file
     }
 
@@ -240,11 +239,11 @@ mod tests {
 
     fn round(samples: &[Sample]) -> (String, String) {
         let path = std::env::temp_dir().join(format!("trueio-packed-{}-{}", std::process::id(), samples.len()));
-        let mut packer = Packer::new(File::create(&path).expect("a file"));
+        let mut packer = Packer::new(std::fs::File::create(&path).expect("a file"));
         samples.iter().for_each(|sample| packer.push(sample).expect("written"));
         packer.end_stream().expect("written");
         let (mut there, mut expected) = (Vec::new(), Vec::new());
-        inflate_log(File::open(&path).expect("it is there"), &mut there).expect("readable");
+        inflate_log(std::fs::File::open(&path).expect("it is there"), &mut there).expect("readable");
         std::fs::remove_file(&path).expect("it is there");
         let mut lines = Lines::new(&mut expected);
         samples.iter().for_each(|sample| lines.write(sample).expect("memory"));

@@ -14,6 +14,7 @@
 
 use crate::credentials::become_user;
 use crate::output_file::{Before, create_output};
+use crate::reserved::confirm_name;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -38,7 +39,13 @@ pub(super) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport 
     let limits = &context.plan.limits;
     let head = Duration::from_nanos(limits.start_delay_ns);
     let report = match prepared {
-        Ok(command) if sleep(head, context) => follow(context, plan, command),
+        Ok((command, printed)) if sleep(head, context) => {
+            let mut report = follow(context, plan, command);
+            if let Err(reason) = printed.iter().try_for_each(Printed::confirm) {
+                report.fatal.get_or_insert(reason);
+            }
+            report
+        }
         Ok(_) => WorkerReport { was_stopped: true, ..WorkerReport::empty() },
         Err(reason) => WorkerReport::failed(reason),
     };
@@ -59,18 +66,35 @@ fn sleep(length: Duration, context: &WorkerContext<'_>) -> bool {
     false
 }
 
-/// The program, and where its messages go.
-fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Result<Command, String> {
+/// A file for what a program prints.
+struct Printed {
+    file: File,
+    path: String,
+}
+
+impl Printed {
+    /// Checks that no other program took its name. What the program printed is any text, so more cannot be seen.
+    fn confirm(&self) -> Result<(), String> {
+        confirm_name(&self.file, Path::new(&self.path)).map_err(|error| format!("`{}`: {error}", self.path))
+    }
+}
+
+/// Returns the program, and the files for what it prints.
+fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Result<(Command, Vec<Printed>), String> {
     let (program, arguments) = plan.arguments.split_first().ok_or("no program is named")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
     // What an earlier run printed is replaced.
-    let file = |path: &String| {
-        let before = Before::planned(output, Path::new(path));
-        create_output(path, Content::Printed, before).map_err(|error| format!("`{path}` cannot be made: {error}"))
+    let mut printed = Vec::new();
+    let mut create = |path: String| {
+        let before = Before::planned(output, Path::new(&path));
+        let made = create_output(&path, Content::Printed, before).and_then(|file| Ok((file.try_clone()?, file)));
+        let (copy, file) = made.map_err(|error| format!("`{path}` cannot be made: {error}"))?;
+        printed.push(Printed { file, path });
+        Ok::<_, String>(copy)
     };
     let (output, errors) = match plan.output_files() {
-        Some([output, errors]) => (file(&output)?, file(&errors)?),
+        Some([output, errors]) => (create(output)?, create(errors)?),
         None => {
             let ours = || std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
             let failed = |error| format!("copying a descriptor: {error}");
@@ -89,7 +113,7 @@ fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Resu
             Ok(())
         });
     }
-    Ok(command)
+    Ok((command, printed))
 }
 
 fn follow(context: &WorkerContext<'_>, plan: &ExecPlan, mut command: Command) -> WorkerReport {

@@ -19,7 +19,8 @@ use crate::wire::{
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -126,6 +127,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
 }
 
 // ---- servers and their jobs ----------------------------------------------------------------------
+    let failed = failed.or(logs.confirm().err());
 
 /// Returns the servers with their jobs, and the files that were read; or what is wrong with the request.
 fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, Vec<String>), String> {
@@ -541,6 +543,8 @@ impl LogFiles {
         Self { used, begun: BTreeMap::new() }
     }
 
+    /// Its length after the last part.
+    length_bytes: u64,
     /// Returns the path of a server's log.
     fn path(&self, server: &Server, name: &str) -> PathBuf {
         PathBuf::from(format!("{name}.{}", server.log_name))
@@ -572,11 +576,7 @@ impl LogFiles {
         let failed =
             |e: std::io::Error| error_chain(&format!("the log `{}` cannot be written", path.display()), Some(&e));
         let mut file = if let Some(begun) = self.begun.get(&path) {
-            let file = OutputFile::open(&path, Content::Log, Before::Unknown).map_err(failed)?;
-            if file.identity().map_err(failed)? != begun.identity {
-                return Err(format!("the log `{}` was replaced by another file while it was written", path.display()));
-            }
-            file.appended()
+            begun.reopen(&path)?
         } else {
             if self.begun.values().filter(|begun| begun.server == server.address).count() >= LOGS_MAX {
                 return Err(format!("{} sent more than {LOGS_MAX} logs", server.address));
@@ -585,12 +585,46 @@ impl LogFiles {
             files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output(Content::Log)));
             check_files(&files).map_err(PlanningError::into_text)?;
             let file = OutputFile::open(&path, Content::Log, Before::Unknown).map_err(failed)?;
-            let begun = BegunLog { server: server.address.clone(), identity: file.identity().map_err(failed)? };
+            let identity = file.identity().map_err(failed)?;
+            let begun = BegunLog { server: server.address.clone(), identity, length_bytes: 0 };
             let file = file.emptied(Content::Log).map_err(failed)?;
             self.begun.insert(path.clone(), begun);
             file
         };
-        file.write_all(part.text.as_bytes()).map_err(failed)
+        file.write_all(part.text.as_bytes()).map_err(failed)?;
+        self.begun.entry(path).and_modify(|begun| begun.length_bytes += part.text.len() as u64);
+        Ok(())
+    }
+
+    /// Checks at the end that all logs hold what was written to them and no more.
+    fn confirm(&self) -> Result<(), String> {
+        self.begun.iter().try_for_each(|(path, begun)| begun.reopen(path).map(drop))
+    }
+}
+
+impl BegunLog {
+    /// Opens the log to append to it. It must be the same file, with what was written to it and no more.
+    fn reopen(&self, path: &Path) -> Result<File, String> {
+        let name = path.display();
+        let failed = |error: std::io::Error| error_chain(&format!("the log `{name}` cannot be written"), Some(&error));
+        let taken = || format!("the log `{name}` was removed or replaced by another program while it was written");
+        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Err(taken());
+        }
+        let file = OutputFile::open(path, Content::Log, Before::Unknown).map_err(failed)?;
+        if file.identity().map_err(failed)? != self.identity {
+            return Err(taken());
+        }
+        let file = file.appended();
+        let found_bytes = file.metadata().map_err(failed)?.len();
+        if found_bytes != self.length_bytes {
+            return Err(format!(
+                "another program wrote to the log `{name}` or truncated it while it was written: it has {found_bytes} bytes, and {} were \
+                 written; what is left of both is in it",
+                self.length_bytes
+            ));
+        }
+        Ok(file)
     }
 }
 
