@@ -259,6 +259,29 @@ fn send_log(stream: &mut TcpStream, text: &str) -> bool {
     send(stream, &ToClient::Log(part), TO_CLIENT_BYTES_MAX).is_ok()
 }
 
+/// Goal: a hostile server fills no more than a half of the client's disk.
+#[test]
+fn a_hostile_server_does_not_fill_its_clients_disk() {
+    if lacks("root") {
+        return;
+    }
+    let here = Sandbox::new();
+    let _mount = Mount::tmpfs(&here, "disk", "16m");
+    let disk = here.path("disk");
+    fs::write(disk.join("j.fio"), format!("{ENDLESS}write_bw_log=t\n")).expect("a file");
+    let client = hostile(|stream| {
+        let text = "1, 2, 0, 4096, 0\n".repeat(60_000);
+        let _ = (0..20).all(|_| send_log(stream, &text));
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    });
+    let mut command = here.command(&["fio", "j.fio", &client]);
+    let ran = Ran::of(command.current_dir(&disk).output().expect("the program runs"));
+    ran.assert_code(1);
+    assert!(ran.err.contains("were cut: they are longer than its share"), "{ran:?}");
+    let length = fs::metadata(disk.join("t_bw.1.log.127.0.0.1")).expect("the log").len();
+    assert!((1 << 20..=8 << 20).contains(&length), "{length}");
+}
+
 /// Goal: a log whose name is taken, or that another program writes to, between two parts or after the last one, is reported, and both are kept.
 #[test]
 fn a_received_log_that_another_program_changes_is_reported() {

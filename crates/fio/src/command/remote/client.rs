@@ -48,6 +48,8 @@ const MESSAGES_BYTES: u64 = 256 << 20;
 const MESSAGE_BYTES_MIN: u64 = 4 << 20;
 const MESSAGE_BYTES: u64 = 32 << 20;
 const JOB_BYTES: u64 = 8 << 20;
+/// Part of the free space of the current directory that the logs of all servers together may take.
+const LOGS_PART: u64 = 2;
 /// Jobs of a server whose job files are there: as many are assumed.
 const JOBS_THERE: u64 = 64;
 
@@ -63,6 +65,8 @@ struct Server {
     logs: Option<BTreeSet<String>>,
     /// The suffix of its logs' names.
     log_name: String,
+    /// What its logs have taken, in bytes.
+    log_bytes: u64,
     stream: Option<Stream>,
     /// The host name of its machine.
     machine: String,
@@ -86,7 +90,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
     let inputs = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input));
     let outputs = settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document));
     let used: Vec<FileUse> = inputs.chain(outputs).chain((program.history)()).collect();
-    let mut logs = LogFiles::new(used);
+    let mut logs = LogFiles::new(used, servers.len());
     if let Err(error) = logs.check(&servers) {
         return refused(&error.into_text());
     }
@@ -123,11 +127,11 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
     }
     let bar = if settings.eta == Eta::Never { Box::new(Hidden) } else { (program.progress_line)(true) };
     let failed = converse(&mut servers, settings, &mut results, &mut logs, &*bar, || stop.load(Relaxed));
+    let failed = failed.or(logs.confirm().err());
     deliver(&servers, results, failed)
 }
 
 // ---- servers and their jobs ----------------------------------------------------------------------
-    let failed = failed.or(logs.confirm().err());
 
 /// Returns the servers with their jobs, and the files that were read; or what is wrong with the request.
 fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, Vec<String>), String> {
@@ -151,6 +155,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 jobs: jobs.clone(),
                 job_count,
                 logs: logs.clone(),
+                log_bytes: 0,
                 stream: None,
                 machine: String::new(),
                 lines: Vec::new(),
@@ -527,6 +532,8 @@ fn together(servers: &[Server]) -> String {
 struct LogFiles {
     /// Other files that this command reads and writes.
     used: Vec<FileUse>,
+    /// What the logs of one server may take, in bytes.
+    share_bytes: u64,
     /// The logs that were created. None is kept open: there may be more than a process may open.
     begun: BTreeMap<PathBuf, BegunLog>,
 }
@@ -536,15 +543,18 @@ struct BegunLog {
     server: Address,
     /// Device and inode.
     identity: FileId,
+    /// Its length after the last part.
+    length_bytes: u64,
 }
 
 impl LogFiles {
-    fn new(used: Vec<FileUse>) -> Self {
-        Self { used, begun: BTreeMap::new() }
+    fn new(used: Vec<FileUse>, servers: usize) -> Self {
+        // Unknown: the kernel limits it.
+        let free_bytes =
+            rustix::fs::statvfs(".").map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize));
+        Self { used, share_bytes: free_bytes / LOGS_PART / servers.max(1) as u64, begun: BTreeMap::new() }
     }
 
-    /// Its length after the last part.
-    length_bytes: u64,
     /// Returns the path of a server's log.
     fn path(&self, server: &Server, name: &str) -> PathBuf {
         PathBuf::from(format!("{name}.{}", server.log_name))
@@ -564,13 +574,21 @@ impl LogFiles {
 
     /// Appends to `PREFIX_KIND.N.log.HOST`. The server sends only the name of the log, which must be a possible name of
     /// its jobs' logs; if the job files are on the server, it must be a plain name in the directory for logs.
-    fn add(&mut self, server: &Server, part: &LogPart) -> Result<(), String> {
+    fn add(&mut self, server: &mut Server, part: &LogPart) -> Result<(), String> {
         let name = format!("{}{}", part.prefix, part.suffix);
         let is_plain = !part.prefix.starts_with('.') && !part.prefix.contains(['/', '\0']) && is_log(&part.suffix);
         let is_expected = server.logs.as_ref().map_or(is_plain, |names| names.contains(&name));
         if !is_expected {
             let name = clean(&name);
             return Err(format!("{} sent a log that no job asked for: `{name}`", server.address));
+        }
+        server.log_bytes = server.log_bytes.saturating_add(part.text.len() as u64);
+        if server.log_bytes > self.share_bytes {
+            return Err(format!(
+                "the logs of {} were cut: they are longer than its share of half of the free space here ({} bytes)\n\nhint: \
+                 `log_avg_msec` makes them shorter",
+                server.address, self.share_bytes
+            ));
         }
         let path = self.path(server, &name);
         let failed =
