@@ -12,7 +12,6 @@ mod around;
 mod bandwidth;
 mod exec;
 mod idle;
-mod instruments;
 mod parsed;
 mod pinned;
 mod program;
@@ -88,8 +87,6 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         },
         Action::DebugHelp => Some(crate::language::debug_help()),
         Action::CalibrateIdleness => Some(idle::calibrated()),
-        Action::ChecksumTest(names) => return printed(instruments::checksums(names.as_deref()), program),
-        Action::ClockTest => return printed(instruments::clock(), program),
         Action::ShowCommand => Some(crate::language::show_command(&request.jobs)),
         Action::ParseOnly => match anywhere::refusal(&request) {
             Some(text) => return refused(&text),
@@ -146,15 +143,6 @@ pub fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>
     }
     read.extend(reading.into_files());
     Ok(request.jobs)
-}
-
-/// Prints a text; the status is that of fio.
-fn printed((text, is_success): (String, bool), program: &Program) -> ExitCode {
-    match (program.print)(&text) {
-        Ok(()) if is_success => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::FAILURE,
-        Err(text) => refused(&text),
-    }
 }
 
 fn refused(text: &str) -> ExitCode {

@@ -31,7 +31,6 @@ mod page;
 mod pattern;
 mod priority;
 mod problem;
-mod profile;
 mod program;
 mod queue;
 mod remote;
@@ -138,10 +137,6 @@ pub enum Action {
     DebugHelp,
     /// Print the lines of a compressed log.
     InflateLog(String),
-    /// Measure and print the speed of checksums: of these, or of all.
-    ChecksumTest(Option<String>),
-    /// Compare the clock between the processors.
-    ClockTest,
     /// Print the engines, or the options of one.
     EngineHelp(Option<String>),
     /// Run the jobs of clients.
@@ -303,7 +298,7 @@ pub(in crate::language) struct Section {
 /// All its problems, with positions.
 pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
-    let mut items = command_line::read(&profile::expanded(arguments, around)?, &mut problems);
+    let mut items = command_line::read(arguments, &mut problems);
     let settings = Settings { client: around.client(), ..Settings::default() };
     let mut program = Program { settings, action: Action::Run, remarks: Vec::new() };
     let remote = remote::take(&mut items, &mut problems);

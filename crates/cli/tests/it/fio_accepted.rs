@@ -841,21 +841,6 @@ fn a_file_is_defragmented() {
     }
 }
 
-#[test]
-fn the_jobs_of_tiobench_run() {
-    let sandbox = Sandbox::new();
-    let line = "fio --profile=tiobench --size=1 --numruns=1 --threads=2 --output-format=json";
-    let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
-    if ran.err.contains("direct I/O") {
-        return println!("skipped: the build directory has no direct I/O");
-    }
-    let (code, jobs) = ending(&ran);
-    // Each group is one entry.
-    let names: Vec<&str> = jobs.iter().map(|job| job.0.as_str()).collect();
-    assert_eq!((code, names), (Some(0), vec!["seqwrite", "randwrite", "seqread", "randread"]), "{ran:?}");
-    assert!(jobs.iter().all(|job| job.2[1] == 2 << 20), "{jobs:?}");
-}
-
 /// Goal: jobs that are no clones share a file with a backlog, as in fio.
 #[test]
 fn jobs_that_share_a_file_may_have_a_backlog() {

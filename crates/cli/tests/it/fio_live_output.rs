@@ -259,30 +259,6 @@ fn debug_parse_prints_the_limit_of_a_steady_state() {
     assert_eq!(ran.code, Some(1), "options without a job are read, too: {ran:?}");
 }
 
-/// Goal: a script that reads the names of checksums, and whether the clocks agree, finds fio's lines.
-#[test]
-fn the_speed_of_checksums_and_the_clocks_of_processors_are_printed() {
-    let sandbox = Sandbox::new();
-    let ran = ours(&sandbox, "--crctest=crc32c,crc7");
-    let speeds: Vec<(&str, bool)> = ran
-        .out
-        .lines()
-        .filter_map(|line| {
-            let (name, rest) = line.split_once(':')?;
-            let speed = rest.trim().strip_suffix(" MiB/sec")?.parse::<f64>().ok()?;
-            Some((name, speed > 0.0))
-        })
-        .collect();
-    assert_eq!((ran.code, &speeds[..]), (Some(0), &[("crc32c", true), ("crc7", true)][..]), "{ran:?}");
-    let ran = ours(&sandbox, "--crctest=list");
-    assert!(ran.code == Some(1) && ran.out.contains("sha256\n"), "fio's status: {ran:?}");
-    let ran = ours(&sandbox, "--cpuclock-test");
-    assert!(
-        ran.code == Some(0) && ran.out.starts_with("cs: reliable_tsc: ") && ran.out.ends_with("cs: Pass!\n"),
-        "{ran:?}"
-    );
-}
-
 /// Goal: results so far have the disks' counters, as fio's have.
 /// Method: a file on the disk of the tests' folder, whose counters are in the documents while the job runs and do not decrease.
 #[test]

@@ -101,8 +101,6 @@ impl Program {
             }
             "eta" => self.eta(text),
             "bandwidth-log" => settings.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
-            "crctest" => self.action = Action::ChecksumTest(value.map(str::to_owned)),
-            "cpuclock-test" => self.action = Action::ClockTest,
             "trigger-file" => settings.trigger.file = Some(text.to_owned()),
             "trigger-timeout" => settings.trigger.after_ns = time(name, text, &position, problems),
             "trigger" => settings.trigger.command = Some(text.to_owned()),

@@ -197,7 +197,7 @@ pub const ROWS: &[FioRow] = &[
     no_effect("log_compression", Kind::Number, "", LOGS),
     no_effect("log_compression_cpus", Kind::Text(""), "", LOGS),
     no_effect("log_entries", Kind::Number, "1024", LOGS),
-    no_effect("profile", Kind::Text("tiobench act"), "", "only on the command line (`--profile`) it runs something, as in fio"),
+    no_effect("profile", Kind::Text("tiobench act"), "", "in a job file it does nothing, as in fio; on the command line it is refused"),
     no_effect("read_iolog_chunked", Kind::Bool, "0", "a log is always read in pieces"),
     no_effect("recover_zbd_write_error", Kind::Bool, "", "after a failed write the write pointer is always read from the device"),
     no_effect("scramble_buffers", Kind::Bool, "1", "each 4 KiB that is written has a stamp, so that no two are alike"),

@@ -348,31 +348,23 @@ fn defragmenting_needs_the_name_of_a_donor_as_in_fio() {
     assert_eq!((text(&job, "ioengine"), text(&job, "inplace")), ("e4defrag", "true"));
 }
 
-/// Goal: the profile is its jobs, with its own options; one that is not here is refused with an alternative.
+/// Goal: what is left out is refused by its name, also by its letter and a part of the name, with an alternative.
 #[test]
-fn a_profile_is_replaced_by_its_jobs() {
-    let request = line("--profile=tiobench --size=2 --block=8k --threads=2 --dir=x --minimal");
-    let jobs: Vec<(&str, &str)> = request.jobs.iter().map(|job| (job.name.as_str(), text(job, "rw"))).collect();
-    let pairs = [("seqwrite", "write"), ("randwrite", "randwrite"), ("seqread", "read"), ("randread", "randread")];
-    let wanted: Vec<_> =
-        pairs.iter().flat_map(|(name, rw)| [0, 1].map(|clone| (format!("{name}.{clone}"), *rw))).collect();
-    assert_eq!(jobs, wanted.iter().map(|(name, rw)| (name.as_str(), *rw)).collect::<Vec<_>>());
-    for (option, value) in
-        [("size", "2m"), ("bs", "8k"), ("directory", "x"), ("direct", "require"), ("runtime", "600s")]
-    {
-        assert!(
-            request.jobs.iter().all(|job| text(job, option) == value),
-            "{option}: {}",
-            text(&request.jobs[0], option)
-        );
+fn profiles_and_measurements_of_the_tool_are_refused_by_name() {
+    for (words, name, instead) in [
+        ("--profile=tiobench --size=2", "profile", "as a job file"),
+        ("--profile=act --device-names=/dev/sdx", "profile", "as a job file"),
+        ("-p tiobench", "profile", "as a job file"),
+        ("--prof tiobench", "profile", "as a job file"),
+        ("--crctest", "crctest", "`verify`"),
+        ("--crctest=crc32c", "crctest", "`verify`"),
+        ("-G", "crctest", "`verify`"),
+        ("--cpuclock-test", "cpuclock-test", "`clock_and_cpu`"),
+        ("-T", "cpuclock-test", "`clock_and_cpu`"),
+    ] {
+        let error = wrong(words).render();
+        assert!(error.contains(&format!("`--{name}` is not done here")) && error.contains(instead), "{words}: {error}");
     }
-    assert_eq!(text(&request.jobs[0], "filename"), ".fio.tio.1:.fio.tio.2:.fio.tio.3:.fio.tio.4");
-    assert_eq!(request.settings.formats, [trueio_fio::language::OutputFormat::Terse]);
-    // 4 KiB for each MiB of memory.
-    assert_eq!(text(&line("--profile tiobench").jobs[0], "size"), "32m");
-    assert!(wrong("--profile=act --device-names=/dev/sdx").render().contains("Aerospike's own ACT"));
-    assert!(wrong("--profile=tiobench --block=x").render().contains("`--block=x`"));
-    assert!(wrong("--profile=none").render().contains("is not known"));
 }
 
 #[test]
