@@ -126,6 +126,41 @@ impl DirectFile {
         crate::os::size_bytes(&self.file)
     }
 
+    /// Sets the length of the file to `length` bytes, which need not be aligned. A shorter file loses its end, a longer one
+    /// ends with a hole that reads as zeros.
+    ///
+    /// Concurrent writes below `length` keep their bytes. No other call of this crate makes a file shorter. The length is
+    /// durable after a [`Self::flush`], whatever the [`SyncMode`](crate::SyncMode). Where `length` is within a block, the system writes
+    /// zeros to the rest of that block through the page cache.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidInput`] for a disk, whose capacity is fixed, and beyond the largest file offset; otherwise
+    /// the system's error (`EBADF` on Unix for a file that is not open for writing).
+    ///
+    /// # Source
+    /// ftruncate(2); Microsoft, "FILE_END_OF_FILE_INFO".
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use trueio_direct::{OpenOptions, Policy};
+    ///
+    /// let options = OpenOptions::new().write(true).create_new(true).policy(Policy::Prefer);
+    /// let file = options.open(folder.path().join("data"))?;
+    /// file.truncate(1000)?;
+    /// assert_eq!(file.size()?, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn truncate(&self, length: u64) -> io::Result<()> {
+        let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        if self.disk().is_some() {
+            return refused("the length of a disk cannot be set; only that of a regular file");
+        }
+        if i64::try_from(length).is_err() {
+            return refused("the length is beyond the largest file offset");
+        }
+        crate::os::set_length(&self.file, length)
+    }
+
     /// Writes all of `buffer` at `offset`: see [`crate::write_all_at`]. To a disk, it waits for writes of parts of the same
     /// blocks.
     ///

@@ -48,6 +48,6 @@ pub(crate) use system::{
     write_special, write_vectored_at,
 };
 #[cfg(unix)]
-pub(crate) use unix::{appends, disk_key, is_same_file, next_data, remove_made};
+pub(crate) use unix::{appends, disk_key, is_same_file, next_data, remove_made, set_length};
 #[cfg(windows)]
-pub(crate) use windows::{appends, disk_key, is_same_file, next_data, remove_made};
+pub(crate) use windows::{appends, disk_key, is_same_file, next_data, remove_made, set_length};

@@ -118,6 +118,15 @@ impl AsyncDirectFile {
         blocking(move || file.size()).await
     }
 
+    /// Sets the length of the file: see [`DirectFile::truncate`].
+    ///
+    /// # Errors
+    /// As [`DirectFile::truncate`].
+    pub async fn truncate(&self, length: u64) -> io::Result<()> {
+        let file = Arc::clone(&self.file);
+        blocking(move || file.truncate(length)).await
+    }
+
     /// Reserves space: see [`crate::preallocate`].
     ///
     /// # Errors

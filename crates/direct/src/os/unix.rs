@@ -39,6 +39,17 @@ pub(crate) fn disk_key(file: &File) -> Option<DiskKey> {
     (kind.is_block_device() || kind.is_char_device()).then(|| metadata.rdev())
 }
 
+/// Sets the length of a regular file. ftruncate(2) fails with EBADF or EINVAL if the file is not open for writing; this
+/// returns EBADF.
+pub(crate) fn set_length(file: &File, length: u64) -> io::Result<()> {
+    use rustix::fs::OFlags;
+    file.set_len(length).map_err(|error| {
+        let is_writable =
+            rustix::fs::fcntl_getfl(file).is_ok_and(|mode| mode.intersects(OFlags::WRONLY | OFlags::RDWR));
+        if error.raw_os_error() == Some(libc::EINVAL) && !is_writable { Errno::BADF.into() } else { error }
+    })
+}
+
 /// Removes the file `made` at `path` after opening it failed, unless another file has taken its place.
 pub(crate) fn remove_made(path: &Path, made: impl AsFd) {
     let identity = rustix::fs::fstat(made).map(|stat| (stat.st_dev, stat.st_ino));

@@ -458,6 +458,11 @@ pub(crate) fn disk_key(file: &File) -> Option<DiskKey> {
     if file.metadata().is_ok_and(|metadata| metadata.is_file()) { None } else { Some(0) }
 }
 
+/// Sets the length of a regular file. Source: "FILE_END_OF_FILE_INFO".
+pub(crate) fn set_length(file: &File, length: u64) -> io::Result<()> {
+    file.set_len(length)
+}
+
 /// Takes over an open file: its mode has a bit for `FILE_FLAG_NO_BUFFERING`. Source: "FILE_MODE_INFORMATION".
 pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     let probe = probe_file(&file)?;

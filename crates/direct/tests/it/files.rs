@@ -343,3 +343,41 @@ fn a_large_buffer_lies_in_huge_pages_where_the_system_gives_them_on_request() {
     });
     assert!(is_huge, "none of {} lies in a huge page", kept.len());
 }
+
+/// Goal: the length is exactly what was set, also within a block, and a file that becomes longer ends with zeros.
+#[test]
+fn the_length_of_a_file_is_set_to_any_number_of_bytes() {
+    for policy in [Policy::Prefer, Policy::Off] {
+        let (_folder, path, file) = new_file(policy);
+        let mut buffer = AlignedBuffer::new(8192, 4096).unwrap();
+        buffer.fill(7);
+        file.write_all_at(&buffer, 0).unwrap();
+        for length in [5000, 4096, 3, 10_000, 0, 1] {
+            file.truncate(length).unwrap();
+            assert_eq!((file.size().unwrap(), std::fs::metadata(&path).unwrap().len()), (length, length));
+        }
+        file.write_all_at(&buffer, 0).unwrap();
+        file.truncate(3).unwrap();
+        file.truncate(8192).unwrap();
+        let mut back = AlignedBuffer::new(8192, 4096).unwrap();
+        file.read_exact_at(&mut back, 0).unwrap();
+        assert!(back[..3] == [7; 3] && back[3..].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn a_length_that_cannot_be_set_is_refused() {
+    let (_folder, path, file) = new_file(Policy::Prefer);
+    file.truncate(1000).unwrap();
+    for length in [1 << 63, u64::MAX] {
+        let error = file.truncate(length).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), "the length is beyond the largest file offset");
+    }
+    let reader = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path).unwrap();
+    let error = reader.truncate(0).unwrap_err();
+    if cfg!(unix) {
+        assert_eq!(error.raw_os_error(), Some(9), "EBADF: {error}");
+    }
+    assert_eq!(file.size().unwrap(), 1000);
+}

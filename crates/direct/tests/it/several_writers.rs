@@ -79,7 +79,7 @@ const DEEDS: [Deed; 12] = [
     Deed::Foreign,
 ];
 
-/// What the other process does to the length of the file.
+/// What the other process does to the length of the file, or this one without a range of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Foreign {
     Nothing,
@@ -87,6 +87,8 @@ enum Foreign {
     Append(usize),
     /// Sets the length to one that is not below the end of a range.
     Truncate(usize),
+    /// As `Truncate`, by `DirectFile::truncate` of this process.
+    TruncateHere(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -247,7 +249,7 @@ fn assert_keeps_every_write(folder: &Path, rounds: u64, is_mixed: bool) {
     for round in 0..rounds {
         let mut tasks = tasks(&mut random, round, &deeds);
         let end = tasks.iter().map(|task| task.range.end).max().unwrap();
-        let foreign = match random.below(3) {
+        let foreign = match random.below(4) {
             0 => Foreign::Nothing,
             1 if is_mixed => {
                 // Writers at the end of the file do not make it longer, or the position of the record is not defined.
@@ -255,6 +257,7 @@ fn assert_keeps_every_write(folder: &Path, rounds: u64, is_mixed: bool) {
                 Foreign::Append(1 + random.below(2 * BLOCK))
             }
             1 => Foreign::Nothing,
+            2 => Foreign::TruncateHere(end + random.below(600)),
             _ => Foreign::Truncate(end + random.below(600)),
         };
         let before = model.clone();
@@ -268,13 +271,14 @@ fn assert_keeps_every_write(folder: &Path, rounds: u64, is_mixed: bool) {
                 Foreign::Nothing => {}
                 Foreign::Append(length) => other.lock().unwrap().asked("append", &[length, usize::from(mark)]),
                 Foreign::Truncate(length) => other.lock().unwrap().asked("truncate", &[length]),
+                Foreign::TruncateHere(length) => shared.truncate(length as u64).unwrap(),
             }
         });
         apply(&mut model, &tasks, can_reserve);
         match foreign {
             Foreign::Nothing => {}
             Foreign::Append(length) => model.resize(model.len() + length, mark),
-            Foreign::Truncate(length) => model.resize(length, 0),
+            Foreign::Truncate(length) | Foreign::TruncateHere(length) => model.resize(length, 0),
         }
         assert_equal(&path, &model, round % 2 == 0, || {
             format!("seed {seed}, round {round}, {foreign:?}, {tasks:#?} on `{}`", path.display())
@@ -296,6 +300,7 @@ fn assert_keeps_every_write_on_a_disk(sector: u32, rounds: u64) {
     let path = folder.path().join("disk");
     std::os::unix::fs::symlink(below.path(), &path).unwrap();
     let shared = options().open(&path).unwrap();
+    assert_eq!(shared.truncate(0).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     let mut model = std::fs::read(&path).unwrap();
     let deeds: Vec<Deed> =
         DEEDS.into_iter().filter(|deed| !matches!(deed, Deed::Foreign | Deed::Reserve | Deed::Copy)).collect();
