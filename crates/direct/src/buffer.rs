@@ -49,7 +49,7 @@ pub enum BufferError {
 /// From this size on allocators take fresh pages from the system (glibc: `M_MMAP_THRESHOLD`).
 const FRESH_PAGES_FROM_BYTES: usize = 128 << 10;
 
-/// The huge page of x86-64, and of aarch64 with pages of 4 KiB. Allocations of this size or larger begin at a multiple of it where huge
+/// The huge page of x86-64, and of aarch64 with pages of 4 KiB. Buffers of this size or larger are mapped at a multiple of it where huge
 /// pages can be requested, so that at least one fits. A write of 1 MiB past the cache takes half of the processor time from one:
 /// the kernel hands it to the device as one segment instead of 256.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -60,9 +60,15 @@ struct Region {
     start: NonNull<u8>,
     length: usize,
     align: usize,
-    /// The allocation: room for `length` bytes wherever the first aligned one lies.
-    base: NonNull<u8>,
-    layout: Layout,
+    origin: Origin,
+}
+
+/// How the memory of a region is freed.
+enum Origin {
+    /// Pages of the system's.
+    Mapped,
+    /// The allocation: room for the region wherever the first aligned byte lies.
+    Allocated { base: NonNull<u8>, layout: Layout },
 }
 
 // SAFETY: a `Region` owns its memory alone, as a `Box<[u8]>` would.
@@ -80,29 +86,28 @@ impl Region {
         }
         let too_large = BufferError::TooLarge { count, size_bytes, align };
         let length = size_bytes.checked_mul(count).ok_or(too_large.clone())?;
+        if length >= HUGE_PAGE_BYTES
+            && let Some(start) = crate::os::map_huge_pages(length, align.max(HUGE_PAGE_BYTES))
+        {
+            return Ok(Self { start, length, align, origin: Origin::Mapped });
+        }
         // Large memory is aligned here and not by the allocator: for zeroed memory with a large alignment, Rust allocates any
         // memory and writes zeros, although fresh pages are zero already. For 1 GiB that took 0.27 s instead of 3 µs.
         // Small memory comes from pages that are in use, and one more page costs more than the zeros.
-        // Miri has no call that requests huge pages.
-        let is_huge = cfg!(target_os = "linux") && length >= HUGE_PAGE_BYTES && !cfg!(miri);
-        let begin_at = if is_huge { align.max(HUGE_PAGE_BYTES) } else { align };
         let layout = if length < FRESH_PAGES_FROM_BYTES {
             Layout::from_size_align(length, align)
         } else {
-            Layout::from_size_align(length.checked_add(begin_at - 1).ok_or(too_large.clone())?, 1)
+            Layout::from_size_align(length.checked_add(align - 1).ok_or(too_large.clone())?, 1)
         };
         let layout = layout.map_err(|_| too_large)?;
         // SAFETY: the layout's size is not zero, checked above.
         let base = unsafe { alloc_zeroed(layout) };
         let base = NonNull::new(base).ok_or(BufferError::OutOfMemory { size_bytes: length, align })?;
-        let skipped = base.as_ptr().addr().next_multiple_of(begin_at) - base.as_ptr().addr();
-        // SAFETY: none are skipped if the allocator aligned; else at most `begin_at - 1`, which the allocation has more than `length`.
+        let skipped = base.as_ptr().addr().next_multiple_of(align) - base.as_ptr().addr();
+        // SAFETY: none are skipped if the allocator aligned; else at most `align - 1`, which the allocation has more than `length`.
         let start = unsafe { base.add(skipped) };
         assert!(start.as_ptr().addr().is_multiple_of(align));
-        if is_huge {
-            crate::os::prefer_huge_pages(start, length);
-        }
-        Ok(Self { start, length, align, base, layout })
+        Ok(Self { start, length, align, origin: Origin::Allocated { base, layout } })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -119,8 +124,12 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: `base` came from `alloc_zeroed` with this very layout and is freed once.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        match self.origin {
+            // SAFETY: `map_huge_pages` returned it for this length, and it is given back once.
+            Origin::Mapped => unsafe { crate::os::unmap_huge_pages(self.start, self.length) },
+            // SAFETY: `base` came from `alloc_zeroed` with this very layout and is freed once.
+            Origin::Allocated { base, layout } => unsafe { dealloc(base.as_ptr(), layout) },
+        }
     }
 }
 

@@ -42,9 +42,9 @@ compile_error!("trueio-direct does not support NetBSD: its O_DIRECT, flush and d
 compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
 pub(crate) use system::{
-    adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, open, open_buffered,
-    open_to_read, preallocate, prefer_huge_pages, probe, probe_file, read_at, read_uncached, read_vectored_at,
-    residency, set_nocache, size_bytes, sync_directory, try_lock, unlock, unnamed_file, write_at, write_back,
+    adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, map_huge_pages, open,
+    open_buffered, open_to_read, preallocate, probe, probe_file, read_at, read_uncached, read_vectored_at, residency,
+    set_nocache, size_bytes, sync_directory, try_lock, unlock, unmap_huge_pages, unnamed_file, write_at, write_back,
     write_special, write_vectored_at,
 };
 #[cfg(unix)]

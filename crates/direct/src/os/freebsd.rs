@@ -272,7 +272,15 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
 }
 
 /// FreeBSD makes superpages by itself.
-pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
+pub(crate) fn map_huge_pages(_length: usize, _align: usize) -> Option<NonNull<u8>> {
+    None
+}
+
+/// Never called: nothing is mapped here.
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn unmap_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
     let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";

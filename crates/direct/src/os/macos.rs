@@ -260,7 +260,15 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
 }
 
 /// macOS provides huge pages only through a flag of its own allocation calls.
-pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
+pub(crate) fn map_huge_pages(_length: usize, _align: usize) -> Option<NonNull<u8>> {
+    None
+}
+
+/// Never called: nothing is mapped here.
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn unmap_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
     Ok(rustix::fs::fcntl_nocache(file, nocache)?)

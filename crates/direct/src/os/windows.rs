@@ -550,7 +550,15 @@ pub(crate) fn residency(_file: &File, _offset: u64, _len: u64) -> io::Result<Res
 }
 
 /// Windows provides large pages only to processes with a privilege.
-pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
+pub(crate) fn map_huge_pages(_length: usize, _align: usize) -> Option<NonNull<u8>> {
+    None
+}
+
+/// Never called: nothing is mapped here.
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn unmap_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
     let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
