@@ -130,7 +130,7 @@ export interface CopyOptions {
   policy?: 'require' | 'prefer' | 'off';
   /** How durable the copy and the name of a new file are at the end. Default: true, which is `device`. */
   flush?: boolean | FlushLevel;
-  /** Bytes of one transfer, rounded up to the alignment; default 1 MiB. */
+  /** Bytes of one transfer, rounded up to the alignment; default 4 MiB. */
   bufferBytes?: number;
   /** Copies only the bytes of the source from `start` to before `end`, aligned or not. */
   range?: readonly [start: Offset, end: Offset];

@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// `flush`: how durable the copy, and the name of a new file, are at the end: "barrier", "data", "file", "device", or None
 /// for no flush.
 ///
-/// `buffer_bytes`: the size of the blocks, rounded up to the alignment; None: 1 MiB.
+/// `buffer_bytes`: the size of the blocks, rounded up to the alignment; None: 4 MiB.
 ///
 /// `range`: a tuple (start, end), aligned or not: only these bytes of the source are copied. `destination_offset`: where
 /// in the destination they begin; an existing file then keeps its other bytes.

@@ -219,7 +219,7 @@ fn cached_bytes_are_read_from_the_cache_and_no_others() {
             (CopyOptions::new().policy(Policy::Off), 0),
         ] {
             let range = options.clone();
-            let copied = match copy(&from, &to, &options.overwrite(true)) {
+            let copied = match copy(&from, &to, &options.buffer_bytes(1 << 20).overwrite(true)) {
                 Ok(copied) => copied,
                 // btrfs: writes past the cache are not supported.
                 Err(CopyError::Open(OpenError::Buffers { .. })) => continue,
