@@ -182,11 +182,13 @@ export interface ReadStreamOptions {
   autoClose?: boolean;
   /** Destroys the stream. */
   signal?: AbortSignal;
+  /** Chunks are strings of this encoding. */
+  encoding?: BufferEncoding;
 }
 
 /** The position at which a stream writes, and how. */
 export interface WriteStreamOptions {
-  /** The first byte; default 0. It need not be aligned. Bytes after the last one written stay: nothing is truncated. */
+  /** The first byte; default 0. It need not be aligned. */
   start?: number;
   /** Bytes of one transfer, rounded up to the alignment; default 1 MiB. */
   highWaterMark?: number;
@@ -196,18 +198,60 @@ export interface WriteStreamOptions {
   flush?: boolean | FlushLevel;
   /** Destroys the stream. */
   signal?: AbortSignal;
+  /** Of strings that are written without one. Default: `utf8`. */
+  encoding?: BufferEncoding;
 }
 
-/** Opens a file and reads it past the page cache, up to an end that need not be aligned. */
-export function createReadStream(path: string | URL, options?: ReadStreamOptions & Omit<OpenOptions, 'write' | 'create' | 'createNew'>): Readable;
+/** Flags of `fs.open` for a stream that opens a file; not next to `read`, `write`, `create` and `createNew`. */
+export interface ReadFlags {
+  flags?: 'r' | 'r+' | 'rs+' | 'sr+';
+}
+
+/**
+ * Flags of `fs.open` for a stream that opens a file; not next to `read`, `write`, `create` and `createNew`. `w` makes a new file or
+ * empties one that exists, `wx` makes a new file, `r+` opens one that exists and truncates nothing. `a` is refused: nothing
+ * can be appended past the page cache. Default: `w`; with `start`, a new file or one that exists, of which nothing is truncated.
+ */
+export interface WriteFlags {
+  flags?: 'r+' | 'rs+' | 'sr+' | 'w' | 'w+' | 'wx' | 'xw' | 'wx+' | 'xw+';
+}
+
+/** What the streams of a file have of Node's own. Events: `open` with the file, `ready`, then those of a stream. */
+export interface FileStream {
+  /** Undefined until it is open. */
+  readonly file: DirectFile | undefined;
+  /** Undefined for a file of `fromFile`. */
+  readonly path: string | undefined;
+  /** Whether the file is not open yet, or closed. */
+  readonly pending: boolean;
+  /** Ends the stream and closes the file as `autoClose` does. */
+  close(callback?: () => void): void;
+}
+
+/** A stream of a file, with the number of bytes that were read from it. */
+export interface ReadStream extends Readable, FileStream {
+  readonly bytesRead: number;
+}
+
+/** Opens a file and reads it past the page cache, up to an end that need not be aligned. A string in place of options is an encoding. */
+export function createReadStream(
+  path: string | URL,
+  options?: BufferEncoding | (ReadStreamOptions & ReadFlags & Omit<OpenOptions, 'write' | 'create' | 'createNew'>)
+): ReadStream;
 
 /** A stream of a file, with the number of bytes that were written to it. */
-export interface WriteStream extends Writable {
+export interface WriteStream extends Writable, FileStream {
   readonly bytesWritten: number;
 }
 
-/** Opens a file and writes it past the page cache; parts of blocks as `writeUnalignedByReadModifyWriteAt` does. */
-export function createWriteStream(path: string | URL, options?: WriteStreamOptions & OpenOptions): WriteStream;
+/**
+ * Opens a file and writes it past the page cache; parts of blocks as `writeUnalignedByReadModifyWriteAt` does. See `WriteFlags` for what
+ * becomes of a file that exists. A string in place of options is an encoding.
+ */
+export function createWriteStream(
+  path: string | URL,
+  options?: BufferEncoding | (WriteStreamOptions & WriteFlags & OpenOptions)
+): WriteStream;
 
 /** Makes the names in a folder durable, after a file was created, renamed or removed in it. ENOTSUP on Windows. */
 export function syncDirectory(path: string | URL): Promise<void>;
@@ -317,7 +361,7 @@ export class DirectFile {
   /** Writes all of `buffers`, one after another. */
   writeVectoredAt(buffers: readonly NodeJS.ArrayBufferView[], offset: Offset, options?: Cancellable): Promise<Transfer>;
   /** Reads past the page cache, up to an end that need not be aligned. The file stays open unless `autoClose` is true. */
-  createReadStream(options?: ReadStreamOptions): Readable;
+  createReadStream(options?: ReadStreamOptions): ReadStream;
   /** Writes past the page cache; parts of blocks as `writeUnalignedByReadModifyWriteAt` does. */
   createWriteStream(options?: WriteStreamOptions): WriteStream;
 
@@ -325,6 +369,8 @@ export class DirectFile {
   flush(level?: FlushLevel, options?: Cancellable): Promise<Flushed>;
   /** Reserves space, and extends the file to that length. ENOTSUP if the filesystem cannot. */
   preallocate(offset: Offset, lengthBytes: number | bigint): Promise<void>;
+  /** Sets the length of the file: what lies beyond is lost, and what is added reads as zeros. Default: 0. EINVAL of a disk. */
+  truncate(lengthBytes?: number | bigint): Promise<void>;
   /** The length of the file, or the capacity of the disk. */
   size(): Promise<number>;
   /** ENOTBLK for anything but a disk. */

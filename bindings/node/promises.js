@@ -475,6 +475,11 @@ class DirectFile {
     await this.#run('preallocate', (file, done) => file.preallocate(start, length, done));
   }
 
+  async truncate(lengthBytes = 0) {
+    const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
+    await this.#run('truncate', (file, done) => file.truncate(length, done));
+  }
+
   async size() {
     return this.#run('size', (file, done) => file.size(done));
   }

@@ -5,17 +5,45 @@
 // buffer; the blocks that it covers only in part, at most the first and the last, are written without the bytes around
 // them. The file ends where the last byte was written, and no other writer's bytes are lost.
 //
+// They have the options, events and fields of Node's own file streams, as far as a file without a descriptor has them.
+//
 // Each reads or writes one chunk after another: for several transfers in flight use `readAt` and `writeAllAt`.
 
 const { Readable, Writable } = require('stream');
 const direct = require('../promises');
 
 const CHUNK_BYTES = 1 << 20;
-const READ_OPTIONS = ['start', 'end', 'highWaterMark', 'autoClose', 'signal'];
-const WRITE_OPTIONS = ['start', 'highWaterMark', 'autoClose', 'flush', 'signal'];
+const READ_OPTIONS = ['start', 'end', 'highWaterMark', 'autoClose', 'signal', 'encoding', 'flags'];
+const WRITE_OPTIONS = ['start', 'highWaterMark', 'autoClose', 'flush', 'signal', 'encoding', 'flags'];
 
-/** Splits the options into those of the stream and those of `open`, which checks its own. */
-function split(options, names) {
+/** What the flags of `fs.open` mean here. */
+const FLAGS = {
+  r: {},
+  'r+': { write: true },
+  w: { write: true, create: true, isEmptied: true },
+  wx: { write: true, createNew: true },
+};
+const ALIASES = { 'rs+': 'r+', 'sr+': 'r+', 'w+': 'w', xw: 'wx', 'wx+': 'wx', 'xw+': 'wx' };
+
+/** Returns the options of `open` for `flags`, and whether a file that exists is emptied. */
+function flagged(flags, others, isWriter) {
+  if (flags === undefined) return { others, isEmptied: false };
+  const name = Object.hasOwn(ALIASES, flags) ? ALIASES[flags] : flags;
+  const isKnown = typeof flags === 'string' && Object.hasOwn(FLAGS, name) && !(isWriter && name === 'r') && !(!isWriter && name.startsWith('w'));
+  if (!isKnown) {
+    const hint = /^[axs+]*a/.test(flags) ? ': past the page cache nothing can be appended; write at the end of the file with `r+` and `start`' : '';
+    throw invalid('flags', `must be ${isWriter ? "'r+', 'w' or 'wx'" : "'r' or 'r+'"}`, flags, hint);
+  }
+  for (const clash of ['read', 'write', 'create', 'createNew']) {
+    if (others[clash] !== undefined) throw invalid(clash, 'cannot be set next to `flags`', others[clash]);
+  }
+  const { isEmptied = false, ...means } = FLAGS[name];
+  return { others: { ...means, ...others, ...(/s/.test(flags) && { sync: 'sync' }) }, isEmptied };
+}
+
+/** Splits the options into those of the stream and those of `open`, which checks its own. A string is an encoding. */
+function split(given, names) {
+  const options = typeof given === 'string' ? { encoding: given } : given;
   if (typeof options !== 'object' || options === null) throw invalid('options', 'must be an object', options);
   const own = {};
   const others = {};
@@ -25,8 +53,8 @@ function split(options, names) {
   return { own, others };
 }
 
-function invalid(name, wanted, value) {
-  const error = new RangeError(`\`${name}\` ${wanted}, and is ${String(value)}`);
+function invalid(name, wanted, value, hint = '') {
+  const error = new RangeError(`\`${name}\` ${wanted}, and is ${String(value)}${hint}`);
   return Object.assign(error, { code: 'ERR_OUT_OF_RANGE' });
 }
 
@@ -42,22 +70,41 @@ function blockOf({ alignment }, names) {
   return Math.max(...names.map((name) => alignment[name] ?? 4096));
 }
 
-/** Opens a path; of an open file nothing is opened, and other options are refused. */
-async function opened(target, others) {
-  if (typeof target === 'string') return direct.open(target, others);
-  const [name] = Object.keys(others);
-  if (name !== undefined) throw invalid(name, 'is an option of files that the stream opens', others[name]);
-  return target;
+/** Opens a path; of an open file nothing is opened, and options of opening are refused. */
+async function opened(target, others, isEmptied) {
+  if (typeof target !== 'string') {
+    const [name] = isEmptied ? ['flags'] : Object.keys(others);
+    if (name !== undefined) throw invalid(name, 'is an option of files that the stream opens', others[name]);
+    return target;
+  }
+  const file = await direct.open(target, others);
+  if (isEmptied) {
+    try {
+      await file.truncate(0);
+    } catch (error) {
+      // A disk has no length to change, and fs.open ignores the flag, too.
+      if (error.code !== 'EINVAL') {
+        await file.close();
+        throw error;
+      }
+    }
+  }
+  return file;
 }
 
 /** What both kinds of stream do: open, and close what they opened. */
-function lifecycle(target, others, autoClose, start) {
+function lifecycle(target, { others, isEmptied }, autoClose, start) {
   return {
     construct(callback) {
-      opened(target, others).then(async (file) => {
+      opened(target, others, isEmptied).then(async (file) => {
         this.file = file;
         await start(this);
-      }).then(() => callback(), callback);
+      }).then(() => {
+        callback();
+        // As Node's own streams, in this order; the file in place of its descriptor.
+        this.emit('open', this.file);
+        this.emit('ready');
+      }, callback);
     },
     destroy(error, callback) {
       if (!autoClose || this.file === undefined) return callback(error);
@@ -66,18 +113,37 @@ function lifecycle(target, others, autoClose, start) {
   };
 }
 
+/** Adds the fields of Node's own file streams. */
+function withFields(stream, target, counter, count) {
+  Object.defineProperties(stream, {
+    path: { enumerable: true, value: typeof target === 'string' ? target : target.path },
+    pending: { get: () => stream.file === undefined || stream.file.isClosed },
+    [counter]: { get: count },
+    close: {
+      value(callback) {
+        if (callback !== undefined) stream.closed ? process.nextTick(callback) : stream.once('close', () => callback());
+        if (counter === 'bytesRead') stream.destroy();
+        else stream.end(() => stream.destroy());
+      },
+    },
+  });
+  return stream;
+}
+
 function createReadStream(target, options = {}) {
   const { own, others } = split(options, READ_OPTIONS);
-  const { start = 0, end = Infinity, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', signal } = own;
+  const { start = 0, end = Infinity, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', signal, encoding, flags } = own;
+  const opening = flagged(flags, others, false);
   let position = integer('start', start, 0);
   // As in Node's own streams `end` is the last byte.
   const stop = end === Infinity ? Infinity : integer('end', end, start) + 1;
   const size = integer('highWaterMark', highWaterMark, 1);
   let block;
-  return new Readable({
+  const stream = new Readable({
     highWaterMark: size,
     signal,
-    ...lifecycle(target, others, autoClose, (stream) => {
+    encoding,
+    ...lifecycle(target, opening, autoClose, (stream) => {
       block = blockOf(stream.file, ['memoryBytes', 'readOffsetBytes']);
     }),
     read() {
@@ -93,11 +159,13 @@ function createReadStream(target, options = {}) {
       }, (error) => this.destroy(error));
     },
   });
+  return withFields(stream, target, 'bytesRead', () => position - start);
 }
 
 function createWriteStream(target, options = {}) {
   const { own, others } = split(options, WRITE_OPTIONS);
-  const { start = 0, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', flush = false, signal } = own;
+  const { start = 0, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', flush = false, signal, encoding } = own;
+  const opening = typeof target === 'string' ? writing(own, others) : flagged(own.flags, others, true);
   let position = integer('start', start, 0);
   const size = integer('highWaterMark', highWaterMark, 1);
   let block;
@@ -138,7 +206,8 @@ function createWriteStream(target, options = {}) {
     highWaterMark: size,
     signal,
     decodeStrings: true,
-    ...lifecycle(target, withWrite(target, others), autoClose, ({ file }) => {
+    ...(encoding !== undefined && { defaultEncoding: encoding }),
+    ...lifecycle(target, opening, autoClose, ({ file }) => {
       block = blockOf(file, ['memoryBytes', 'writeOffsetBytes', 'readOffsetBytes']);
       buffer = direct.allocate(up(size, block), Math.max(block, 4096));
     }),
@@ -158,13 +227,17 @@ function createWriteStream(target, options = {}) {
       finish().then(() => callback(), callback);
     },
   });
-  Object.defineProperty(stream, 'bytesWritten', { get: () => position - start });
-  return stream;
+  return withFields(stream, target, 'bytesWritten', () => position - start);
 }
 
-/** A path is opened for writing too. */
-function withWrite(target, others) {
-  return typeof target === 'string' ? { write: true, ...others } : others;
+/**
+ * How a path is opened for writing. Without flags it is made new or emptied, as by Node's own streams; but not where a place to write at
+ * or options of `open` are given: then nothing is lost unless the flags ask for it.
+ */
+function writing({ flags, start }, others) {
+  if (flags !== undefined) return flagged(flags, others, true);
+  if (['write', 'create', 'createNew'].some((name) => others[name] !== undefined)) return flagged(undefined, { write: true, ...others });
+  return start === undefined ? flagged('w', others, true) : flagged(undefined, { write: true, create: true, ...others });
 }
 
 module.exports = { createReadStream, createWriteStream };

@@ -507,6 +507,16 @@ impl NativeFile {
         work::start(env, &done, None, job, |_, _, ()| Ok(()))
     }
 
+    /// Sets the length of the file, in bytes.
+    #[napi]
+    pub fn truncate(&self, env: Env, length: f64, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || {
+            file.truncate(length as u64).map_err(|error| Failure::of_io("setting the length", &error, "ftruncate"))
+        };
+        work::start(env, &done, None, job, |_, _, ()| Ok(()))
+    }
+
     /// The length of the file, or the capacity of the disk, in bytes.
     #[napi]
     pub fn size(&self, env: Env, done: Unknown) -> napi::Result<()> {

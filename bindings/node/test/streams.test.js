@@ -254,3 +254,125 @@ test('a write at an offset of a file that is open to append is refused, and writ
     fs.closeSync(fd);
   }
 });
+
+/** What a write stream with these options leaves in the file, or the code of its error. */
+async function left(create, name, options, bytes) {
+  try {
+    await pipeline(Readable.from([bytes]), create(name, options));
+    return fs.readFileSync(name, 'latin1');
+  } catch (error) {
+    return error.code;
+  }
+}
+
+test('flags create, empty and refuse files as those of fs do', async (t) => {
+  const folder = scratch(t);
+  for (const flags of [undefined, 'w', 'w+', 'wx', 'xw', 'wx+', 'r+', 'rs+']) {
+    for (const before of [undefined, 'x'.repeat(10_000)]) {
+      const outcomes = [];
+      for (const create of [fs.createWriteStream, direct.createWriteStream]) {
+        const name = path.join(folder, `${flags}-${before?.length}-${outcomes.length}`);
+        if (before !== undefined) fs.writeFileSync(name, before);
+        const ours = create === fs.createWriteStream ? {} : { policy: 'prefer' };
+        outcomes.push(await left(create, name, { ...(flags && { flags }), ...ours }, Buffer.from('hello')));
+      }
+      assert.strictEqual(outcomes[1], outcomes[0], `${flags}, ${before === undefined ? 'new' : 'old'}`);
+    }
+  }
+});
+
+test('without flags, a stream with a start or with options of open truncates nothing', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  const old = 'x'.repeat(5000);
+  for (const options of [{ start: 0 }, { start: 4000 }, { write: true }, { create: true }]) {
+    fs.writeFileSync(name, old);
+    const start = options.start ?? 0;
+    const expected = `${old.slice(0, start)}hello${old.slice(start + 5)}`;
+    assert.strictEqual(await left(direct.createWriteStream, name, { policy: 'prefer', ...options }, Buffer.from('hello')), expected);
+  }
+  fs.unlinkSync(name);
+  assert.strictEqual(await left(direct.createWriteStream, name, { policy: 'prefer', start: 3 }, Buffer.from('hello')), '\0\0\0hello');
+  assert.strictEqual(await left(direct.createWriteStream, name, { policy: 'prefer', start: 1, flags: 'w' }, Buffer.from('a')), '\0a');
+});
+
+test('flags that are none, would append or contradict options are refused, and change nothing', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  fs.writeFileSync(name, 'kept');
+  for (const flags of ['a', 'ax', 'a+', 'as']) {
+    assert.throws(() => direct.createWriteStream(name, { flags }), { code: 'ERR_OUT_OF_RANGE', message: /nothing can be appended; write at the end of the file with `r\+` and `start`/ });
+  }
+  for (const flags of ['r', 'q', 5, null, 'constructor']) assert.throws(() => direct.createWriteStream(name, { flags }), { code: 'ERR_OUT_OF_RANGE' });
+  for (const flags of ['w', 'a']) assert.throws(() => direct.createReadStream(name, { flags }), { code: 'ERR_OUT_OF_RANGE', message: /'r' or 'r\+'/ });
+  assert.throws(() => direct.createWriteStream(name, { flags: 'w', create: true }), { message: /`create` cannot be set next to `flags`/ });
+  const file = await direct.open(name, { write: true, policy: 'prefer' });
+  t.after(() => file.close());
+  await assert.rejects(pipeline(Readable.from([Buffer.from('x')]), file.createWriteStream({ flags: 'w' })), { message: /`flags` is an option of files/ });
+  assert.strictEqual(fs.readFileSync(name, 'utf8'), 'kept');
+});
+
+test('streams have the events, fields and encodings of those of fs', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  const text = 'größer '.repeat(2000);
+  const events = async (stream, end) => {
+    const seen = [];
+    for (const event of ['open', 'ready', 'finish', 'end', 'close']) stream.on(event, () => seen.push(event));
+    const pending = [stream.pending, stream.path];
+    end(stream);
+    await new Promise((resolve) => stream.once('close', resolve));
+    return { seen, pending, later: stream.pending };
+  };
+  const written = [fs, direct].map((from) => (file) => from.createWriteStream(file, { encoding: 'latin1', ...(from === direct && { policy: 'prefer' }) }));
+  const outcomes = [];
+  for (const create of written) {
+    outcomes.push(await events(create(name), (stream) => stream.end('größer')));
+    outcomes.push(fs.readFileSync(name));
+  }
+  assert.deepStrictEqual(outcomes.slice(2), outcomes.slice(0, 2));
+  fs.writeFileSync(name, text);
+  for (const options of [{ encoding: 'utf8', highWaterMark: 4097 }, { start: 1, end: 4, encoding: 'hex' }]) {
+    const [theirs, ours] = [fs.createReadStream(name, options), direct.createReadStream(name, { ...options, policy: 'prefer' })];
+    const read = [];
+    for (const stream of [theirs, ours]) {
+      const chunks = [];
+      stream.on('data', (chunk) => chunks.push(chunk));
+      const about = await events(stream, () => {});
+      assert.ok(chunks.every((chunk) => typeof chunk === 'string'));
+      read.push([chunks.join(''), stream.bytesRead, stream.path, about]);
+    }
+    assert.deepStrictEqual(read[1], read[0]);
+  }
+  const opened = direct.createReadStream(name, { policy: 'prefer' });
+  const [file] = await new Promise((resolve) => opened.once('open', (...all) => resolve(all)));
+  assert.ok(file instanceof direct.DirectFile && file === opened.file);
+  await new Promise((resolve) => opened.close(resolve));
+  assert.ok(file.isClosed);
+  const writer = direct.createWriteStream(name, { policy: 'prefer' });
+  writer.write('four');
+  await new Promise((resolve) => writer.close(resolve));
+  assert.deepStrictEqual([writer.file.isClosed, fs.readFileSync(name, 'utf8')], [true, 'four']);
+});
+
+test('truncate sets the length of a file and refuses a disk', async (t) => {
+  const folder = scratch(t);
+  const name = path.join(folder, 'data');
+  fs.writeFileSync(name, 'x'.repeat(5000));
+  const file = await direct.open(name, { write: true, policy: 'prefer' });
+  t.after(() => file.close());
+  await file.truncate(4097);
+  assert.strictEqual(fs.readFileSync(name, 'latin1'), 'x'.repeat(4097));
+  await file.truncate(5001n);
+  assert.strictEqual(fs.readFileSync(name, 'latin1'), 'x'.repeat(4097) + '\0'.repeat(904));
+  await file.truncate();
+  assert.strictEqual(fs.statSync(name).size, 0);
+  await assert.rejects(file.truncate(-1), { code: 'ERR_OUT_OF_RANGE' });
+  const reader = await direct.open(name, { policy: 'prefer' });
+  t.after(() => reader.close());
+  await assert.rejects(reader.truncate(0), { path: name });
+  if (lacks(t, 'loop', loopReason())) return;
+  const device = loopDevice(t, folder, 1 << 20);
+  const disk = await direct.open(device, { write: true });
+  await assert.rejects(disk.truncate(0), { code: 'EINVAL' });
+  await disk.close();
+  await pipeline(Readable.from([Buffer.from('hello')]), direct.createWriteStream(device));
+  assert.strictEqual(fs.readFileSync(device, 'latin1').slice(0, 6), 'hello\0');
+});
