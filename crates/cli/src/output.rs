@@ -170,12 +170,12 @@ pub(crate) fn deliver_as(
     printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
     let mut results = Vec::new();
-    if is_json_to_stdout(matches) {
-        results.push(print_all(&format!("{}\n", trueio_report::json(record))));
-    } else {
-        let text = printer.map_or_else(|| text_of(record, matches, keep), |print| print(record));
-        results.push(print_all(&text));
-    }
+    let text = made("the results", || match (is_json_to_stdout(matches), printer) {
+        (true, _) => format!("{}\n", trueio_report::json(record)),
+        (false, Some(print)) => print(record),
+        (false, None) => text_of(record, matches, keep),
+    });
+    results.push(text.and_then(|text| print_all(&text)));
     // A record is large, so it is copied only for outputs that there are.
     if !outputs.files.is_empty() {
         results.push(write_formats(outputs, &Document::Record(Box::new(record.clone()))));
@@ -216,7 +216,13 @@ fn write_formats(outputs: Outputs, document: &Document) -> Result<(), Failure> {
         Document::Record(record) if !outputs.files.is_empty() => crate::kept::past_runs(record),
         _ => Vec::new(),
     };
-    outputs.write(|name| rendered(document, name, &past))
+    outputs.write(|name| made(&format!("--{name}"), || rendered(document, name, &past)).flatten())
+}
+
+/// Makes an output. A panic is a failure of this one: the others are made, and the record is kept.
+fn made<T>(what: &str, make: impl FnOnce() -> T) -> Result<T, Failure> {
+    let not_made = |reason| Failure::with_code(1, format!("{what} could not be made\n  because: {reason}"));
+    trueio_run::contained(make).map_err(not_made)
 }
 
 /// Renders a document in the format of an option.

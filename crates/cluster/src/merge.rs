@@ -78,7 +78,7 @@ pub(crate) fn merge_all(
 
 /// Makes the record of what this process knows alone, if a panic ends the merge.
 pub(crate) fn without_others(shared: &Shared, own: RunRecord, panic: &(dyn Any + Send)) -> RunRecord {
-    let reason = format!("the results of the ranks could not be merged: {}", panic_text(panic));
+    let reason = format!("the results of the ranks could not be merged: {}", trueio_run::panic_text(panic));
     let mut record = own.clone();
     record.outcome = Outcome::Failed { reason };
     let (host, boot_id) = (shared.host.clone(), shared.boot_id.clone());
@@ -90,12 +90,6 @@ pub(crate) fn without_others(shared: &Shared, own: RunRecord, panic: &(dyn Any +
         phases: Vec::new(),
     }));
     record
-}
-
-/// Returns the text of a panic, which is a bug of this program.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("{} (this is a bug of trueio)", text.unwrap_or("a panic"))
 }
 
 /// The record that a rank would have written alone.

@@ -34,6 +34,7 @@ mod name_roots;
 mod neighbours;
 mod observer;
 mod output_file;
+mod panics;
 mod phase;
 pub mod planning;
 mod reached;
@@ -61,6 +62,7 @@ pub use merge::{SeriesSum, SumOverflow, add_record, conclude_sum};
 pub use neighbours::Watched;
 pub use observer::{Event, Observer, Reporting, Tick};
 pub use output_file::{Before, GrowingFile, OutputFile, create_output};
+pub use panics::{contained, panic_text};
 pub use reserved::{PlacedOutput, ReservedOutput, confirm_name};
 pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;
@@ -142,7 +144,7 @@ fn with_accepted_here(mut checks: Vec<String>) -> Vec<String> {
 /// `stop` ends the run early when it becomes true; [`watch_signals`] gives one that signals set.
 pub fn run(request: Request, stop: &AtomicBool, observer: &mut dyn Observer) -> RunRecord {
     let mut session = Session::new(request, stop);
-    let outcome = session.run_all(observer).err().unwrap_or(Outcome::Complete);
+    let outcome = contained(|| session.run_all(observer)).unwrap_or_else(bug).err().unwrap_or(Outcome::Complete);
     session.finish(outcome)
 }
 
@@ -287,7 +289,8 @@ impl<'a> Session<'a> {
         change: impl Fn(&mut JobPlan),
         observer: &mut dyn Observer,
     ) -> Result<PhaseRecord, Outcome> {
-        self.phase(index, change, self.has_evidence, observer)
+        let has_evidence = self.has_evidence;
+        contained(|| self.phase(index, change, has_evidence, observer)).unwrap_or_else(bug)
     }
 
     /// Runs phase `index` to warm up: without evidence and events; only its outcome is returned.
@@ -335,7 +338,8 @@ impl<'a> Session<'a> {
         let result = match failure {
             Some(_) if self.stop.load(Relaxed) => Err(stopped()),
             Some(reason) => Err(Outcome::Failed { reason }),
-            None => setting.run(&jobs, position, &self.record, observer).map_err(|error| failed(&error)),
+            None => contained(|| setting.run(&jobs, position, &self.record, observer).map_err(|error| failed(&error)))
+                .unwrap_or_else(bug),
         };
         observer.notify(Event::AfterPhase { index });
         result
@@ -405,6 +409,11 @@ impl<'a> Session<'a> {
         }
         failure.map_or(Ok(()), Err)
     }
+}
+
+/// Returns the outcome of a phase or run that panicked.
+fn bug<T>(reason: String) -> Result<T, Outcome> {
+    Err(Outcome::Failed { reason })
 }
 
 /// An error and its causes in one line, as an outcome.

@@ -111,6 +111,22 @@ struct RunningJob<'a> {
     flow: Option<&'a Flow>,
 }
 
+/// Lets the workers of a phase end if the thread that measures it panics: it joins them before the panic goes on.
+struct ReleasedByPanic<'a> {
+    start: &'a Start,
+    stop: &'a AtomicBool,
+}
+
+impl Drop for ReleasedByPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stop.store(true, Relaxed);
+            self.start.open();
+            self.start.release();
+        }
+    }
+}
+
 /// A thread that runs a worker; `None` from a thread whose worker panicked.
 type WorkerThread<'scope> = io::Result<ScopedJoinHandle<'scope, Option<WorkerReport>>>;
 
@@ -323,6 +339,7 @@ impl Setting<'_> {
         };
         let _groups = CreatedGroups::of(&plans);
         std::thread::scope(|scope| {
+            let _released = ReleasedByPanic { start: &start, stop: shared.stop };
             let threads: Vec<_> = running.iter().map(|job| job.start(scope, &shared)).collect();
             start.wait_for(workers);
             if let Some(logs) = logs {

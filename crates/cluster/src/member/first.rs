@@ -540,7 +540,7 @@ impl First {
 
     /// Ends the run on all ranks after a panic of this process. What the phase under way had collected is kept.
     pub(crate) fn fail_by(&mut self, shared: &mut Shared, panic: &(dyn Any + Send)) {
-        let reason = format!("{}: {}", self.name_of(0), crate::merge::panic_text(panic));
+        let reason = format!("{}: {}", self.name_of(0), trueio_run::panic_text(panic));
         self.stop_all(shared, Outcome::Failed { reason });
         let current = std::mem::take(&mut self.current);
         if !current.done.is_empty() {

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
-use trueio_run::{PlacedOutput, ReservedOutput};
+use trueio_run::{PlacedOutput, ReservedOutput, contained};
 
 /// The destination of the results, and what was written already.
 #[derive(Debug)]
@@ -108,12 +108,22 @@ impl Results {
             return Err(failure);
         }
         self.options.idleness = self.idle.take().and_then(Idle::result);
-        let mut text = self.banner(record);
-        if self.every.is_some() && self.options.formats.contains(&Format::JsonLines) {
-            text.push_str(&interval_lines(record, &mut self.reported, true));
+        let text = contained(|| {
+            let mut text = self.banner(record);
+            if self.every.is_some() && self.options.formats.contains(&Format::JsonLines) {
+                text.push_str(&interval_lines(record, &mut self.reported, true));
+            }
+            text + &render(record, &self.options)
+        });
+        match text {
+            Ok(text) => self.write(&text)?,
+            Err(reason) => {
+                self.write(&format!("{}\n", trueio_report::json(record)))?;
+                return Err(format!(
+                    "the results could not be made, and the record is written instead\n  because: {reason}"
+                ));
+            }
         }
-        text.push_str(&render(record, &self.options));
-        self.write(&text)?;
         let Some((path, file)) = self.path.zip(self.file) else { return Ok(()) };
         file.confirm(self.written_bytes).map_err(|error| unwritable(&path, &error))
     }
