@@ -10,12 +10,12 @@ use trueio_files::TextFile;
 use trueio_iotrace::{Dropped, TraceError, TraceHeader, TraceReader, TraceRow, TraceWriter, TracedJob};
 use trueio_model::{OpKind, Plan, error_line, units};
 use trueio_report::{TracePicture, TracePoint, TraceRange, message, trace_html, trace_terminal};
-use trueio_run::{PlacedOutput, ReservedOutput};
+use trueio_run::{AsideOutput, ReservedOutput};
 
 /// A trace that is being written.
 pub(crate) struct Trace {
     path: PathBuf,
-    output: PlacedOutput,
+    output: AsideOutput,
     writer: TraceWriter,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Trace {
 pub(crate) fn start(reserved: ReservedOutput, plan: &Plan) -> Result<(Trace, TraceChannel), Failure> {
     let path = reserved.path().to_owned();
     let failed = |error: TraceError| unwritable(&path, &error);
-    let output = reserved.write_in_place().map_err(|error| failed(error.into()))?;
+    let output = reserved.write_aside().map_err(|error| failed(error.into()))?;
     let file = output.file().try_clone().map_err(|error| failed(error.into()))?;
     let mut first_worker = 1;
     let jobs = plan.jobs.iter().map(|job| {
@@ -46,7 +46,7 @@ impl Trace {
     /// A row could not be written, or another program took the name of the trace.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let summary = self.writer.finish().map_err(|error| unwritable(&self.path, &error))?;
-        self.output.confirm(Some(summary.bytes)).map_err(|error| unwritable(&self.path, &error.into()))?;
+        self.output.finish().map_err(|error| unwritable(&self.path, &error.into()))?;
         let missing = missing(&summary.dropped).unwrap_or_default();
         message!("trace: {} ({} I/Os{missing})", self.path.display(), units::format_count(summary.rows));
         Ok(())

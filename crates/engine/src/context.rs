@@ -34,11 +34,14 @@ pub enum Passed {
 /// Opens a log by its path; `-` is standard input.
 pub type OpenLog = fn(&str) -> io::Result<Box<dyn io::Read + Send>>;
 
+/// Creates a file; returns it with the reason if it has another name.
+pub type CreateFile = fn(&JobPlan, &Path) -> io::Result<(File, Option<String>)>;
+
 /// Functions outside this crate that a worker calls before and after its I/Os.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
     /// Creates a file in the current directory for what a job's verification keeps.
-    pub create_file: fn(&JobPlan, &Path) -> io::Result<File>,
+    pub create_file: CreateFile,
     /// Opens the body that a job with a source writes. The error is a sentence.
     pub open_body: fn(&SourcePlan) -> Result<Box<dyn BodySource>, String>,
     /// Opens a log that a job replays.
@@ -49,7 +52,7 @@ impl Default for Host {
     /// New files only, and no sources.
     fn default() -> Self {
         Self {
-            create_file: |_, path| File::create_new(path),
+            create_file: |_, path| Ok((File::create_new(path)?, None)),
             open_body: |plan| Err(format!("the source `{}` cannot be fetched by the engine alone", plan.address)),
             open_log: open_file,
         }

@@ -42,7 +42,7 @@ mod zones;
 pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::{FileFill, RandomFill};
-pub use context::{Host, OpenLog, Passed, WorkerContext};
+pub use context::{CreateFile, Host, OpenLog, Passed, WorkerContext};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, E4defrag, Engine, EngineError,
     EngineSetup, Falloc, Filecreate, Filedelete, Fileread, Filestat, Ftruncate, IoUringEngine, LibaioEngine,

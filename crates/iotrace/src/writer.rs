@@ -8,7 +8,7 @@ use crate::format::{COLUMNS, Dropped, HEADER_KEY, TraceError, TraceHeader, Trace
 use crate::parquet::{Chunk, Column, Encoding, FileWriter, Kind, delta};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -24,8 +24,6 @@ const GROUP_ROWS: usize = 16 * PAGE_ROWS;
 pub struct TraceSummary {
     /// Rows in the file.
     pub rows: u64,
-    /// Length of the file, in bytes.
-    pub bytes: u64,
     /// Rows that are missing.
     pub dropped: Vec<Dropped>,
 }
@@ -79,32 +77,13 @@ fn write_all(
     }
     result?;
     let dropped: Vec<Dropped> = dropped.into_values().collect();
-    let (rows, bytes) = groups.finish(&TraceHeader { version: VERSION, jobs, dropped: dropped.clone() })?;
-    Ok(TraceSummary { rows, bytes, dropped })
-}
-
-/// A file, and how many bytes were written to it.
-#[derive(Debug)]
-struct Counted {
-    out: BufWriter<File>,
-    bytes: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        self.bytes += count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
+    let rows = groups.finish(&TraceHeader { version: VERSION, jobs, dropped: dropped.clone() })?;
+    Ok(TraceSummary { rows, dropped })
 }
 
 /// The file, the columns of the group in the making, and the rows of its next page.
 struct Groups {
-    file: FileWriter<Counted>,
+    file: FileWriter<BufWriter<File>>,
     columns: [Chunk; COLUMNS.len()],
     page: Page,
     /// Room for an encoded page.
@@ -162,11 +141,7 @@ impl Groups {
             let kind = if is_wide { Kind::Int64 } else { Kind::Int32 };
             Column { name, kind, is_optional: false }
         };
-        let file = FileWriter::new(
-            Counted { out: BufWriter::new(file), bytes: 0 },
-            "trueio_trace",
-            COLUMNS.map(column).to_vec(),
-        )?;
+        let file = FileWriter::new(BufWriter::new(file), "trueio_trace", COLUMNS.map(column).to_vec())?;
         Ok(Self { file, columns: Default::default(), page: Page::new(), encoded: Vec::new(), group_rows: 0, rows: 0 })
     }
 
@@ -211,8 +186,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Writes the rest; returns the number of all rows, and of bytes.
-    fn finish(mut self, header: &TraceHeader) -> Result<(u64, u64), TraceError> {
+    /// Writes the rest; returns the number of all rows.
+    fn finish(mut self, header: &TraceHeader) -> Result<u64, TraceError> {
         if self.page.len() > 0 {
             self.end_page()?;
         }
@@ -220,8 +195,8 @@ impl Groups {
             self.write_group()?;
         }
         let json = serde_json::to_string(header).map_err(io::Error::other)?;
-        let out = self.file.finish(&[(HEADER_KEY, &json)])?;
-        Ok((self.rows, out.bytes))
+        self.file.finish(&[(HEADER_KEY, &json)])?;
+        Ok(self.rows)
     }
 }
 
@@ -271,8 +246,7 @@ mod tests {
     fn a_trace_takes_at_most_16_bytes_a_row_and_reads_back_whole() {
         let rows = (2 * GROUP_ROWS + 3 * PAGE_ROWS) as u64 + 1_234;
         let (file, summary) = written(rows);
-        let bytes = file.as_file().metadata().expect("a file").len();
-        assert_eq!(summary, TraceSummary { rows, bytes, dropped: Vec::new() });
+        assert_eq!(summary, TraceSummary { rows, dropped: Vec::new() });
         let bytes = file.as_file().metadata().expect("a length").len();
         assert!(bytes <= 16 * rows, "{} bytes a row", bytes as f64 / rows as f64);
         let reader = TraceReader::open(file.reopen().expect("the file")).expect("a trace");

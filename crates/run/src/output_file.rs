@@ -11,10 +11,11 @@
 //!
 //! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
-use crate::reserved::{STICKY, check_owner, confirm_length, confirm_name};
+use crate::reserved::{STICKY, check_owner, confirm_name, create_next_to, taken};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -45,21 +46,56 @@ pub enum Before {
     Missing,
     /// This file.
     File(FileId),
+    /// This file, with the content of that time.
+    Same(Seen),
     /// Not known: the output is opened right after it was planned, or its name comes from a server.
     Unknown,
 }
 
+/// A file, and what changes if it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    identity: FileId,
+    size_bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Seen {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            identity: FileId { device: found.dev(), inode: found.ino() },
+            size_bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
 impl Before {
+    /// Returns what is under a name now.
+    pub fn now(path: &Path) -> Self {
+        match path.symlink_metadata() {
+            Ok(found) => Self::Same(Seen::of(&found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            Err(_) => Self::Unknown,
+        }
+    }
+
     /// Returns what the plan has seen under the name of a job's output.
     pub fn planned(plan: &OutputPlan, path: &Path) -> Self {
         path.to_str().and_then(|path| plan.replaced.get(path)).map_or(Self::Missing, |id| Self::File(*id))
     }
 
-    fn permits(self, found: FileId, created: Option<SystemTime>) -> bool {
+    fn permits(self, found: &Metadata) -> bool {
+        let now = Seen::of(found);
         match self {
             Before::Unknown => true,
-            Before::File(seen) if seen == found => true,
-            Before::File(_) | Before::Missing => ours().contains(&(found, created)),
+            Before::File(seen) if seen == now.identity => true,
+            Before::Same(seen) if seen == now => true,
+            Before::File(_) | Before::Same(_) | Before::Missing => {
+                ours().contains(&(now.identity, found.created().ok()))
+            }
         }
     }
 }
@@ -102,7 +138,7 @@ impl OutputFile {
         let (identity, created) = (file.identity()?, metadata.created().ok());
         if is_new {
             ours().insert((identity, created));
-        } else if !before.permits(identity, created) {
+        } else if !before.permits(&metadata) {
             return Err(refused(TAKEN));
         }
         Ok(file)
@@ -148,13 +184,48 @@ pub fn create_output(path: impl AsRef<Path>, content: Content, before: Before) -
     OutputFile::open(path, content, before)?.emptied(content)
 }
 
-/// An output that grows under its own name. What other programs write to it meanwhile is found at the end.
+/// An output that was created, maybe under another name.
+#[derive(Debug)]
+pub(crate) struct Created {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    /// Why it has another name, and which.
+    pub(crate) problem: Option<String>,
+}
+
+/// Creates an output as [`create_output`] does. If its name was taken, the output has a name next to it.
+pub(crate) fn create_or_next_to(path: &Path, content: Content, before: Before) -> io::Result<Created> {
+    match create_output(path, content, before) {
+        Ok(file) => Ok(Created { file, path: path.to_owned(), problem: None }),
+        Err(why) => match create_next_to(path) {
+            Ok((file, kept)) => {
+                let problem = Some(format!("{why}; the output is kept in `{}`", kept.display()));
+                Ok(Created { file, path: kept, problem })
+            }
+            Err(_) => Err(why),
+        },
+    }
+}
+
+/// An output that grows under its own name. If another program writes to it or truncates it, it is left to that program, and the output goes
+/// on in a file next to it, with what is left of the beginning.
 #[derive(Debug)]
 pub struct GrowingFile {
     file: File,
     path: PathBuf,
     /// Its length, if no other program writes to it.
     length_bytes: u64,
+    /// What was written first: a program that truncates the file removes it.
+    head: Vec<u8>,
+    moved: Option<Moved>,
+}
+
+/// The file next to an output that another program wrote to.
+#[derive(Debug)]
+struct Moved {
+    file: File,
+    /// What happened, and the name of this file.
+    sentence: String,
 }
 
 impl GrowingFile {
@@ -164,22 +235,61 @@ impl GrowingFile {
     /// The kernel's.
     pub fn new(file: File, path: impl Into<PathBuf>) -> io::Result<Self> {
         let length_bytes = file.metadata()?.len();
-        Ok(Self { file, path: path.into(), length_bytes })
+        Ok(Self { file, path: path.into(), length_bytes, head: Vec::new(), moved: None })
     }
 
     /// Checks at the end of all writes that the path still refers to this file, and that it holds what was written and no more.
     ///
     /// # Errors
     /// Another program removed, replaced, wrote or truncated it; the error names the file that has the content.
-    pub fn confirm(&self) -> io::Result<()> {
-        confirm_name(&self.file, &self.path)?;
-        confirm_length(&self.file, &self.path, self.length_bytes)
+    pub fn confirm(&mut self) -> io::Result<()> {
+        self.look()?;
+        match &self.moved {
+            Some(moved) => Err(taken(moved.sentence.clone())),
+            None => confirm_name(&self.file, &self.path),
+        }
+    }
+
+    /// Goes on in another file if another program wrote to this one.
+    fn look(&mut self) -> io::Result<()> {
+        if self.moved.is_some() || self.file.metadata()?.len() == self.length_bytes {
+            return Ok(());
+        }
+        let (mut file, kept) = create_next_to(&self.path)?;
+        let mut whole = self.head.len() as u64 == self.length_bytes;
+        match self.own_content() {
+            Some(own) if !whole => whole = io::copy(&mut own.take(self.length_bytes), &mut file)? == self.length_bytes,
+            _ => file.write_all(&self.head)?,
+        }
+        let name = self.path.file_name().unwrap_or_default().display();
+        let missing = if whole { "" } else { ", without a part that was removed" };
+        let sentence = format!(
+            "another program wrote to it or truncated it, so `{name}` is left as it is; the output is kept in `{}`{missing}",
+            kept.display()
+        );
+        self.moved = Some(Moved { file, sentence });
+        Ok(())
+    }
+
+    /// Opens the file if it still begins with what was written.
+    fn own_content(&self) -> Option<File> {
+        let file = File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())).ok()?;
+        let mut begin = vec![0; self.head.len()];
+        file.read_exact_at(&mut begin, 0).ok().filter(|()| begin == self.head)?;
+        Some(file)
     }
 }
 
 impl Write for GrowingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.look()?;
+        if let Some(moved) = &mut self.moved {
+            return moved.file.write(bytes);
+        }
         let count = self.file.write(bytes)?;
+        if self.length_bytes == self.head.len() as u64 && self.length_bytes + count as u64 <= WINDOW_BYTES {
+            self.head.extend_from_slice(&bytes[..count]);
+        }
         self.length_bytes += count as u64;
         Ok(count)
     }

@@ -55,7 +55,7 @@ mod tests {
         job
     }
 
-    fn run(at: &'static str) -> RunRecord {
+    fn run(at: &'static str) -> Box<RunRecord> {
         let plan = Plan {
             // The workers of the second one end only if they are released.
             jobs: vec![job(0, 1_000_000), job(1, 3_600_000_000_000)],
@@ -71,7 +71,10 @@ mod tests {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let (ended, record) = channel();
         // Not joined: a run that goes on would keep the test.
-        std::thread::spawn(move || ended.send(crate::run(request, stop, &mut Panics { at, phase: 0 })));
+        std::thread::spawn(move || {
+            let record = crate::run(request, stop, &mut Panics { at, phase: 0 });
+            let _ = ended.send(Box::new(record));
+        });
         record.recv_timeout(Duration::from_secs(100)).unwrap_or_else(|_| panic!("{at}: the run goes on"))
     }
 

@@ -116,25 +116,49 @@ impl ReservedOutput {
     pub fn write(mut self, content: &[u8]) -> io::Result<()> {
         match std::mem::replace(&mut self.kind, Kind::Done) {
             Kind::Stream(mut stream) => stream.write_all(content),
-            Kind::Regular(reserved) => reserved.replace(content).map(drop),
+            Kind::Regular(reserved) => {
+                let (file, temporary) = reserved.begin()?;
+                let mut output = AsideOutput { file, reserved: Some((reserved, temporary)) };
+                output.file.write_all(content)?;
+                output.finish()
+            }
             Kind::Done => Ok(()),
         }
     }
 
     /// Replaces the reserved file by an empty file, and returns it for content that other programs read while it is
-    /// written. Each write goes to its end.
+    /// written. Each write goes to its end. If the name was taken, the content goes to a file next to it.
     ///
     /// # Errors
-    /// As [`ReservedOutput::write`].
+    /// The kernel's.
     pub fn write_in_place(mut self) -> io::Result<PlacedOutput> {
         let path = self.path.clone();
-        match std::mem::replace(&mut self.kind, Kind::Done) {
-            Kind::Stream(file) => Ok(PlacedOutput { file, path, is_named: false }),
+        let (file, path, problem) = match std::mem::replace(&mut self.kind, Kind::Done) {
+            Kind::Stream(file) => return Ok(PlacedOutput { file, path: None, problem: None }),
             Kind::Regular(reserved) => {
-                let file = reserved.replace(b"")?;
+                let (file, temporary) = reserved.begin()?;
                 // What another program adds is not overwritten.
                 rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
-                Ok(PlacedOutput { file, path, is_named: true })
+                match reserved.exchange(&temporary) {
+                    Ok(()) => (file, path, None),
+                    Err(why) => (file, path.with_file_name(&temporary), Some(kept_in(&why, &temporary))),
+                }
+            }
+            Kind::Done => return Err(io::ErrorKind::NotFound.into()),
+        };
+        Ok(PlacedOutput { file, path: Some(path), problem })
+    }
+
+    /// Creates a file next to the reserved one, for content that is written for long; [`AsideOutput::finish`] gives it the name.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_aside(mut self) -> io::Result<AsideOutput> {
+        match std::mem::replace(&mut self.kind, Kind::Done) {
+            Kind::Stream(file) => Ok(AsideOutput { file, reserved: None }),
+            Kind::Regular(reserved) => {
+                let (file, temporary) = reserved.begin()?;
+                Ok(AsideOutput { file, reserved: Some((reserved, temporary)) })
             }
             Kind::Done => Err(io::ErrorKind::NotFound.into()),
         }
@@ -145,9 +169,10 @@ impl ReservedOutput {
 #[derive(Debug)]
 pub struct PlacedOutput {
     file: File,
-    path: PathBuf,
-    /// False for a pipe, a terminal or another stream.
-    is_named: bool,
+    /// `None`: a pipe, a terminal or another stream.
+    path: Option<PathBuf>,
+    /// Why the path is another one than that of the output.
+    problem: Option<String>,
 }
 
 impl PlacedOutput {
@@ -160,14 +185,54 @@ impl PlacedOutput {
     /// all that was written, if that is known.
     ///
     /// # Errors
-    /// Another program removed, replaced, wrote or truncated it; the error names the file that has the content.
+    /// Another program had taken the name when it was first written, or removed, replaced, wrote or truncated the file; the error names the
+    /// file that has the content.
     pub fn confirm(&self, written_bytes: Option<u64>) -> io::Result<()> {
-        if !self.is_named {
-            return Ok(());
+        let Some(path) = &self.path else { return Ok(()) };
+        if let Some(problem) = &self.problem {
+            return Err(taken(problem.clone()));
         }
-        confirm_name(&self.file, &self.path)?;
+        confirm_name(&self.file, path)?;
         let end = rustix::fs::tell(&self.file)?;
-        confirm_length(&self.file, &self.path, written_bytes.unwrap_or(end))
+        confirm_length(&self.file, path, written_bytes.unwrap_or(end))
+    }
+}
+
+/// An output that is being written next to its name, which it takes when it is complete.
+#[derive(Debug)]
+pub struct AsideOutput {
+    file: File,
+    /// `None`: a pipe, a terminal or another stream.
+    reserved: Option<(Reserved, OsString)>,
+}
+
+impl AsideOutput {
+    /// Returns the file, for the writer.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// As [`ReservedOutput::write`].
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.reserved.is_some() {
+            self.file.sync_all()?;
+        }
+        let Some((reserved, temporary)) = self.reserved.take() else { return Ok(()) };
+        reserved.exchange(&temporary).map_err(|why| taken(kept_in(&why, &temporary)))?;
+        reserved.place.flush();
+        Ok(())
+    }
+}
+
+impl Drop for AsideOutput {
+    fn drop(&mut self) {
+        if let Some((reserved, temporary)) = &self.reserved {
+            reserved.place.remove(temporary);
+            reserved.give_up();
+        }
     }
 }
 
@@ -176,7 +241,7 @@ impl PlacedOutput {
 ///
 /// # Errors
 /// The name is missing or refers to another file; the error names the file that has the content.
-pub fn confirm_name(file: &File, path: &Path) -> io::Result<()> {
+pub(crate) fn confirm_name(file: &File, path: &Path) -> io::Result<()> {
     let own = rustix::fs::fstat(file)?;
     let named = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
     if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)) {
@@ -199,7 +264,7 @@ pub fn confirm_name(file: &File, path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Another program wrote to it or truncated it.
-pub(crate) fn confirm_length(file: &File, path: &Path, written_bytes: u64) -> io::Result<()> {
+fn confirm_length(file: &File, path: &Path, written_bytes: u64) -> io::Result<()> {
     let found_bytes = file.metadata()?.len();
     if found_bytes == written_bytes {
         return Ok(());
@@ -341,6 +406,12 @@ impl Place {
     }
 }
 
+/// Creates a file with a new name next to a path, and returns it with its path.
+pub(crate) fn create_next_to(path: &Path) -> io::Result<(File, PathBuf)> {
+    let (file, name) = Place::of(path)?.create_neighbour(None)?;
+    Ok((file, path.with_file_name(name)))
+}
+
 /// Returns the bits that new files of this process lack. umask(2) cannot read them without a change.
 fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -409,35 +480,9 @@ impl Reserved {
         }
     }
 
-    /// Replaces the reserved file by a new one with this content, which is returned.
-    fn replace(self, content: &[u8]) -> io::Result<File> {
-        let written = self.place.create_neighbour(self.replaced).and_then(|(mut file, name)| {
-            match file.write_all(content).and_then(|()| file.sync_all()) {
-                Ok(()) => Ok((file, name)),
-                Err(error) => {
-                    self.place.remove(&name);
-                    Err(error)
-                }
-            }
-        });
-        let (file, temporary) = match written {
-            Ok(written) => written,
-            Err(error) => {
-                self.give_up();
-                return Err(error);
-            }
-        };
-        if let Err(why) = self.exchange(&temporary) {
-            let kept = if content.is_empty() {
-                self.place.remove(&temporary);
-                String::new()
-            } else {
-                format!("; the output is kept in `{}` next to it", temporary.display())
-            };
-            return Err(taken(format!("{why}{kept}")));
-        }
-        self.place.flush();
-        Ok(file)
+    /// Creates a file for the content next to the reserved one.
+    fn begin(&self) -> io::Result<(File, OsString)> {
+        self.place.create_neighbour(self.replaced).inspect_err(|_| self.give_up())
     }
 
     /// Replaces the reserved file by the temporary file; fails if the name refers to another file, or somebody wrote the
@@ -511,7 +556,12 @@ pub(crate) fn check_owner(uid: u32, mode: u32, is_sticky: impl FnOnce() -> bool)
     Ok(())
 }
 
-fn taken(text: String) -> io::Error {
+/// Returns the sentence about an output whose name was taken.
+fn kept_in(why: &str, temporary: &OsStr) -> String {
+    format!("{why}; the output is kept in `{}` next to it", temporary.display())
+}
+
+pub(crate) fn taken(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, text)
 }
 
@@ -598,9 +648,12 @@ mod tests {
             let reserved = ReservedOutput::reserve(folder.path().join("log")).expect("reserved");
             fs::remove_file(folder.path().join("log")).expect("removed");
             symlink("thesis.txt", folder.path().join("log")).expect("a link");
-            assert!(reserved.write_in_place().is_err());
+            let output = reserved.write_in_place().expect("a file next to it");
+            (&mut output.file()).write_all(b"rows").expect("written");
+            let error = output.confirm(Some(4)).expect_err("it was replaced").to_string();
             assert_eq!(fs::read(&thesis).expect("it exists"), b"precious");
-            assert_eq!(names_in(folder.path()).len(), 4, "an empty temporary file is of no use");
+            let kept = error.split('`').nth(1).expect("its name");
+            assert_eq!(fs::read(folder.path().join(kept)).expect("it is kept"), b"rows");
         }
     }
 
@@ -628,8 +681,19 @@ mod tests {
             let path = folder.path().join("trace");
             let reserved = ReservedOutput::reserve(&path).expect("reserved");
             fs::write(&path, "notes").expect("a file");
-            assert!(reserved.write_in_place().is_err());
+            let output = reserved.write_in_place().expect("a file next to it");
+            assert!(output.confirm(Some(0)).is_err());
             drop(ReservedOutput::reserve(&path).expect("reserved"));
+            assert_eq!(fs::read(&path).expect("it exists"), b"notes");
+            // The same while a trace is written next to its name.
+            fs::remove_file(&path).expect("removed");
+            let output =
+                ReservedOutput::reserve(&path).and_then(ReservedOutput::write_aside).expect("a file next to it");
+            (&mut output.file()).write_all(b"rows").expect("written");
+            fs::write(&path, "notes").expect("a file");
+            let error = output.finish().expect_err("it was filled").to_string();
+            let kept = error.split('`').nth(3).expect("its name");
+            assert_eq!(fs::read(folder.path().join(kept)).expect("it is kept"), b"rows", "{error}");
             assert_eq!(fs::read(&path).expect("it exists"), b"notes");
         }
     }

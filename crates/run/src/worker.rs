@@ -9,7 +9,7 @@ mod exec;
 mod thread;
 
 use crate::control_group::join;
-use crate::output_file::{Before, create_output};
+use crate::output_file::{Before, create_or_next_to};
 use crate::replayed::open_log;
 use crate::source::open_body;
 use thread::{act_as_user, apply_scheduling};
@@ -18,7 +18,10 @@ use trueio_job::Content;
 
 /// What a run provides to its workers.
 pub const HOST: Host = Host {
-    create_file: |plan, path| create_output(path, Content::VerifyState, Before::planned(&plan.output, path)),
+    create_file: |plan, path| {
+        let created = create_or_next_to(path, Content::VerifyState, Before::planned(&plan.output, path))?;
+        Ok((created.file, created.problem))
+    },
     open_body,
     open_log,
 };
@@ -35,9 +38,14 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         (Some(command), ..) => Ok(command::run(context, command)),
         _ if plan.handling.creates_only => {
             context.reached();
-            let engine_notes = trueio_engine::save_empty_state(context).into_iter().collect();
-            context.finished(false);
-            Ok(WorkerReport { engine_notes, ..WorkerReport::empty() })
+            let mut report = WorkerReport::empty();
+            match trueio_engine::save_empty_state(context) {
+                Some(Ok(note)) => report.engine_notes.push(note),
+                Some(Err(reason)) => report.fatal = Some(reason),
+                None => {}
+            }
+            context.finished(report.fatal.is_some());
+            Ok(report)
         }
         // The program takes on the user, this thread does not: it has to end the program.
         (_, Some(program), _) => {

@@ -200,7 +200,8 @@ fn a_trace_log_or_output_whose_name_was_taken_is_reported() {
     let output = [&fio[..], &["--output=out", "--status-interval=1"]].concat();
     let log = [&fio[..], &["--write_bw_log=t", "--log_avg_msec=100"]].concat();
     for (arguments, name) in [(trace, "out"), (output, "out"), (log, "t_bw.1.log")] {
-        for is_replaced in [false, true] {
+        // A trace gets its name at the end: one that was removed is there again.
+        for is_replaced in [false, true].into_iter().skip(usize::from(arguments[0] == "run")) {
             let sandbox = Sandbox::new();
             let running = Running::start(&mut sandbox.command(&arguments));
             running.wait_for_workers("job", 1);
@@ -215,63 +216,143 @@ fn a_trace_log_or_output_whose_name_was_taken_is_reported() {
             running.signal(libc::SIGINT);
             let (ran, _) = running.wait();
             assert_ne!(ran.code, Some(0), "{arguments:?}: {ran:?}");
-            assert!(ran.err.contains("another program removed or replaced it"), "{arguments:?}: {ran:?}");
+            assert!(
+                ran.err.contains("another program removed or replaced it")
+                    || ran.err.contains("another program replaced it"),
+                "{arguments:?}: {ran:?}"
+            );
             assert!(ran.err.contains(".tmp`"), "{arguments:?}: {ran:?}");
             assert!(!is_replaced || fs::read(&path).expect("the notes") == b"notes");
         }
     }
 }
 
-/// Goal: what another program adds to an output that grows is kept, and the run does not end as if nothing had been.
+/// Returns what a run kept next to an output, whose name its last message has.
+fn kept(sandbox: &Sandbox, ran: &Ran) -> Vec<u8> {
+    let name = ran.err.split('`').find(|word| word.ends_with(".tmp")).unwrap_or_else(|| panic!("{ran:?}"));
+    fs::read(sandbox.path(name)).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// Goal: notes that another program writes to an output during the run stay as they are, the output is next to them, and the run says so.
+/// Method: `echo notes > OUTPUT` and `echo notes >> OUTPUT`, when the run has begun and when the output has.
 #[test]
-fn an_output_that_another_program_writes_to_meanwhile_is_reported_and_keeps_both() {
+fn an_output_that_another_program_writes_to_meanwhile_is_reported_and_both_are_kept() {
     let trace = [&LONG_RUN[..], &["--trace", "out"]].concat();
     let fio =
         ["fio", "--name=job", "--ioengine=null", "--size=1m", "--time_based", "--runtime=600", "--rate_iops=1000"];
     let with = |options: &[&'static str]| [&fio[..], options].concat();
-    for (arguments, name) in [
-        (trace, "out"),
-        (with(&["--write_bw_log=t", "--log_avg_msec=100"]), "t_bw.1.log"),
-        (with(&["--write_bw_log=t", "--log_compression=64k", "--log_store_compressed=1"]), "t_bw.1.log.fz"),
-        (with(&["--write_iolog=t"]), "t"),
-        (with(&["--bandwidth-log"]), "agg-read_bw.log"),
-        (with(&["--output=out", "--status-interval=1"]), "out"),
+    let packed = ["--write_bw_log=t", "--log_compression=64k", "--log_store_compressed=1"];
+    for (arguments, name, begins) in [
+        (trace, "out", &b"PAR1"[..]),
+        (with(&["--write_bw_log=t", "--log_avg_msec=100"]), "t_bw.1.log", b"1"),
+        (with(&["--write_hist_log=t", "--log_hist_msec=100"]), "t_clat_hist.1.log", b""),
+        (with(&packed), "t_bw.1.log.fz", b"\x78"),
+        (with(&["--write_iolog=t"]), "t", b"fio version 3 iolog\n"),
+        (with(&["--bandwidth-log"]), "agg-read_bw.log", b""),
+        (with(&["--output=out"]), "out", b"job: (g=0)"),
     ] {
-        let sandbox = Sandbox::new();
-        let running = Running::start(&mut sandbox.command(&arguments));
-        running.wait_for_workers("job", 1);
-        let path = sandbox.path(name);
-        running.wait_until("the output", || fs::metadata(&path).is_ok_and(|found| found.len() > 0));
-        let mut notes = fs::File::options().append(true).open(&path).expect("the output");
-        std::io::Write::write_all(&mut notes, b"notes").expect("written");
-        running.signal(libc::SIGINT);
-        let (ran, _) = running.wait();
-        let content = fs::read(&path).expect("both");
-        assert!(content.windows(5).any(|part| part == b"notes"), "{arguments:?}: the notes are lost");
-        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
-        assert!(ran.err.contains("another program wrote to it or truncated it"), "{arguments:?}: {ran:?}");
+        for is_appended in [false, true] {
+            let sandbox = Sandbox::new();
+            let running = Running::start(&mut sandbox.command(&arguments));
+            running.wait_for_workers("job", 1);
+            let path = sandbox.path(name);
+            running.wait_until("the output", || path.exists());
+            if is_appended && name.ends_with(".log") {
+                running.wait_until("the output", || fs::metadata(&path).is_ok_and(|found| found.len() > 0));
+            }
+            let before = fs::read(&path).expect("the output");
+            let mut notes = fs::File::options().append(true).open(&path).expect("the output");
+            if !is_appended {
+                notes.set_len(0).expect("truncated");
+            }
+            std::io::Write::write_all(&mut notes, b"notes").expect("written");
+            drop(notes);
+            // Something is logged after the notes.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            running.signal(libc::SIGINT);
+            let (ran, _) = running.wait();
+            assert!(ran.code.is_some_and(|code| code != 0), "{arguments:?}: {ran:?}");
+            let now = fs::read(&path).expect("the notes");
+            assert!(now.ends_with(b"notes"), "{arguments:?}: {}", String::from_utf8_lossy(&now));
+            assert!(is_appended || now == b"notes", "{arguments:?}: {}", String::from_utf8_lossy(&now));
+            assert!(ran.err.contains("another program wrote to it"), "{arguments:?}: {ran:?}");
+            let kept = kept(&sandbox, &ran);
+            assert!(
+                kept.starts_with(begins) && kept.starts_with(&before),
+                "{arguments:?}: {}",
+                String::from_utf8_lossy(&kept)
+            );
+            assert!(!kept.windows(5).any(|part| part == b"notes"), "{arguments:?}");
+        }
     }
 }
 
-/// Method: the file for what a command or a program prints is replaced while it runs.
+/// Method: the file for what a command or a program prints is replaced, or filled, while it runs.
 #[test]
-fn the_output_of_a_command_whose_name_was_taken_is_reported() {
-    const WAITS: &str = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
+fn the_output_of_a_command_whose_file_was_taken_is_reported_and_kept() {
+    const WAITS: &str = "echo before; touch begun; while [ ! -e go ]; do sleep 0.05; done; echo after";
     let before = ["--name=j", "--ioengine=null", "--size=1m", "--allow-exec", "--exec_prerun=sh wait.sh"];
     let engine = ["--name=j", "--ioengine=exec", "--allow-exec", "--program=/bin/sh", "--arguments=wait.sh"];
-    for (arguments, name) in [(before, "j.prerun.txt"), (engine, "j.stdout"), (engine, "j.stderr")] {
-        let sandbox = Sandbox::new();
-        sandbox.write("wait.sh", WAITS);
-        let running = Running::start(&mut sandbox.command(&[&["fio"], &arguments[..]].concat()));
-        running.wait_until("the command", || sandbox.path("begun").exists());
-        sandbox.write("notes", "notes");
-        fs::rename(sandbox.path("notes"), sandbox.path(name)).expect("renamed");
-        sandbox.write("go", "");
-        let (ran, _) = running.wait();
-        assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
-        assert!(ran.err.contains("another program removed or replaced it"), "{arguments:?}: {ran:?}");
-        assert_eq!(fs::read(sandbox.path(name)).expect("the notes"), b"notes");
+    for (arguments, name) in [(before, "j.prerun.txt"), (engine, "j.stdout")] {
+        for is_replaced in [true, false] {
+            let sandbox = Sandbox::new();
+            sandbox.write("wait.sh", WAITS);
+            let running = Running::start(&mut sandbox.command(&[&["fio"], &arguments[..]].concat()));
+            let path = sandbox.path(name);
+            running.wait_until("the command", || fs::metadata(&path).is_ok_and(|found| found.len() > 0));
+            if is_replaced {
+                sandbox.write("notes", "notes");
+                fs::rename(sandbox.path("notes"), &path).expect("renamed");
+            } else {
+                fs::write(&path, "notes").expect("a file");
+            }
+            sandbox.write("go", "");
+            let (ran, _) = running.wait();
+            assert_eq!(ran.code, Some(1), "{arguments:?}: {ran:?}");
+            assert!(ran.err.contains(name), "{arguments:?}: {ran:?}");
+            assert_eq!(fs::read(&path).expect("the notes"), b"notes");
+            assert_eq!(String::from_utf8_lossy(&kept(&sandbox, &ran)), "before\nafter\n", "{arguments:?}: {ran:?}");
+        }
     }
+}
+
+/// Method: the file of a command that runs at the end is created, or changed, during the run; the command runs nevertheless.
+#[test]
+fn the_file_of_a_later_command_that_was_filled_during_the_run_is_kept() {
+    let fio = ["fio", "--name=j", "--ioengine=null", "--size=1m", "--time_based", "--runtime=600", "--allow-exec"];
+    for existed in [false, true] {
+        let sandbox = Sandbox::new();
+        if existed {
+            sandbox.write("j.postrun.txt", "of an earlier run");
+        }
+        let mut command = sandbox.command(&[&fio[..], &["--exec_postrun=echo after"]].concat());
+        let running = Running::start(&mut command);
+        running.wait_for_workers("j", 1);
+        sandbox.write("j.postrun.txt", "notes");
+        running.signal(libc::SIGINT);
+        let (ran, _) = running.wait();
+        assert!(ran.code.is_some_and(|code| code != 0), "{ran:?}");
+        assert!(ran.err.contains("another program created or replaced this file"), "{ran:?}");
+        assert_eq!(fs::read(sandbox.path("j.postrun.txt")).expect("the notes"), b"notes");
+        assert_eq!(kept(&sandbox, &ran), b"after\n");
+    }
+}
+
+/// Method: the name of a verify state is taken during the run.
+#[test]
+fn a_verify_state_whose_name_was_taken_is_kept_next_to_it() {
+    let sandbox = Sandbox::new();
+    let job = ["--name=j", "--rw=randwrite", "--size=1m", "--verify=crc32c", "--verify_state_save=1", "--time_based"];
+    let command = [&["fio"], &job[..], &["--runtime=600", "--rate_iops=1000", "--do_verify=0"]].concat();
+    let running = Running::start(&mut sandbox.command(&command));
+    running.wait_for_workers("j", 1);
+    sandbox.write("local-j-0-verify.state", "notes");
+    running.signal(libc::SIGINT);
+    let (ran, _) = running.wait();
+    assert!(ran.code.is_some_and(|code| code != 0), "{ran:?}");
+    assert!(ran.err.contains("the verify state could not be written to `local-j-0-verify.state`"), "{ran:?}");
+    assert_eq!(fs::read(sandbox.path("local-j-0-verify.state")).expect("the notes"), b"notes");
+    assert!(kept(&sandbox, &ran).len() > 24);
 }
 
 #[test]

@@ -344,9 +344,10 @@ impl Stage for Verifier<'_> {
         }
         if self.plan.saves_state {
             let state = self.state(plan, context.worker, view.state.steps.taken(), view.state.payload.sequence);
-            view.state.outcome.notes.push(
-                state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)),
-            );
+            match state.save(&plan.verify_state_file(context.worker), |path| (context.host.create_file)(plan, path)) {
+                Ok(note) => view.state.outcome.notes.push(note),
+                Err(reason) => drop(view.state.outcome.fatal.get_or_insert(reason)),
+            }
         }
         if view.state.payload.sequence > 0
             && view.may_verify()

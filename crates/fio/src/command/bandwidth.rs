@@ -53,8 +53,8 @@ impl BandwidthLog {
     }
 
     /// Checks that the names still refer to the files, and that no other program wrote to them.
-    pub(super) fn end(self) -> Result<(), String> {
-        self.0.iter().try_for_each(|(file, name)| {
+    pub(super) fn end(mut self) -> Result<(), String> {
+        self.0.iter_mut().try_for_each(|(file, name)| {
             let failed = |error: std::io::Error| format!("`{name}` could not be written: {error}");
             file.confirm().map_err(failed)
         })

@@ -13,6 +13,7 @@ use super::program::ProgressLine;
 use super::status::Results;
 use super::trigger::Waiting;
 use crate::language::{FioError, FioRequest};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,17 +21,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_job::{Content, FileUse, GivenUser, Role, given_user};
 use trueio_model::UserPlan;
-use trueio_run::{
-    BandwidthSpan, Before, Event, Observer, become_user, confirm_name, create_output, user_of, watch_signals,
-};
+use trueio_run::{BandwidthSpan, Before, Event, Observer, PrintedFile, become_user, user_of, watch_signals};
 
 /// The commands of one job, each with the file for its output.
 #[derive(Debug)]
 struct OfJob {
     /// The user they run as; `None`: the user of this process.
     user: Option<UserPlan>,
-    before: Option<(String, String)>,
-    after: Option<(String, String)>,
+    before: Option<Shell>,
+    after: Option<Shell>,
+}
+
+/// A command, and the file for its output.
+#[derive(Debug)]
+struct Shell {
+    file: String,
+    /// What was under that name at the start.
+    before: Before,
+    command: String,
 }
 
 /// The commands of all phases.
@@ -60,8 +68,8 @@ impl Commands {
             };
             phase.push(OfJob {
                 user,
-                before: before.map(|command| (format!("{file_name}.prerun.txt"), command)),
-                after: after.map(|command| (format!("{file_name}.postrun.txt"), command)),
+                before: before.map(|command| Shell::of(format!("{file_name}.prerun.txt"), command)),
+                after: after.map(|command| Shell::of(format!("{file_name}.postrun.txt"), command)),
             });
         }
         let has_any = phases.iter().flatten().any(|job| job.before.is_some() || job.after.is_some());
@@ -74,8 +82,7 @@ impl Commands {
 
     /// Returns the files for their output.
     pub(super) fn files(&self) -> Vec<FileUse> {
-        let file =
-            |(path, _): &(String, String)| FileUse::new(path, "a command of a job", Role::Output(Content::Printed));
+        let file = |shell: &Shell| FileUse::new(&shell.file, "a command of a job", Role::Output(Content::Printed));
         let commands = self.phases.iter().flatten().flat_map(|job| job.before.iter().chain(&job.after));
         commands.map(file).collect()
     }
@@ -130,14 +137,33 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long a command after a phase may run after an interrupt, before SIGTERM.
 const UNDOING: Duration = Duration::from_secs(60);
 
-/// Runs a command to its end, or until the run is interrupted; returns why it failed.
-fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Patience) -> Result<(), String> {
+impl Shell {
+    fn of(file: String, command: String) -> Self {
+        Self { before: Before::now(Path::new(&file)), file, command }
+    }
+}
+
+/// Runs a command to its end, or until the run is interrupted; returns why it failed, or that its output has another name.
+fn run(shell: &Shell, user: Option<UserPlan>, patience: Patience) -> Result<(), String> {
+    let Shell { file, before, command } = shell;
     let failed = |reason: String| format!("the command `{command}` failed: {reason}");
     // Replaces the output of an earlier run.
-    let output = create_output(file, Content::Printed, Before::Unknown)
-        .map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
-    let copy = || output.try_clone().map_err(|error| failed(error.to_string()));
-    let (errors, printed) = (copy()?, copy()?);
+    let (printed, output) =
+        PrintedFile::create(file, *before).map_err(|error| failed(format!("`{file}` cannot be made: {error}")))?;
+    let ended = follow(shell, output, user, patience);
+    // What it printed is kept in any case.
+    ended.and(printed.finish().map_err(failed))
+}
+
+/// Runs a command to its end; it prints to `output`.
+fn follow(
+    Shell { file, command, .. }: &Shell,
+    output: OwnedFd,
+    user: Option<UserPlan>,
+    patience: Patience,
+) -> Result<(), String> {
+    let failed = |reason: String| format!("the command `{command}` failed: {reason}");
+    let errors = output.try_clone().map_err(|error| failed(error.to_string()))?;
     let mut shell = Command::new("/bin/sh");
     // A process group of its own: Ctrl-C reaches only this program, and signals reach all that the shell starts.
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
@@ -152,21 +178,16 @@ fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Pat
         });
     }
     let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+    // Its ends of the pipe.
+    drop(shell);
     let group = child.id() as i32;
     let stop = watch_signals();
     let (mut stopped, mut asked): (Option<Instant>, Option<Instant>) = (None, None);
     loop {
         match child.try_wait() {
             Ok(Some(_)) if asked.is_some() => return Err(failed("it was ended with the run".to_owned())),
-            Ok(Some(status)) => {
-                // What it printed is any text, so only the name shows that another program took the file.
-                let kept =
-                    confirm_name(&printed, Path::new(file)).map_err(|error| failed(format!("`{file}`: {error}")));
-                return match status.success() {
-                    true => kept,
-                    false => kept.and(Err(failed(format!("{status}; what it printed is in `{file}`")))),
-                };
-            }
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(failed(format!("{status}; what it printed is in `{file}`"))),
             Ok(None) => {}
             Err(error) => return Err(failed(error.to_string())),
         }

@@ -25,6 +25,10 @@ pub(super) struct Results {
     path: Option<PathBuf>,
     /// The file of the results until it is opened.
     reserved: Option<ReservedOutput>,
+    /// What is written to it at the end.
+    text: String,
+    /// Results, or lines about I/Os, are written meanwhile.
+    is_followed: bool,
     file: Option<PlacedOutput>,
     /// What was written to it; `None`: lines about I/Os are, too, and are not counted.
     written_bytes: Option<u64>,
@@ -59,6 +63,8 @@ impl Results {
             every: settings.status_interval_ns.map(Duration::from_nanos).filter(|every| !every.is_zero()),
             path: settings.output.as_ref().map(PathBuf::from),
             reserved: reserved.transpose()?,
+            text: String::new(),
+            is_followed: settings.status_interval_ns.is_some(),
             file: None,
             written_bytes: Some(0),
             has_banner: false,
@@ -124,8 +130,18 @@ impl Results {
                 ));
             }
         }
-        let Some((path, file)) = self.path.zip(self.file) else { return Ok(()) };
-        file.confirm(self.written_bytes).map_err(|error| unwritable(&path, &error))
+        self.finish()
+    }
+
+    /// Completes the file of the results.
+    pub(super) fn finish(self) -> Result<(), String> {
+        let Some(path) = self.path else { return Ok(()) };
+        let finished = match (self.reserved, self.file) {
+            (Some(reserved), _) => reserved.write(self.text.as_bytes()),
+            (None, Some(file)) => file.confirm(self.written_bytes),
+            (None, None) => Ok(()),
+        };
+        finished.map_err(|error| unwritable(&path, &error))
     }
 
     /// Returns the head of normal text, as fio writes it: a line for each job, the version, and the number of workers.
@@ -152,6 +168,10 @@ impl Results {
     /// Adds text to the results.
     pub(super) fn write(&mut self, text: &str) -> Result<(), String> {
         let Some(path) = self.path.clone() else { return (self.program.print)(text) };
+        if !self.is_followed {
+            self.text.push_str(text);
+            return Ok(());
+        }
         self.open().and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(&path, &error))?;
         self.written_bytes = self.written_bytes.map(|bytes| bytes + text.len() as u64);
         Ok(())
@@ -169,6 +189,9 @@ impl Results {
     /// Returns the file for the lines about I/Os, which come before the results; `None`: standard output.
     pub(super) fn shown_in(&mut self) -> Option<File> {
         let path = self.path.clone()?;
+        self.is_followed = true;
+        let text = std::mem::take(&mut self.text);
+        self.failed = self.write(&text).err();
         let shared = self.open().and_then(File::try_clone);
         self.written_bytes = None;
         shared.map_err(|error| self.failed = Some(unwritable(&path, &error))).ok()

@@ -136,10 +136,10 @@ enum Out {
 
 impl LogFile {
     /// Checks that the path still refers to this log, and that no other program wrote to it.
-    fn confirm(&self) -> Result<(), LogError> {
-        let confirmed = match &self.out {
-            Out::Text(lines) => lines.out().confirm(),
-            Out::Packed(packer) => packer.file().confirm(),
+    fn confirm(&mut self) -> Result<(), LogError> {
+        let confirmed = match &mut self.out {
+            Out::Text(lines) => lines.out_mut().confirm(),
+            Out::Packed(packer) => packer.file_mut().confirm(),
         };
         confirmed.map_err(|source| LogError::new(self.path.clone(), source))
     }
@@ -530,7 +530,7 @@ fn write_all(
         result = sums.end(last_ns, &mut out, base_ms).and_then(|()| out.flush(true));
     }
     // Also of workers without an I/O.
-    result.and_then(|()| files.iter().try_for_each(LogFile::confirm))
+    result.and_then(|()| files.iter_mut().try_for_each(LogFile::confirm))
 }
 
 /// Returns the offset of times, for `log_unix_epoch`.

@@ -145,7 +145,7 @@ impl Iolog {
             writeln!(self.out, "{} {name} close", self.last_us)?;
         }
         self.out.flush()?;
-        self.out.get_ref().confirm()
+        self.out.get_mut().confirm()
     }
 }
 

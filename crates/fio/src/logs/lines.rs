@@ -227,8 +227,8 @@ impl<W: Write> Lines<W> {
     }
 
     /// Returns what the lines are written to.
-    pub(super) fn out(&self) -> &W {
-        &self.room.out
+    pub(super) fn out_mut(&mut self) -> &mut W {
+        &mut self.room.out
     }
 
     /// Writes what is not written yet.

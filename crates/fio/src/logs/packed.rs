@@ -53,8 +53,8 @@ impl<W: Write> Packer<W> {
     }
 
     /// Returns the log.
-    pub(super) fn file(&self) -> &W {
-        &self.file
+    pub(super) fn file_mut(&mut self) -> &mut W {
+        &mut self.file
     }
 
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<()> {

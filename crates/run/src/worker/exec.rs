@@ -13,8 +13,8 @@
 //! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, waitid(2) `WNOWAIT`, wait4(2), proc(5) `/proc/pid/stat`.
 
 use crate::credentials::become_user;
-use crate::output_file::{Before, create_output};
-use crate::reserved::confirm_name;
+use crate::output_file::Before;
+use crate::printed::PrintedFile;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -23,7 +23,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use trueio_engine::{WorkerContext, WorkerReport, usage_of};
-use trueio_job::Content;
 use trueio_model::{ExecPlan, OutputPlan, UserPlan};
 
 /// How often the program is looked at.
@@ -41,8 +40,10 @@ pub(super) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport 
     let report = match prepared {
         Ok((command, printed)) if sleep(head, context) => {
             let mut report = follow(context, plan, command);
-            if let Err(reason) = printed.iter().try_for_each(Printed::confirm) {
-                report.fatal.get_or_insert(reason);
+            for file in printed {
+                if let Err(reason) = file.finish() {
+                    report.fatal.get_or_insert(reason);
+                }
             }
             report
         }
@@ -66,21 +67,12 @@ fn sleep(length: Duration, context: &WorkerContext<'_>) -> bool {
     false
 }
 
-/// A file for what a program prints.
-struct Printed {
-    file: File,
-    path: String,
-}
-
-impl Printed {
-    /// Checks that no other program took its name. What the program printed is any text, so more cannot be seen.
-    fn confirm(&self) -> Result<(), String> {
-        confirm_name(&self.file, Path::new(&self.path)).map_err(|error| format!("`{}`: {error}", self.path))
-    }
-}
-
 /// Returns the program, and the files for what it prints.
-fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Result<(Command, Vec<Printed>), String> {
+fn prepare(
+    plan: &ExecPlan,
+    output: &OutputPlan,
+    user: Option<UserPlan>,
+) -> Result<(Command, Vec<PrintedFile>), String> {
     let (program, arguments) = plan.arguments.split_first().ok_or("no program is named")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
@@ -88,10 +80,10 @@ fn prepare(plan: &ExecPlan, output: &OutputPlan, user: Option<UserPlan>) -> Resu
     let mut printed = Vec::new();
     let mut create = |path: String| {
         let before = Before::planned(output, Path::new(&path));
-        let made = create_output(&path, Content::Printed, before).and_then(|file| Ok((file.try_clone()?, file)));
-        let (copy, file) = made.map_err(|error| format!("`{path}` cannot be made: {error}"))?;
-        printed.push(Printed { file, path });
-        Ok::<_, String>(copy)
+        let created = PrintedFile::create(&path, before);
+        let (file, pipe) = created.map_err(|error| format!("`{path}` cannot be made: {error}"))?;
+        printed.push(file);
+        Ok::<_, String>(File::from(pipe))
     };
     let (output, errors) = match plan.output_files() {
         Some([output, errors]) => (create(output)?, create(errors)?),

@@ -157,13 +157,24 @@ impl VerifyState {
         })
     }
 
-    /// Writes it to a file; returns a sentence with its name, or with the error.
-    pub(super) fn save(&self, name: &str, create: impl FnOnce(&Path) -> io::Result<File>) -> String {
+    /// Writes it to a file that `create` returns, with the reason if it has another name; returns a sentence with its name.
+    ///
+    /// # Errors
+    /// A sentence: it could not be written, or has another name.
+    pub(super) fn save(
+        &self,
+        name: &str,
+        create: impl FnOnce(&Path) -> io::Result<(File, Option<String>)>,
+    ) -> Result<String, String> {
         // It states what can be compared after a power cut, so it must outlast one.
-        let write = |mut file: File| file.write_all(&self.to_bytes()).and_then(|()| file.sync_all());
+        let write = |(mut file, problem): (File, Option<String>)| {
+            file.write_all(&self.to_bytes()).and_then(|()| file.sync_all()).map(|()| problem)
+        };
+        let failed = |reason: String| format!("the verify state could not be written to `{name}`: {reason}");
         match create(Path::new(name)).and_then(write) {
-            Ok(()) => format!("verify: the state is in `{name}`"),
-            Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
+            Ok(None) => Ok(format!("verify: the state is in `{name}`")),
+            Ok(Some(problem)) => Err(failed(problem)),
+            Err(error) => Err(failed(error.to_string())),
         }
     }
 }
@@ -175,7 +186,7 @@ fn fio_crc(bytes: &[u8]) -> u32 {
 
 /// Saves the state of a worker that wrote nothing, because its job only creates files, if the job saves one; returns a sentence
 /// with the file's name, or with the error.
-pub fn save_empty_state(context: &WorkerContext<'_>) -> Option<String> {
+pub fn save_empty_state(context: &WorkerContext<'_>) -> Option<Result<String, String>> {
     let plan = context.plan;
     plan.verify.as_ref().filter(|verify| verify.saves_state)?;
     let state = VerifyState::new(plan, context.worker, (0, 0, None), 0);

@@ -696,7 +696,7 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Option<Stri
         let all: Vec<ServerResult<'_>> =
             servers.iter().map(|server| result(server, server.record.as_deref())).collect();
         let text = render_clients(&all, results.options());
-        if let Err(text) = results.write(&text) {
+        if let Err(text) = results.write(&text).and_then(|()| results.finish()) {
             refused(&text);
             code = 1;
         }
