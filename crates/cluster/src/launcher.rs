@@ -11,6 +11,7 @@
 
 mod authority;
 mod hint;
+mod loader;
 pub mod pmi1;
 pub mod pmix;
 

@@ -3,8 +3,9 @@
 //! The environment is the caller's. With `sudo -E` it is that of another user, and libpmix loads plugins, settings and itself
 //! from directories that variables name. So as root each of those directories must be one that only root can change.
 //!
-//! Limits: a library that is named without a directory is found by the system's loader (`/etc/ld.so.conf`), whose
-//! directories are not compared.
+//! A library that is named without a directory is looked for where the system's loader does, and opened by its path.
+//!
+//! Limits: the libraries that a library of root needs are found by the loader.
 //!
 //! Sources: getauxval(3) `AT_SECURE`; OpenPMIx `pmix_mca_base_var.c`, `pmix_mca_base_open.c`, `installdirs_env.c` (names of
 //! variables, `$HOME/.pmix`); hwloc `HWLOC_PLUGINS_PATH`; ld.so(8).
@@ -13,7 +14,7 @@ use super::LauncherError;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trueio_files::{PathError, Problem, changed_by_root_only};
 
 /// Returns true if the kernel gave this process more rights than its caller has: set-ID bits, file capabilities.
@@ -82,20 +83,25 @@ fn leads_to_code(name: &str) -> bool {
     }
 }
 
-/// Returns the file to open for a library. As root, that is the path without symbolic links of a file that only root can
-/// change; a name without a directory stays as it is.
+/// Returns the files to try for a library, which may be named without a directory. As root, they are paths without symbolic links of
+/// files that only root can change.
 ///
 /// # Errors
-/// [`LauncherError::NotRoots`]. `None`: there is no such file.
-pub(super) fn library_file(file: &str) -> Result<Option<OsString>, LauncherError> {
-    if !file.contains('/') || !rustix::process::geteuid().is_root() {
-        return Ok(Some(file.into()));
+/// [`LauncherError::NotRoots`].
+pub(super) fn library_files(file: &str) -> Result<Vec<OsString>, LauncherError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(vec![file.into()]);
     }
-    match changed_by_root_only(Path::new(file)) {
-        Ok(path) => Ok(Some(path.into())),
-        Err(PathError { problem: Problem::Io(_), .. }) => Ok(None),
-        Err(source) => Err(LauncherError::NotRoots { name: "libpmix".to_owned(), value: file.to_owned(), source }),
-    }
+    let files = if file.contains('/') { vec![PathBuf::from(file)] } else { super::loader::files_of(file) };
+    let checked = files.iter().filter_map(|file| match changed_by_root_only(file) {
+        Ok(path) => Some(Ok(path.into())),
+        Err(PathError { problem: Problem::Io(_), .. }) => None,
+        Err(source) => {
+            let value = file.display().to_string();
+            Some(Err(LauncherError::NotRoots { name: "libpmix".to_owned(), value, source }))
+        }
+    });
+    checked.collect()
 }
 
 #[cfg(test)]
@@ -144,15 +150,15 @@ mod tests {
         std::fs::create_dir_all(path("prefix/lib")).expect("directories");
         std::fs::write(path("prefix/lib/libpmix.so.2"), "").expect("a file");
         symlink("prefix", path("link")).expect("a link");
-        let library = |prefix: &str| library_file(&format!("{}/lib/libpmix.so.2", path(prefix).display()));
+        let library = |prefix: &str| library_files(&format!("{}/lib/libpmix.so.2", path(prefix).display()));
         let variable = |prefix: &str| check_variable(OsStr::new("PMIX_PREFIX"), path(prefix).as_os_str());
         reset();
         let expected = std::fs::canonicalize(path("prefix/lib/libpmix.so.2")).expect("a file");
         for prefix in ["prefix", "link"] {
-            assert_eq!(library(prefix).expect("it is root's"), Some(expected.clone().into()));
+            assert_eq!(library(prefix).expect("it is root's"), [OsString::from(expected.clone())]);
             variable(prefix).expect("it is root's");
         }
-        assert_eq!(library("missing").expect("only root can create it"), None);
+        assert!(library("missing").expect("only root can create it").is_empty());
         for name in ["", "prefix", "prefix/lib", "prefix/lib/libpmix.so.2"] {
             for (owner, mode) in [(NOBODY, 0o755), (0, 0o775), (0, 0o757), (0, 0o1777)] {
                 set(name, owner, mode);
@@ -172,5 +178,39 @@ mod tests {
         let error = trueio_model::error_line(&variable("link").expect_err("a link of another user"));
         assert!(error.contains("is a symbolic link of another user (UID 65534)"), "{error}");
         assert!(check_variable(OsStr::new("PMIX_PREFIX"), OsStr::new("relative")).is_err());
+    }
+    /// Goal: root opens no library of a directory that others can change because it was named without one.
+    /// Method: a program that runs as root with such a directory in `LD_LIBRARY_PATH`, where the loader looks first.
+    #[test]
+    fn a_library_without_a_directory_is_opened_by_a_path_that_only_root_can_change() {
+        if lacks("root") {
+            return;
+        }
+        let staged = folder();
+        let file = staged.path().join("libtrueio-staged.so.2");
+        std::fs::write(&file, "").expect("a file");
+        let helper = || {
+            let program = std::env::current_exe().expect("this program");
+            let mut command = std::process::Command::new(program);
+            command.args(["--exact", "launcher::authority::tests::helper", "--nocapture"]);
+            let output = command.env("LD_LIBRARY_PATH", staged.path()).output().expect("it runs");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        std::fs::set_permissions(staged.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+        assert!(
+            helper().contains(&format!("found Ok([{:?}])", std::fs::canonicalize(&file).expect("a file"))),
+            "{}",
+            helper()
+        );
+        std::fs::set_permissions(staged.path(), PermissionsExt::from_mode(0o1777)).expect("a mode");
+        assert!(helper().contains("found Err(NotRoots"), "{}", helper());
+    }
+
+    /// Run by the test above in another process.
+    #[test]
+    fn helper() {
+        if std::env::var_os("LD_LIBRARY_PATH").is_some() {
+            println!("found {:?}", library_files("libtrueio-staged.so.2"));
+        }
     }
 }

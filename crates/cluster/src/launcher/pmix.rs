@@ -10,7 +10,7 @@
 //!
 //! Source: headers of OpenPMIx 3.1.5 to 6.1.0 (`pmix_common.h`, `pmix.h`).
 
-use super::authority::{check_variables, library_file};
+use super::authority::{check_variables, library_files};
 use super::{KeySpace, LauncherError, Variables};
 use crate::Limit;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -136,19 +136,21 @@ impl Library {
     fn open(files: &[String]) -> Result<Self, LauncherError> {
         let mut reason = String::new();
         for file in files {
-            let Some(found) = library_file(file)? else {
+            let found = library_files(file)?;
+            if found.is_empty() {
                 reason = format!("{file}: there is no such file");
-                continue;
-            };
-            let Ok(name) = CString::new(found.as_bytes()) else { continue };
-            // Its plugins look up its symbols, so they are global.
-            // SAFETY: a valid C string; the launcher's library runs its own initializers.
-            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-            if !handle.is_null() {
-                return Self::of(handle);
             }
-            // SAFETY: dlopen of this thread has just failed, so there is a text, valid until the next call of this kind.
-            reason = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned();
+            for name in found {
+                let Ok(name) = CString::new(name.as_bytes()) else { continue };
+                // Its plugins look up its symbols, so they are global.
+                // SAFETY: a valid C string; the launcher's library runs its own initializers.
+                let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+                if !handle.is_null() {
+                    return Self::of(handle);
+                }
+                // SAFETY: dlopen of this thread has just failed, so there is a text, valid until the next call of this kind.
+                reason = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned();
+            }
         }
         Err(LauncherError::Refused { what: "libpmix cannot be opened".into(), answer: reason })
     }
