@@ -63,7 +63,7 @@ pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceErro
             let devices = loops.unknown().join("`, `");
             holders.unseen.push(format!("the files below the loop devices `{devices}` are unknown"));
         }
-        others.add_to(&mut holders, &name);
+        others.add_to(&mut holders, &name, loops.has_nameless());
     }
     holders.found.sort();
     holders.found.dedup();
@@ -149,7 +149,8 @@ impl Others {
         Self::Open(openers)
     }
 
-    fn add_to(self, holders: &mut Holders, name: &str) {
+    /// `may_be_loop`: the file of a loop device is unknown, so a reader does not explain why there is no lease.
+    fn add_to(self, holders: &mut Holders, name: &str, may_be_loop: bool) {
         let openers = match self {
             Self::None => return,
             Self::Open(openers) => openers,
@@ -159,7 +160,8 @@ impl Others {
                 return holders.unseen.push(sentence);
             }
         };
-        if openers.is_empty() && holders.found.is_empty() {
+        let explained = openers.iter().any(|opener| opener.may_write || opener.is_this_program || !may_be_loop);
+        if !explained && holders.found.is_empty() {
             let source = "fcntl F_SETLEASE: EAGAIN".to_owned();
             holders.found.push(Holder { device: name.to_owned(), kind: HolderKind::Unnamed, source });
         }

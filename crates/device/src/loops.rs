@@ -62,6 +62,9 @@ pub(crate) enum Below {
     Named(PathBuf),
 }
 
+/// The major number of loop devices (`Documentation/admin-guide/devices.txt`).
+const LOOP_MAJOR: u32 = 7;
+
 impl Below {
     /// Whether both are the same file or device.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -99,7 +102,50 @@ impl<'a> Loops<'a> {
     }
 
     pub(crate) fn all(&self) -> &[LoopDevice] {
-        self.all.get_or_init(|| self.system.list("/sys/block").iter().filter_map(|disk| self.read(disk)).collect())
+        self.all.get_or_init(|| {
+            let listed = self.system.list("/sys/block");
+            let mut all: Vec<LoopDevice> = listed.iter().filter_map(|disk| self.read(disk)).collect();
+            all.extend(self.unlisted(&listed));
+            all
+        })
+    }
+
+    /// Returns the loop devices that sysfs does not show, because it is not mounted, or not all of it.
+    fn unlisted(&self, listed: &[String]) -> Vec<LoopDevice> {
+        if !self.system.is_live() {
+            return Vec::new();
+        }
+        let source = "/proc/partitions";
+        let text = self.system.read(source).unwrap_or_default();
+        let attached = text.lines().filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [major, minor, _, name] = fields[..] else { return None };
+            let number: DeviceNumber = (major.parse().ok()?, minor.parse().ok()?);
+            let is_loop =
+                number.0 == LOOP_MAJOR && name.strip_prefix("loop")?.bytes().all(|byte| byte.is_ascii_digit());
+            (is_loop && !listed.iter().any(|known| known == name)).then(|| {
+                let status = self.status_of(name, number);
+                let below = match status {
+                    Some(LoopStatus { device_below: Some(below), .. }) => {
+                        Below::Device((libc::major(below), libc::minor(below)))
+                    }
+                    Some(status) => Below::File(KnownFile::unread(status.file)),
+                    None => Below::Named(PathBuf::new()),
+                };
+                LoopDevice { name: name.to_owned(), number, below, source: source.to_owned() }
+            })
+        });
+        attached.collect()
+    }
+
+    /// Returns true if nothing is known of the file of one, or of all.
+    pub(crate) fn has_nameless(&self) -> bool {
+        let is_hidden = self.system.list("/sys/block").is_empty() && self.system.read("/proc/partitions").is_err();
+        self.system.is_live() && is_hidden
+            || self
+                .all()
+                .iter()
+                .any(|device| matches!(&device.below, Below::Named(path) if path.as_os_str().is_empty()))
     }
 
     /// Returns the names of those whose file cannot be compared with one on overlayfs.

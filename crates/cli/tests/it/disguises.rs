@@ -318,6 +318,49 @@ fn a_file_that_is_used_under_no_name_is_not_written() {
     sandbox.run(&job).assert_code(0);
 }
 
+/// Goal: neither a hidden `/sys` and `/dev` nor a program that reads the file hides the loop device on it, as in a small container.
+/// Method: with the first process's `/dev` the device is read there; without that, nothing is known of it, and the reader explains no lease.
+#[test]
+fn a_file_under_a_loop_device_is_not_written_where_sysfs_and_dev_are_hidden() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let path = sandbox.data_file("image", 16 << 20);
+    let before = hash(&fs::read(&path).expect("content"));
+    let _device = Loop::over(&path, &[]);
+    let job = sandbox.command(&[
+        "run",
+        "--rw",
+        "write",
+        "--size",
+        "64k",
+        "--filename",
+        "image",
+        "--overwrite_existing",
+        "image",
+    ]);
+    for (hides, rule) in [
+        ("true", "rule: target_carries_device"),
+        ("mount -t proc -o subset=pid t /proc", "rule: target_carries_device"),
+    ] {
+        let script = format!(
+            "mount -t tmpfs t /dev && mknod /dev/null c 1 3 && mknod /dev/urandom c 1 9 && mount -t tmpfs t /sys && {hides}
+             exec 3<image; \"$0\" \"$@\" 3<&-"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "bash", "-c", &script]).arg(job.get_program());
+        command.args(job.get_args()).current_dir(sandbox.root());
+        command.envs(job.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = Ran::of(command.output().expect("it runs"));
+        assert!(
+            ran.code == Some(2) && (ran.err.contains(rule) || ran.err.contains("rule: target_open_elsewhere")),
+            "{ran:?}"
+        );
+        assert_eq!(hash(&fs::read(&path).expect("content")), before);
+    }
+}
+
 /// The other side of it: what shares no byte with the mounted filesystem is free.
 #[test]
 fn a_loop_device_over_a_file_on_a_mounted_disk_is_free() {
