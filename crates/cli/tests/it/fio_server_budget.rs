@@ -315,3 +315,22 @@ fn a_received_log_that_another_program_changes_is_reported() {
         assert!(fs::read_to_string(&path).expect("the log").ends_with("notes"), "{is_replaced} {goes_on}");
     }
 }
+
+/// Goal: a server that sends messages without end does not keep its client: neither those of the handshake, nor those of a run.
+#[test]
+fn messages_without_end_of_a_hostile_server_end_its_client() {
+    let here = Sandbox::new();
+    here.write("j.fio", ENDLESS);
+    type Make = fn() -> ToClient;
+    let makes: [(&str, Make); 3] = [
+        ("does not belong to a run", || ToClient::Admitted),
+        ("does not belong to a run", || ToClient::Planned(Planned { lines: Vec::new() })),
+        ("more messages than a run has", || ToClient::Alive),
+    ];
+    for (words, make) in makes {
+        let client = hostile(move |stream| while send(stream, &make(), TO_CLIENT_BYTES_MAX).is_ok() {});
+        let ran = fio(&here, &["j.fio", &client]);
+        ran.assert_code(1);
+        assert!(ran.err.contains(words), "{ran:?}");
+    }
+}

@@ -48,6 +48,9 @@ const MESSAGES_BYTES: u64 = 256 << 20;
 const MESSAGE_BYTES_MIN: u64 = 4 << 20;
 const MESSAGE_BYTES: u64 = 32 << 20;
 const JOB_BYTES: u64 = 8 << 20;
+/// Messages of a server that are no parts of logs: in addition to those of each second.
+const MESSAGES_MAX: u64 = 1_000;
+const MESSAGES_PER_S: u64 = 32;
 /// Part of the free space of the current directory that the logs of all servers together may take.
 const LOGS_PART: u64 = 2;
 /// Jobs of a server whose job files are there: as many are assumed.
@@ -67,6 +70,9 @@ struct Server {
     log_name: String,
     /// What its logs have taken, in bytes.
     log_bytes: u64,
+    /// Its messages since it was started.
+    message_count: u64,
+    started: Instant,
     stream: Option<Stream>,
     /// The host name of its machine.
     machine: String,
@@ -156,6 +162,8 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 job_count,
                 logs: logs.clone(),
                 log_bytes: 0,
+                message_count: 0,
+                started: Instant::now(),
                 stream: None,
                 machine: String::new(),
                 lines: Vec::new(),
@@ -440,6 +448,7 @@ fn begin(index: usize, server: &mut Server, servers: usize, tx: SyncSender<Event
     let bytes_max = u32::try_from(memory).map_or(TO_CLIENT_BYTES_MAX, |memory| memory.min(TO_CLIENT_BYTES_MAX));
     let Some(stream) = &mut server.stream else { return Err(WireError::Frame(FrameError::Closed)) };
     send(stream, &ToServer::Start, TO_SERVER_BYTES_MAX)?;
+    (server.message_count, server.started) = (0, Instant::now());
     let mut ear = stream.try_clone()?;
     std::thread::Builder::new().name(format!("server {index}")).spawn(move || {
         loop {
@@ -455,8 +464,13 @@ fn begin(index: usize, server: &mut Server, servers: usize, tx: SyncSender<Event
 
 /// Marks a server whose connection was lost before its results arrived.
 fn lose(server: &mut Server, error: WireError) {
+    end(server, &silent(error));
+}
+
+/// Gives up a server before its results arrived.
+fn end(server: &mut Server, why: &str) {
     server.is_over = true;
-    server.problem = Some(format!("the server went away before its results came\n  because: {}", silent(error)));
+    server.problem = Some(format!("the server went away before its results came\n  because: {why}"));
     if let Some(stream) = &server.stream {
         stream.end();
     }
@@ -477,6 +491,16 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
         }
     };
     let server = &mut servers[index];
+    if server.is_over {
+        return Ok(());
+    }
+    let is_empty_part = |part: &LogPart| part.text.is_empty();
+    server.message_count += u64::from(!matches!(&heard, Ok(ToClient::Log(part)) if !is_empty_part(part)));
+    let most = MESSAGES_MAX + LOGS_MAX as u64 + MESSAGES_PER_S.saturating_mul(server.started.elapsed().as_secs());
+    if server.message_count > most {
+        end(server, "it sent more messages than a run has");
+        return Ok(());
+    }
     match heard {
         Ok(ToClient::Progress(progress)) => server.progress = Some(progress),
         Ok(ToClient::Interim(record)) => {
@@ -493,7 +517,10 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
             server.problem = Some(short(text));
             server.is_over = true;
         }
-        Ok(ToClient::Admitted | ToClient::Hello(_) | ToClient::Planned(_) | ToClient::Alive) => {}
+        Ok(ToClient::Alive) => {}
+        Ok(ToClient::Admitted | ToClient::Hello(_) | ToClient::Planned(_)) => {
+            end(server, "it sent a message that does not belong to a run");
+        }
         Err(error) => lose(server, error),
     }
     Ok(())
