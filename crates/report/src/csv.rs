@@ -187,13 +187,20 @@ fn line(cells: &[String]) -> String {
 /// spreadsheet takes a text as a formula whose first visible character is one of a few signs, in any of their widths; an
 /// apostrophe before it marks a text. A number stays one.
 pub fn spreadsheet_text(text: &str) -> Cow<'_, str> {
-    let is_invisible = |c: char| {
-        c.is_whitespace() || c.is_control() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
-    };
+    let is_invisible = |c: char| c.is_whitespace() || c.is_control() || is_ignorable(c);
     let visible = text.trim_start_matches(is_invisible);
     let has_sign = visible.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−']);
     let is_formula = has_sign || text.starts_with(['\t', '\r']);
     if is_formula && text.parse::<f64>().is_err() { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+/// Returns true for characters that have no shape, or that of a blank (Unicode 16, `Default_Ignorable_Code_Point`; the empty pattern of Braille).
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn cell(text: &str) -> String {
@@ -216,7 +223,24 @@ mod tests {
     #[test]
     fn a_sign_is_found_behind_blanks_and_in_every_width() {
         for sign in ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "﹢", "﹣", "﹫", "−"] {
-            for before in ["", " ", "\u{a0}", "\u{3000}", "\t", "\u{200b}", "\u{feff} ", "\r\n", "\u{ad}"] {
+            for before in [
+                "\u{180e}",
+                "\u{34f}",
+                "\u{fe0f}",
+                "\u{e0020}",
+                "\u{115f}",
+                "\u{3164}",
+                "\u{2800}",
+                "",
+                " ",
+                "\u{a0}",
+                "\u{3000}",
+                "\t",
+                "\u{200b}",
+                "\u{feff} ",
+                "\r\n",
+                "\u{ad}",
+            ] {
                 let text = format!("{before}{sign}A1");
                 assert_eq!(spreadsheet_text(&text), format!("'{text}"), "{text:?}");
             }
