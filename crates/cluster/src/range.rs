@@ -29,11 +29,13 @@ impl OutOfRange {
 /// Longest part of a text of a peer that a message repeats, in characters.
 pub const ECHO_CHARS_MAX: usize = 200;
 
-/// Returns the beginning of a text that a peer sent, for a message.
+/// Returns the beginning of a text that a peer sent, for a message, in one line.
 pub fn cut(text: &str) -> String {
+    // A line feed would begin a line of the peer's.
+    let in_one_line = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match text.char_indices().nth(ECHO_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", in_one_line(&text[..end])),
+        None => in_one_line(text),
     }
 }
 

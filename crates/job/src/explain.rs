@@ -83,10 +83,12 @@ fn shown(value: &str) -> &str {
 
 /// Formats a refusal as the program prints it: what was not started, the chain of reasons, the remedy.
 pub fn explain_refusal(refusal: &Refusal) -> String {
-    let mut out = format!("error: {refusal}\n  because: {}\n", refusal.rule);
+    // A name in it may hold line feeds, which would begin lines of whoever chose the name.
+    let one_line = |part: &dyn std::fmt::Display| part.to_string().replace(['\n', '\r'], "\u{fffd}");
+    let mut out = format!("error: {}\n  because: {}\n", one_line(refusal), one_line(&refusal.rule));
     if let Some(origin) = &refusal.origin {
-        let _ = writeln!(out, "  set by: {origin}");
+        let _ = writeln!(out, "  set by: {}", one_line(origin));
     }
-    let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), refusal.hint());
+    let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), one_line(&refusal.hint()));
     out
 }
