@@ -9,7 +9,8 @@
 //! Source: open(2) `O_PATH`, `O_NONBLOCK`; fifo(7); poll(2).
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::process::geteuid;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -47,6 +48,12 @@ pub enum TextError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A file with a default name that is a link or a pipe.
+    #[error("it is a link or a pipe, and only a regular file is read under this name")]
+    Link,
+    /// A file with a default name that another user could have written.
+    #[error("it belongs to another user (UID {0}); use a copy of your own")]
+    Foreign(u32),
     /// Bytes that are no text.
     #[error("it is not text (UTF-8)")]
     NotText,
@@ -183,6 +190,23 @@ pub fn read_bytes(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, TextError> {
     TextFile::open(path, limit_bytes)?.bytes()
 }
 
+/// Reads a file with a default name: a regular file of the effective user, opened through no link.
+///
+/// # Errors
+/// [`TextError`].
+pub fn read_own(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, TextError> {
+    let text = TextFile::open(path, limit_bytes)?;
+    let found = rustix::fs::fstat(&text.file).map_err(io::Error::from)?;
+    let named = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
+    if text.is_pipe || (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino) {
+        return Err(TextError::Link);
+    }
+    if found.st_uid != geteuid().as_raw() {
+        return Err(TextError::Foreign(found.st_uid));
+    }
+    text.bytes()
+}
+
 /// Reads a text that a user names; `-` is standard input.
 ///
 /// # Errors
@@ -232,6 +256,21 @@ mod tests {
             let error = refused(&folder.path().join(path));
             assert!(error.starts_with(words), "{path}: {error}");
         }
+    }
+
+    #[test]
+    fn a_file_with_a_default_name_is_read_only_from_its_user_and_through_no_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("own"), "text").expect("a file");
+        std::os::unix::fs::symlink("own", path("link")).expect("a link");
+        assert_eq!(read_own(&path("own"), LIMIT).expect("it is ours"), b"text");
+        assert!(matches!(read_own(&path("link"), LIMIT), Err(TextError::Link)));
+        if trueio_testkit::lacks("root") {
+            return;
+        }
+        std::os::unix::fs::chown(path("own"), Some(trueio_testkit::NOBODY), None).expect("root may");
+        assert!(matches!(read_own(&path("own"), LIMIT), Err(TextError::Foreign(trueio_testkit::NOBODY))));
     }
 
     #[test]

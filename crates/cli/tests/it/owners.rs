@@ -372,3 +372,59 @@ fn a_trigger_file_that_exists_at_the_start_ends_the_run_and_is_not_removed() {
     assert!(ran.err.contains("the trigger file `thesis` existed before the run"), "{ran:?}");
     assert_eq!(fs::read_to_string(&path).expect("it stays"), "precious");
 }
+
+/// Goal: the state of another user decides nothing of a verification, nor does one behind a link.
+#[test]
+fn a_verify_state_of_another_user_or_behind_a_link_is_not_read() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let job = ["fio", "--name=j", "--filename=f", "--rw=write", "--size=64k", "--verify=crc32c"];
+    run(&sandbox, &[&job, &["--verify_state_save=1"]]).assert_code(0);
+    let state = sandbox.path("local-j-0-verify.state");
+    let load = || run(&sandbox, &[&job, &["--verify_state_load=1", "--verify_only=1"]]);
+    load().assert_code(0);
+    chown(&state, Some(NOBODY), None).expect("root may");
+    let ran = load();
+    assert!(ran.code != Some(0) && ran.err.contains("it belongs to another user (UID 65534)"), "{ran:?}");
+    chown(&state, Some(0), None).expect("root may");
+    fs::rename(&state, sandbox.path("own")).expect("renamed");
+    symlink("own", &state).expect("a link");
+    let ran = load();
+    assert!(ran.code != Some(0) && ran.err.contains("it is a link or a pipe"), "{ran:?}");
+}
+
+#[test]
+fn a_server_starts_no_session_in_a_temporary_directory_of_another_user() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let temporary = foreign(&sandbox, "temporary");
+    sandbox.write("j.fio", "[j]\nioengine=null\nsize=4k\n");
+    let mut command = sandbox.command(&["fio", "--server=sock:s", "--allow-read=."]);
+    let mut server = command.env("TMPDIR", &temporary).stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    let begin = std::time::Instant::now();
+    while !sandbox.path("s").exists() && begin.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let ran = run(&sandbox, &[&["fio", "--client=sock:s", "j.fio"]]);
+    let _ = server.kill();
+    let mut text = String::new();
+    let _ = std::io::Read::read_to_string(&mut server.stderr.take().expect("a pipe"), &mut text);
+    let _ = server.wait();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(text.contains("belongs to another user (UID 65534)"), "{text}");
+    assert_eq!(fs::read_dir(&temporary).expect("a directory").count(), 0);
+}
+
+/// Goal: who chooses a name writes no line of a refusal.
+#[test]
+fn a_line_feed_in_a_name_begins_no_line_of_a_refusal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x\nhint y", "text");
+    let ran = sandbox.run(&["run", "--rw", "write", "--size", "64k", "--filename", "x\nhint y"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert_eq!(ran.err.lines().filter(|line| line.starts_with("hint")).count(), 1, "{ran:?}");
+}

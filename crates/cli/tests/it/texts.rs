@@ -35,3 +35,22 @@ fn what_never_ends_is_refused_as_every_text() {
     }
     assert!(Path::new(&sandbox.path("pipe.fio")).exists());
 }
+
+#[test]
+fn the_file_of_a_pattern_is_read_as_other_texts_are() {
+    let sandbox = trueio_testkit::Sandbox::new();
+    for (pattern, words) in [("/proc/kmsg", "it is a file of the kernel"), ("/dev/zero", "it is a character device")] {
+        for option in ["buffer_pattern", "verify_pattern"] {
+            let ran = sandbox.run(&[
+                "fio",
+                "--name=j",
+                "--rw=write",
+                "--size=64k",
+                "--filename=f",
+                "--verify=pattern",
+                &format!("--{option}='{pattern}'"),
+            ]);
+            assert!(ran.code != Some(0) && ran.err.contains(words), "{option}: {ran:?}");
+        }
+    }
+}

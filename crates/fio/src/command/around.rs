@@ -2,10 +2,9 @@
 
 use crate::language::Surroundings;
 use std::cell::RefCell;
-use std::fs::OpenOptions;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use trueio_files::TextFile;
 
 /// The longest job file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -70,13 +69,9 @@ impl Surroundings for ThisMachine {
     }
 
     fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
-        // O_NONBLOCK: opening a pipe without a writer must not wait. Only regular files are read.
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-        let file = opened.map_err(|error| error.to_string())?;
+        let text = TextFile::open(Path::new(path), u64::MAX).map_err(|error| error.to_string())?;
+        let Some(file) = text.seekable() else { return Err("it is no regular file".to_owned()) };
         let metadata = file.metadata().map_err(|error| error.to_string())?;
-        if !metadata.is_file() {
-            return Err("it is no regular file".to_owned());
-        }
         let mut bytes = Vec::new();
         file.take(most as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok((bytes, metadata.len()))

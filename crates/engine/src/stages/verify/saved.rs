@@ -199,7 +199,7 @@ const STATE_BYTES_MAX: u64 = 1 << 30;
 /// Reads what an earlier run left.
 pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     let name = job.verify_state_file(worker);
-    let file = trueio_files::read_bytes(Path::new(&name), STATE_BYTES_MAX)
+    let file = trueio_files::read_own(Path::new(&name), STATE_BYTES_MAX)
         .map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
     let state = VerifyState::from_bytes(&name, &file)?;
     state.check(&name, job.seed, worker)?;

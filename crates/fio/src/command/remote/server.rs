@@ -26,6 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
+use trueio_files::shared_directory;
 use trueio_job::Content;
 use trueio_report::message;
 use trueio_run::{Before, OutputFile, hold_signals, random_id, watch_signals};
@@ -156,7 +157,7 @@ fn permits_of(serve: &Serve, settings: &Settings) -> Vec<String> {
 
 /// Returns the process that a PID file names, if it is running.
 fn running(path: &Path) -> Option<i32> {
-    let pid = std::fs::read_to_string(path).ok()?.trim().parse::<i32>().ok()?;
+    let pid = trueio_files::read_text(path, PID_BYTES_MAX).ok()?.trim().parse::<i32>().ok()?;
     // A number below 1 names a group, or all processes.
     let named = Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw)?;
     is_there(test_kill_process(named)).then_some(pid)
@@ -267,9 +268,10 @@ impl Sessions {
         };
         // Nobody can guess it, and take it before the session does.
         let name = format!("trueio-session-{}", random_id());
-        // Absolute: the session changes its working directory.
-        let directory = match std::path::absolute(std::env::temp_dir().join(name)) {
-            Ok(directory) => directory,
+        // Where no other user can exchange it. Absolute: the session changes its working directory.
+        let directory = match shared_directory(&std::env::temp_dir()).map_err(Into::into).and_then(|found| found.path())
+        {
+            Ok(directory) => directory.join(name),
             Err(error) => return self.note(&format!("fio: a session cannot be started: {error}")),
         };
         let (word, fd) = stream.into_fd();

@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use trueio_files::{PathError, own_directory, own_file};
+use trueio_files::{PathError, TextFile, own_directory, own_file};
 
 /// Shortest token, in bytes. A hexadecimal digit has 4 bits, so 16 of them have 64.
 const TOKEN_BYTES_MIN: usize = 16;
@@ -34,12 +34,9 @@ impl Token {
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let failed = |reason: &str| format!("the token `{}` cannot be used: {reason}", path.display());
         let io = |error: std::io::Error| failed(&error.to_string());
-        // Does not wait for the writer of a pipe.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
+        let text = TextFile::open(path, u64::MAX).map_err(|error| failed(&error.to_string()))?;
+        let Some(file) = text.seekable() else { return Err(failed("it is no regular file")) };
         let found = file.metadata().map_err(io)?;
-        if !found.is_file() {
-            return Err(failed("it is no regular file"));
-        }
         if found.uid() != geteuid().as_raw() {
             return Err(failed(&format!("it belongs to the user {}\n\nhint: use a copy of this user", found.uid())));
         }
