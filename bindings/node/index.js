@@ -13,42 +13,61 @@
 // Source: binding.c of @ronomon/direct-io 3.0.1.
 
 // The compiled half is loaded here and not in a file of its own: each file costs `require` about half a millisecond.
-// Every path is written out, because bundlers (ncc, esbuild, webpack, pkg) find files by reading `require('…')` and
-// cannot follow a computed path; a path that does not exist must stand in a `try` block, or they refuse it. On Linux
-// both C libraries are tried: the binary for the other one does not load, and trying is faster than asking Node
-// which one is in use, which took 25 ms.
+// It is a package of its own for each platform, of which npm installs the one that fits. Every name is written out, because bundlers (ncc,
+// esbuild, webpack, rollup, pkg) find files by reading `require('…')` and cannot follow a computed name; a package that is not installed
+// must stand in a `try` block, or they refuse it. On Linux both C libraries are tried: the binary for the other one does not load, and
+// trying is faster than asking Node which one is in use, which took 25 ms.
 
 function load(failures) {
+  // For programs where no package is: single executable applications, and bundles that take the binary along in another way.
+  if (process.env.TRUEIO_DIRECT_BINARY) return loadFile(process.env.TRUEIO_DIRECT_BINARY);
   if (process.platform === 'linux' && process.arch === 'x64') {
-    try { return require('./prebuilds/linux-x64-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
-    try { return require('./prebuilds/linux-x64-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-x64-gnu')); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-x64-musl')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'linux' && process.arch === 'arm64') {
-    try { return require('./prebuilds/linux-arm64-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
-    try { return require('./prebuilds/linux-arm64-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-arm64-gnu')); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-arm64-musl')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'linux' && process.arch === 'arm') {
-    try { return require('./prebuilds/linux-arm-gnu/trueio_direct.node'); } catch (failure) { failures.push(failure); }
-    try { return require('./prebuilds/linux-arm-musl/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-arm-gnu')); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-linux-arm-musl')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'darwin' && process.arch === 'x64') {
-    try { return require('./prebuilds/darwin-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-darwin-x64')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'darwin' && process.arch === 'arm64') {
-    try { return require('./prebuilds/darwin-arm64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-darwin-arm64')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'freebsd' && process.arch === 'x64') {
-    try { return require('./prebuilds/freebsd-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-freebsd-x64')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'win32' && process.arch === 'x64') {
-    try { return require('./prebuilds/win32-x64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-win32-x64')); } catch (failure) { failures.push(failure); }
   }
   if (process.platform === 'win32' && process.arch === 'arm64') {
-    try { return require('./prebuilds/win32-arm64/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+    try { return exported(require('@trueio/direct-io-win32-arm64')); } catch (failure) { failures.push(failure); }
   }
-  // Built at installation or by scripts/build.js, where none of those exists or loads.
-  try { return require('./build/trueio_direct.node'); } catch (failure) { failures.push(failure); }
+  // Built by install.js or scripts/build.js, where none of those exists or loads.
+  try { return exported(require('./build/trueio_direct.node')); } catch (failure) { failures.push(failure); }
   return undefined;
+}
+
+/** What a binary exports; bundlers that make ES modules wrap it. */
+function exported(found) {
+  return found.default ?? found;
+}
+
+/** Not by `require`, which takes no files in a single executable application. */
+function loadFile(file) {
+  const loaded = { exports: {} };
+  try {
+    process.dlopen(loaded, require('path').resolve(file));
+  } catch (cause) {
+    const error = new Error(`TRUEIO_DIRECT_BINARY is ${file}, which does not load: ${cause.message}`, { cause });
+    throw Object.assign(error, { code: 'ERR_TRUEIO_NO_BINARY' });
+  }
+  return loaded.exports;
 }
 
 const failures = [];
@@ -147,13 +166,14 @@ function anonymous(body) {
 /** Returns the error for a system without a binary, or with binaries that do not load. */
 function noBinary(failures) {
   const { platformName } = require('./lib/platform');
-  // A file that is missing is no news; one that is there and does not load is the reason.
+  // A package that is missing is no news; one that is there and does not load is the reason.
   const reasons = failures.filter(({ code }) => code !== 'MODULE_NOT_FOUND').map(({ message }) => message);
   const error = new Error(
     reasons.length > 0
       ? `@trueio/direct-io has a binary for ${platformName()}, and it does not load: ${reasons.join('; ')}`
-      : `@trueio/direct-io has no compiled binary for ${platformName()}. Run \`node install.js\` in its folder: ` +
-        'it builds one if cargo (https://rustup.rs) is installed.'
+      : `@trueio/direct-io has no compiled binary for ${platformName()}. Its binaries are optional dependencies: install it without ` +
+        '`--omit=optional`. Where there is none for your system, run `node install.js` in its folder: it builds one if cargo (https://rustup.rs) ' +
+        'is installed. TRUEIO_DIRECT_BINARY names a binary at another place.'
   );
   return Object.assign(error, { code: 'ERR_TRUEIO_NO_BINARY' });
 }

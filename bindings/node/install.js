@@ -1,9 +1,8 @@
 'use strict';
-// What npm runs after unpacking: nothing, where the package has a binary for this system; else it builds one.
+// Builds the binary from source, for a system that has none. Run by hand: npm runs no script of this package.
 //
-// The binary that came along is really loaded first, in a process of its own, because a libc that is too old
-// shows only then. Building needs cargo, the compiler that native/Cargo.toml names, and a network.
-// With `npm install --ignore-scripts` nothing of this runs, and the binaries that came along still work.
+// Nothing is built if a binary loads. It is really loaded first, in a process of its own, because a libc that is too old shows only then.
+// Building needs cargo, the compiler that native/Cargo.toml names, and a network.
 
 const { spawnSync } = require('child_process');
 const fs = require('fs');
@@ -18,7 +17,7 @@ function loads() {
 
 function main() {
   const why = loads();
-  if (why === undefined) return;
+  if (why === undefined) return console.log(`@trueio/direct-io: the binary for ${platformName()} loads, nothing is built`);
   const manifest = path.join(ROOT, 'native', 'Cargo.toml');
   // In the repository there is no such folder, and scripts/build.js builds.
   if (!fs.existsSync(manifest)) return;

@@ -16,7 +16,7 @@ function libc() {
   return isGlibc ? '-gnu' : '-musl';
 }
 
-/** The name of the folder in `prebuilds` for the running program, such as `linux-x64-gnu`. */
+/** The end of the name of the package with the binary for the running program, such as `linux-x64-gnu`. */
 function platformName() {
   return `${process.platform}-${process.arch}${libc()}`;
 }

@@ -1,12 +1,13 @@
 'use strict';
-// Makes the npm package: JavaScript, types, compiled halves, and the source to build others.
+// Makes the npm packages: one with JavaScript, types and the source to build a compiled half, and one for each platform with its compiled half,
+// which the first has as an optional dependency. So an installation and a bundle have one binary.
 //
 //   node scripts/pack.js [--platforms LIST] [--debug] [--to FOLDER]
 //
 // LIST names platforms by comma, `all`, `available`, or `none`; the default is this machine's own. Other systems are
 // linked by cargo-zigbuild with zig (`pip install ziglang cargo-zigbuild`), Windows on x64 by mingw-w64. A platform
 // that cannot be built fails the whole; with `available` it is named with the reason and left out. `--debug` is for
-// tests. The last line printed is the package's path.
+// tests. Prints a path for each package; that of the first package comes last.
 //
 // ../README.md says what of this was ever run.
 
@@ -16,6 +17,7 @@ const path = require('path');
 const { build } = require('../lib/cargo');
 const { ROOT, platformName } = require('../lib/platform');
 const { refuseNewerGlibc } = require('./glibc');
+const { notices } = require('./notices');
 
 const REPOSITORY = path.join(ROOT, '..', '..');
 
@@ -76,6 +78,7 @@ function compileAvailable(names, place) {
     }
   });
   console.error(`binaries for ${built.join(', ') || 'no platform'}`);
+  return built;
 }
 
 /** Returns a manifest without what only tests need: the crates of this workspace that they use are not in the package. */
@@ -102,30 +105,59 @@ function copySource(stage) {
   fs.copyFileSync(path.join(REPOSITORY, 'Cargo.lock'), path.join(native, 'Cargo.lock'));
 }
 
+/** The fields that npm chooses a package by: `os`, `cpu` and, on Linux, `libc`. */
+function systemOf(name) {
+  const [os, cpu, libc] = name.split('-');
+  return { os: [os], cpu: [cpu], ...(libc && { libc: [libc === 'gnu' ? 'glibc' : libc] }) };
+}
+
+/** Copies the licences of this package, and of the crates in its binary. */
+function copyLicenses(stage) {
+  for (const license of ['LICENSE-APACHE', 'LICENSE-MIT']) fs.copyFileSync(path.join(REPOSITORY, license), path.join(stage, license));
+  fs.writeFileSync(path.join(stage, 'THIRD-PARTY-LICENSES.txt'), notices());
+}
+
+function packed(stage, to) {
+  const output = execFileSync('npm', ['pack', '--json', '--pack-destination', to, stage], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  return path.join(to, JSON.parse(output)[0].filename);
+}
+
+/** Makes the package of a platform around its compiled half, which is in `stage`. */
+function packPlatform(name, stage, to, description) {
+  const { version, license, repository, homepage, bugs, publishConfig, engines } = description;
+  const own = {
+    name: `${description.name}-${name}`, version, description: `The compiled half of ${description.name} for ${name}`,
+    license, repository, homepage, bugs, publishConfig, engines, type: 'commonjs', main: 'trueio_direct.node',
+    files: ['trueio_direct.node', 'LICENSE-*', 'THIRD-PARTY-LICENSES.txt'], ...systemOf(name),
+  };
+  fs.writeFileSync(path.join(stage, 'package.json'), JSON.stringify(own, null, 2) + '\n');
+  fs.writeFileSync(path.join(stage, 'README.md'), `The compiled half of [${description.name}](${homepage}) for ${name}. Install that package.\n`);
+  copyLicenses(stage);
+  return packed(stage, to);
+}
+
 function main() {
-  const names = wanted();
   const to = path.resolve(option('--to') ?? path.join(ROOT, 'build'));
   fs.mkdirSync(to, { recursive: true });
   const stage = fs.mkdtempSync(path.join(to, 'stage-'));
+  const place = (name) => path.join(stage, name, 'trueio_direct.node');
   try {
-    for (const part of ['index.js', 'index.d.ts', 'promises.js', 'promises.d.ts', 'install.js', 'lib', 'examples', 'README.md', 'CHANGELOG.md']) {
-      fs.cpSync(path.join(ROOT, part), path.join(stage, part), { recursive: true });
-    }
-    for (const license of ['LICENSE-APACHE', 'LICENSE-MIT']) {
-      fs.copyFileSync(path.join(REPOSITORY, license), path.join(stage, license));
-    }
     const description = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-    description.scripts = { install: description.scripts.install };
-    fs.writeFileSync(path.join(stage, 'package.json'), JSON.stringify(description, null, 2) + '\n');
-    copySource(stage);
-    const place = (name) => path.join(stage, 'prebuilds', name, 'trueio_direct.node');
-    if (option('--platforms') === 'available') compileAvailable(names, place);
+    let names = wanted();
+    if (option('--platforms') === 'available') names = compileAvailable(names, place);
     else names.forEach((name) => compile(name, place(name)));
-    const output = execFileSync('npm', ['pack', '--json', '--pack-destination', to, stage], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    console.log(path.join(to, JSON.parse(output)[0].filename));
+    for (const name of names) console.log(packPlatform(name, path.join(stage, name), to, description));
+
+    const main = path.join(stage, 'main');
+    for (const part of ['index.js', 'index.d.ts', 'bun.mjs', 'promises.js', 'promises.d.ts', 'install.js', 'lib', 'examples', 'README.md', 'CHANGELOG.md']) {
+      fs.cpSync(path.join(ROOT, part), path.join(main, part), { recursive: true });
+    }
+    copyLicenses(main);
+    delete description.scripts;
+    description.optionalDependencies = Object.fromEntries(names.map((name) => [`${description.name}-${name}`, description.version]));
+    fs.writeFileSync(path.join(main, 'package.json'), JSON.stringify(description, null, 2) + '\n');
+    copySource(main);
+    console.log(packed(main, to));
   } finally {
     fs.rmSync(stage, { recursive: true, force: true });
   }

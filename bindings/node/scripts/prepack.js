@@ -4,6 +4,6 @@
 
 console.error(
   '@trueio/direct-io is not packed by `npm pack` or `npm publish` in bindings/node: binaries and source are missing there.\n' +
-    'Run `node scripts/pack.js --platforms all`, and `npm publish` with the file that it prints.'
+    'Run `node scripts/pack.js --platforms all`, and `npm publish` with each file that it prints, in that order.'
 );
 process.exit(1);

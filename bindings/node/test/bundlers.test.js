@@ -31,15 +31,18 @@ function application(t) {
   const folder = scratch(t);
   const app = path.join(folder, 'app');
   const installed = path.join(app, 'node_modules', '@trueio', 'direct-io');
-  for (const part of ['index.js', 'promises.js', 'lib', 'package.json']) {
+  for (const part of ['index.js', 'bun.mjs', 'promises.js', 'lib', 'package.json']) {
     fs.cpSync(path.join(PACKAGE, part), path.join(installed, part), { recursive: true });
   }
-  const built = path.join(PACKAGE, 'build', 'trueio_direct.node');
   const here = platformName();
   const other = here.endsWith('-gnu') ? here.replace('-gnu', '-musl') : here.replace('-musl', '-gnu');
-  for (const name of [here, other]) fs.mkdirSync(path.join(installed, 'prebuilds', name), { recursive: true });
-  fs.copyFileSync(built, path.join(installed, 'prebuilds', here, 'trueio_direct.node'));
-  if (other !== here) fs.writeFileSync(path.join(installed, 'prebuilds', other, 'trueio_direct.node'), 'for another C library');
+  for (const name of new Set([here, other])) {
+    const half = path.join(app, 'node_modules', '@trueio', `direct-io-${name}`);
+    fs.mkdirSync(half, { recursive: true });
+    fs.writeFileSync(path.join(half, 'package.json'), `{"name": "@trueio/direct-io-${name}", "version": "0.1.0", "main": "trueio_direct.node"}`);
+    if (name === here) fs.copyFileSync(path.join(PACKAGE, 'build', 'trueio_direct.node'), path.join(half, 'trueio_direct.node'));
+    else fs.writeFileSync(path.join(half, 'trueio_direct.node'), 'for another C library');
+  }
   fs.writeFileSync(path.join(app, 'entry.js'), ENTRY);
   // Else the application belongs to the package around it, whose name means itself.
   fs.writeFileSync(path.join(app, 'package.json'), '{"name": "app", "version": "1.0.0", "bin": "entry.js"}');

@@ -87,7 +87,7 @@ test('upstream\'s test and the promise API pass on Windows\' node.exe, under Win
   const { output } = toFile(['ours.js']);
   assert.deepStrictEqual(JSON.parse(output), [
     'buffered', 'Wine accepts FILE_FLAG_NO_BUFFERING and ignores it', true, 'FlushFileBuffers',
-    'EBUSY', 'ENOENT', 'ERR_TRUEIO_WOULD_BUFFER', 'ERR_TRUEIO_NOT_A_FILE', 'ENOTSUP',
+    'EBUSY', 'ENOENT', 'ERR_TRUEIO_WOULD_BUFFER', 'EISDIR', 'ENOTSUP',
     ['IOCTL_STORAGE_QUERY_PROPERTY failed', 'ENOTBLK'], ['EBADF: bad file descriptor', 'EBADF'], ['EBADF: bad file descriptor', 'EBADF'],
     [0x02000000, 0x04000000, 0x400, 0x10000000, 0x08000000],
   ]);
