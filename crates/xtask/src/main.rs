@@ -49,7 +49,7 @@ cargo xtask gate [--self PROGRAM]   user instructions an I/O (callgrind) and mem
 cargo xtask lab cluster             ranks on four hosts of this machine, under the launchers that are installed; as root
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/dev/lab.md); only
                                     the cases whose name contains CASE
-cargo xtask node [program]          bindings/node and bindings/node-program, or only that: build, fetch what the tests need, test
+cargo xtask node [program|recipes]  bindings/node and bindings/node-program, or only that: build, fetch what the tests need, test; recipes: bundlers
 cargo xtask python                  bindings/python: build a wheel, install it, test
 cargo xtask notebook [--write]      the notebook of examples/, executed and rendered, with a screenshot (--write keeps it in
                                     docs/images/)
@@ -128,6 +128,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             let passed = ci::print_alone(node::tests(true, &ci::needs_met()));
             Ok(ci::print_alone(node::tests_of_program()) && passed)
         }
+        ["node", "recipes"] => Ok(ci::print_alone(node::recipes())),
         ["node", "program"] => Ok(ci::print_alone(node::tests_of_program())),
         ["types"] => types::run(false),
         ["types", "--write"] => types::run(true),

@@ -41,6 +41,24 @@ pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>)
     counted(&mut test)
 }
 
+/// Uses the recipes of the binding's README for bundlers and single executables, and Bun. What npm cannot fetch is optional.
+pub(crate) fn recipes() -> (Outcome, Option<Counts>) {
+    match setup::install(&[("nodejs", "node"), ("npm", "npm")]) {
+        Ok(what) => println!("{what}"),
+        Err(why_not) => return (Outcome::skipped(&why_not), None),
+    }
+    let folder = folder();
+    if let Err(why) = build(&folder) {
+        return (Outcome::Failed(format!("the build: {why}")), None);
+    }
+    if let Err(why) = fetch(&folder.join("test/recipes")) {
+        return (Outcome::optional(&format!("npm does not fetch the bundlers: {why}")), None);
+    }
+    let mut test = command("node");
+    test.current_dir(&folder).args(["--test", "--test-reporter=spec", "test/recipes/recipes.test.js"]);
+    counted(test.env("NO_COLOR", "1"))
+}
+
 /// Packs, installs and tests the npm package of the program, `bindings/node-program`.
 pub(crate) fn tests_of_program() -> (Outcome, Option<Counts>) {
     match setup::install(&[("nodejs", "node"), ("npm", "npm")]) {
