@@ -41,6 +41,8 @@ compile_error!("trueio-direct does not support NetBSD: its O_DIRECT, flush and d
 )))]
 compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{shared_block, write_offset_now};
 pub(crate) use system::{
     adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, map_huge_pages, open,
     open_buffered, open_to_read, preallocate, probe, probe_file, read_at, read_uncached, read_vectored_at, residency,
@@ -51,3 +53,15 @@ pub(crate) use system::{
 pub(crate) use unix::{appends, disk_key, is_same_file, next_data, remove_made, set_length};
 #[cfg(windows)]
 pub(crate) use windows::{appends, disk_key, is_same_file, next_data, remove_made, set_length};
+
+/// The alignment of an open file grows on Linux only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn shared_block(_file: &std::fs::File) -> Option<u32> {
+    None
+}
+
+/// See [`shared_block`].
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn write_offset_now(_file: &std::fs::File) -> Option<u32> {
+    None
+}

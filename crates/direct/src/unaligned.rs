@@ -150,7 +150,8 @@ pub fn write_unaligned_by_read_modify_write_at(
         return Ok(Transfer { bytes: 0, calls: 0 });
     }
     file.refuse_append(offset, wanted)?;
-    let Some(parts) = Parts::new(offset, wanted, write_block(file)) else {
+    let block = file.grown_write_offset(offset, wanted).map_or_else(|| write_block(file), u64::from);
+    let Some(parts) = Parts::new(offset, wanted, block) else {
         return Err(beyond_the_largest_offset(true, offset, wanted));
     };
     let (mut done, mut calls) = (0, 0);

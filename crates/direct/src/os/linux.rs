@@ -410,6 +410,26 @@ fn classify(file: &File, kind: FileType, filesystem: &Filesystem, answer: DioAns
     }
 }
 
+/// Returns the size of the blocks that files of this filesystem can share, in bytes, if a direct write of a part of a shared one is
+/// accepted and buffered: on XFS. Source: Linux `fs/xfs/xfs_file.c`, `xfs_file_dio_write_unaligned`.
+pub(crate) fn shared_block(file: &File) -> Option<u32> {
+    if cfg!(miri) {
+        // fstatfs(2) is not supported there.
+        return None;
+    }
+    let filesystem = rustix::fs::fstatfs(file).ok().filter(filesystem::is_xfs)?;
+    u32::try_from(filesystem.f_bsize).ok().filter(|bytes| *bytes > 0)
+}
+
+/// Returns the alignment of the offset of a direct write that the kernel reports now, in bytes.
+pub(crate) fn write_offset_now(file: &File) -> Option<u32> {
+    let statx = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN | STATX_DIO_READ_ALIGN).ok()?;
+    match dio_answer(&statx) {
+        DioAnswer::Aligned { write_offset, .. } => Some(write_offset),
+        DioAnswer::Zero | DioAnswer::Missing => None,
+    }
+}
+
 /// `struct dioattr` of XFS: alignment of memory, smallest and largest transfer, in bytes.
 /// Source: Linux `fs/xfs/libxfs/xfs_fs.h`; xfsctl(3).
 #[repr(C)]

@@ -289,12 +289,14 @@ pub struct DirectFile {
     buffered: OnceLock<File>,
     /// Held while the file is opened again.
     opening: Mutex<()>,
+    /// The block to which the alignment of writes can grow while the file is open; [`None`] if it cannot.
+    shared_block: OnceLock<Option<u32>>,
 }
 
 impl DirectFile {
     pub(crate) fn new(file: File, granted: Granted, alignment: Alignment, reason: String) -> Self {
-        let (disk, buffered, opening) = Default::default();
-        Self { file, granted, alignment, reason, appends: false, disk, buffered, opening }
+        let (disk, buffered, opening, shared_block) = Default::default();
+        Self { file, granted, alignment, reason, appends: false, disk, buffered, opening, shared_block }
     }
 
     /// As [`Self::new`], for a file that was opened elsewhere, perhaps to append.
@@ -317,10 +319,29 @@ impl DirectFile {
     /// the result is dropped. Of a regular file, nothing is locked.
     ///
     /// # Errors
-    /// The file was opened to append.
+    /// The file was opened to append, or the write would be buffered by now: see [`Self::grown_write_offset`].
     pub(crate) fn share(&self, offset: u64, length: usize) -> Result<Option<RangeLock>, TransferError> {
         self.refuse_append(offset, length)?;
+        if let Some(grown) = self.grown_write_offset(offset, length) {
+            let alignment = Alignment { write_offset_bytes: Some(grown), ..self.alignment.clone() };
+            // The address is checked with the alignment at the time of opening.
+            crate::check_transfer(&alignment, 0, length, offset, true)?;
+        }
         Ok(self.disk().map(|disk| block_locks::shared(disk, offset..offset.saturating_add(length as u64))))
+    }
+
+    /// Returns the alignment of the offset of a write, in bytes, if it has grown since the file was opened; [`None`] if not,
+    /// or if the write suits every alignment. Once blocks of a file of XFS are shared with another file (`cp --reflink`), a direct
+    /// write of a part of a block is accepted and buffered. The kernel is asked only for writes of parts of such blocks.
+    ///
+    /// Limits: blocks that become shared between this call and the write; kernels before 6.16 report no such growth.
+    pub(crate) fn grown_write_offset(&self, offset: u64, length: usize) -> Option<u32> {
+        let known = self.alignment.write_offset_bytes.filter(|_| self.granted == Granted::Direct)?;
+        let block = (*self.shared_block.get_or_init(|| crate::os::shared_block(&self.file)))?;
+        if known >= block || (offset | length as u64).is_multiple_of(u64::from(block)) {
+            return None;
+        }
+        crate::os::write_offset_now(&self.file).filter(|now| *now > known)
     }
 
     /// Returns a second descriptor of the file that is not direct, opened for writing. It is kept until the file is
@@ -349,7 +370,8 @@ impl DirectFile {
         self.file
     }
 
-    /// Returns what opening really granted.
+    /// Returns what opening really granted. It holds for every later transfer that is not refused: on XFS, a write of a part of a block
+    /// that has become shared with another file is refused as misaligned.
     pub fn granted(&self) -> Granted {
         self.granted
     }

@@ -536,3 +536,51 @@ fn uncached_buffered_io_is_promised_exactly_where_the_kernel_does_it() {
         unsafe { libc::pwritev2(std::os::fd::AsRawFd::as_raw_fd(&file), &raw const part, 1, 0, RWF_DONTCACHE) };
     assert_eq!(answer, if written == 4096 { Answer::Yes } else { Answer::No });
 }
+
+/// Goal: what is granted holds for each write that is not refused, also after the blocks of the file are shared.
+/// Method: a file of XFS is copied by `cp --reflink` while it is open. A write of one sector would then be buffered: it is refused with
+/// the alignment of now, and no page is dirty. Whole blocks and unaligned writes are written, and the copy keeps its content.
+#[test]
+fn a_write_of_a_part_of_a_block_that_became_shared_is_refused() {
+    on(on_loop("xfs", 512 * MIB, 512, ""), "xfs", |mount| {
+        let (path, copy) = (mount.path.join("data"), mount.path.join("copy"));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        let mut buffer = AlignedBuffer::new(64 * 1024, 4096).unwrap();
+        buffer.fill(1);
+        file.write_all_at(&buffer, 0).unwrap();
+        assert_eq!((file.granted(), file.alignment().write_offset_bytes), (Granted::Direct, Some(512)));
+        buffer.fill(2);
+        file.write_all_at(&buffer[..512], 512).unwrap();
+        let copied = std::process::Command::new("cp").arg("--reflink=always").args([&path, &copy]).status().unwrap();
+        assert!(copied.success());
+        let before = std::fs::read(&copy).unwrap();
+        evict(file.file(), 0, 0).unwrap();
+        let is_reported = probe(&path).unwrap().alignment.write_offset_bytes == Some(4096);
+        if !is_reported {
+            return skip("kernel", "this kernel does not report the alignment of shared blocks");
+        }
+        let refused = [
+            file.write_all_at(&buffer[..512], 1024).unwrap_err(),
+            file.write_vectored_at(&mut [std::io::IoSlice::new(&buffer[..512])], 1024).unwrap_err(),
+            write_dsync_at(&file, &buffer[..512], 1024).unwrap_err(),
+        ];
+        for error in refused {
+            assert!(matches!(&error, TransferError::Misaligned(wrong) if wrong.needed_bytes == 4096), "{error}");
+        }
+        let clean = |what: &str| {
+            let pages = residency(file.file(), 0, 0).unwrap();
+            assert_eq!((pages.cached_pages, pages.dirty_pages.unwrap_or(0)), (0, 0), "{what}");
+        };
+        clean("after the refusals");
+        file.write_all_at(&buffer[..4096], 8192).unwrap();
+        write_unaligned_by_read_modify_write_at(&file, &buffer[..512], 20_480 + 512).unwrap();
+        write_unaligned_by_read_modify_write_at(&file, &buffer[..10_000], 30_001).unwrap();
+        clean("after the writes");
+        let mut expected = before.clone();
+        for range in [8192..12_288, 20_992..21_504, 30_001..40_001] {
+            expected[range].fill(2);
+        }
+        assert!(std::fs::read(&path).unwrap() == expected);
+        assert!(std::fs::read(&copy).unwrap() == before);
+    });
+}
