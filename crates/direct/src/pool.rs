@@ -1,7 +1,7 @@
 //! A pool of aligned buffers that several threads share: a guard owns its buffer and returns it on drop.
 //!
 //! The number of buffers is fixed, so the pool limits memory and the number of transfers in flight.
-//! [`SharedBufferPool::take`] waits for a buffer, [`SharedBufferPool::try_take`] does not.
+//! [`SharedBufferPool::take`] waits for a buffer, [`SharedBufferPool::try_acquire`] does not.
 //!
 //! Limits: waiting threads are not served in order of arrival, and a thread that takes all buffers and then waits
 //! for one more waits forever.
@@ -38,12 +38,12 @@ impl Shared {
 /// std::thread::scope(|scope| {
 ///     for mark in 1..=4u8 {
 ///         let pool = pool.clone();
-///         scope.spawn(move || pool.take().fill(mark));
+///         scope.spawn(move || pool.acquire().fill(mark));
 ///     }
 /// });
-/// assert_eq!(pool.available(), 2);
-/// let (one, other) = (pool.take(), pool.take());
-/// assert!(pool.try_take().is_none());
+/// assert_eq!(pool.free_count(), 2);
+/// let (one, other) = (pool.acquire(), pool.acquire());
+/// assert!(pool.try_acquire().is_none());
 /// drop((one, other));
 /// # Ok::<(), trueio_direct::BufferError>(())
 /// ```
@@ -63,8 +63,8 @@ impl SharedBufferPool {
         Ok(Self { shared: Arc::new(Shared { pool, free, returned: Condvar::new() }) })
     }
 
-    /// Takes a buffer; waits until one is returned if all are taken.
-    pub fn take(&self) -> PooledBuffer {
+    /// Acquires a buffer; waits until one is returned if all are taken.
+    pub fn acquire(&self) -> PooledBuffer {
         let mut free = self.shared.free();
         loop {
             if let Some(index) = free.pop() {
@@ -74,14 +74,14 @@ impl SharedBufferPool {
         }
     }
 
-    /// Takes a buffer; returns [`None`] if all are taken.
-    pub fn try_take(&self) -> Option<PooledBuffer> {
+    /// Acquires a buffer; returns [`None`] if all are taken.
+    pub fn try_acquire(&self) -> Option<PooledBuffer> {
         let index = self.shared.free().pop()?;
         Some(self.lend(index))
     }
 
-    /// Takes a buffer; waits at most `timeout`, and returns [`None`] if none was returned until then.
-    pub fn take_timeout(&self, timeout: Duration) -> Option<PooledBuffer> {
+    /// Acquires a buffer; waits at most `timeout`, and returns [`None`] if none was returned until then.
+    pub fn acquire_timeout(&self, timeout: Duration) -> Option<PooledBuffer> {
         let deadline = Instant::now().checked_add(timeout);
         let mut free = self.shared.free();
         loop {
@@ -105,7 +105,7 @@ impl SharedBufferPool {
     }
 
     /// Returns the number of buffers that are not taken. Another thread may take one at any time.
-    pub fn available(&self) -> usize {
+    pub fn free_count(&self) -> usize {
         self.shared.free().len()
     }
 
@@ -129,7 +129,7 @@ impl fmt::Debug for SharedBufferPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedBufferPool")
             .field("pool", &self.shared.pool)
-            .field("available", &self.available())
+            .field("free_count", &self.free_count())
             .finish()
     }
 }
@@ -216,7 +216,7 @@ mod tests {
                 let (pool, taken) = (pool.clone(), &taken);
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        let mut buffer = pool.take();
+                        let mut buffer = pool.acquire();
                         assert!(taken.fetch_add(1, Ordering::SeqCst) < 3);
                         buffer.fill(mark);
                         std::thread::yield_now();
@@ -226,29 +226,29 @@ mod tests {
                 });
             }
         });
-        assert_eq!(pool.available(), 3);
+        assert_eq!(pool.free_count(), 3);
     }
 
     #[test]
     fn a_waiting_thread_gets_the_buffer_that_is_returned() {
         let pool = SharedBufferPool::new(1, 16, 16).unwrap();
-        let mut held = pool.take();
+        let mut held = pool.acquire();
         held[0] = 7;
-        assert!(pool.try_take().is_none());
-        assert!(pool.take_timeout(Duration::ZERO).is_none());
+        assert!(pool.try_acquire().is_none());
+        assert!(pool.acquire_timeout(Duration::ZERO).is_none());
         let waiting = std::thread::spawn({
             let pool = pool.clone();
-            move || pool.take()[0]
+            move || pool.acquire()[0]
         });
         drop(held);
         assert_eq!(waiting.join().unwrap(), 7);
-        assert!(pool.take_timeout(Duration::MAX).is_some());
+        assert!(pool.acquire_timeout(Duration::MAX).is_some());
     }
 
     #[test]
     fn a_buffer_outlives_the_handles_of_its_pool() {
         let pool = SharedBufferPool::new(2, 1000, 512).unwrap();
-        let mut buffer = pool.take();
+        let mut buffer = pool.acquire();
         drop(pool);
         buffer.fill(1);
         assert_eq!((buffer.len(), buffer.as_ptr().addr() % 512), (1000, 0));
@@ -259,10 +259,10 @@ mod tests {
         let pool = SharedBufferPool::new(1, 16, 16).unwrap();
         let panicking = pool.clone();
         let panicked = std::thread::spawn(move || {
-            let _buffer = panicking.take();
+            let _buffer = panicking.acquire();
             panic!("a panic on purpose");
         });
         assert!(panicked.join().is_err());
-        assert_eq!(pool.available(), 1);
+        assert_eq!(pool.free_count(), 1);
     }
 }

@@ -30,7 +30,7 @@ fn many_transfers_run_at_once() {
     let file = AsyncDirectFile::from(new_file(folder.path()));
     runtime().block_on(async {
         let write = |index: usize| {
-            let (file, mut buffer) = (file.clone(), pool.try_take().unwrap());
+            let (file, mut buffer) = (file.clone(), pool.try_acquire().unwrap());
             buffer.fill(index as u8 + 1);
             tokio::task::spawn(async move { file.write_all_at(buffer, index as u64 * 8192).await.0.unwrap().bytes })
         };
@@ -38,11 +38,11 @@ fn many_transfers_run_at_once() {
         for task in tasks {
             assert_eq!(task.await.unwrap(), 8192);
         }
-        assert_eq!(pool.available(), 64, "each buffer went back");
+        assert_eq!(pool.free_count(), 64, "each buffer went back");
         assert!(file.flush(FlushLevel::Data).await.unwrap().level >= FlushLevel::Data);
         assert_eq!(file.size().await.unwrap(), 64 * 8192);
         for index in 0..64 {
-            let (read, buffer) = file.read_exact_at(pool.try_take().unwrap(), index * 8192).await;
+            let (read, buffer) = file.read_exact_at(pool.try_acquire().unwrap(), index * 8192).await;
             assert_eq!(read.unwrap().bytes, 8192);
             assert!(buffer.iter().all(|byte| u64::from(*byte) == index + 1));
         }

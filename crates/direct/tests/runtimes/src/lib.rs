@@ -47,13 +47,13 @@ fn compio_takes_aligned_and_pooled_buffers() {
         assert_eq!((written.unwrap(), slice.into_inner().len()), (4096, 8192));
 
         let pool = SharedBufferPool::new(1, 8192, 4096).unwrap();
-        let compio::BufResult(read, buffer) = file.read_exact_at(pool.take(), 0).await;
+        let compio::BufResult(read, buffer) = file.read_exact_at(pool.acquire(), 0).await;
         read.unwrap();
         assert!(buffer.len() == 8192 && buffer.iter().all(|byte| *byte == 1));
         let compio::BufResult(read, buffer) = file.read_at(buffer, 8192).await;
         assert_eq!((read.unwrap(), buffer[0], buffer[4095]), (4096, 2, 2));
         drop(buffer);
-        assert_eq!(pool.available(), 1);
+        assert_eq!(pool.free_count(), 1);
     });
 }
 
@@ -75,12 +75,12 @@ fn tokio_uring_takes_aligned_and_pooled_buffers() {
         assert_eq!((written.unwrap(), slice.into_inner().len()), (4096, 8192));
 
         let pool = SharedBufferPool::new(1, 8192, 4096).unwrap();
-        let (read, buffer) = file.read_at(pool.take(), 0).await;
+        let (read, buffer) = file.read_at(pool.acquire(), 0).await;
         assert!(read.unwrap() == 8192 && buffer.iter().all(|byte| *byte == 1));
         let (read, buffer) = file.read_at(buffer, 8192).await;
         assert_eq!((read.unwrap(), buffer[0], buffer[4095]), (4096, 2, 2));
         drop(buffer);
         file.close().await.unwrap();
-        assert_eq!(pool.available(), 1);
+        assert_eq!(pool.free_count(), 1);
     });
 }
