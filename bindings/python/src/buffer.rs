@@ -9,7 +9,7 @@ use crate::error;
 use pyo3::exceptions::{PyBufferError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyMemoryView, PyTuple};
+use pyo3::types::{PyIterator, PyMemoryView, PyTuple};
 use std::ffi::c_int;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -158,6 +158,10 @@ impl AlignedBuffer {
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         PyMemoryView::from(slf.as_any())?.get_item(key)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        PyMemoryView::from(slf.as_any())?.try_iter()
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -314,7 +318,7 @@ impl BufferPool {
 
     /// Number of buffers that can be lent now without waiting.
     #[getter]
-    fn free(&self) -> usize {
+    fn free_count(&self) -> usize {
         locked(&self.pool.state).free.len()
     }
 
@@ -364,6 +368,12 @@ impl BufferPool {
                 return Err(PyTimeoutError::new_err(format!("all {count} buffers of the pool are lent")));
             }
         }
+    }
+
+    /// Lends a buffer; returns None if all are lent. Raises ValueError if the pool is closed.
+    fn try_acquire(&self) -> PyResult<Option<PooledBuffer>> {
+        let taken = self.pool.take(&mut locked(&self.pool.state))?;
+        Ok(taken.map(|taken| PooledBuffer { state: lent(taken) }))
     }
 
     /// Frees the memory. Raises BufferError while a buffer is lent. Closing twice is no error.
@@ -460,6 +470,10 @@ impl PooledBuffer {
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         PyMemoryView::from(slf.as_any())?.get_item(key)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        PyMemoryView::from(slf.as_any())?.try_iter()
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -7,7 +7,7 @@ use crate::argument::{Lent, Span, count, path, word};
 use crate::descriptor::open_file;
 use crate::error;
 use crate::fact::{Alignment, Flushed, Transfer};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::io::{IoSlice, IoSliceMut};
@@ -85,8 +85,8 @@ pub(crate) fn flushed(flushed: trueio_direct::Flushed) -> Flushed {
 /// An open file, what was granted for it, and the alignment that its transfers require. Returned by `open` and
 /// `from_file`.
 ///
-/// Threads may share it: every transfer has its own offset, and there is no position. `with` closes it at the end, and
-/// so does garbage collection. After that every call raises ValueError.
+/// Threads may share it: every transfer has its own offset, and there is no position. `with` and `async with` close it at
+/// the end; garbage collection closes it with a ResourceWarning. After that every call raises ValueError.
 #[pyclass(frozen, module = "trueio.direct")]
 pub(crate) struct DirectFile {
     file: Mutex<Option<Arc<trueio_direct::DirectFile>>>,
@@ -113,7 +113,7 @@ impl DirectFile {
         self.name.clone_ref(py)
     }
 
-    /// How it was opened: "r", "r+", "x" or "x+"; of `from_file` "r", "r+", or "w" if it can only be written.
+    /// How it was opened: "r", "r+", "w", "w+", "x" or "x+"; of `from_file` "r", "r+", or "w" if it can only be written.
     #[getter]
     fn mode(&self) -> &'static str {
         self.mode
@@ -121,7 +121,7 @@ impl DirectFile {
 
     /// What was granted: "direct", "unconfirmed" (the flag was accepted, its effect is unknown: FUSE, network
     /// filesystems), "not-kept" (the kernel was requested not to keep pages: macOS, files on FreeBSD) or
-    /// "buffered".
+    /// "buffered". On XFS, a write of a part of a block that became shared after opening (`cp --reflink`) is refused.
     #[getter]
     fn granted(&self) -> &'static str {
         self.granted
@@ -251,6 +251,15 @@ impl DirectFile {
         py.detach(|| file.size()).map_err(|error| error::io(py, &error))
     }
 
+    /// Sets the length of the file to `length` bytes, which need not be aligned. A shorter file loses its end, a longer one
+    /// ends with zeros. Writes of other threads and programs below `length` keep their bytes.
+    ///
+    /// Raises OSError with EINVAL for a disk, and with EBADF if the file is not open for writing.
+    fn truncate(&self, py: Python<'_>, length: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (file, length) = (self.open_file()?, count("length", length)?);
+        py.detach(|| file.truncate(length)).map_err(|error| error::io(py, &error))
+    }
+
     /// Checks a transfer of `buffer` at `offset` against the file's alignment, and makes none. Raises
     /// MisalignedError naming the first of address, length and offset that is wrong.
     #[pyo3(signature = (buffer, offset, *, write))]
@@ -280,6 +289,17 @@ impl DirectFile {
         self.close(py);
     }
 
+    /// `async with`: as `with`, and closes the file in the event loop's thread pool.
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("trueio.direct.aio")?.call_method1("_entered", (slf,))
+    }
+
+    #[pyo3(signature = (*error))]
+    fn __aexit__<'py>(slf: &Bound<'py, Self>, error: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let _ = error;
+        slf.py().import("trueio.direct.aio")?.call_method1("close", (slf,))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = self.name.bind(py).repr()?;
         let state = if self.closed() { ", closed" } else { "" };
@@ -287,10 +307,34 @@ impl DirectFile {
     }
 }
 
+impl Drop for DirectFile {
+    /// Warns about a file that was not closed, as Python's own files do.
+    fn drop(&mut self) {
+        if self.closed() {
+            return;
+        }
+        Python::try_attach(|py| {
+            // The exception that is being handled is not the concern of this file.
+            let pending = PyErr::take(py);
+            let warned = self.__repr__(py).and_then(|shown| {
+                let message = std::ffi::CString::new(format!("unclosed file {shown}"))?;
+                PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &message, 1)
+            });
+            if let Err(error) = warned {
+                error.write_unraisable(py, None);
+            }
+            if let Some(pending) = pending {
+                pending.restore(py);
+            }
+        });
+    }
+}
+
 /// Opens a file or a disk; `granted` of the result reports what was really granted.
 ///
-/// `mode`: "r" reads, "r+" reads and writes, "x" creates a new file and writes it, "x+" also reads it. There is no
-/// "w": an existing file is never truncated or replaced.
+/// `mode`: as with Python's `open`, with or without "b": "r" reads, "r+" reads and writes, "x" creates a new file and writes
+/// it, "w" creates a file or empties an existing one and writes it, "x+" and "w+" also read. "w" empties the file after
+/// it was opened, so a refusal loses nothing. There is no "a", because every write has an offset, and no text.
 ///
 /// `create`: with "r+", creates the file if it does not exist.
 ///
@@ -321,35 +365,66 @@ pub(crate) fn open(
 ) -> PyResult<DirectFile> {
     let name = path;
     let path = self::path(name)?;
-    let (mode, write, create_new, read) = match mode {
-        "r" => ("r", false, false, true),
-        "r+" => ("r+", true, false, true),
-        "x" => ("x", true, true, false),
-        "x+" => ("x+", true, true, true),
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "mode must be 'r', 'r+', 'x' or 'x+', not '{mode}': bytes only, and nothing is ever truncated"
-            )));
-        }
-    };
-    if create && mode != "r+" {
-        return Err(PyValueError::new_err(format!("create=True goes with mode 'r+', not with '{mode}'")));
+    let mode = Mode::parse(mode)?;
+    if create && mode.word != "r+" {
+        return Err(PyValueError::new_err(format!("create=True goes with mode 'r+', not with '{}'", mode.word)));
     }
     let permissions = permissions.map_or(Ok(0o600), |value| count("permissions", value))?;
     let Some(permissions) = u32::try_from(permissions).ok().filter(|bits| *bits <= 0o7777) else {
         return Err(PyValueError::new_err(format!("permissions must be at most 0o7777, and are {permissions:#o}")));
     };
     let options = OpenOptions::new()
-        .read(read)
-        .write(write)
-        .create(create)
-        .create_new(create_new)
+        .read(mode.read)
+        .write(mode.write)
+        .create(create || mode.truncate)
+        .create_new(mode.create_new)
         .policy(word("policy", policy, &POLICIES)?)
         .sync(word("sync", sync, &SYNC_MODES)?)
         .exclusive(exclusive)
         .mode(permissions);
     let file = py.detach(|| options.open(&path)).map_err(|error| error::open(py, &error))?;
-    Ok(wrapped(name, mode, file))
+    if mode.truncate {
+        // After it was opened and locked, so that nothing is lost where that fails. As with open(2), a disk keeps its data.
+        py.detach(|| if file.file().metadata()?.is_file() { file.truncate(0) } else { Ok(()) })
+            .map_err(|error| error::io_on(py, &error, &path))?;
+    }
+    Ok(wrapped(name, mode.word, file))
+}
+
+/// A mode of `open`.
+struct Mode {
+    /// The mode without the letter "b".
+    word: &'static str,
+    read: bool,
+    write: bool,
+    create_new: bool,
+    truncate: bool,
+}
+
+impl Mode {
+    /// Parses a mode as Python's `open` does, with or without "b"; text and appending are refused.
+    fn parse(mode: &str) -> PyResult<Self> {
+        // "b" may stand before or after "+", and not first: Python takes "br", too, and no program uses that.
+        let word = match mode.strip_suffix('b').unwrap_or(mode) {
+            "rb+" => "r+",
+            "wb+" => "w+",
+            "xb+" => "x+",
+            word => word,
+        };
+        let of = |word, read, write, create_new, truncate| Ok(Self { word, read, write, create_new, truncate });
+        match word {
+            "r" => of("r", true, false, false, false),
+            "r+" => of("r+", true, true, false, false),
+            "w" => of("w", false, true, false, true),
+            "w+" => of("w+", true, true, false, true),
+            "x" => of("x", false, true, true, false),
+            "x+" => of("x+", true, true, true, false),
+            _ => Err(PyValueError::new_err(format!(
+                "mode must be 'r', 'r+', 'w', 'w+', 'x' or 'x+', with or without 'b', not '{mode}': a file has bytes only, \
+                 and every write has an offset"
+            ))),
+        }
+    }
 }
 
 /// Makes a DirectFile from an open file: a descriptor, or an object with `fileno()`. `granted` follows from its flags and

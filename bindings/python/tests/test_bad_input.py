@@ -88,7 +88,11 @@ def test_words_are_checked_and_the_right_ones_named(folder: pathlib.Path) -> Non
     path = folder / "data"
     path.write_bytes(b"x")
     wrong: list[tuple[Callable[[], object], str]] = [
-        (lambda: ANY.open(path, "rb"), "mode must be"),
+        (lambda: ANY.open(path, "a"), "mode must be"),
+        (lambda: ANY.open(path, "rt"), "mode must be"),
+        (lambda: ANY.open(path, "b"), "mode must be"),
+        (lambda: ANY.open(path, "rbb"), "mode must be"),
+        (lambda: ANY.open(path, "w", create=True), "create=True goes with mode 'r\\+', not with 'w'"),
         (lambda: ANY.open(path, policy="never"), "policy must be 'require' or 'prefer' or 'off', not 'never'"),
         (lambda: ANY.open(path, sync="fsync"), "sync must be 'none' or 'dsync' or 'sync', not 'fsync'"),
         (lambda: ANY.flush(0, "disk"), "level must be"),

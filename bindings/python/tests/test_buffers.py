@@ -180,7 +180,7 @@ def test_a_pool_lends_each_buffer_once() -> None:
         assert sorted(buffer.index for buffer in lent) == [0, 1, 2, 3]
         assert len({buffer.address for buffer in lent}) == 4
         assert all(buffer.address % 512 == 0 and len(buffer) == 1000 for buffer in lent)
-        assert pool.free == 0
+        assert pool.free_count == 0
         for mark, buffer in enumerate(lent):
             buffer[:] = bytes([mark]) * 1000
         assert [buffer[999] for buffer in lent] == [0, 1, 2, 3]
@@ -191,7 +191,7 @@ def test_a_pool_lends_each_buffer_once() -> None:
             assert again.index == 2
         del lent, buffer
         gc.collect()
-        assert pool.free == 4
+        assert pool.free_count == 4
 
 
 def test_a_lent_buffer_does_not_go_back_while_an_array_sees_it() -> None:
@@ -272,3 +272,31 @@ def test_closing_a_pool_wakes_waiting_threads() -> None:
     thread.join(timeout=10)
     assert not thread.is_alive()
     assert messages in ([], ["operation on a closed pool"])
+
+
+def test_a_buffer_is_iterable() -> None:
+    buffer = direct.AlignedBuffer(8, 64)
+    buffer[:] = b"abcdefgh"
+    assert list(buffer) == list(b"abcdefgh") and bytes(iter(buffer)) == b"abcdefgh"
+    assert max(buffer) == ord("h") and ord("c") in buffer and 7 not in buffer
+    rest = iter(buffer)
+    next(rest)
+    with pytest.raises(BufferError):
+        buffer.close()
+    del rest
+    buffer.close()
+    with pytest.raises(ValueError):
+        iter(buffer)
+    with direct.BufferPool(1, 16) as pool, pool.acquire() as lent:
+        lent[:] = bytes(range(16))
+        assert list(lent) == list(range(16))
+
+
+def test_a_buffer_is_acquired_without_waiting_or_not_at_all() -> None:
+    with direct.BufferPool(1, 16) as pool:
+        lent = pool.try_acquire()
+        assert lent is not None and (pool.free_count, pool.try_acquire()) == (0, None)
+        lent.release()
+        assert pool.free_count == 1
+    with pytest.raises(ValueError, match="closed pool"):
+        pool.try_acquire()

@@ -93,6 +93,31 @@ def test_types_are_strict_in_samples_examples_and_tests(folder: pathlib.Path) ->
     assert 'Argument "policy" to "open"' in done.stdout
 
 
+def test_a_buffer_is_typed_for_numpy_on_every_version(folder: pathlib.Path) -> None:
+    sample = folder / "sample.py"
+    sample.write_text(
+        "import numpy as np\nfrom trueio import direct\nbuffer = direct.AlignedBuffer(4096)\n"
+        "numbers = np.frombuffer(buffer[:], np.int64)\nsum(buffer)\nnumbers[:] = 7\nassert buffer[0] == 7\n"
+    )
+    for version in ("3.11", "3.12", "3.13"):
+        options = ["--strict", "--python-version", version, "--cache-dir", str(folder / "cache")]
+        command = [sys.executable, "-m", "mypy", *options, str(sample)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, (version, done.stdout, done.stderr)
+    subprocess.run([sys.executable, str(sample)], cwd=folder, check=True, timeout=60)
+
+
+def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
+    """A registry shows the page elsewhere."""
+    links = re.findall(r"\]\(([^)]*)\)", (HERE / "README.md").read_text(encoding="utf-8"))
+    assert len(links) >= 4
+    base = "https://github.com/trueio/trueio/blob/main/"
+    for link in links:
+        assert link.startswith("https://"), link
+        if link.startswith(base):
+            assert (HERE.parent.parent / link.removeprefix(base)).exists(), link
+
+
 def test_the_stubs_are_those_of_the_module(folder: pathlib.Path) -> None:
     allowed = folder / "allowed"
     # pyo3 adds `__all__`; before Python 3.12 the buffer protocol has no method that could be seen.

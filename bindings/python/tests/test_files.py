@@ -2,10 +2,15 @@
 
 import errno
 import fcntl
+import gc
+import io
 import os
 import pathlib
 import stat
+import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 
 import pytest
 from conftest import evict, loop_device
@@ -70,15 +75,16 @@ def test_tmpfs_is_refused_under_require_and_named_under_prefer() -> None:
         path.unlink(missing_ok=True)
 
 
-def test_an_existing_file_is_never_replaced_or_shortened(folder: pathlib.Path) -> None:
+def test_an_existing_file_is_shortened_by_w_only(folder: pathlib.Path) -> None:
     path = folder / "data"
     path.write_bytes(b"precious")
     with pytest.raises(FileExistsError):
         direct.open(path, "x", policy="off")
-    with pytest.raises(ValueError, match="'w'.*truncated"):
-        direct.open(path, "w", policy="off")  # type: ignore[arg-type]
     direct.open(path, "r+", policy="off").close()
+    direct.open(path, "r+", policy="off", create=True).close()
     assert path.read_bytes() == b"precious"
+    direct.open(path, "w", policy="off").close()
+    assert path.read_bytes() == b""
 
 
 def test_modes_are_what_the_descriptor_has(folder: pathlib.Path) -> None:
@@ -90,6 +96,127 @@ def test_modes_are_what_the_descriptor_has(folder: pathlib.Path) -> None:
             path.write_bytes(b"x")
         with direct.open(path, mode, policy="off") as file:  # type: ignore[arg-type]
             assert fcntl.fcntl(file.fileno(), fcntl.F_GETFL) & os.O_ACCMODE == flags
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "w", "w+", "x", "x+"])
+def test_a_mode_with_b_is_that_of_open(folder: pathlib.Path, mode: str) -> None:
+    """Each spelling that Python's `open` takes, next to `open` itself: the access mode, and what remains of the file."""
+    for spelling in {mode, mode + "b", mode.replace("+", "b+")} if "+" in mode else {mode, mode + "b"}:
+        found = []
+        for opener in (open, direct.open):
+            path = folder / f"{opener.__module__}-{spelling}"
+            if "x" not in mode:
+                path.write_bytes(b"precious")
+            options = {"policy": "off"} if opener is direct.open else {"buffering": 0}
+            with opener(path, spelling if "b" in spelling or opener is direct.open else spelling + "b", **options) as file:  # type: ignore[arg-type]
+                access = fcntl.fcntl(file.fileno(), fcntl.F_GETFL) & os.O_ACCMODE
+                if opener is direct.open:
+                    assert file.mode == mode
+            found.append((access, path.read_bytes()))
+        assert found[0] == found[1], spelling
+    if "w" in mode:
+        with direct.open(folder / "new", mode, policy="prefer") as file:  # type: ignore[arg-type]
+            assert file.size() == 0
+        assert (folder / "new").exists()
+
+
+def test_a_file_that_is_not_opened_is_not_emptied(folder: pathlib.Path) -> None:
+    path = folder / "data"
+    path.write_bytes(b"precious")
+    with direct.open(path, "r+", policy="prefer", exclusive=True), pytest.raises(direct.BusyError):
+        direct.open(path, "wb", policy="prefer", exclusive=True)
+    assert path.read_bytes() == b"precious"
+
+
+def test_the_length_of_a_file_is_set(folder: pathlib.Path) -> None:
+    path = folder / "data"
+    with direct.open(path, "x+", policy="prefer") as file:
+        file.write_all_at(direct.AlignedBuffer(8192), 0)
+        for length in (5000, 3, 10_000, 0):
+            file.truncate(length)
+            assert file.size() == path.stat().st_size == length
+        for wrong, kind in ((-1, ValueError), (2**64, OverflowError), (2**63, OSError), ("1", TypeError)):
+            with pytest.raises(kind):
+                file.truncate(wrong)  # type: ignore[arg-type]
+    with direct.open(path, policy="prefer") as file, pytest.raises(OSError) as caught:
+        file.truncate(0)
+    assert caught.value.errno == errno.EBADF
+    with direct.DirectRawIO(direct.open(path, "r+", policy="prefer")) as stream:
+        stream.write(b"123456")
+        stream.seek(4)
+        assert (stream.truncate(), stream.tell()) == (4, 4)
+        assert (stream.truncate(5000), stream.tell()) == (5000, 4)
+        with pytest.raises(ValueError):
+            stream.truncate(-1)
+    assert path.read_bytes() == b"1234" + bytes(4996)
+    with (
+        direct.DirectRawIO(direct.open(path, policy="prefer")) as stream,
+        pytest.raises(io.UnsupportedOperation),
+    ):
+        stream.truncate(0)
+
+
+def test_a_disk_has_no_length_to_set(folder: pathlib.Path) -> None:
+    with loop_device(folder, 1 << 20, 512) as device:
+        with direct.open(device, "r+", policy="prefer") as file:
+            file.write_all_at(direct.AlignedBuffer(512), 0)
+            with pytest.raises(OSError, match="length of a disk") as caught:
+                file.truncate(0)
+            assert caught.value.errno == errno.EINVAL
+        with direct.open(device, "wb", policy="prefer") as file:
+            assert file.size() == 1 << 20
+
+
+def unclosed(call: Callable[[], object]) -> list[str]:
+    """The ResourceWarnings of a call whose result is forgotten."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+        gc.collect()
+    return [str(warning.message) for warning in caught if warning.category is ResourceWarning]
+
+
+def test_an_unclosed_file_is_a_resource_warning(folder: pathlib.Path) -> None:
+    path = folder / "data"
+    path.write_bytes(b"x")
+    shown = f"unclosed file <DirectFile {path!r} mode='r' granted='buffered'>"
+
+    def file() -> direct.DirectFile:
+        return direct.open(path, policy="off")
+
+    assert unclosed(file) == [shown]
+    assert unclosed(lambda: direct.DirectRawIO(file())) == [shown]
+    assert unclosed(lambda: io.BufferedReader(direct.DirectRawIO(file()))) == [shown]
+    assert unclosed(lambda: file().close()) == []
+    assert unclosed(lambda: direct.DirectRawIO(file()).close()) == []
+    assert unclosed(lambda: io.BufferedReader(direct.DirectRawIO(file())).close()) == []
+    with file() as outer:
+        assert unclosed(lambda: direct.DirectRawIO(outer, close_file=False)) == []
+        assert len(unclosed(lambda: direct.from_file(outer))) == 1
+
+
+def test_an_unclosed_file_is_closed_where_warnings_are_errors(folder: pathlib.Path) -> None:
+    """The warning cannot be raised from a finalizer: it is printed, and an exception on its way is kept."""
+    script = """
+import os, sys
+from trueio import direct
+before = len(os.listdir("/proc/self/fd"))
+def fail():
+    file = direct.open(sys.argv[1], policy="off")
+    raise KeyError("kept")
+try:
+    fail()
+except KeyError as error:
+    assert error.args == ("kept",)
+    del error
+assert len(os.listdir("/proc/self/fd")) == before
+"""
+    path = folder / "data"
+    path.write_bytes(b"x")
+    words = [sys.executable, "-W", "error", "-c", script, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "ResourceWarning: unclosed file <DirectFile" in done.stderr
 
 
 def test_sync_modes_reach_the_kernel(folder: pathlib.Path) -> None:

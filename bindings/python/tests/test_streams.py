@@ -1,6 +1,7 @@
 """`DirectRawIO`, vectored transfers, files that are open already or made on opening, and asyncio."""
 
 import asyncio
+import gc
 import io
 import os
 import pathlib
@@ -96,8 +97,6 @@ def test_a_raw_stream_raises_for_unsupported_calls(direct_folder: pathlib.Path) 
     assert stream.write(b"x") == 1
     assert stream.write(bytes(8192)) == 8192
     assert path.read_bytes() == b"x" + bytes(8192)
-    with pytest.raises(io.UnsupportedOperation):
-        stream.truncate(5)
     with pytest.raises(ValueError, match="must not be negative"):
         stream.seek(-1)
     stream.close()
@@ -225,7 +224,56 @@ def test_asyncio_functions_do_what_the_others_do(folder: pathlib.Path) -> None:
 def test_every_asyncio_function_has_its_namesake() -> None:
     for name in aio.__all__:
         assert hasattr(direct, name) or hasattr(direct.DirectFile, name), name
-        assert asyncio.iscoroutinefunction(getattr(aio, name)), name
+        # These two return a coroutine that `async with` takes, too.
+        assert name in ("open", "from_file") or asyncio.iscoroutinefunction(getattr(aio, name)), name
+
+
+def test_async_with_closes_the_file(folder: pathlib.Path) -> None:
+    async def use() -> None:
+        async with aio.open(folder / "data", "wb", policy="prefer") as file:
+            await aio.write_unaligned_by_read_modify_write_at(file, b"123456", 0)
+            await aio.truncate(file, 5)
+        assert file.closed
+        with pytest.raises(KeyError):
+            async with await aio.open(folder / "data", policy="prefer") as file:
+                async with aio.from_file(file) as adopted:
+                    assert await aio.size(adopted) == 5
+                assert adopted.closed and not file.closed
+                raise KeyError
+        assert file.closed
+        with pytest.raises(ValueError, match="closed"):
+            async with file:
+                pass
+        # As any coroutine.
+        task = asyncio.create_task(aio.open(folder / "data", policy="prefer"))
+        (await task).close()
+        file = await asyncio.wait_for(aio.open(folder / "data", policy="prefer"), 60)
+        file.close()
+        with pytest.raises(FileNotFoundError):
+            async with aio.open(folder / "missing"):
+                pass
+
+    asyncio.run(use())
+
+
+def test_calls_raise_what_they_raise_and_leave_no_report(folder: pathlib.Path) -> None:
+    """Errors, a timeout and a cancelled gather: nothing is reported to the event loop as forgotten."""
+    reports: list[object] = []
+
+    async def use() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context))
+        with pytest.raises(FileNotFoundError):
+            await aio.open(folder / "missing")
+        with pytest.raises(FileNotFoundError):
+            await asyncio.gather(*(aio.probe(folder / "missing") for _ in range(50)))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*(aio.probe(folder / "missing") for _ in range(200))), 0)
+        assert await asyncio.shield(asyncio.ensure_future(aio.probe_directory(folder)))
+        await asyncio.sleep(0.01)
+
+    asyncio.run(use())
+    gc.collect()
+    assert reports == []
 
 
 def test_a_cancelled_call_waits_until_the_system_has_let_go(folder: pathlib.Path) -> None:

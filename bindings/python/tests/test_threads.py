@@ -112,7 +112,7 @@ def test_threads_share_a_file_and_a_pool_without_mixing_up_blocks(folder: pathli
                 with pool.acquire() as buffer:
                     file.read_exact_at(buffer, block * BLOCK)
                     assert bytes(buffer[:4]) == mark.to_bytes(4, "little")
-        assert pool.free == 4
+        assert pool.free_count == 4
 
 
 def test_closing_under_running_transfers_ends_them_with_closed_file_and_nothing_else(folder: pathlib.Path) -> None:

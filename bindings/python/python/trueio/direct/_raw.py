@@ -2,6 +2,7 @@
 
 import io
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 from ._errors import MisalignedError
@@ -19,7 +20,8 @@ class DirectRawIO(io.RawIOBase):
     """A `DirectFile` with a position: any bytes at any position, for `io.BufferedReader`, `shutil.copyfileobj` and their like.
 
     Transfers that are aligned use the caller's memory; the others go through a copy of at most 1 MiB. Parts of blocks are
-    written as `write_unaligned_by_read_modify_write_at` does. The file ends where the last byte was written. `truncate` is not supported.
+    written as `write_unaligned_by_read_modify_write_at` does. The file ends where the last byte was written, or
+    where `truncate` cuts it.
 
     One thread at a time. `close` closes the file too, unless `close_file` is false.
     """
@@ -56,7 +58,7 @@ class DirectRawIO(io.RawIOBase):
     def readable(self) -> bool:
         """True unless the file can only be written."""
         self._check_open()
-        return self._file.mode in ("r", "r+", "x+")
+        return self._file.mode in ("r", "r+", "w+", "x+")
 
     def writable(self) -> bool:
         """True unless the file can only be read."""
@@ -112,6 +114,25 @@ class DirectRawIO(io.RawIOBase):
                 write_unaligned_by_read_modify_write_at(self._file, view, self._position)
         self._position += length
         return length
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Sets the length of the file to `size` bytes, or to the position, and returns it. The position stays."""
+        self._check_open()
+        if not self.writable():
+            raise io.UnsupportedOperation("this file was not opened for writing")
+        length = self._position if size is None else size
+        self._file.truncate(length)
+        return length
+
+    def __del__(self) -> None:
+        self._dealloc_warn(self)
+        super().__del__()
+
+    def _dealloc_warn(self, source: object) -> None:
+        """Warns about a file that was not closed. Buffered streams of `io` call this from their own finalizer."""
+        file = getattr(self, "_file", None)
+        if file is not None and not self.closed and not file.closed and self._close_file:
+            warnings.warn(f"unclosed file {file!r}", ResourceWarning, stacklevel=2, source=source)
 
     def close(self) -> None:
         """Closes the stream, and the file unless `close_file` is false."""

@@ -14,8 +14,10 @@ class HasFileno(Protocol):
 
 AnyFile: TypeAlias = HasFileno | int
 AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Mode: TypeAlias = Literal["r", "r+", "x", "x+"]
-OpenMode: TypeAlias = Literal["r", "r+", "x", "x+", "w"]
+Mode: TypeAlias = Literal[
+    "r", "r+", "w", "w+", "x", "x+", "rb", "r+b", "rb+", "wb", "w+b", "wb+", "xb", "x+b", "xb+"
+]
+OpenMode: TypeAlias = Literal["r", "r+", "w", "w+", "x", "x+"]
 Policy: TypeAlias = Literal["require", "prefer", "off"]
 SyncMode: TypeAlias = Literal["none", "dsync", "sync"]
 Granted: TypeAlias = Literal["direct", "unconfirmed", "not-kept", "buffered"]

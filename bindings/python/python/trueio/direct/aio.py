@@ -15,9 +15,10 @@ uses the buffer until then; `CancelledError` is raised after that. What it did s
 """
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextvars import Context
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypeVar
 
 from . import _native
 from ._native import Copied, DirectFile, Flushed, Probe, Transfer
@@ -41,6 +42,7 @@ __all__ = [
     "read_vectored_at",
     "size",
     "sync_directory",
+    "truncate",
     "write_all_at",
     "write_unaligned_by_read_modify_write_at",
     "write_vectored_at",
@@ -50,36 +52,83 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-async def _run(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Runs the call in the pool. Cancelled, it waits until the system has let go of the buffers."""
-    return await _run_until(threading.Event(), lambda: function(*args, **kwargs))
+class _Call(Generic[_T]):
+    """A call in the pool, to be awaited once, by a task. Cancelling the task does not end the wait: see above.
 
+    It is a future-like object (`asyncio.isfuture`): the task waits for the future of `run_in_executor`, and `cancel` is
+    refused, so the task raises `CancelledError` when the call has ended. `asyncio.shield` does the same with a second future
+    and one more pass of the event loop.
+    """
 
-async def _run_until(cancelled: threading.Event, function: Callable[[], _T]) -> _T:
-    """Runs the call in the pool. Cancelled, it sets `cancelled`, and waits until the call has ended."""
+    __slots__ = ("_asyncio_future_blocking", "_function", "_future", "is_cancelled")
 
-    def call() -> _T:
-        if cancelled.is_set():
+    def __init__(self, function: Callable[[], _T]) -> None:
+        self._asyncio_future_blocking = False
+        self._function = function
+        self.is_cancelled = False
+
+    def _run(self) -> _T:
+        if self.is_cancelled:
             raise asyncio.CancelledError
-        return function()
+        return self._function()
 
-    future = asyncio.get_running_loop().run_in_executor(None, call)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        cancelled.set()
-        while not future.done():
-            try:
-                await asyncio.wait([future])
-            except asyncio.CancelledError:
-                continue
-        # Looked at, so that asyncio does not report it as forgotten.
-        if not future.cancelled():
-            future.exception()
-        raise
+    def __await__(self) -> Generator[Any, Any, _T]:
+        self._future = asyncio.get_running_loop().run_in_executor(None, self._run)
+        self._asyncio_future_blocking = True
+        yield self
+        return self._future.result()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._future.get_loop()
+
+    def add_done_callback(self, callback: Callable[[Any], object], *, context: Context | None = None) -> None:
+        self._future.add_done_callback(callback, context=context)
+
+    def cancel(self, msg: object = None) -> bool:
+        """Returns false: the task is cancelled when the call has ended."""
+        self.is_cancelled = True
+        return False
 
 
-async def open(
+async def _run(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Runs the call in the pool."""
+    return await _Call(partial(function, *args, **kwargs))
+
+
+class _Opening(Coroutine[Any, Any, DirectFile]):
+    """A coroutine of a file that `async with` waits for, too, and closes at the end."""
+
+    __slots__ = ("_coroutine", "_file")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, DirectFile]) -> None:
+        self._coroutine = coroutine
+
+    def send(self, value: Any, /) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, DirectFile]:
+        return self._coroutine.__await__()
+
+    async def __aenter__(self) -> DirectFile:
+        self._file = await self._coroutine
+        return self._file
+
+    async def __aexit__(self, *error: object) -> None:
+        await close(self._file)
+
+
+async def _entered(file: DirectFile) -> DirectFile:
+    """Enters `async with` on an open file."""
+    return file.__enter__()
+
+
+def open(
     path: AnyPath,
     mode: Mode = "r",
     *,
@@ -88,9 +137,9 @@ async def open(
     sync: SyncMode = "none",
     exclusive: bool = False,
     permissions: SupportsIndex | None = None,
-) -> DirectFile:
-    """`trueio.direct.open`."""
-    return await _run(
+) -> _Opening:
+    """`trueio.direct.open`: `await` it, or use it in `async with`, which closes the file."""
+    opened = _run(
         _native.open,
         path,
         mode,
@@ -100,11 +149,12 @@ async def open(
         exclusive=exclusive,
         permissions=permissions,
     )
+    return _Opening(opened)
 
 
-async def from_file(file: AnyFile) -> DirectFile:
-    """`trueio.direct.from_file`."""
-    return await _run(_native.from_file, file)
+def from_file(file: AnyFile) -> _Opening:
+    """`trueio.direct.from_file`: `await` it, or use it in `async with`, which closes the file."""
+    return _Opening(_run(_native.from_file, file))
 
 
 async def close(file: DirectFile) -> None:
@@ -114,39 +164,39 @@ async def close(file: DirectFile) -> None:
 
 async def read_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_at`."""
-    return await _run(file.read_at, buffer, offset)
+    return await _Call(partial(file.read_at, buffer, offset))
 
 
 async def read_exact_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_exact_at`."""
-    return await _run(file.read_exact_at, buffer, offset)
+    return await _Call(partial(file.read_exact_at, buffer, offset))
 
 
 async def write_all_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
     """`DirectFile.write_all_at`."""
-    return await _run(file.write_all_at, buffer, offset)
+    return await _Call(partial(file.write_all_at, buffer, offset))
 
 
 async def read_vectored_at(file: DirectFile, buffers: "Iterable[Buffer]", offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_vectored_at`."""
-    return await _run(file.read_vectored_at, list(buffers), offset)
+    return await _Call(partial(file.read_vectored_at, list(buffers), offset))
 
 
 async def write_vectored_at(file: DirectFile, buffers: "Iterable[Buffer]", offset: SupportsIndex) -> Transfer:
     """`DirectFile.write_vectored_at`."""
-    return await _run(file.write_vectored_at, list(buffers), offset)
+    return await _Call(partial(file.write_vectored_at, list(buffers), offset))
 
 
 async def read_unaligned_by_copy_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
     """`trueio.direct.read_unaligned_by_copy_at`."""
-    return await _run(_native.read_unaligned_by_copy_at, file, buffer, offset)
+    return await _Call(partial(_native.read_unaligned_by_copy_at, file, buffer, offset))
 
 
 async def write_unaligned_by_read_modify_write_at(
     file: DirectFile, data: "Buffer", offset: SupportsIndex
 ) -> Transfer:
     """`trueio.direct.write_unaligned_by_read_modify_write_at`."""
-    return await _run(_native.write_unaligned_by_read_modify_write_at, file, data, offset)
+    return await _Call(partial(_native.write_unaligned_by_read_modify_write_at, file, data, offset))
 
 
 async def copy_file(
@@ -166,10 +216,9 @@ async def copy_file(
 
     `progress` is called in the pool's thread: `loop.call_soon_threadsafe` brings its numbers to the event loop.
     """
-    cancelled = threading.Event()
 
     def report(done_bytes: int, total_bytes: int) -> None:
-        if cancelled.is_set():
+        if call.is_cancelled:
             raise asyncio.CancelledError
         if progress is not None:
             try:
@@ -192,7 +241,8 @@ async def copy_file(
             progress=report,
         )
 
-    return await _run_until(cancelled, copy)
+    call = _Call(copy)
+    return await call
 
 
 async def flush(file: AnyFile, level: FlushLevel = "device") -> Flushed:
@@ -203,6 +253,11 @@ async def flush(file: AnyFile, level: FlushLevel = "device") -> Flushed:
 async def size(file: DirectFile) -> int:
     """`DirectFile.size`."""
     return await _run(file.size)
+
+
+async def truncate(file: DirectFile, length: SupportsIndex) -> None:
+    """`DirectFile.truncate`."""
+    await _run(file.truncate, length)
 
 
 async def preallocate(file: AnyFile, offset: SupportsIndex, length: SupportsIndex) -> None:
