@@ -99,7 +99,8 @@ cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio
                                     the same jobs? (root); options as for `bench engine`
 cargo xtask bench syscall-trace [OPTIONS]  a run plain, with its system calls recorded, and under
                                     strace, side by side (root); options as above
-cargo xtask bench node [--rounds N] [--markdown FILE]  @trueio/direct-io and @ronomon/direct-io, side by side";
+cargo xtask bench node [--rounds N] [--markdown FILE]  @trueio/direct-io and @ronomon/direct-io, side by side
+cargo xtask bench python [--rounds N]        trueio.direct.aio and run_in_executor, side by side";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -188,6 +189,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "node", rest @ ..] => node::bench(rest),
+        ["bench", "python", rest @ ..] => python::bench(rest),
         ["site"] => site::run(&workspace::build_release()?, false),
         ["site", "--write"] => site::run(&workspace::build_release()?, true),
         ["site", "--self", program] => site::run(&std::fs::canonicalize(program)?, false),

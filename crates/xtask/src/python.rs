@@ -61,6 +61,16 @@ pub(crate) fn notebook(writes: bool) -> Outcome {
     }
 }
 
+/// Compares the calls of `trueio.direct.aio` with `run_in_executor`; returns `false` if a row is above its bar.
+pub(crate) fn bench(options: &[&str]) -> anyhow::Result<bool> {
+    let python = interpreter()
+        .ok_or_else(|| anyhow::anyhow!("no Python of version 3.11 or later that can make environments"))?;
+    let folders = prepare(python).map_err(anyhow::Error::msg)?;
+    let mut bench = folders.program("python");
+    bench.arg("scripts/bench.py").args(options).stdin(Stdio::null());
+    Ok(bench.status()?.success())
+}
+
 /// Returns the first Python that is new enough and has `venv` and `pip`.
 pub(crate) fn interpreter() -> Option<&'static str> {
     let script = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))";
