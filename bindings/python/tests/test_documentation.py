@@ -197,7 +197,12 @@ def test_the_benchmark_has_a_row_for_each_way_flush_and_block(folder: pathlib.Pa
 
 def test_the_package_has_what_a_registry_shows() -> None:
     metadata = importlib.metadata.metadata("trueio")
-    assert metadata.get_all("License-File") == ["LICENSE-MIT", "LICENSE-APACHE"]
+    assert metadata.get_all("License-File") == ["THIRD-PARTY-LICENSES.txt", "LICENSE-MIT", "LICENSE-APACHE"]
+    (notices,) = [path for path in importlib.metadata.files("trueio") or [] if path.name == "THIRD-PARTY-LICENSES.txt"]
+    text = notices.read_text(encoding="utf-8")
+    for crate in ("pyo3", "rustix", "libc"):
+        assert re.search(rf"^{crate} \d\S*: \S", text, re.M), crate
+    assert "Permission is hereby granted" in text and "Apache License" in text
     assert {url.split(", ")[0] for url in metadata.get_all("Project-URL") or []} >= {"Homepage", "Changelog", "Issues"}
     assert "O_DIRECT" in (metadata["Keywords"] or "")
     assert f"## {metadata['Version']} (" in (HERE / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -78,12 +78,12 @@ fn completed(dist: &DistFolder, packages: &Path, target: &str, wheel: &Path) -> 
     run(command("node").arg(node::folder().join("scripts/glibc.js")).arg(library))?;
     let whole = packages.join(wheel.file_name().context("a wheel has a name")?);
     let arch = target.split('-').next().unwrap_or_default();
-    let Some(program) = packages::static_program(dist, arch, &fresh)? else {
-        std::fs::copy(wheel, whole)?;
+    let program = packages::static_program(dist, arch, &fresh)?;
+    let mut complete = dist.program("python");
+    run(complete.arg("scripts/complete_wheel.py").arg(wheel).arg(packages).args(&program))?;
+    if program.is_none() {
         return Ok("without the program (`cargo xtask dist` of this commit makes it for x86_64 and aarch64)".to_owned());
-    };
-    let mut add = dist.program("python");
-    run(add.arg("scripts/with_program.py").arg(wheel).arg(program).arg(packages))?;
+    }
     let mib = std::fs::metadata(&whole)?.len() as f64 / (1 << 20) as f64;
     let is_usable = target == format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let used = if is_usable { installed(dist, &whole)? } else { "not run here" };

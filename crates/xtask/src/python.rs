@@ -186,7 +186,7 @@ fn with_program(folders: &PythonFolders, wheel: &Path) -> Result<PathBuf, String
     let _ = std::fs::remove_dir_all(&whole);
     std::fs::create_dir_all(&whole).map_err(|error| format!("{}: {error}", whole.display()))?;
     let mut add = folders.program("python");
-    run("adding the program", add.arg("scripts/with_program.py").args([wheel, &program, &whole]))?;
+    run("adding the program", add.arg("scripts/complete_wheel.py").args([wheel, &whole, &program]))?;
     Ok(whole.join(wheel.file_name().unwrap_or_default()))
 }
 
