@@ -479,7 +479,7 @@ export interface DiskFacts {
   physical_sector_bytes: Fact4;
   /** Read-ahead, in bytes. */
   read_ahead_bytes: Fact;
-  /** Maximum number of requests in the block layer's queue. */
+  /** Requests that the block layer holds for each hardware queue (`queue/nr_requests`); with an I/O scheduler, its tags. */
   request_count: Fact4;
   /** The I/O scheduler in use. */
   scheduler: Fact2;
@@ -529,6 +529,10 @@ export interface DiskLimits {
   minimum_io_bytes?: Fact;
   /** Optimal write size, in bytes: a RAID's stripe. 0: not declared. */
   optimal_io_bytes?: Fact;
+  /** Requests that a SCSI disk accepts at a time. */
+  queue_depth?: Fact4;
+  /** Requests that the driver holds in each of them (`mq/0/nr_tags`): of a virtio disk the size of its ring. */
+  tag_count?: Fact4;
   /** Largest write of zeros without data, in bytes; 0: it has none. */
   write_zeroes_max_bytes?: Fact;
   /** `none`, `host-aware` or `host-managed`: zones that can only be written in order. */

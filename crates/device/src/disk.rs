@@ -84,6 +84,8 @@ fn limits(system: &System, directory: &str) -> DiskLimits {
             Ok(0) | Err(_) => Fact::unknown(format!("{directory}/mq does not exist")),
             Ok(count) => Fact::known(count, format!("{directory}/mq")),
         },
+        tag_count: system.number(&format!("{directory}/mq/0/nr_tags")),
+        queue_depth: system.number(&format!("{directory}/device/queue_depth")),
         is_read_only: system.fact(&format!("{directory}/ro"), parse_flag),
         is_removable: system.fact(&format!("{directory}/removable"), parse_flag),
     }

@@ -24,6 +24,7 @@ mod facts;
 mod filemap;
 mod judge;
 mod observation;
+mod room;
 mod sample;
 mod syscalls;
 mod timeline;

@@ -138,7 +138,7 @@ pub struct DiskFacts {
     pub write_cache: Fact<WriteCache>,
     /// Whether it accepts forced-unit-access writes.
     pub has_fua: Fact<bool>,
-    /// Maximum number of requests in the block layer's queue.
+    /// Requests that the block layer holds for each hardware queue (`queue/nr_requests`); with an I/O scheduler, its tags.
     pub request_count: Fact<u32>,
     /// Largest request, in bytes.
     pub max_request_bytes: Fact<u64>,
@@ -191,6 +191,10 @@ pub struct DiskLimits {
     pub can_poll: Fact<bool>,
     /// Queues of the hardware.
     pub hardware_queue_count: Fact<u32>,
+    /// Requests that the driver holds in each of them (`mq/0/nr_tags`): of a virtio disk the size of its ring.
+    pub tag_count: Fact<u32>,
+    /// Requests that a SCSI disk accepts at a time.
+    pub queue_depth: Fact<u32>,
     /// Whether it is read-only.
     pub is_read_only: Fact<bool>,
     /// Whether it, or its medium, is removable.
@@ -216,6 +220,8 @@ impl Default for DiskLimits {
             atomic_write_max_bytes: Fact::not_recorded(),
             can_poll: Fact::not_recorded(),
             hardware_queue_count: Fact::not_recorded(),
+            tag_count: Fact::not_recorded(),
+            queue_depth: Fact::not_recorded(),
             is_read_only: Fact::not_recorded(),
             is_removable: Fact::not_recorded(),
         }

@@ -140,6 +140,8 @@ fn usb_facts(table: &mut FactTable, usb: &UsbFacts) {
 fn limits(table: &mut FactTable, limits: &DiskLimits) {
     let count = |n: &u32| units::format_count(u64::from(*n));
     table.fact("hardware queues", &limits.hardware_queue_count, count);
+    table.fact("requests in each", &limits.tag_count, count);
+    table.fact("queue depth of SCSI", &limits.queue_depth, count);
     table.fact("largest hardware request", &limits.max_hw_request_bytes, bytes);
     table.fact("segments per request", &limits.max_segment_count, count);
     table.fact("largest segment", &limits.max_segment_bytes, bytes);

@@ -204,6 +204,9 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
         (Cause::Setup, "holes" | "zero_blocks") => format!("write the whole file first, {then}"),
         (Cause::Setup, "memory_backed") => "name a directory or file on a disk".to_owned(),
         (Cause::Setup, "io_limits") => format!("run outside of the control group, or raise its limit, {then}"),
+        (Cause::Setup, "achieved_depth") => {
+            format!("raise that limit of the disk, or set an iodepth that it holds, {then}")
+        }
         (Cause::Setup, "content") => "write random content: remove the option that sets it".to_owned(),
         (Cause::Setup, "source") => "prepare the data on this machine, or use a faster source".to_owned(),
         (Cause::Setup, "common_window") => {
@@ -226,6 +229,11 @@ fn next_step(cause: Cause, findings: &[Finding], again: &str) -> String {
             }
         }
         (Cause::Tool, "stops") => format!("let the program run without a stop: run `{again}` again"),
+        (Cause::Tool, "latency_origin") => {
+            format!(
+                "run without preloaded libraries and filters of system calls (`--trace-syscalls` lists slow calls), {then}"
+            )
+        }
         (Cause::Tool, "achieved_depth") => {
             "use an engine that keeps a queue here, such as `--ioengine io_uring`".to_owned()
         }

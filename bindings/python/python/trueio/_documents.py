@@ -349,6 +349,8 @@ class DiskLimits(TypedDict):
     max_segment_count: "NotRequired[Fact4]"
     minimum_io_bytes: "NotRequired[Fact]"
     optimal_io_bytes: "NotRequired[Fact]"
+    queue_depth: "NotRequired[Fact4]"
+    tag_count: "NotRequired[Fact4]"
     write_zeroes_max_bytes: "NotRequired[Fact]"
     zoned: "NotRequired[Fact8]"
 

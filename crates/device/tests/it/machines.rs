@@ -190,6 +190,7 @@ fn facts_and_request_limits_of_a_sata_and_a_usb_disk_are_read() {
         (limits.zoned.value.as_ref().map(|fact| fact.as_str()), limits.hardware_queue_count.value),
         (Some("none"), Some(1))
     );
+    assert_eq!((limits.queue_depth.value, limits.tag_count.value), (Some(32), Some(32)), "a queue of SATA");
     assert_eq!(limits.atomic_write_max_bytes.value, None);
     assert!(limits.atomic_write_max_bytes.source.ends_with("queue/atomic_write_unit_max_bytes does not exist"));
     let usb = disk_facts(&machine.system, "sdc").expect("sdc");

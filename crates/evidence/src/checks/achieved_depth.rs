@@ -2,7 +2,8 @@
 //!
 //! Reads the engine's own integral: I/Os in flight, averaged over the measured time. If a depth of 32 was
 //! really 3, the run measured a depth of 3: the submission blocked, the kernel completed each I/O at once (a
-//! page cache hit, a filesystem that falls back to synchronous work), or the workers had no CPU.
+//! page cache hit, a filesystem that falls back to synchronous work), or the workers had no CPU. If the disks hold fewer requests than
+//! the job keeps in flight (`room.rs`), and the job reached that number, the finding names the limit, and the cause is the set-up.
 //!
 //! Cannot see: how many of them the disk held; requests may wait or be merged above it.
 //!
@@ -12,9 +13,10 @@
 //! jobs (there the depth is a limit), to think time, to a job that varies its depth (`latency_target`), nor
 //! to zoned writes: a zone accepts one at a time.
 
-use crate::facts::{PhaseFacts, finding, not_applicable};
+use crate::facts::{PhaseFacts, Work, finding, not_applicable};
+use crate::room::Room;
 use trueio_model::units::three_digits;
-use trueio_model::{Check, CheckOutcome, EngineKind};
+use trueio_model::{Cause, Check, CheckOutcome, EngineKind};
 
 pub(crate) const NAME: &str = "achieved_depth";
 
@@ -22,7 +24,7 @@ const SHARE_MIN: f64 = 0.8;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let writes_zones = facts.works().any(|work| work.job.zones.is_some() && work.job.modifies_files());
-    let mut worst: Option<(f64, u64, f64, &str)> = None;
+    let mut worst: Option<Kept<'_>> = None;
     for work in facts.works() {
         let job = work.job;
         // The engine `null` completes everything at once, so there is no queue to keep.
@@ -35,41 +37,76 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         if waits_for_zones || job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }
-        let asked = work.depth();
-        let share = achieved / asked as f64;
-        if worst.is_none_or(|worst| share < worst.0) {
-            worst = Some((share, asked, achieved, &job.name));
+        let kept = Kept { work, achieved };
+        if worst.as_ref().is_none_or(|worst| kept.share() < worst.share()) {
+            worst = Some(kept);
         }
     }
-    let Some((share, asked, achieved, name)) = worst else {
+    let Some(worst) = worst else {
         return not_applicable(
             NAME,
             "No job keeps a queue: each worker has one I/O in flight, is paced, or waits for a source or for zones.",
         );
     };
-    let (outcome, sentence) = if share < SHARE_MIN {
-        let sentence = format!(
-            "`{name}` kept {} I/Os in flight; its queue depth allows \
-                                {asked}.",
-            three_digits(achieved)
-        );
-        (CheckOutcome::Suspect, sentence)
-    } else if share < 0.95 {
-        let short = (1.0 - share) * 100.0;
-        (
-            CheckOutcome::Passed,
-            format!(
-                "The average queue depth was {short:.0} % below the requested depth, because \
-                                        I/Os are submitted and reaped in batches."
-            ),
-        )
-    } else {
-        (CheckOutcome::Passed, "The queue was kept at the requested depth.".to_owned())
-    };
-    let found = format!("{} in flight on average", three_digits(achieved));
-    let check = finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence);
-    match outcome {
-        CheckOutcome::Suspect => check.with_brief(format!("{} of {asked} in flight", three_digits(achieved))),
-        _ => check,
+    worst.judge(facts)
+}
+
+/// A job that keeps a queue.
+struct Kept<'a> {
+    work: Work<'a>,
+    /// I/Os in flight on average.
+    achieved: f64,
+}
+
+impl Kept<'_> {
+    fn share(&self) -> f64 {
+        self.achieved / self.work.depth() as f64
     }
+
+    /// Returns the limit of the disks, if the job is meant to have more I/Os in flight.
+    fn limit(&self, facts: &PhaseFacts<'_>) -> Option<Room> {
+        let reaches_disk = self.work.job.engine.touches_files();
+        let room = Room::of(facts, u64::from(self.work.job.workers)).filter(|_| reaches_disk)?;
+        (room.requests < self.work.depth()).then_some(room)
+    }
+
+    fn judge(&self, facts: &PhaseFacts<'_>) -> Check {
+        let (name, asked, achieved) = (&self.work.job.name, self.work.depth(), three_digits(self.achieved));
+        let report = |outcome, sentence: String| {
+            let found = format!("{achieved} in flight on average");
+            finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence)
+        };
+        let limit = self.limit(facts);
+        if self.share() < SHARE_MIN {
+            let kept = format!("`{name}` kept {achieved} I/Os in flight; its queue depth allows {asked}.");
+            let reached = limit.filter(|room| self.achieved >= room.requests as f64 * SHARE_MIN);
+            return match reached {
+                Some(room) => report(CheckOutcome::Suspect, format!("{kept} {}", room_words(&room)))
+                    .with_cause(Cause::Setup)
+                    .with_brief(format!(
+                        "{achieved} of {asked} in flight: at most {} at {}",
+                        room.requests, room.disks
+                    )),
+                None => report(CheckOutcome::Suspect, kept).with_brief(format!("{achieved} of {asked} in flight")),
+            };
+        }
+        let sentence = match limit {
+            Some(room) => format!("The queue was kept at {achieved}. {}", room_words(&room)),
+            None if self.share() < 0.95 => {
+                let short = (1.0 - self.share()) * 100.0;
+                format!(
+                    "The average queue depth was {short:.0} % below the requested depth, because I/Os are submitted and \
+                     reaped in batches."
+                )
+            }
+            None => "The queue was kept at the requested depth.".to_owned(),
+        };
+        report(CheckOutcome::Passed, sentence)
+    }
+}
+
+/// `At most 4 requests are in flight at vda (nr_requests: /sys/block/vda/queue/nr_requests); further I/Os wait before it.`
+fn room_words(room: &Room) -> String {
+    let Room { requests, disks, what, file } = room;
+    format!("At most {requests} requests are in flight at {disks} ({what}: `{file}`); further I/Os wait before it.")
 }

@@ -32,6 +32,7 @@
 
 use super::wait_percentiles::{Explained, most_explained};
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
+use crate::room::Room;
 use trueio_model::units::{format_count, format_duration_ns};
 use trueio_model::{Check, CheckOutcome, DeviceCounters, LayerKind, OpKind, OpRecord, ProcessorWait};
 
@@ -291,7 +292,7 @@ fn disk_share(facts: &PhaseFacts<'_>, work: Work<'_>) -> Option<(f64, f64)> {
         return None;
     }
     // The disk cannot hold more than its own queue.
-    let own_queue: u64 = facts.disks().iter().map(|disk| u64::from(disk.request_count.value.unwrap_or(u32::MAX))).sum();
+    let own_queue = Room::of(facts, u64::from(work.job.workers)).map_or(u64::MAX, |room| room.requests);
     let room = work.depth().min(own_queue).max(1);
     let held = busy_ns / work.record.elapsed_ns as f64 / room as f64;
     Some((busy_ns / ios as f64, held.min(1.0)))

@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use trueio_model::CheckOutcome::{NotApplicable, NotSeen, Passed, Suspect};
-use trueio_model::{Arrivals, DeviceCounters, EngineKind, EvidenceLevel, JobPlan, OpKind, OpMix, Pace, Pattern};
+use trueio_model::{
+    Arrivals, Cause, DeviceCounters, DiskFacts, EngineKind, EvidenceLevel, Fact, JobPlan, OpKind, OpMix, Pace, Pattern,
+};
 
 #[test]
 fn other_io_before_the_phase_is_detected_by_requests_bytes_or_busy_time() {
@@ -82,6 +84,56 @@ fn a_queue_below_its_depth_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1, after_ns: 0, spin_ns: 0 });
     phase.judge().assert("achieved_depth", NotApplicable, "");
     Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O in flight");
+}
+
+/// Goal: a queue that the disk's own limit keeps short is named by that limit, and not the tool's fault; a queue that is shorter still is.
+/// Method: depth 32 on a disk with `nr_requests`, a virtio ring, or a SCSI queue of 4.
+#[test]
+fn a_queue_that_the_disk_does_not_hold_is_named_by_its_limit() {
+    let with = |achieved, limit: fn(&mut DiskFacts)| {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+        phase.records[0].achieved_depth = Some(achieved);
+        phase.targets[0].disks[0].request_count = Fact::known(256, "by hand");
+        limit(&mut phase.targets[0].disks[0]);
+        phase.judge()
+    };
+    let check = "achieved_depth";
+    let requests = with(4.26, |disk| disk.request_count = Fact::known(4, "by hand"));
+    requests.assert(
+        check,
+        Suspect,
+        "At most 4 requests are in flight at vda (nr_requests: `/sys/block/vda/queue/nr_requests`)",
+    );
+    assert_eq!(requests.check(check).cause, Cause::Setup);
+    assert_eq!(requests.check(check).brief, "4.26 of 32 in flight: at most 4 at vda");
+    let scheduled = with(4.26, |disk| {
+        disk.request_count = Fact::known(4, "by hand");
+        disk.scheduler = Fact::known("mq-deadline".to_owned(), "by hand");
+    });
+    scheduled.assert(check, Suspect, "nr_requests, the tags of its scheduler");
+    with(4.26, |disk| disk.limits.tag_count = Fact::known(4, "by hand")).assert(
+        check,
+        Suspect,
+        "nr_tags, the ring of virtio",
+    );
+    let scsi = with(4.26, |disk| disk.limits.queue_depth = Fact::known(4, "by hand"));
+    scsi.assert(check, Suspect, "queue_depth of SCSI: `/sys/block/vda/device/queue_depth`");
+    // Hardware queues that one worker does not use do not count.
+    let queues = with(4.26, |disk| {
+        disk.request_count = Fact::known(4, "by hand");
+        disk.limits.hardware_queue_count = Fact::known(8, "by hand");
+    });
+    queues.assert(check, Suspect, "At most 4 requests");
+    // The limit is not reached, so it explains nothing.
+    let short = with(1.2, |disk| disk.request_count = Fact::known(4, "by hand"));
+    assert_eq!((short.check(check).cause, short.check(check).sentence.contains("nr_requests")), (Cause::Tool, false));
+    let large = with(4.26, |_| ());
+    assert_eq!(large.check(check).cause, Cause::Tool);
+    // The queue is kept before the disk.
+    with(31.0, |disk| disk.request_count = Fact::known(4, "by hand")).assert(check, Passed, "kept at 31.0. At most 4");
+    with(31.0, |_| ()).assert(check, Passed, "kept at the requested depth");
 }
 
 fn paced(backlog: u64, late_ns: u64) -> Phase {
