@@ -14,6 +14,7 @@ pub(crate) mod heat;
 pub(crate) mod holes;
 pub(crate) mod io_limits;
 pub(crate) mod latency_floor;
+pub(crate) mod latency_origin;
 pub(crate) mod memory_backed;
 pub(crate) mod pace;
 pub(crate) mod page_cache;

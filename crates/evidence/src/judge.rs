@@ -31,6 +31,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::usb_transfers::NAME, checks::usb_transfers::check),
     (checks::content::NAME, checks::content::check),
     (checks::latency_floor::NAME, checks::latency_floor::check),
+    (checks::latency_origin::NAME, checks::latency_origin::check),
     (checks::heat::NAME, checks::heat::check),
     (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
     (checks::processor_wait::NAME, checks::processor_wait::check),
@@ -47,6 +48,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
     attribute_to_holes(&mut findings);
+    leave_delay_to_its_name(&mut findings);
     for check in &mut findings {
         check.is_accepted = check.objects() && facts.accepted_checks.contains(&check.name);
     }
@@ -67,6 +69,23 @@ fn attribute_to_holes(findings: &mut [Check]) {
     }
     let is_counter = |check: &&mut Check| check.cause == Cause::Cache && COUNTERS.contains(&check.name.as_str());
     findings.iter_mut().filter(|check| check.objects()).filter(is_counter).for_each(|check| check.cause = Cause::Setup);
+}
+
+/// Lets `latency_origin` pass if another check names what delays I/Os before the disk.
+fn leave_delay_to_its_name(findings: &mut [Check]) {
+    let is_delay = |check: &Check| check.objects() && check.name == checks::latency_origin::NAME;
+    let Some(index) = findings.iter().position(is_delay) else { return };
+    let delayed = findings[index].explained_percent.unwrap_or(0);
+    let names = |check: &&Check| {
+        check.objects()
+            && checks::latency_origin::NAMED_BY.contains(&check.name.as_str())
+            && check.explained_percent.is_none_or(|percent| percent >= delayed / 2)
+    };
+    let Some(named) = findings.iter().find(names).map(|check| check.name.clone()) else { return };
+    let check = &mut findings[index];
+    (check.outcome, check.explained_percent) = (CheckOutcome::Passed, None);
+    check.brief.clear();
+    check.sentence = format!("Much of the latency is outside the disk, which `{named}` explains.");
 }
 
 /// Returns the level. For disks that are driven in user space it is E1 if the kernel counted their transfers. Otherwise E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the

@@ -126,7 +126,9 @@ impl Cause {
                 Cause::Device
             }
             "foreign_io" => Cause::Neighbour,
-            "achieved_depth" | "clock_and_cpu" | "processor_wait" | "stops" | "late_start" => Cause::Tool,
+            "achieved_depth" | "clock_and_cpu" | "latency_origin" | "processor_wait" | "stops" | "late_start" => {
+                Cause::Tool
+            }
             "steadiness" | "pace" => Cause::Unsteady,
             _ => return None,
         })

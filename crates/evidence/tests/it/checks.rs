@@ -7,6 +7,7 @@ mod durability;
 mod failures;
 mod load;
 mod machine;
+mod origin;
 mod page_cache;
 mod phase;
 mod steadiness;

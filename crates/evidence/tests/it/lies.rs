@@ -7,6 +7,7 @@ use crate::support::*;
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use trueio_model::{Cause, CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, Verdict};
 
 const SIZE: u64 = 8 * MIB;
@@ -63,6 +64,29 @@ fn a_correct_direct_read_and_write_are_not_flagged_on_this_disk() {
         assert_eq!(judgement.level, best_level(), "{}", judgement.report());
         judgement.assert_listed("direct reads, and direct writes, of a stored file on this disk", &[]);
     }
+}
+
+/// Goal: a delay between program and disk is not the disk's latency.
+/// Method: each 50th read of a file on a private disk is delayed by 100 ms, as a library that is preloaded can; its twin is not. A
+/// task that waits for a processor can delay a completion, so the share of such waits is left out.
+#[test]
+fn reads_that_a_library_delays_are_disturbed() {
+    let _alone = alone();
+    let Some(mount) = mounted("ext4", "noatime").filter(|_| best_level() == EvidenceLevel::E3) else { return };
+    let path = mount.path.join("data");
+    drop(stored_file(&path, SIZE));
+    let read = |delay: Option<(u64, Duration)>| {
+        stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+            calls.delay = delay;
+            calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+        })
+    };
+    let delayed = read(Some((50, Duration::from_millis(100))));
+    assert_eq!(delayed.objections(), [("latency_origin", CheckOutcome::Suspect)], "{}", delayed.report());
+    delayed.assert_listed("a library delays each 50th direct read by 100 ms", &["latency_origin"]);
+    let honest = read(None);
+    assert_eq!(honest.objections(), [], "{}", honest.report());
+    honest.assert_listed("the same reads without the library", &[]);
 }
 
 /// No other process uses this disk, so the verdict itself can be asserted.

@@ -448,6 +448,8 @@ pub struct Calls {
     pub samples: Vec<SampledIo>,
     /// True if an I/O began and ended in the same window.
     pub is_sampled: bool,
+    /// Delays every such transfer by that time before the call, as a library between program and kernel can.
+    pub delay: Option<(u64, Duration)>,
 }
 
 fn monotonic_ns() -> u64 {
@@ -486,6 +488,10 @@ impl Calls {
         let window = self.open_window();
         let issued_ns = monotonic_ns();
         let at = Instant::now();
+        if let Some((every, time)) = self.delay.filter(|(every, _)| (offset / length as u64).is_multiple_of(*every)) {
+            assert!(every > 0);
+            std::thread::sleep(time);
+        }
         // SAFETY: callers pass the address of a buffer of at least `length` bytes, which outlives this
         // blocking call.
         let returned = unsafe {
@@ -593,6 +599,10 @@ pub fn stage(job: JobPlan, mut io: impl FnMut(&mut Calls)) -> Judgement {
     let mut observation = watch.after();
     // Some milliseconds in which no other process needs the processor.
     assert!(observation.cost_ns < 20 * SECOND_NS, "watching took {} ns", observation.cost_ns);
+    // A task that waits for a processor may be the cause of any delay, except of one that is staged.
+    if calls.delay.is_some() {
+        observation.cpu_pressure_share = None;
+    }
     // Steal of the hypervisor is not under test here.
     observation.steal_share = None;
     let mut record = record([calls.reads, calls.writes, calls.syncs].into_iter().flatten().collect());

@@ -1,0 +1,185 @@
+//! Checks whether the latency that the calls report is the disk's.
+//!
+//! Reads the parts of the latency of the direct transfers that were traced (device, queue of the I/O scheduler, rest), the mean time of
+//! all requests of the disks (`/sys/block/<disk>/stat`), and the mean of all calls. What a system call, a filesystem, a library between program and kernel, or this program adds is in the rest.
+//!
+//! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped, and while any task
+//! waits for a processor, one that completes an I/O may be the one that waits. So the rest can contain the share of time that the workers used
+//! their processors, the larger one of the share that they waited and that in which any task waited (`/proc/pressure/cpu`), and the
+//! stolen share; what is left is unexplained.
+//!
+//! Cannot see: latency between the tracepoints of the disk and the disk itself (a hypervisor, a slow transport): that is the device's; delays
+//! of buffered I/O, of sync calls, and of writes with `O_DSYNC`, whose calls contain more than one request; who delays.
+//!
+//! Thresholds: device and scheduler explain less than half of the mean of the calls, both as traced and as the disks counted, and more than a third of the
+//! mean, and at least 20 µs, are unexplained: suspect. A finding of a check that names a delay before the disk (see
+//! [`NAMED_BY`]) takes precedence. At least 30 transfers are needed. Not applied where I/Os wait by design: batches
+//! of completions, a queue deeper than the disks hold, parallel writes to a file, whose filesystem may lock it.
+
+use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
+use crate::room::Room;
+use trueio_model::units::format_duration_ns;
+use trueio_model::{Check, CheckOutcome, LatencyParts, OpKind, TargetKind};
+
+pub(crate) const NAME: &str = "latency_origin";
+
+/// Checks that name a delay between the program and the disk.
+pub(crate) const NAMED_BY: [&str; 7] =
+    ["achieved_depth", "clock_and_cpu", "foreign_io", "io_limits", "pace", "processor_wait", "stops"];
+
+const SOURCE: &str = "traced requests, the recorded latencies";
+const IO_COUNT_MIN: u64 = 30;
+const DISK_SHARE_MIN: f64 = 0.5;
+const UNEXPLAINED_SHARE_MAX: f64 = 1.0 / 3.0;
+const UNEXPLAINED_NS_MIN: f64 = 20_000.0;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let works: Vec<Work<'_>> =
+        facts.call_works().into_iter().filter(|work| facts.way(work.job) == Way::Direct).collect();
+    if works.is_empty() {
+        return not_applicable(NAME, "The phase made no direct transfers.");
+    }
+    if let Some(why) = works.iter().find_map(|work| waits_by_design(facts, *work)) {
+        return not_applicable(NAME, why);
+    }
+    let trace = match facts.traced() {
+        Ok(trace) => trace,
+        Err(why) => return not_seen(NAME, SOURCE, why),
+    };
+    let origins = trace.latency.iter().filter(|parts| parts.io_count >= IO_COUNT_MIN);
+    let origins = origins.filter_map(|parts| Origin::of(facts, &works, parts));
+    let Some(worst) = origins.max_by(|a, b| a.unexplained.total_cmp(&b.unexplained)) else {
+        let sentence =
+            format!("Fewer than {IO_COUNT_MIN} transfers of each operation were traced with all their parts.");
+        return not_seen(NAME, SOURCE, sentence);
+    };
+    worst.judge()
+}
+
+/// Returns why I/Os of a job wait outside of the disk by design.
+fn waits_by_design(facts: &PhaseFacts<'_>, work: Work<'_>) -> Option<String> {
+    let (job, name) = (work.job, &work.job.name);
+    if job.trace_syscalls {
+        return Some(format!("The system calls of `{name}` are traced, which delays them."));
+    }
+    if let Some(layer) = facts.own_targets().into_iter().flat_map(|target| &target.stack).find(|l| l.kind.is_stacked())
+    {
+        return Some(format!(
+            "The time in {} {} is part of the target's and not traced by itself.",
+            layer.kind, layer.name
+        ));
+    }
+    let holds_a_queue = job.engine.holds_a_queue() && work.depth() > u64::from(job.workers.max(1));
+    if holds_a_queue && (job.queue.complete_min > 1 || job.queue.submit_batch.is_some_and(|batch| batch > 1)) {
+        return Some(format!("`{name}` submits or reaps its I/Os in batches, so they wait for each other."));
+    }
+    if holds_a_queue && (job.think.is_some() || job.queue.serializes_overlap || job.queue.low > 0) {
+        return Some(format!("`{name}` pauses with I/Os in flight."));
+    }
+    if let Some(room) = Room::of(facts, u64::from(job.workers)).filter(|room| room.requests < work.depth()) {
+        let Room { requests, disks, .. } = room;
+        return Some(format!(
+            "`{name}` keeps more I/Os in flight than {disks} ({requests} requests), so they wait before it."
+        ));
+    }
+    let is_file = |path: &str| facts.target_of(path).is_none_or(|target| target.kind != TargetKind::BlockDevice);
+    if work.writes() && work.depth() > 1 && job.files.iter().any(|file| is_file(&file.path)) {
+        return Some(format!("Parallel writes of `{name}` may wait for each other in the filesystem."));
+    }
+    (work.writes() && work.has_dsync()).then(|| format!("The writes of `{name}` wait for more than one request each."))
+}
+
+/// Where the latency of one operation comes from.
+struct Origin {
+    op: OpKind,
+    /// Mean latency of the calls, in nanoseconds.
+    mean_ns: f64,
+    /// Means of the traced parts, in nanoseconds.
+    device_ns: u64,
+    scheduler_ns: u64,
+    rest_ns: u64,
+    /// The part of the latency in device and scheduler, as traced or as the disks counted it, whichever is more; from 0 to 1.
+    disk: f64,
+    /// The part that neither these nor the processors explain, from 0 to 1.
+    unexplained: f64,
+}
+
+impl Origin {
+    /// Returns `None` if no call of the operation was recorded.
+    fn of(facts: &PhaseFacts<'_>, works: &[Work<'_>], parts: &LatencyParts) -> Option<Self> {
+        let (mut sum_ns, mut count) = (0.0, 0);
+        for total in works.iter().filter_map(|work| work.op(parts.op)).map(|op| &op.latency.total) {
+            sum_ns += total.mean_ns().unwrap_or(0.0) * total.count() as f64;
+            count += total.count();
+        }
+        let mean_ns = sum_ns / count.max(1) as f64;
+        if mean_ns <= 0.0 || parts.total.mean_ns == 0 {
+            return None;
+        }
+        let traced_ns = (parts.device.mean_ns + parts.scheduler.mean_ns) as f64;
+        let disk = match counted_ns(facts, parts.op) {
+            Some(counted_ns) => traced_ns.max(counted_ns) / mean_ns,
+            None => (traced_ns / mean_ns).max(traced_ns / parts.total.mean_ns as f64),
+        };
+        let disk = disk.min(1.0);
+        let unexplained = (1.0 - disk - processor_share(facts, works)).max(0.0);
+        let (device_ns, scheduler_ns) = (parts.device.mean_ns, parts.scheduler.mean_ns);
+        Some(Self { op: parts.op, mean_ns, device_ns, scheduler_ns, rest_ns: parts.rest.mean_ns, disk, unexplained })
+    }
+
+    fn judge(&self) -> Check {
+        let mean = format_duration_ns(self.mean_ns.round() as u64);
+        let [device, scheduler, rest] = [self.device_ns, self.scheduler_ns, self.rest_ns].map(format_duration_ns);
+        let found = format!("{device} in the device, {scheduler} in the I/O scheduler, {rest} elsewhere");
+        let outside = (1.0 - self.disk) * 100.0;
+        let is_outside = self.disk < DISK_SHARE_MIN;
+        let is_unexplained =
+            self.unexplained > UNEXPLAINED_SHARE_MAX && self.unexplained * self.mean_ns >= UNEXPLAINED_NS_MIN;
+        let report = |outcome, sentence: String| {
+            finding(NAME, outcome, SOURCE, format!("half of {mean}"), found.clone(), sentence)
+        };
+        if is_outside && is_unexplained {
+            let sentence = format!(
+                "{outside:.0} % of the latency of {}s is outside the disk: of {mean} on average, traced transfers were {device} \
+                 in the device and {scheduler} in the I/O scheduler. A library, a filter of system calls, a lock of the \
+                 filesystem or a virtual processor may delay them.",
+                self.op
+            );
+            return report(CheckOutcome::Suspect, sentence)
+                .with_brief(format!("{outside:.0} % of the latency is outside the disk"))
+                .explaining(Some(1.0 - self.disk));
+        }
+        let sentence = if is_outside {
+            format!(
+                "{outside:.0} % of the latency of {}s is outside the disk, in system calls and while processors were busy.",
+                self.op
+            )
+        } else {
+            format!("At least half of the latency of {}s is that of the disk.", self.op)
+        };
+        report(CheckOutcome::Passed, sentence)
+    }
+}
+
+/// Returns the mean time of the disks' requests of one operation, from entering the I/O scheduler to the completion, in the whole phase: it contains
+/// slow requests between windows. `None` without counters.
+fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
+    if facts.why_no_counters().is_some() {
+        return None;
+    }
+    let (ms, requests) = match op {
+        OpKind::Read => (facts.counted(|c| c.read_ms).raw, facts.counted(|c| c.read_count).raw),
+        _ => (facts.counted(|c| c.write_ms).raw, facts.counted(|c| c.write_count).raw),
+    };
+    (requests > 0).then(|| ms as f64 * 1e6 / requests as f64)
+}
+
+/// Returns the part of a latency that the processors can explain: the workers used or waited for one, or other tasks waited, which
+/// may have had to complete an I/O.
+fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> f64 {
+    let time_ns: u64 = works.iter().map(|work| work.record.threads.elapsed_ns).sum();
+    let of_time = |ns: u64| if time_ns > 0 { ns as f64 / time_ns as f64 } else { 0.0 };
+    let waited_ns = works.iter().filter_map(|work| work.record.threads.waiting).map(|waiting| waiting.wait_ns).sum();
+    let waited = of_time(waited_ns).max(facts.observation.cpu_pressure_share.unwrap_or(0.0));
+    of_time(facts.worker_cpu.total_ns()) + waited + facts.observation.steal_share.unwrap_or(0.0)
+}

@@ -1,0 +1,140 @@
+//! Latency outside of the disk: `latency_origin`.
+
+use crate::support::*;
+use trueio_model::CheckOutcome::{NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::{
+    EngineKind, Fact, IoLimit, IoLimitKind, LatencyParts, OpKind, PartTimes, Prepare, ProcessorWait, ThreadUsage,
+    TraceRecord, TransferMatch, Verdict,
+};
+
+const CHECK: &str = "latency_origin";
+
+fn times(mean_ns: u64) -> PartTimes {
+    PartTimes { mean_ns, p50_ns: mean_ns, p99_ns: mean_ns }
+}
+
+/// Reads of a mean of `mean_us`, of which the disk needed `device_us`, as traced and as it counted.
+fn reads_of(mean_us: u64, device_us: u64) -> Phase {
+    let mut phase = Phase::honest_reads();
+    let (count, bytes) = (10_000, 10_000 * 4096);
+    phase.records[0] = record(vec![op(OpKind::Read, count, bytes, mean_us * 1_000)]);
+    phase.records[0].threads = ThreadUsage { elapsed_ns: SECOND_NS, ..ThreadUsage::default() };
+    phase.observation.devices = vec![delta(counted(bytes, 0, 0))];
+    phase.observation.devices[0].measured.read_ms = count * device_us / 1_000;
+    phase.observation.process_read_bytes = Some(bytes);
+    phase.trace = Some(TraceRecord {
+        disks: vec!["vda".to_owned()],
+        window_count: 4,
+        window_ns: 40_000_000,
+        transfers: TransferMatch { sampled_count: 100, matched_count: 100, ..TransferMatch::default() },
+        latency: vec![LatencyParts {
+            op: OpKind::Read,
+            io_count: 100,
+            total: times(mean_us * 1_000),
+            scheduler: times(0),
+            device: times(device_us * 1_000),
+            rest: times((mean_us - device_us) * 1_000),
+        }],
+        ..TraceRecord::default()
+    });
+    phase
+}
+
+/// Goal: a library that delays reads is not the disk, and a disk that is slow is.
+/// Method: 48 of 612 µs in the device; then 500 of them, and the same from counters alone.
+#[test]
+fn latency_that_the_disk_does_not_explain_is_suspect() {
+    let delayed = reads_of(612, 48).judge();
+    delayed.assert(CHECK, Suspect, "92 % of the latency of reads is outside the disk: of 612 µs on average");
+    assert_eq!(delayed.check(CHECK).brief, "92 % of the latency is outside the disk");
+    assert_eq!(delayed.verdict, Verdict::Suspect);
+    let honest = reads_of(612, 500).judge();
+    honest.assert(CHECK, Passed, "At least half of the latency of reads is that of the disk.");
+    assert_eq!(honest.verdict, Verdict::Supported);
+    // Slow requests between the windows.
+    let mut between = reads_of(612, 48);
+    between.observation.devices[0].measured.read_ms = 5_000;
+    between.judge().assert(CHECK, Passed, "that of the disk");
+    // Delays that do not fit into a window: the traced transfers are those without.
+    let mut long = reads_of(612, 48);
+    long.trace.as_mut().expect("a trace").latency[0].total = times(60_000);
+    long.judge().assert(CHECK, Suspect, "92 % of the latency");
+    long.observation.devices.clear();
+    long.judge().assert(CHECK, Passed, "");
+    // A few microseconds of system calls are no disturbance of a fast disk.
+    reads_of(22, 8).judge().assert(CHECK, Passed, "outside the disk, in system calls");
+}
+
+/// Goal: on busy processors, which delay completions, nothing is accused.
+/// Method: the workers use their processors, or wait for them, or another task does, or a hypervisor takes them, for most of the time.
+#[test]
+fn latency_that_busy_processors_explain_is_not_suspect() {
+    let mut using = reads_of(612, 48);
+    using.worker_cpu.user_ns = 7 * SECOND_NS / 10;
+    using.judge().assert(CHECK, Passed, "while processors were busy");
+    let mut pressed = reads_of(612, 48);
+    pressed.observation.cpu_pressure_share = Some(0.7);
+    pressed.judge().assert(CHECK, Passed, "while processors were busy");
+    pressed.observation.cpu_pressure_share = Some(0.2);
+    pressed.judge().assert(CHECK, Suspect, "");
+    // What waiting for a processor explains is named by another check.
+    let mut waiting = reads_of(612, 48);
+    let waited = ProcessorWait { wait_ns: SECOND_NS / 2, run_count: 1, involuntary_switch_count: 1 };
+    waiting.records[0].threads.waiting = Some(waited);
+    let judgement = waiting.judge();
+    judgement.assert("processor_wait", Suspect, "");
+    judgement.assert(CHECK, Passed, "");
+}
+
+/// Goal: a delay that another check names is not reported twice, and a small finding of another check does not hide it.
+#[test]
+fn a_delay_that_another_check_names_is_left_to_it() {
+    let mut limited = reads_of(612, 48);
+    let limit = IoLimit {
+        group: "/sys/fs/cgroup/job".to_owned(),
+        device: "vda".to_owned(),
+        device_number: (254, 0),
+        kind: IoLimitKind::ReadBytes,
+        value: 10_000 * 4096,
+        source: "by hand".to_owned(),
+    };
+    limited.targets[0].io_limits = Fact::known(vec![limit], "by hand");
+    let judgement = limited.judge();
+    judgement.assert("io_limits", Suspect, "");
+    judgement.assert(CHECK, Passed, "which `io_limits` explains");
+}
+
+#[test]
+fn what_waits_outside_of_the_disk_by_design_is_not_judged() {
+    let changed = |change: fn(&mut Phase)| {
+        let mut phase = reads_of(612, 48);
+        change(&mut phase);
+        phase.judge()
+    };
+    let deep = |phase: &mut Phase| {
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+    };
+    let mut batches = reads_of(612, 48);
+    deep(&mut batches);
+    batches.judge().assert(CHECK, Suspect, "");
+    batches.jobs[0].queue.complete_min = 8;
+    batches.judge().assert(CHECK, NotApplicable, "in batches");
+    let mut full = reads_of(612, 48);
+    deep(&mut full);
+    full.targets[0].disks[0].request_count = Fact::known(4, "by hand");
+    full.judge().assert(CHECK, NotApplicable, "keeps more I/Os in flight than vda (4 requests)");
+    changed(|phase| phase.jobs[0].trace_syscalls = true).assert(CHECK, NotApplicable, "are traced");
+    changed(|phase| phase.targets[0].stack.push(layer("dm", "dm-0", 3))).assert(CHECK, NotApplicable, "dm-0");
+    changed(|phase| phase.trace = None).assert(CHECK, NotSeen, "Requests were not traced");
+    changed(|phase| phase.trace.as_mut().expect("a trace").latency[0].io_count = 29).assert(
+        CHECK,
+        NotSeen,
+        "Fewer than 30",
+    );
+    Phase::honest_log().judge().assert(CHECK, NotApplicable, "no direct transfers");
+    let mut parallel = Phase::honest_writes();
+    parallel.jobs[0].workers = 4;
+    parallel.jobs[0].files[0].prepare = Prepare::UseExisting;
+    parallel.judge().assert(CHECK, NotApplicable, "Parallel writes");
+}
