@@ -3,7 +3,7 @@
 use crate::bandwidth::Meter;
 use crate::merge::merge;
 use crate::neighbours::Lookout;
-use crate::stops::Heartbeat;
+use crate::stops::{BEAT, Heartbeat};
 use crate::{Event, Observer, Reporting, Tick};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -70,15 +70,15 @@ impl Follower<'_> {
         let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
         let mut looked_bytes = 0;
         // Until here nothing was waited for.
-        self.heartbeat.waited(self.begin, Duration::ZERO, Instant::now());
+        self.heartbeat.slept(Duration::ZERO);
         let mut tick_due = Instant::now() + TICK;
         loop {
             let due = self.meter.as_ref().map_or(tick_due, |meter| tick_due.min(meter.due()));
             let from = Instant::now();
-            let limit = due.saturating_duration_since(from);
+            let limit = due.saturating_duration_since(from).min(BEAT);
             let is_over = self.ending.wait(workers, limit);
             let now = Instant::now();
-            self.heartbeat.waited(from, limit, now);
+            self.heartbeat.slept(limit);
             if let Some(meter) = &mut self.meter {
                 let span = if is_over { meter.rest(now) } else { meter.look(now) };
                 span.inspect(|span| observer.notify(Event::Bandwidth(span)));
@@ -101,11 +101,15 @@ impl Follower<'_> {
                 looked_bytes = last.bytes;
                 observer.notify(Event::Watched(&watched));
             }
+            if self.lookout.is_some() {
+                self.heartbeat.skip();
+            }
             if let Some(status) = &self.status
                 && status.is_due(now, &mut status_due)
             {
                 let so_far = status.so_far(self.plans, (now - self.begin).as_nanos() as u64);
                 observer.notify(Event::Interim(&so_far));
+                self.heartbeat.skip();
             }
         }
     }

@@ -352,6 +352,32 @@ fn workers_that_went_on_were_not_stopped() {
     stopped(300, resumed_earlier).judge().assert(STOPS, Suspect, "was stopped for 1.7 s");
 }
 
+/// Goal: short stops count together, if the workers' clocks contain them, too; a thread that alone was held is no stop.
+/// Method: six gaps of 0.15 s in 3 s; the slowest I/O of each interval took 150 ms, or 2 ms. Then a hypervisor that took that time.
+#[test]
+fn short_stops_are_seen_in_their_sum() {
+    let six = |latency_ns_max| {
+        let mut phase = stopped(0, |_| true);
+        phase.elapsed_ns = 3 * SECOND_NS;
+        phase.records[0].series.truncate(30);
+        phase.records[0].series.iter_mut().for_each(|row| row.latency_ns_max = latency_ns_max);
+        let stop = |index: u64| {
+            let from_ns = (index * 500 + 95) * MS;
+            Stop { from_ns, until_ns: from_ns + 160 * MS, least_ns: 140 * MS, most_ns: 160 * MS }
+        };
+        phase.observation.stops = Some((0..6).map(stop).collect());
+        phase
+    };
+    let judgement = six(151 * MS).judge();
+    judgement.assert(STOPS, Suspect, "This tool was stopped 6 times for 0.90 s together, at most 0.15 s each");
+    let check = judgement.check(STOPS);
+    assert_eq!((check.explained_percent, check.brief.as_str()), (Some(30), "stopped for 900 ms"));
+    six(2 * MS).judge().assert(STOPS, Passed, "the workers went on");
+    let mut stolen = six(151 * MS);
+    stolen.observation.steal_share = Some(0.3);
+    stolen.judge().assert(STOPS, Passed, "stopped 6 times");
+}
+
 #[test]
 fn a_stop_of_less_than_one_percent_is_a_note() {
     let mut phase = stopped(0, outside);
