@@ -8,21 +8,36 @@
 //! (`steadiness` reports a rate that falls to a flat plateau); targets of `io.latency` of neighbouring groups.
 //!
 //! Thresholds: the group transferred at least half of what a limit allows, or `io.cost` delayed its I/O for more than 5 % of
-//! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit.
-//! A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
+//! the time: suspect. A kernel throttles in slices of about 100 ms, so a job that issues bursts waits at a mean far below the limit: a rate
+//! above a tenth of it is suspect, too, if I/Os took ten times as long as the disk's requests and at least 10 ms, or, without direct I/O, if the
+//! group waited for I/O for half of the time or more while the disk was idle. A rate above the limit is explained only for the time in
+//! which the rate was near it (it was lifted meanwhile). A limit that is further away is a note. Never contradicted: the figures are those of the disk under this limit.
 //!
 //! Source: Linux `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/blkio-controller.rst`; `block/blk-throttle.c`.
 
-use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use crate::checks::latency_origin;
+use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
 use crate::observation::LimitedIo;
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, IoLimit, IoLimitKind, OpKind};
+use trueio_model::{Check, CheckOutcome, IoLimit, IoLimitKind, OpKind, SeriesRow};
 
 pub(crate) const NAME: &str = "io_limits";
 
 const SOURCE: &str = "blkio.throttle files, io.max, io.latency, io.stat of the control groups";
 const NEAR_SHARE: f64 = 0.5;
 const DELAYED_SHARE_MAX: f64 = 0.05;
+/// A mean rate above that share of the limit was not under it all the time.
+const ABOVE_SHARE: f64 = 1.25;
+/// An interval above that share of it was not.
+const FREE_SHARE: f64 = 2.0;
+/// For a shorter part of the time a limit is a note.
+const APPLIED_SHARE_MIN: f64 = 0.05;
+/// What throttling shows itself by at a rate below half of the limit.
+const BURSTS_SHARE: f64 = 0.1;
+const THROTTLED_NS_MIN: f64 = 10_000_000.0;
+const THROTTLED_RATIO_MIN: f64 = 10.0;
+const STALLED_SHARE_MIN: f64 = 0.5;
+const WAITED_SHARE_MAX: f64 = 0.25;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
@@ -51,7 +66,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             found.join("; "),
             limiting.join(" "),
         );
-        return check.with_brief(if first.per_s.is_some() { brief } else { "limited by a control group".to_owned() });
+        let check =
+            check.with_brief(if first.per_s.is_some() { brief } else { "limited by a control group".to_owned() });
+        return check.explaining(first.applied);
     } else if uses.is_empty() {
         (CheckOutcome::Passed, "No control group limits I/O on the devices under the target.".to_owned())
     } else {
@@ -72,6 +89,10 @@ struct Use<'a> {
     delayed_ns: u64,
     /// Part of the time in which a task of the group waited for I/O (`io.pressure`).
     stalled: Option<f64>,
+    /// Part of the time in which the limit can have applied, if the rate was above it.
+    applied: Option<f64>,
+    /// How I/Os waited before the disk, in words; `None` if they did not.
+    throttled: Option<String>,
 }
 
 impl<'a> Use<'a> {
@@ -92,7 +113,10 @@ impl<'a> Use<'a> {
         let per_s = moved(limit.kind).filter(|_| has_rate).map(|moved| moved as f64 * 1e9 / span_ns as f64);
         let delayed = delayed_ns.map(|delayed_ns| delayed_ns as f64 / span_ns as f64);
         let stalled = counted.and_then(|one| one.stalled_ns).map(|stalled_ns| stalled_ns as f64 / span_ns as f64);
-        Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled }
+        let is_above = per_s.is_some_and(|per_s| per_s > limit.value as f64 * ABOVE_SHARE);
+        let applied = if is_above { applied_share(facts, limit) } else { None };
+        let throttled = throttled_words(facts, stalled);
+        Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled, applied, throttled }
     }
 
     fn head(&self) -> String {
@@ -107,9 +131,28 @@ impl<'a> Use<'a> {
 
     /// Returns a sentence if the limit may determine the figures.
     fn doubt(&self) -> Option<String> {
-        if let Some(per_s) = self.per_s.filter(|per_s| *per_s >= self.limit.value as f64 * NEAR_SHARE) {
+        let at_least = |share: f64| self.per_s.filter(|per_s| *per_s >= self.limit.value as f64 * share);
+        if let Some(per_s) = at_least(NEAR_SHARE) {
             let rate = self.limit.format_rate(per_s);
-            return Some(format!("{}; its processes reached {rate}, so the figures describe this limit.", self.head()));
+            return match self.applied {
+                None => {
+                    Some(format!("{}; its processes reached {rate}, so the figures describe this limit.", self.head()))
+                }
+                Some(share) if share >= APPLIED_SHARE_MIN => Some(format!(
+                    "{}; its processes reached {rate} on average, so it applied for at most {:.0} % of the time and was lifted, or \
+                     set, meanwhile.",
+                    self.head(),
+                    share * 100.0
+                )),
+                Some(_) => None,
+            };
+        }
+        if let (Some(per_s), Some(throttled)) = (at_least(BURSTS_SHARE), &self.throttled) {
+            let rate = self.limit.format_rate(per_s);
+            return Some(format!(
+                "{}; its processes reached {rate}, and {throttled}: it was throttled in bursts.",
+                self.head()
+            ));
         }
         self.delayed.filter(|share| *share > DELAYED_SHARE_MAX).map(|_| {
             let delayed = format_duration_ns(self.delayed_ns);
@@ -119,6 +162,10 @@ impl<'a> Use<'a> {
 
     fn note(&self) -> String {
         match self.per_s {
+            Some(per_s) if self.applied.is_some() => {
+                let rate = self.limit.format_rate(per_s);
+                format!("{}, which did not apply: its processes reached {rate}.", self.head())
+            }
             Some(0.0) => format!("{}; its processes did no such I/O.", self.head()),
             Some(per_s) => {
                 format!("{}, far above the {} that its processes reached.", self.head(), self.limit.format_rate(per_s))
@@ -126,4 +173,52 @@ impl<'a> Use<'a> {
             None => format!("{}.", self.head()),
         }
     }
+}
+
+/// Returns the part of the time in which the rate of the limited kind was near the limit or below; `None` without intervals.
+fn applied_share(facts: &PhaseFacts<'_>, limit: &IoLimit) -> Option<f64> {
+    let of_kind = |row: &SeriesRow| match limit.kind {
+        IoLimitKind::ReadBytes => row.read_bytes,
+        IoLimitKind::WriteBytes => row.write_bytes,
+        IoLimitKind::ReadCount => row.read_count,
+        IoLimitKind::WriteCount => row.write_count,
+        IoLimitKind::LatencyTarget | IoLimitKind::CostWeight => 0,
+    };
+    let (mut near_ns, mut all_ns) = (0, 0);
+    for row in facts.records.iter().flat_map(|record| &record.series) {
+        let per_s = of_kind(row) as f64 * 1e9 / row.span_ns.max(1) as f64;
+        near_ns += if per_s <= limit.value as f64 * FREE_SHARE { row.span_ns } else { 0 };
+        all_ns += row.span_ns;
+    }
+    (all_ns > 0).then(|| near_ns as f64 / all_ns as f64)
+}
+
+/// Returns how I/Os waited before the disk: their latencies against the disk's requests, or the group's waits for I/O against the time in
+/// which the disk was busy. `None` if they did not, or if waits for a processor may explain it.
+fn throttled_words(facts: &PhaseFacts<'_>, stalled: Option<f64>) -> Option<String> {
+    let works = facts.call_works();
+    let waited_ns: u64 =
+        works.iter().filter_map(|work| work.record.threads.waiting).map(|waiting| waiting.wait_ns).sum();
+    let time_ns: u64 = works.iter().map(|work| work.record.threads.elapsed_ns).sum();
+    if waited_ns as f64 > time_ns as f64 * WAITED_SHARE_MAX {
+        return None;
+    }
+    let direct = works.iter().filter(|work| facts.way(work.job) == Way::Direct).flat_map(|work| &work.record.ops);
+    let mut means =
+        direct.filter_map(|op| Some((op.latency.total.mean_ns()?, latency_origin::counted_ns(facts, op.op)?)));
+    if works.iter().all(|work| facts.way(work.job) == Way::Direct) {
+        let is_throttled = |(call, disk): &(f64, f64)| *call >= THROTTLED_NS_MIN && *call >= disk * THROTTLED_RATIO_MIN;
+        let (call, disk) = means.find(is_throttled)?;
+        let [call, disk] = [call, disk].map(|ns| format_duration_ns(ns.round() as u64));
+        return Some(format!("an I/O took {call}, of which the disk {disk}"));
+    }
+    let devices = facts.devices();
+    let busy = devices.iter().map(|delta| delta.measured.busy_ms as f64 * 1e6 / delta.measured_ns.max(1) as f64);
+    let busy = busy.fold(0.0, f64::max);
+    let stalled = stalled.filter(|stalled| !devices.is_empty() && stalled - busy >= STALLED_SHARE_MIN)?;
+    Some(format!(
+        "waited for I/O for {:.0} % of the time, while the disk was busy for {:.0} %",
+        stalled * 100.0,
+        busy * 100.0
+    ))
 }

@@ -163,7 +163,7 @@ impl Origin {
 
 /// Returns the mean time of the disks' requests of one operation, from entering the I/O scheduler to the completion, in the whole phase: it contains
 /// slow requests between windows. `None` without counters.
-fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
+pub(crate) fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
     if facts.why_no_counters().is_some() {
         return None;
     }

@@ -29,10 +29,14 @@ const PARTS: usize = 5;
 const DRIFT_SHARE_MAX: f64 = 0.25;
 const CHANGE_P_MAX: f64 = 0.01;
 const CHANGE_RATIO_MIN: f64 = 4.0 / 3.0;
-/// A stall is at least this many intervals without I/O, where an interval usually has at least that many I/Os.
+/// A stall is at least this many intervals without I/O, in which usually at least that many I/Os complete.
 const STALL_ROWS_MIN: usize = 5;
-const STALL_IO_COUNT_MIN: f64 = 10.0;
+const STALL_IO_COUNT_MIN: f64 = 50.0;
 const STALL_SHARE_MAX: f64 = 0.05;
+/// Fewer I/Os after a change are no level.
+const LEVEL_IO_COUNT_MIN: f64 = 2.0;
+/// A level that is left again is at least this many intervals long.
+const EPISODE_ROWS_MIN: usize = 5;
 /// A plateau is at least as long, and at most as uneven: a throttle lets the same amount pass in each interval.
 const PLATEAU_ROWS_MIN: usize = 10;
 const PLATEAU_SPREAD_MAX: f64 = 0.02;
@@ -69,7 +73,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     let measured =
         format!("range {:.0} %, drift {:+.0} % over {PARTS} parts", fit.range * 100.0, fit.excursion * 100.0);
-    let changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
+    let mut changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
+    // A level of one I/O, or of one that hangs.
+    let ios_after =
+        |change: &ChangePoint| rows.kept[change.index..].iter().map(|index| rows.rows[*index].0).sum::<f64>();
+    changes.retain(|change| ios_after(change) >= LEVEL_IO_COUNT_MIN);
     if !changes.is_empty() {
         let sentence = change_sentence(facts, &rows, &rates, &changes);
         return report(CheckOutcome::Suspect, measured, sentence)
@@ -77,14 +85,20 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             .explaining(Some(distance(&rates, &changes)));
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX {
-        let way = if fit.excursion > 0.0 { "rose" } else { "fell" };
+        if let Some(episode) = Episode::of(&rates) {
+            return report(CheckOutcome::Suspect, measured, episode.sentence(&rows))
+                .with_brief(episode.brief(&rows))
+                .explaining(Some((mean(&rates) - episode.usual).abs() / mean(&rates)));
+        }
+        // A line through few parts may leave the range of what was measured, so the parts themselves are named.
+        let (from, to) = (rows.level(parts[0]), rows.level(parts[PARTS - 1]));
+        let way = if parts[PARTS - 1] > parts[0] { "rose" } else { "fell" };
         let sentence = format!(
-            "The rate {way} by {:.0} % of its mean from start to end; a longer run would show a different mean.",
-            fit.excursion.abs() * 100.0
+            "The rate {way} from {from} in the first fifth to {to} in the last one; a longer run would show a different mean."
         );
         // The mean is in the middle of a drift.
         return report(CheckOutcome::Suspect, measured, sentence)
-            .with_brief(format!("{way} by {:.0} %", fit.excursion.abs() * 100.0))
+            .with_brief(format!("{way} from {from} to {to}"))
             .explaining(Some(fit.excursion.abs() / 2.0));
     }
     if !stalls.is_empty() {
@@ -191,6 +205,76 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// A time in the middle of a phase in which the rate was at another level, before and after which it was at one.
+struct Episode {
+    /// The intervals, of those that are kept.
+    rows: Range<usize>,
+    /// Means outside and inside.
+    usual: f64,
+    other: f64,
+}
+
+impl Episode {
+    /// Returns the longest run of at least [`EPISODE_ROWS_MIN`] intervals whose rate differs from the median by a third, if the others show no
+    /// drift; `None` if it touches the begin or the end.
+    fn of(rates: &[f64]) -> Option<Self> {
+        let mut sorted = rates.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = *sorted.get(sorted.len() / 2)?;
+        let runs = [true, false].map(|is_fall| {
+            let is_other = |rate: f64| {
+                if is_fall { rate * CHANGE_RATIO_MIN < median } else { rate > median * CHANGE_RATIO_MIN }
+            };
+            longest_run(rates, is_other)
+        });
+        let rows = runs.into_iter().max_by_key(ExactSizeIterator::len)?;
+        let is_within = rows.start > 0 && rows.end < rates.len();
+        if rows.len() < EPISODE_ROWS_MIN || !is_within {
+            return None;
+        }
+        let outside: Vec<f64> = rates[..rows.start].iter().chain(&rates[rows.end..]).copied().collect();
+        let count = outside.len();
+        let parts: Vec<f64> =
+            (0..PARTS).map(|part| mean(&outside[count * part / PARTS..count * (part + 1) / PARTS])).collect();
+        let is_steady = WindowFit::of(&parts).is_some_and(|fit| fit.excursion.abs() <= DRIFT_SHARE_MAX);
+        is_steady.then(|| Self { usual: mean(&outside), other: mean(&rates[rows.clone()]), rows })
+    }
+
+    fn seconds(&self, rows: &Rows) -> (f64, f64) {
+        let from = rows.seconds_before(self.rows.start);
+        (from, rows.seconds_before(self.rows.end) - from)
+    }
+
+    fn sentence(&self, rows: &Rows) -> String {
+        let (from, length) = self.seconds(rows);
+        let (usual, other) = (rows.level(self.usual), rows.level(self.other));
+        let (way, cause) = match self.other < self.usual {
+            true => ("fell", "a throttle, a stall of the disk, other I/O"),
+            false => ("rose", "other I/O or a limit that paused"),
+        };
+        format!(
+            "The rate {way} from {usual} to {other} for {length:.1} s, from {from:.1} s on, and then returned. Possible causes: {cause}."
+        )
+    }
+
+    fn brief(&self, rows: &Rows) -> String {
+        format!("{} instead of {} for {:.1} s", rows.level(self.other), rows.level(self.usual), self.seconds(rows).1)
+    }
+}
+
+/// Returns the longest run of values of which `is_other` is true.
+fn longest_run(values: &[f64], is_other: impl Fn(f64) -> bool) -> Range<usize> {
+    let (mut longest, mut begin) = (0..0, 0);
+    for (index, value) in values.iter().enumerate() {
+        if !is_other(*value) {
+            begin = index + 1;
+        } else if index + 1 - begin > longest.len() {
+            longest = begin..index + 1;
+        }
+    }
+    longest
+}
+
 /// The series of all jobs on one grid.
 struct Rows {
     /// Length of each interval, in nanoseconds.
@@ -256,26 +340,27 @@ impl Rows {
         (count < ROW_COUNT_MIN).then(|| format!("{count} intervals; {ROW_COUNT_MIN} are needed"))
     }
 
-    /// Returns the runs of kept intervals without I/O after which I/O went on.
+    /// Returns the runs of kept intervals without I/O, also at the end.
     fn stalls(&self) -> Vec<Range<usize>> {
-        let mut counts: Vec<f64> = self.kept.iter().map(|index| self.rows[*index].0).collect();
-        counts.sort_by(f64::total_cmp);
-        // An upper quartile: a stall may take most of the phase.
-        if counts.get(counts.len() * 3 / 4).is_none_or(|usual| *usual < STALL_IO_COUNT_MIN) {
-            return Vec::new();
-        }
+        // The level of the intervals with I/O: a stall may take most of the phase.
+        let mut busy: Vec<f64> =
+            self.kept.iter().map(|index| self.rows[*index].0).filter(|count| *count >= 1.0).collect();
+        busy.sort_by(f64::total_cmp);
+        let Some(usual) = busy.get(busy.len() / 2) else { return Vec::new() };
+        let is_long =
+            |stall: &Range<usize>| stall.len() >= STALL_ROWS_MIN && stall.len() as f64 * usual >= STALL_IO_COUNT_MIN;
         let mut stalls = Vec::new();
         let mut begin = None;
         for &index in &self.kept {
             // Less than one I/O: shares of an I/O that an interval of another length had.
             if self.rows[index].0 < 1.0 {
                 begin.get_or_insert(index);
-            } else if let Some(begin) = begin.take()
-                && index - begin >= STALL_ROWS_MIN
-            {
-                stalls.push(begin..index);
+            } else {
+                stalls.extend(begin.take().map(|begin| begin..index).filter(is_long));
             }
         }
+        // One that hangs until the end.
+        stalls.extend(begin.map(|begin| begin..self.rows.len()).filter(is_long));
         stalls
     }
 
@@ -286,11 +371,13 @@ impl Rows {
             .iter()
             .map(|stall| format!("for {:.1} s, from {:.1} s on", seconds(stall.len()), seconds(stall.start)))
             .collect();
-        format!(
-            "No I/O completed {}; before and after that the rate was at one level. Possible causes: a stall of the disk, \
-             other I/O.",
-            described.join("; ")
-        )
+        let is_at_end = stalls.last().is_some_and(|stall| stall.end == self.rows.len());
+        let level = if is_at_end {
+            "until the end; before that the rate was at one level. Possible causes: I/Os that hang, a stall of the disk."
+        } else {
+            "before and after that the rate was at one level. Possible causes: a stall of the disk, other I/O."
+        };
+        format!("No I/O completed {}{} {level}", described.join("; "), if is_at_end { "," } else { ";" })
     }
 
     /// `fell from 4.1 to 2.9 GiB/s after 2.0 s`.

@@ -235,6 +235,52 @@ fn a_limit_that_the_group_comes_near_is_suspect_and_one_far_above_is_a_note() {
     assert_eq!(judgement.verdict, Verdict::Supported, "a note does not change the verdict");
 }
 
+/// Goal: a limit is blamed only for the time in which it can have applied.
+/// Method: 400 MiB/s under a limit of 40: nine of ten intervals far above it, and one under it; then none.
+#[test]
+fn a_limit_that_is_lifted_is_blamed_for_its_time_only() {
+    let mut phase = limited(IoLimitKind::ReadBytes, 40 * MIB, Some(400 * MIB));
+    phase.records[0].series = stopped(0, |_| true).records[0].series[..10].to_vec();
+    phase.records[0].series.iter_mut().for_each(|row| row.read_bytes = 43 * MIB);
+    phase.records[0].series[0].read_bytes = 4 * MIB;
+    let judgement = phase.judge();
+    judgement.assert(
+        LIMITS,
+        Suspect,
+        "reached 400 MiB/s on average, so it applied for at most 10 % of the time and was lifted",
+    );
+    assert_eq!(judgement.check(LIMITS).explained_percent, Some(10));
+    phase.records[0].series[0].read_bytes = 43 * MIB;
+    phase.judge().assert(LIMITS, Passed, "which did not apply: its processes reached 400 MiB/s");
+}
+
+/// Goal: a limit that throttles in bursts is named although the mean rate is far below it; a far limit of a slow disk is not.
+/// Method: 100 reads of 20 ms at a seventh of the limit, of which the disk needs 0.1 or 19 ms, or whose workers waited for a processor.
+#[test]
+fn a_limit_that_throttles_bursts_is_named_at_a_rate_far_below_it() {
+    let slow = |disk_ms: u64, limit: u64| {
+        let mut phase = limited(IoLimitKind::ReadCount, limit, Some(100));
+        phase.records[0] = record(vec![op(OpKind::Read, 100, 100 * 4096, 20_000_000)]);
+        phase.records[0].threads = ThreadUsage { elapsed_ns: SECOND_NS, ..ThreadUsage::default() };
+        phase.observation.devices = vec![delta(counted(100 * 4096, 0, 0))];
+        phase.observation.devices[0].measured.read_ms = disk_ms;
+        phase.observation.process_read_bytes = Some(100 * 4096);
+        phase
+    };
+    let judgement = slow(10, 700).judge();
+    judgement.assert(
+        LIMITS,
+        Suspect,
+        "reached 100 per second, and an I/O took 20.0 ms, of which the disk 100 µs: it was throttled",
+    );
+    slow(1_900, 700).judge().assert(LIMITS, Passed, "far above the 100 per second");
+    slow(10, 7_000).judge().assert(LIMITS, Passed, "far above the 100 per second");
+    let mut waiting = slow(10, 700);
+    let waited = ProcessorWait { wait_ns: SECOND_NS / 2, run_count: 1, involuntary_switch_count: 1 };
+    waiting.records[0].threads.waiting = Some(waited);
+    waiting.judge().assert(LIMITS, Passed, "far above");
+}
+
 #[test]
 fn a_limit_of_reads_per_second_is_compared_with_reads_and_one_of_writes_not_with_them() {
     let reads = limited(IoLimitKind::ReadCount, 110_000, Some(102_400)).judge();

@@ -98,8 +98,44 @@ fn a_freeze_of_two_seconds_is_not_permanent() {
     phase.observation.stops = None;
     phase.records[0].series = frozen(70);
     let judgement = phase.judge();
-    judgement.assert("steadiness", Suspect, "changed permanently: from 39");
-    judgement.assert("steadiness", Suspect, "to no I/O after 2.0 s");
+    judgement.assert("steadiness", Suspect, "No I/O completed for 5.0 s, from 2.0 s on, until the end; before that");
+    assert!(!judgement.report().contains("permanently"));
+}
+
+/// Goal: one I/O that hangs at the end is no level, at a slow rate, too; a rate that falls to a low level is.
+/// Method: 5 I/Os an interval and then none for 2.5 s, or one I/O in it; 10,000 and none for 1.5 s; 100 and then 10 until the end.
+#[test]
+fn one_hung_io_at_the_end_is_no_level() {
+    let ending = |before: u64, after: fn(u64) -> u64, from: u64| {
+        let mut phase = Phase::honest_reads();
+        phase.records[0].series = series((0..70).map(|i| if i < from { before + i % 2 } else { after(i) }));
+        phase.judge()
+    };
+    for judgement in [ending(5, |_| 0, 45), ending(5, |i| u64::from(i == 69), 45), ending(10_000, |_| 0, 55)] {
+        judgement.assert("steadiness", Suspect, "No I/O completed for ");
+    }
+    ending(100, |i| 10 + i % 2, 40).assert("steadiness", Suspect, "changed permanently");
+}
+
+/// Goal: a throttle of a second in the middle is not a drift from start to end.
+/// Method: 4 s with a second at 5 % of the rate, early or late; then a true drift, whose words stay below 100 %.
+#[test]
+fn a_throttle_for_a_second_is_an_episode_and_not_a_drift() {
+    for from in [4, 8, 18, 26] {
+        let mut phase = Phase::honest_reads();
+        let rate = |i: u64| if (from..from + 10).contains(&i) { honest_rate(i) / 20 } else { honest_rate(i) };
+        phase.records[0].series = series((0..40).map(rate));
+        let judgement = phase.judge();
+        judgement.assert("steadiness", Suspect, "returned");
+        let sentence = &judgement.check("steadiness").sentence;
+        assert!(sentence.contains(" for 1.0 s, from") || sentence.contains(" for 1.1 s, from"), "{sentence}");
+        assert!(!judgement.report().contains("from start to end"), "{}", judgement.report());
+    }
+    let mut falling = Phase::honest_reads();
+    falling.records[0].series = series((0..40u64).map(|i| 40 * (40 - i).pow(3) / 64));
+    let judgement = falling.judge();
+    let sentence = &judgement.check("steadiness").sentence;
+    assert!(!sentence.contains(" by 1") && sentence.contains("from "), "{}", judgement.report());
 }
 
 #[test]
