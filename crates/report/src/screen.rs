@@ -44,6 +44,7 @@ struct Line {
     name: String,
     figure: String,
     spark: String,
+    /// The 99th percentile, or the number of I/Os if they are too few for one.
     p99: String,
     words: String,
     mark: Mark,
@@ -158,7 +159,8 @@ pub(crate) const NAME_WIDTH: usize = 23;
 
 fn print_lines<'a>(page: &mut Page, lines: impl Iterator<Item = &'a Line>) {
     // Two spaces before and between the columns; `p99 ` before its figure.
-    const USED: usize = 2 + NAME_WIDTH + 1 + FIGURE_WIDTH + 2 + SPARK_WIDTH + 2 + 4 + P99_WIDTH + 2;
+    const CELL_WIDTH: usize = 4 + P99_WIDTH;
+    const USED: usize = 2 + NAME_WIDTH + 1 + FIGURE_WIDTH + 2 + SPARK_WIDTH + 2 + CELL_WIDTH + 2;
     for line in lines {
         let name = fitted(&line.name, NAME_WIDTH);
         let pad = " ".repeat(NAME_WIDTH - width_of(&name));
@@ -168,7 +170,7 @@ fn print_lines<'a>(page: &mut Page, lines: impl Iterator<Item = &'a Line>) {
         let words = if width_of(&line.words) <= room { &line.words } else { &word };
         let words = page.paint(Paint::of_mark(line.mark), words);
         page.line(&format!(
-            "  {name}{pad} {:>FIGURE_WIDTH$}  {:SPARK_WIDTH$}  p99 {:>P99_WIDTH$}  {words}",
+            "  {name}{pad} {:>FIGURE_WIDTH$}  {:SPARK_WIDTH$}  {:>CELL_WIDTH$}  {words}",
             line.figure, line.spark, line.p99
         ));
     }
@@ -209,9 +211,9 @@ impl Line {
             figure: if is_withheld { "x".to_owned() } else { shown.text },
             spark: if is_withheld { String::new() } else { spark(&job.series, shown.is_bytes, unicode) },
             p99: match p99_ns {
-                Some(ns) => units::format_duration_ns(ns),
-                None if is_withheld => "x".to_owned(),
-                None => "–".to_owned(),
+                Some(ns) => p99_cell(&units::format_duration_ns(ns)),
+                None if is_withheld => p99_cell("x"),
+                None => sample_words(shown.io_count).unwrap_or_else(|| p99_cell("–")),
             },
             words: clean(&words).into_owned(),
             mark,
@@ -219,10 +221,29 @@ impl Line {
     }
 }
 
+/// `p99  770 µs`.
+fn p99_cell(value: &str) -> String {
+    format!("p99 {value:>P99_WIDTH$}")
+}
+
+/// A figure of fewer I/Os stands next to their number.
+const FEW_IO_COUNT: u64 = 1_000;
+
+/// Returns the number of I/Os that a figure without a percentile rests on, if they are few: `1 I/O`, `37 I/Os`.
+fn sample_words(io_count: u64) -> Option<String> {
+    match io_count {
+        1 => Some("1 I/O".to_owned()),
+        2..FEW_IO_COUNT => Some(format!("{io_count} I/Os")),
+        _ => None,
+    }
+}
+
 /// The figure that describes a load.
 struct Shown {
     text: String,
     is_bytes: bool,
+    /// I/Os that it rests on.
+    io_count: u64,
 }
 
 /// Chooses the figure of a load: commits per second if it syncs after each write, bandwidth for large or sequential I/O,
@@ -235,17 +256,19 @@ fn figure_of(record: &RunRecord, phase_index: usize, job: &JobRecord, rows: &[&R
     };
     let syncs: Vec<&&Row> = rows.iter().filter(|row| row.op == OpKind::Sync).collect();
     if !syncs.is_empty() && plan.is_some_and(commits) {
-        return Shown { text: format!("{}/s", count(rate(&syncs))), is_bytes: false };
+        let io_count = syncs.iter().map(|row| row.io_count).sum();
+        return Shown { text: format!("{}/s", count(rate(&syncs))), is_bytes: false, io_count };
     }
     let transfers: Vec<&&Row> = rows.iter().filter(|row| row.op != OpKind::Sync).collect();
     let (bytes, ios) = transfers
         .iter()
         .fold((0.0, 0.0), |sum, row| (sum.0 + row.bytes_per_s.unwrap_or(0.0), sum.1 + row.ios_per_s.unwrap_or(0.0)));
     let mean = if ios > 0.0 { bytes / ios } else { 0.0 };
+    let io_count = transfers.iter().map(|row| row.io_count).sum();
     if bytes > 0.0 && mean >= LARGE_BYTES as f64 {
-        return Shown { text: units::format_bandwidth(bytes), is_bytes: true };
+        return Shown { text: units::format_bandwidth(bytes), is_bytes: true, io_count };
     }
-    Shown { text: format!("{} IOPS", count(ios)), is_bytes: false }
+    Shown { text: format!("{} IOPS", count(ios)), is_bytes: false, io_count }
 }
 
 /// Returns true if a job makes each of its writes durable by a call.

@@ -47,7 +47,8 @@ fn it_fits_a_terminal_of_24_lines_and_80_columns_with_the_answer_last() {
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(lines.last(), Some(&"Details: trueio report 3f9c21ab"));
         let loads = record.phases.iter().flat_map(|phase| &phase.jobs).count();
-        assert_eq!(lines.iter().filter(|line| line.contains("  p99 ")).count(), loads, "one line a load:\n{text}");
+        let is_load = |line: &&&str| line.contains("  p99 ") || line.contains(" I/Os  ");
+        assert_eq!(lines.iter().filter(is_load).count(), loads, "one line a load:\n{text}");
     }
 }
 
@@ -102,6 +103,25 @@ fn the_p99_is_that_of_the_slowest_operation_from_its_due_time() {
     let text = screen(&record, &STYLE, "add -v", &[]);
     let line = text.lines().find(|line| line.starts_with("  durable commits")).expect("its line");
     assert!(line.contains("p99 2.18 s") || line.contains("p99  2.18 s"), "{line}");
+}
+
+/// Goal: a figure of few I/Os stands next to their number. Method: a read of 0.2 s; 37 of them; as many as there were.
+#[test]
+fn the_sample_size_stands_next_to_a_figure_of_few_ios() {
+    let line_of = |io_count: u64| {
+        let mut record = fixture::baseline(7);
+        for op in record.phases.iter_mut().flat_map(|phase| &mut phase.jobs).flat_map(|job| &mut job.ops) {
+            (op.io_count, op.byte_count) = (io_count, io_count * 4096);
+            op.latency.total = Histogram::new();
+            op.latency.total.record_many(200_000_000, io_count);
+            op.percentiles.clear();
+        }
+        let text = screen(&record, &STYLE, "add -v", &[]);
+        text.lines().find(|line| line.starts_with("  random read 4k q1")).expect("its line").to_owned()
+    };
+    assert!(line_of(1).contains("      1 I/O  + confirmed"), "{}", line_of(1));
+    assert!(line_of(37).contains("    37 I/Os  + confirmed"), "{}", line_of(37));
+    assert!(line_of(100_000).contains(" p99 "), "{}", line_of(100_000));
 }
 
 #[test]
