@@ -436,6 +436,23 @@ mod tests {
         }
     }
 
+    /// Goal: a device with one of these looked empty.
+    /// Method: the first bytes as QEMU and the kernel write them, independent of the table.
+    #[test]
+    fn images_of_virtual_disks_and_the_metadata_of_dm_thin_are_found() {
+        let thin = 27_022_010_u64.to_le_bytes();
+        for (kind, offset, bytes) in [
+            ("qcow2", 0, &b"QFI\xfb\0\0\0\x02"[..]),
+            ("qcow2", 0, b"QFI\xfb\0\0\0\x03"),
+            ("VMDK", 0, b"KDMV\x01\0\0\0"),
+            ("VMDK", 0, b"COWD\x01\0\0\0"),
+            ("VMDK", 0, b"# Disk DescriptorFile\nversion=1\n"),
+            ("DM_thin_metadata", 32, &thin),
+        ] {
+            assert_eq!(kinds(with(offset, bytes)), [kind]);
+        }
+    }
+
     #[test]
     fn a_name_can_be_written_in_a_list_of_names() {
         for Row(kind, ..) in TABLE {
