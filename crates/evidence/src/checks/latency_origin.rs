@@ -3,10 +3,10 @@
 //! Reads the parts of the latency of the direct transfers that were traced (device, queue of the I/O scheduler, rest), the mean time of
 //! all requests of the disks (`/sys/block/<disk>/stat`), and the mean of all calls. What a system call, a filesystem, a library between program and kernel, or this program adds is in the rest.
 //!
-//! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped, and while any task
-//! waits for a processor, one that completes an I/O may be the one that waits. So the rest can contain the share of time that the workers used
-//! their processors, the larger one of the share that they waited and that in which any task waited (`/proc/pressure/cpu`), and the
-//! stolen share; what is left is unexplained.
+//! A part of the rest is known: while a worker runs or waits for a processor, its I/Os in flight wait to be reaped. So the rest can contain
+//! the share of time that the workers used their processors or waited for them, and the stolen share; what is left is unexplained. Writes,
+//! and I/Os of helper threads, may be completed by other tasks (`kworker`): the share in which any task waited (`/proc/pressure/cpu`) counts
+//! for them, if it is larger.
 //!
 //! Cannot see: latency between the tracepoints of the disk and the disk itself (a hypervisor, a slow transport): that is the device's; delays
 //! of buffered I/O, of sync calls, and of writes with `O_DSYNC`, whose calls contain more than one request; who delays.
@@ -19,7 +19,7 @@
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use crate::room::Room;
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, LatencyParts, OpKind, TargetKind};
+use trueio_model::{Check, CheckOutcome, EngineKind, LatencyParts, OpKind, TargetKind};
 
 pub(crate) const NAME: &str = "latency_origin";
 
@@ -122,7 +122,7 @@ impl Origin {
             None => (traced_ns / mean_ns).max(traced_ns / parts.total.mean_ns as f64),
         };
         let disk = disk.min(1.0);
-        let unexplained = (1.0 - disk - processor_share(facts, works)).max(0.0);
+        let unexplained = (1.0 - disk - processor_share(facts, works, parts.op)).max(0.0);
         let (device_ns, scheduler_ns) = (parts.device.mean_ns, parts.scheduler.mean_ns);
         Some(Self { op: parts.op, mean_ns, device_ns, scheduler_ns, rest_ns: parts.rest.mean_ns, disk, unexplained })
     }
@@ -174,12 +174,15 @@ pub(crate) fn counted_ns(facts: &PhaseFacts<'_>, op: OpKind) -> Option<f64> {
     (requests > 0).then(|| ms as f64 * 1e6 / requests as f64)
 }
 
-/// Returns the part of a latency that the processors can explain: the workers used or waited for one, or other tasks waited, which
-/// may have had to complete an I/O.
-fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> f64 {
+/// Returns the part of a latency that the processors can explain: the workers used or waited for one. Of operations that other tasks
+/// complete, any task that waited counts; so it does if the waits of the workers are unknown.
+fn processor_share(facts: &PhaseFacts<'_>, works: &[Work<'_>], op: OpKind) -> f64 {
     let time_ns: u64 = works.iter().map(|work| work.record.threads.elapsed_ns).sum();
     let of_time = |ns: u64| if time_ns > 0 { ns as f64 / time_ns as f64 } else { 0.0 };
-    let waited_ns = works.iter().filter_map(|work| work.record.threads.waiting).map(|waiting| waiting.wait_ns).sum();
-    let waited = of_time(waited_ns).max(facts.observation.cpu_pressure_share.unwrap_or(0.0));
+    let waited: Option<u64> = works.iter().map(|work| work.record.threads.waiting.map(|waiting| waiting.wait_ns)).sum();
+    let has_helpers = |work: &Work<'_>| work.job.engine == EngineKind::Posixaio || work.job.uring.sqpoll;
+    let others_complete = op != OpKind::Read || works.iter().any(has_helpers) || waited.is_none();
+    let pressure = facts.observation.cpu_pressure_share.filter(|_| others_complete).unwrap_or(0.0);
+    let waited = of_time(waited.unwrap_or(0)).max(pressure);
     of_time(facts.worker_cpu.total_ns()) + waited + facts.observation.steal_share.unwrap_or(0.0)
 }

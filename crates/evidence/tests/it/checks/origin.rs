@@ -77,6 +77,13 @@ fn latency_that_busy_processors_explain_is_not_suspect() {
     pressed.judge().assert(CHECK, Passed, "while processors were busy");
     pressed.observation.cpu_pressure_share = Some(0.2);
     pressed.judge().assert(CHECK, Suspect, "");
+    // The worker that made the call also completes a read: other tasks that wait do not delay it. They do if another thread completes it.
+    pressed.observation.cpu_pressure_share = Some(0.7);
+    let waited = ProcessorWait { wait_ns: SECOND_NS / 10, run_count: 1, involuntary_switch_count: 1 };
+    pressed.records[0].threads.waiting = Some(waited);
+    pressed.judge().assert(CHECK, Suspect, "92 % of the latency");
+    pressed.jobs[0].engine = EngineKind::Posixaio;
+    pressed.judge().assert(CHECK, Passed, "while processors were busy");
     // What waiting for a processor explains is named by another check.
     let mut waiting = reads_of(612, 48);
     let waited = ProcessorWait { wait_ns: SECOND_NS / 2, run_count: 1, involuntary_switch_count: 1 };
