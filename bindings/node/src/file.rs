@@ -469,18 +469,13 @@ impl NativeFile {
         match claim(&env, &file, kind.access(), kind.is_strict(), buffer.raw(), offset) {
             Err(failure) => Ok(Some(failure)),
             Ok((mut memory, is_copied)) => {
-                let job = move || {
-                    let mut facts = carry_out(&file, kind, &mut memory, offset)?;
-                    facts.is_copied = is_copied;
-                    Ok((facts, memory))
+                let job = move || Ok((carry_out(&file, kind, &mut memory, offset), memory));
+                let settle = move |env: &Env, kept: Option<sys::napi_value>, (moved, memory): (Moved, Claim)| {
+                    if is_copied && kind.access() == Access::Filled {
+                        copy_back(env, kept, &memory, moved_bytes(&moved))?;
+                    }
+                    moved.map(|facts| TransferFacts { is_copied, ..facts })
                 };
-                let settle =
-                    move |env: &Env, kept: Option<sys::napi_value>, (facts, memory): (TransferFacts, Claim)| {
-                        if is_copied && kind.access() == Access::Filled {
-                            copy_back(env, kept, &memory, facts.bytes as usize)?;
-                        }
-                        Ok(facts)
-                    };
                 work::start_cancellable(env, &done, cancel, Some(&buffer), job, settle)?;
                 Ok(None)
             }
@@ -646,6 +641,18 @@ pub(crate) fn claim(
         unsafe { std::ptr::copy_nonoverlapping(memory.address, whole.bytes_mut().as_mut_ptr(), memory.length) };
     }
     Ok((block.claim(0..memory.length, access)?, true))
+}
+
+/// The end of a transfer, which may have moved bytes before it failed.
+pub(crate) type Moved = Result<TransferFacts, Failure>;
+
+/// Returns the bytes that were moved, also before a failure.
+pub(crate) fn moved_bytes(moved: &Moved) -> usize {
+    let bytes = match moved {
+        Ok(facts) => facts.bytes,
+        Err(failure) => failure.done_bytes.unwrap_or(0.0),
+    };
+    bytes as usize
 }
 
 /// Copies the first `length` bytes, which were read, to the buffer that they were read for.

@@ -1,7 +1,7 @@
 //! Transfers between one range of a file and several buffers.
 
 use crate::failure::Failure;
-use crate::file::{NativeFile, TransferFacts, claim, copy_back, failed};
+use crate::file::{Moved, NativeFile, TransferFacts, claim, copy_back, failed, moved_bytes};
 use crate::memory::{Access, Claim};
 use crate::work::{self, Cancel};
 use napi::bindgen_prelude::{Array, Env, JsValue, Unknown};
@@ -9,6 +9,7 @@ use napi::sys;
 use napi_derive::napi;
 use std::io::{IoSlice, IoSliceMut};
 use std::ptr::null_mut;
+use trueio_direct::Transfer;
 
 /// The memory for each buffer, and whether it is a copy.
 type Claims = Vec<(Claim, bool)>;
@@ -52,12 +53,16 @@ impl NativeFile {
                     claims.iter_mut().map(|(memory, _)| IoSliceMut::new(memory.bytes_mut())).collect();
                 file.read_vectored_at(&mut parts, offset)
             };
-            let transfer = transfer.map_err(|error| failed(&file, error))?;
             let is_copied = claims.iter().any(|(_, is_copied)| *is_copied);
-            Ok((TransferFacts { bytes: transfer.bytes as f64, calls: transfer.calls, is_copied }, claims))
+            let facts = |transfer: Transfer| TransferFacts {
+                bytes: transfer.bytes as f64,
+                calls: transfer.calls,
+                is_copied,
+            };
+            Ok((transfer.map(facts).map_err(|error| failed(&file, error)), claims))
         };
-        let settle = move |env: &Env, kept: Option<sys::napi_value>, (facts, claims): (TransferFacts, Claims)| {
-            let mut left = if is_write { 0 } else { facts.bytes as usize };
+        let settle = move |env: &Env, kept: Option<sys::napi_value>, (moved, claims): (Moved, Claims)| {
+            let mut left = if is_write { 0 } else { moved_bytes(&moved) };
             for (index, (memory, is_copied)) in claims.iter().enumerate() {
                 let length = left.min(memory.bytes().len());
                 if *is_copied && length > 0 {
@@ -67,7 +72,7 @@ impl NativeFile {
                 }
                 left -= length;
             }
-            Ok(facts)
+            moved
         };
         work::start_cancellable(env, &done, cancel, Some(&buffers.to_unknown()), job, settle)?;
         Ok(None)

@@ -179,6 +179,21 @@ test('a read beyond the end reports the bytes read', async (t) => {
   });
 });
 
+test('what was read before the end is in memory that is not of this package, too', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  fs.writeFileSync(name, Buffer.alloc(10016, 7));
+  for (const policy of ['prefer', 'off']) {
+    const file = await direct.open(name, { policy });
+    t.after(() => file.close());
+    for (const read of [(buffer) => file.readUnalignedByCopyAt(buffer, 0), ...(policy === 'off' ? [(buffer) => file.readExactAt(buffer, 0)] : [])]) {
+      const buffer = new Uint8Array(3 * 4096).fill(0xee);
+      await assert.rejects(read(buffer), { code: 'ERR_TRUEIO_END_OF_FILE', doneBytes: 10016 });
+      assert.ok(buffer.subarray(0, 10016).every((byte) => byte === 7), policy);
+      assert.strictEqual(buffer[10016], 0xee);
+    }
+  }
+});
+
 test('a file that ends between two sectors ends there, and `readAt` is short', async (t) => {
   const name = path.join(scratch(t), 'data');
   const bytes = Buffer.from(Array.from({ length: 1000 }, (_, index) => index % 251));
