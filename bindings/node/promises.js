@@ -13,6 +13,7 @@ const { fileURLToPath } = require('url');
 const native = require('./lib/native');
 const aligned = require('./lib/aligned');
 const { errorOf } = require('./lib/errors');
+const { whenAborted } = require('./lib/signals');
 
 const SIZE_MAX = 2147483647;
 const ALIGNMENT_MAX = 4194304;
@@ -41,14 +42,13 @@ async function callCancellable(signal, start) {
   if (signal === undefined) return call((done) => start(done));
   if (signal.aborted) throw aborted(signal);
   const cancel = new native.Cancel();
-  const onAbort = () => cancel.cancel();
-  signal.addEventListener('abort', onAbort, { once: true });
+  const end = whenAborted(signal, () => cancel.cancel());
   try {
     return await call((done) => start(done, cancel));
   } catch (error) {
     throw error.code === 'ECANCELED' && signal.aborted ? aborted(signal) : error;
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    end();
   }
 }
 
@@ -249,11 +249,10 @@ class Waiters {
         this.#remove(waiter);
         reject(errorNow);
       };
-      const onAbort = () => fail(() => aborted(signal));
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const end = whenAborted(signal, () => fail(() => aborted(signal)));
       const timer = timeout === undefined ? undefined : setTimeout(fail, timeout, timedOut);
       waiter.end = () => {
-        signal?.removeEventListener('abort', onAbort);
+        end();
         clearTimeout(timer);
       };
     }).then(undefined, (errorNow) => {
@@ -337,8 +336,7 @@ async function copyFile(source, destination, options = {}) {
   else await waitingCopies.wait(signal);
   if (copies.size === 0) process.on('exit', stopAll);
   copies.add(stop);
-  const onAbort = () => stop.stop();
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const end = whenAborted(signal, () => stop.stop());
   // Aborted when its turn had come already.
   if (signal?.aborted) stop.stop();
   try {
@@ -351,7 +349,7 @@ async function copyFile(source, destination, options = {}) {
     if (error.syscall === 'copyfile') Object.assign(error, { path: from, dest: to });
     throw error;
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    end();
     copies.delete(stop);
     if (copies.size === 0) process.removeListener('exit', stopAll);
     if (!waitingCopies.serve()) copiesBegun -= 1;

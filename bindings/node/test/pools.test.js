@@ -68,6 +68,28 @@ test('arguments of a wait are checked, and the error carries the frame of its ca
   assert.match(stack, /theCaller/);
 });
 
+test('many waits for one signal need one listener of it', async () => {
+  const pool = new BufferPool(1, 4096);
+  const held = await pool.acquire();
+  const controller = new AbortController();
+  const warnings = [];
+  const warn = (warning) => warnings.push(warning.name);
+  process.on('warning', warn);
+  const waits = Array.from({ length: 20 }, () => pool.acquire({ signal: controller.signal }));
+  pool.release(held);
+  pool.release(await waits[0]);
+  pool.release(await waits[1]);
+  const kept = await waits[2];
+  controller.abort();
+  const ended = await Promise.allSettled(waits.slice(3));
+  assert.ok(ended.every(({ reason }) => reason?.code === 'ABORT_ERR'));
+  pool.release(kept);
+  assert.strictEqual((await pool.acquire({ timeout: 1 })).length, 4096, 'no buffer is lost');
+  await new Promise(setImmediate);
+  process.off('warning', warn);
+  assert.deepStrictEqual(warnings, []);
+});
+
 test('without an alignment, memory is aligned to 4096 bytes', () => {
   assert.strictEqual(addressOf(allocate(100)) % 4096, 0);
   assert.strictEqual(addressOf(new BufferPool(3, 100).tryAcquire()) % 4096, 0);
