@@ -17,8 +17,12 @@ function nameOf(errno) {
     return { code: util.getSystemErrorName(-errno), errno: -errno };
   }
   const code = WINDOWS_NAMES[errno] || 'UNKNOWN';
-  const known = [...util.getSystemErrorMap()].find(([, [name]]) => name === code);
-  return { code, errno: known ? known[0] : -os.constants.errno.EIO };
+  return { code, errno: numberOf(code) ?? -os.constants.errno.EIO };
+}
+
+/** Node's number of a system's error (negative); undefined for a code of ours. */
+function numberOf(code) {
+  return [...util.getSystemErrorMap()].find(([, [name]]) => name === code)?.[0];
 }
 
 /** An Error with the fields that Node's own have, and those of a transfer. */
@@ -27,6 +31,7 @@ function errorOf(failure) {
   if (failure.errno > 0) Object.assign(error, nameOf(failure.errno));
   // A code of ours is more exact than the system's number, and is only given where it is.
   if (failure.code) error.code = failure.code;
+  if (error.errno === undefined && numberOf(error.code) !== undefined) error.errno = numberOf(error.code);
   for (const field of ['syscall', 'path', 'part', 'value', 'neededBytes', 'doneBytes']) {
     if (failure[field] !== undefined && failure[field] !== null) error[field] = failure[field];
   }

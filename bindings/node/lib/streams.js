@@ -77,7 +77,8 @@ async function opened(target, others, isEmptied) {
     if (name !== undefined) throw invalid(name, 'is an option of files that the stream opens', others[name]);
     return target;
   }
-  const file = await direct.open(target, others);
+  // New files have the mode of Node's own streams.
+  const file = await direct.open(target, { mode: 0o666, ...others });
   if (isEmptied) {
     try {
       await file.truncate(0);

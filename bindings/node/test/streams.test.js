@@ -20,6 +20,18 @@ async function collect(stream) {
   return Buffer.concat(chunks);
 }
 
+test('a file that a write stream makes has the mode that those of fs have', linuxOnly, async (t) => {
+  const folder = scratch(t);
+  const modeOf = async (name, stream) => {
+    await pipeline(Readable.from(['x']), stream);
+    return fs.statSync(name).mode & 0o777;
+  };
+  const [ours, theirs, chosen] = ['ours', 'theirs', 'chosen'].map((name) => path.join(folder, name));
+  const expected = await modeOf(theirs, fs.createWriteStream(theirs));
+  assert.strictEqual(await modeOf(ours, direct.createWriteStream(ours, { policy: 'prefer' })), expected);
+  assert.strictEqual(await modeOf(chosen, direct.createWriteStream(chosen, { policy: 'prefer', mode: 0o600 })), 0o600);
+});
+
 test('a read stream gives the bytes of a file from any start to any end', async (t) => {
   const name = path.join(scratch(t), 'data');
   const bytes = crypto.randomBytes(100_001);
