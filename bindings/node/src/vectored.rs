@@ -54,11 +54,8 @@ impl NativeFile {
                 file.read_vectored_at(&mut parts, offset)
             };
             let is_copied = claims.iter().any(|(_, is_copied)| *is_copied);
-            let facts = |transfer: Transfer| TransferFacts {
-                bytes: transfer.bytes as f64,
-                calls: transfer.calls,
-                is_copied,
-            };
+            let facts =
+                |transfer: Transfer| TransferFacts { bytes: transfer.bytes as f64, calls: transfer.calls, is_copied };
             Ok((transfer.map(facts).map_err(|error| failed(&file, error)), claims))
         };
         let settle = move |env: &Env, kept: Option<sys::napi_value>, (moved, claims): (Moved, Claims)| {

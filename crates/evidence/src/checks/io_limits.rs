@@ -26,8 +26,10 @@ pub(crate) const NAME: &str = "io_limits";
 const SOURCE: &str = "blkio.throttle files, io.max, io.latency, io.stat of the control groups";
 const NEAR_SHARE: f64 = 0.5;
 const DELAYED_SHARE_MAX: f64 = 0.05;
-/// A mean rate above that share of the limit was not under it all the time.
+/// A mean rate above that share of the limit was not under it all the time,
 const ABOVE_SHARE: f64 = 1.25;
+/// unless it moved no more above it than the limit allows in this time: the kernel lets a group that was idle begin with a burst.
+const BURST_S: f64 = 0.5;
 /// An interval above that share of it was not.
 const FREE_SHARE: f64 = 2.0;
 /// For a shorter part of the time a limit is a note.
@@ -113,7 +115,8 @@ impl<'a> Use<'a> {
         let per_s = moved(limit.kind).filter(|_| has_rate).map(|moved| moved as f64 * 1e9 / span_ns as f64);
         let delayed = delayed_ns.map(|delayed_ns| delayed_ns as f64 / span_ns as f64);
         let stalled = counted.and_then(|one| one.stalled_ns).map(|stalled_ns| stalled_ns as f64 / span_ns as f64);
-        let is_above = per_s.is_some_and(|per_s| per_s > limit.value as f64 * ABOVE_SHARE);
+        let burst_per_s = limit.value as f64 * BURST_S * 1e9 / span_ns as f64;
+        let is_above = per_s.is_some_and(|per_s| per_s > limit.value as f64 * ABOVE_SHARE + burst_per_s);
         let applied = if is_above { applied_share(facts, limit) } else { None };
         let throttled = throttled_words(facts, stalled);
         Self { limit, per_s, delayed, delayed_ns: delayed_ns.unwrap_or(0), stalled, applied, throttled }

@@ -252,6 +252,10 @@ fn a_limit_that_is_lifted_is_blamed_for_its_time_only() {
     assert_eq!(judgement.check(LIMITS).explained_percent, Some(10));
     phase.records[0].series[0].read_bytes = 43 * MIB;
     phase.judge().assert(LIMITS, Passed, "which did not apply: its processes reached 400 MiB/s");
+    // A group that was idle begins with a burst: 1.4 times the limit in a second are below it.
+    let mut burst = limited(IoLimitKind::ReadBytes, 286 * MIB, Some(400 * MIB));
+    burst.records[0].series = phase.records[0].series.clone();
+    burst.judge().assert(LIMITS, Suspect, "reached 400 MiB/s, so the figures describe this limit");
 }
 
 /// Goal: a limit that throttles in bursts is named although the mean rate is far below it; a far limit of a slow disk is not.
