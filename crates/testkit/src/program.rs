@@ -217,6 +217,8 @@ impl Running {
         let seen = std::cell::RefCell::new(std::collections::BTreeSet::new());
         self.wait_until(&format!("worker number {count}"), || {
             let entries = fs::read_dir(&threads).into_iter().flatten().flatten();
+            // The first thread has the name of the test's until the kernel has loaded the program.
+            let entries = entries.filter(|entry| entry.file_name() != *self.id().to_string());
             seen.borrow_mut().extend(entries.filter_map(|entry| {
                 let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
                 comm.contains(name).then(|| entry.file_name())

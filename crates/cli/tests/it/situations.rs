@@ -31,9 +31,11 @@ fn words(line: &str) -> Vec<&str> {
 fn shown_by(command: Command) -> String {
     // Wide enough for every reason.
     let (text, code) = on_terminal(command, 140);
-    let line = text.lines().rev().find(|line| line.contains("  p99 ")).unwrap_or_else(|| panic!("{code:?}: {text}"));
-    let at = Mark::ALL.iter().filter_map(|mark| line.find(&format!("  {} {}", mark.symbol(), mark.word()))).min();
-    line[at.unwrap_or_else(|| panic!("no word in `{line}`"))..].trim().to_owned()
+    let place = |line: &str| {
+        Mark::ALL.iter().filter_map(|mark| line.find(&format!("  {} {}", mark.symbol(), mark.word()))).min()
+    };
+    let shown = text.lines().rev().find_map(|line| Some(&line[place(line)?..]));
+    shown.unwrap_or_else(|| panic!("no word, {code:?}: {text}")).trim().to_owned()
 }
 
 /// Asserts that the page lists the situation with the words that were shown, which begin with `expected`.
