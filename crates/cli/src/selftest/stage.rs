@@ -123,7 +123,7 @@ pub(super) fn punch(file: &File) -> std::io::Result<()> {
 }
 
 /// More bytes than the samples of a file's content have.
-const READ_BYTES: u64 = 2 << 20;
+pub(super) const READ_BYTES: u64 = 2 << 20;
 /// A file that is not read until then stays as it is.
 const READ_WAIT: Duration = Duration::from_secs(20);
 

@@ -338,11 +338,13 @@ fn other_io_on_the_disk_makes_the_phase_suspect() {
     let writes = || Calls::default().blocks(OpKind::Write, &open(&neighbour, libc::O_DIRECT), &neighbour, 64);
     let judgement = with_neighbour(writes, |times| {
         stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
-            // As much as is read, however rarely the other thread gets a processor.
-            let enough = times.load(Ordering::Relaxed) + BLOCKS as u32 / 64;
-            calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
-            while times.load(Ordering::Relaxed) < enough {
+            // In turns, so that each traced window has I/O of both, however rarely the other thread gets a processor.
+            for _ in 0..BLOCKS / 16 {
+                let before = times.load(Ordering::Relaxed);
                 calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, 16);
+                while times.load(Ordering::Relaxed) == before {
+                    std::thread::yield_now();
+                }
             }
         })
     });
