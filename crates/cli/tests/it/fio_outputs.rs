@@ -216,7 +216,9 @@ fn sigusr1_prints_the_results_so_far_and_the_run_goes_on() {
     // SAFETY: kill only sends a signal to the child, which has not been waited for.
     let send = |signal: i32| assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
     send(libc::SIGUSR1);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while documents().is_empty() {
+        assert!(std::time::Instant::now() < deadline, "no results in `out` while the run goes on");
         pause();
     }
     send(libc::SIGINT);

@@ -105,7 +105,7 @@ impl Results {
             text.push_str(&interval_lines(so_far, &mut self.reported, false));
         }
         text.push_str(&render(so_far, &FioOutput { formats: others, is_interim: true, ..self.options.clone() }));
-        self.failed = self.write(&text).err();
+        self.failed = self.follow().and_then(|()| self.write(&text)).err();
     }
 
     /// Writes the results of the whole run.
@@ -186,12 +186,19 @@ impl Results {
         }
     }
 
+    /// From now on texts are written at once, because another program reads them while the run goes on.
+    fn follow(&mut self) -> Result<(), String> {
+        if std::mem::replace(&mut self.is_followed, true) {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.text);
+        self.write(&text)
+    }
+
     /// Returns the file for the lines about I/Os, which come before the results; `None`: standard output.
     pub(super) fn shown_in(&mut self) -> Option<File> {
         let path = self.path.clone()?;
-        self.is_followed = true;
-        let text = std::mem::take(&mut self.text);
-        self.failed = self.write(&text).err();
+        self.failed = self.follow().err();
         let shared = self.open().and_then(File::try_clone);
         self.written_bytes = None;
         shared.map_err(|error| self.failed = Some(unwritable(&path, &error))).ok()
