@@ -103,7 +103,7 @@ fn mounted_from(system: &System, tables: &MountTables<'_>, (file, name): (&Known
     }
 }
 
-/// Takes a write lease on the regular file at a path, and returns it.
+/// Returns true if the kernel refuses a write lease on the regular file at a path. A lease that is granted is given back at once.
 fn is_open_elsewhere(path: &Path) -> std::io::Result<bool> {
     // Not blocking: if another program has a lease, the kernel would wait until it is returned.
     let file = match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {

@@ -83,7 +83,7 @@ fn shown(value: &str) -> &str {
 
 /// Formats a refusal as the program prints it: what was not started, the chain of reasons, the remedy.
 pub fn explain_refusal(refusal: &Refusal) -> String {
-    // A name in it may hold line feeds, which would begin lines of whoever chose the name.
+    // A line feed in a name would begin a line that this program did not write.
     let one_line = |part: &dyn std::fmt::Display| part.to_string().replace(['\n', '\r'], "\u{fffd}");
     let mut out = format!("error: {}\n  because: {}\n", one_line(refusal), one_line(&refusal.rule));
     if let Some(origin) = &refusal.origin {

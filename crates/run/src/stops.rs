@@ -35,7 +35,7 @@ impl Heartbeat {
         Self { begin, last: begin, waited_ns: waited_ns(), stops: Vec::new() }
     }
 
-    /// Takes note of the time since the last reading, in which the thread slept for at most `limit`.
+    /// Judges the time since the last reading, in which the thread slept for at most `limit`.
     pub(crate) fn slept(&mut self, limit: Duration) {
         self.slept_until(limit, Instant::now(), waited_ns());
     }
