@@ -11,7 +11,7 @@
 //! made here, and `aligned.js` uses an aligned part of memory that V8 allocated.
 
 use crate::failure::Failure;
-use crate::huge_pages::HugePages;
+use crate::huge_pages::{self, HugePages};
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
@@ -127,16 +127,9 @@ impl Memory {
             return Ok(address);
         }
         let block_bytes = CLASSES[class].block_bytes;
-        let is_huge = block_bytes >= HUGE_PAGE_BYTES;
-        if is_huge && !self.huge_pages.are_due() {
-            return Ok(self.add(Block::new(length, align)?));
-        }
         let block = Block::new(block_bytes, SHARED_ALIGN_MAX)?;
-        if is_huge {
-            let begin = Instant::now();
-            // SAFETY: the block is longer than a byte, and nothing else knows its address.
-            unsafe { block.start.write_volatile(0) };
-            self.huge_pages.came_after(begin.elapsed());
+        if block_bytes >= HUGE_PAGE_BYTES {
+            self.occupy(&block);
         }
         let start = self.add(block).addr();
         if let Some((full, _)) = self.cuts[class].replace((start, start)) {
@@ -144,6 +137,17 @@ impl Memory {
         }
         let address = self.cut(class, length, align);
         Ok(address.expect("a new block has room for a buffer of its class"))
+    }
+
+    /// Takes a huge page for a new block, or small ones while huge pages are slow.
+    fn occupy(&mut self, block: &Block) {
+        if !self.huge_pages.are_due() {
+            return huge_pages::decline(block.start, block.length);
+        }
+        let begin = Instant::now();
+        // SAFETY: the block is longer than a byte, and nothing else knows its address.
+        unsafe { block.start.write_volatile(0) };
+        self.huge_pages.came_after(begin.elapsed());
     }
 
     fn add(&mut self, block: Arc<Block>) -> *mut u8 {
@@ -336,5 +340,40 @@ pub fn address_of(env: Env, buffer: Unknown) -> napi::Result<f64> {
     match range_of(&env, buffer.raw()) {
         Ok(memory) => Ok(memory.address.addr() as f64),
         Err(failure) => Err(napi::Error::from_reason(failure.message)),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// The flags of the mapping of `address`; empty if there is none.
+    fn flags(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let contains = |line: &&str| {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let number = |text: &str| usize::from_str_radix(text, 16).ok();
+            range.is_some_and(|(start, end)| {
+                number(start).is_some_and(|start| start <= address) && number(end).is_some_and(|end| address < end)
+            })
+        };
+        let mut lines = maps.lines().skip_while(|line| !contains(line));
+        lines.find_map(|line| line.strip_prefix("VmFlags:")).unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn buffers_of_a_pause_share_blocks_of_small_pages_that_are_unmapped() {
+        let mut memory = Memory { blocks: BTreeMap::new(), cuts: [None; CLASSES.len()], huge_pages: HugePages::new() };
+        memory.huge_pages.came_after(Duration::from_secs(1));
+        let buffers = [(); 2].map(|()| memory.allocate(1 << 20, 4096).unwrap().addr());
+        assert_eq!(buffers[1], buffers[0] + (1 << 20), "one block");
+        let (&start, shared) = memory.blocks.first_key_value().unwrap();
+        assert_eq!((start, shared.block.length), (buffers[0], HUGE_PAGE_BYTES));
+        assert!(flags(start).contains(" nh"), "{}", flags(start));
+        // The next buffer begins a block; so the first one has no user but its buffers.
+        memory.allocate(1 << 20, 4096).unwrap();
+        buffers.into_iter().for_each(|address| drop(memory.let_go(address)));
+        assert_eq!(flags(start), "", "still mapped");
     }
 }
