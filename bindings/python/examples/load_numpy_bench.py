@@ -43,7 +43,7 @@ def readinto(path: pathlib.Path) -> Array:
     with path.open("rb", buffering=0) as file:
         done = 0
         while done < array.size:
-            done += file.readinto(memoryview(array)[done:]) or 0
+            done += file.readinto(array.data[done:]) or 0
     return array
 
 

@@ -79,12 +79,11 @@ def test_types_are_strict_in_samples_examples_and_tests(folder: pathlib.Path) ->
     for number, sample in enumerate(SAMPLES):
         (folder / f"sample_{number}.py").write_text(sample, encoding="utf-8")
     files = [str(path) for place in (EXAMPLES, HERE / "tests", folder) for path in sorted(place.glob("*.py"))]
-    # 3.12 has a type for whatever has the buffer protocol; for 3.11 numpy's own stubs list the built-in ones only.
-    options = ["--strict", "--python-version", "3.12", "--cache-dir", str(folder / "cache")]
-    command = [sys.executable, "-m", "mypy", *options]
     environment = {**os.environ, "MYPYPATH": str(EXAMPLES)}
-    done = subprocess.run([*command, *files], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for version in ("3.11", "3.12"):
+        command = [sys.executable, "-m", "mypy", "--strict", "--python-version", version, "--cache-dir", str(folder / "cache")]
+        done = subprocess.run([*command, *files], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, (version, done.stdout + done.stderr)
     # A type that is wrong must be found: else everything above is of type Any.
     (folder / "wrong.py").write_text("from trueio import direct\ndirect.open('x', policy='never').alignment.nothing\n")
     done = subprocess.run([*command, "wrong.py"], cwd=folder, capture_output=True, text=True, timeout=300)
@@ -97,13 +96,21 @@ def test_a_buffer_is_typed_for_numpy_on_every_version(folder: pathlib.Path) -> N
     sample = folder / "sample.py"
     sample.write_text(
         "import numpy as np\nfrom trueio import direct\nbuffer = direct.AlignedBuffer(4096)\n"
-        "numbers = np.frombuffer(buffer[:], np.int64)\nsum(buffer)\nnumbers[:] = 7\nassert buffer[0] == 7\n"
+        "numbers = np.frombuffer(buffer, np.int64)\nsum(buffer)\nnumbers[:] = 7\nassert buffer[0] == 7\n"
+        "with direct.BufferPool(2, 4096).acquire() as pooled:\n    assert np.frombuffer(pooled).nbytes == len(pooled)\n"
+        "part: memoryview = buffer[1:3]\n"
+        "def load(file: direct.DirectFile, numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:\n"
+        "    file.read_vectored_at([numbers, buffer], file.read_at(numbers, 0).bytes)\n"
     )
+    # What a type lacks is an error on each version, too.
+    wrong = folder / "wrong.py"
+    wrong.write_text("from trueio import direct\ndirect.AlignedBuffer(4096).read()\n")
     for version in ("3.11", "3.12", "3.13"):
         options = ["--strict", "--python-version", version, "--cache-dir", str(folder / "cache")]
-        command = [sys.executable, "-m", "mypy", *options, str(sample)]
+        command = [sys.executable, "-m", "mypy", *options, str(sample), str(wrong)]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, (version, done.stdout, done.stderr)
+        errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+        assert len(errors) == 1 and errors[0].startswith("wrong.py:2: "), (version, done.stdout, done.stderr)
     subprocess.run([sys.executable, str(sample)], cwd=folder, check=True, timeout=60)
 
 

@@ -1,7 +1,11 @@
 """Names of types that the signatures of `trueio.direct` share."""
 
 import os
-from typing import Literal, Protocol, TypeAlias
+import sys
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class HasFileno(Protocol):
@@ -11,6 +15,20 @@ class HasFileno(Protocol):
         """The descriptor."""
         ...
 
+
+class HasArray(Protocol):
+    """An array of numpy. Of Python 3.11, numpy's types lack the buffer protocol."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Where the memory is."""
+        ...
+
+
+if sys.version_info >= (3, 12):
+    AnyBuffer: TypeAlias = "Buffer"
+else:
+    AnyBuffer: TypeAlias = "Buffer | HasArray"
 
 AnyFile: TypeAlias = HasFileno | int
 AnyPath: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]

@@ -18,14 +18,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import Context
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, SupportsIndex, TypeVar
+from typing import Any, Generic, ParamSpec, SupportsIndex, TypeVar
 
 from . import _native
 from ._native import Copied, DirectFile, Flushed, Probe, Transfer
-from ._types import AnyFile, AnyPath, FlushLevel, Mode, Policy, SyncMode
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from ._types import AnyBuffer, AnyFile, AnyPath, FlushLevel, Mode, Policy, SyncMode
 
 __all__ = [
     "close",
@@ -162,38 +159,38 @@ async def close(file: DirectFile) -> None:
     await _run(file.close)
 
 
-async def read_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
+async def read_at(file: DirectFile, buffer: AnyBuffer, offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_at`."""
     return await _Call(partial(file.read_at, buffer, offset))
 
 
-async def read_exact_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
+async def read_exact_at(file: DirectFile, buffer: AnyBuffer, offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_exact_at`."""
     return await _Call(partial(file.read_exact_at, buffer, offset))
 
 
-async def write_all_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
+async def write_all_at(file: DirectFile, buffer: AnyBuffer, offset: SupportsIndex) -> Transfer:
     """`DirectFile.write_all_at`."""
     return await _Call(partial(file.write_all_at, buffer, offset))
 
 
-async def read_vectored_at(file: DirectFile, buffers: "Iterable[Buffer]", offset: SupportsIndex) -> Transfer:
+async def read_vectored_at(file: DirectFile, buffers: Iterable[AnyBuffer], offset: SupportsIndex) -> Transfer:
     """`DirectFile.read_vectored_at`."""
     return await _Call(partial(file.read_vectored_at, list(buffers), offset))
 
 
-async def write_vectored_at(file: DirectFile, buffers: "Iterable[Buffer]", offset: SupportsIndex) -> Transfer:
+async def write_vectored_at(file: DirectFile, buffers: Iterable[AnyBuffer], offset: SupportsIndex) -> Transfer:
     """`DirectFile.write_vectored_at`."""
     return await _Call(partial(file.write_vectored_at, list(buffers), offset))
 
 
-async def read_unaligned_by_copy_at(file: DirectFile, buffer: "Buffer", offset: SupportsIndex) -> Transfer:
+async def read_unaligned_by_copy_at(file: DirectFile, buffer: AnyBuffer, offset: SupportsIndex) -> Transfer:
     """`trueio.direct.read_unaligned_by_copy_at`."""
     return await _Call(partial(_native.read_unaligned_by_copy_at, file, buffer, offset))
 
 
 async def write_unaligned_by_read_modify_write_at(
-    file: DirectFile, data: "Buffer", offset: SupportsIndex
+    file: DirectFile, data: AnyBuffer, offset: SupportsIndex
 ) -> Transfer:
     """`trueio.direct.write_unaligned_by_read_modify_write_at`."""
     return await _Call(partial(_native.write_unaligned_by_read_modify_write_at, file, data, offset))
