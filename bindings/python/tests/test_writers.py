@@ -63,11 +63,11 @@ def up(value: int) -> int:
     return direct.round_up(value, BLOCK)
 
 
-def tasks_of(numbers: random.Random, number: int) -> list[Task]:
+def tasks_of(numbers: random.Random, number: int, deeds: list[str]) -> list[Task]:
     position = numbers.randrange(FILE_BYTES)
     tasks = []
     for writer in range(WRITERS):
-        deed = numbers.choice(DEEDS)
+        deed = numbers.choice(deeds)
         length = numbers.choice(
             [
                 numbers.randrange(1, 21),
@@ -151,6 +151,11 @@ def test_rounds_of_parallel_writers_lose_no_acknowledged_write(folder: pathlib.P
     path = folder / "data"
     numbers = random.Random(SEED)
     model = bytearray()
+    # After a buffered write of another process beyond the end of a file of XFS, Linux 6.18 fails direct reads and writes with EIO, until
+    # the space that it reserved is written or released.
+    is_mixed = direct.probe_directory(folder).filesystem != "xfs"
+    deeds = DEEDS if is_mixed else [deed for deed in DEEDS if deed != "foreign"]
+    others = ["nothing", "append", "truncate"] if is_mixed else ["nothing", "truncate"]
 
     def grow(length: int, mark: int = 0) -> None:
         model.extend(bytes([mark]) * (length - len(model)))
@@ -161,19 +166,19 @@ def test_rounds_of_parallel_writers_lose_no_acknowledged_write(folder: pathlib.P
         ThreadPoolExecutor(WRITERS + 1) as threads,
     ):
         for number in range(ROUNDS):
-            tasks = tasks_of(numbers, number)
+            tasks = tasks_of(numbers, number, deeds)
             end = max(task.end for task in tasks)
-            foreign = numbers.choice(["nothing", "append", "truncate"])
+            foreign = numbers.choice(others)
             if foreign == "append":
                 # Beside a writer that makes the file longer, the place of an appended record is not defined.
                 tasks = [task for task in tasks if task.end <= len(model)]
             length = numbers.randrange(1, 2 * BLOCK) if foreign == "append" else end + numbers.randrange(600)
             mark = number % 200 + 1
-            deeds = [threads.submit(carry_out, task, shared, path, other) for task in tasks]
+            calls = [threads.submit(carry_out, task, shared, path, other) for task in tasks]
             if foreign != "nothing":
-                deeds.append(threads.submit(other.asked, foreign, 0, length, mark))
-            for deed in deeds:
-                deed.result()
+                calls.append(threads.submit(other.asked, foreign, 0, length, mark))
+            for call in calls:
+                call.result()
             for task in tasks:
                 grow(task.end)
                 if task.deed != "reserve":
