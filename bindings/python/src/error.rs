@@ -102,6 +102,7 @@ fn number_of(error: &io::Error) -> Number {
         (None, io::ErrorKind::WouldBlock) => Number::Named("EAGAIN"),
         (None, io::ErrorKind::AlreadyExists) => Number::Named("EEXIST"),
         (None, io::ErrorKind::NotFound) => Number::Named("ENOENT"),
+        (None, io::ErrorKind::IsADirectory) => Number::Named("EISDIR"),
         (None, io::ErrorKind::NotADirectory) => Number::Named("ENOTDIR"),
         (None, io::ErrorKind::PermissionDenied) => Number::Named("EACCES"),
         (None, _) => Number::Named("EIO"),

@@ -121,7 +121,8 @@ impl DirectFile {
 
     /// What was granted: "direct", "unconfirmed" (the flag was accepted, its effect is unknown: FUSE, network
     /// filesystems), "not-kept" (the kernel was requested not to keep pages: macOS, files on FreeBSD) or
-    /// "buffered". On XFS, a write of a part of a block that became shared after opening (`cp --reflink`) is refused.
+    /// "buffered". As of when the file was opened: on XFS, a write of a part of a block that became shared since (`cp --reflink`) is
+    /// refused as misaligned. To ask again, open the file again.
     #[getter]
     fn granted(&self) -> &'static str {
         self.granted

@@ -312,6 +312,16 @@ def test_preallocation_lengthens_and_changes_nothing_that_exists(folder: pathlib
     assert path.read_bytes().startswith(b"data\0\0")
 
 
+def test_a_directory_has_no_pages(folder: pathlib.Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        for call in (direct.residency, direct.evict):
+            with pytest.raises(IsADirectoryError):
+                call(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def test_residency_and_evict_see_the_page_cache(folder: pathlib.Path) -> None:
     path = folder / "data"
     path.write_bytes(bytes(MIB))

@@ -18,7 +18,7 @@ use std::io;
 ///
 /// # Errors
 /// The system's error; [`io::ErrorKind::Unsupported`] where it has no such count (Windows);
-/// [`io::ErrorKind::InvalidInput`] for a directory, a pipe or a socket, which have no pages.
+/// [`io::ErrorKind::IsADirectory`] for a directory and [`io::ErrorKind::InvalidInput`] for a pipe or a socket, which have no pages.
 pub fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
     crate::os::residency(file, offset, len)
 }
@@ -30,7 +30,8 @@ pub fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
 /// in part. Use [`residency`] afterwards to count what is left.
 ///
 /// # Errors
-/// The system's error; [`io::ErrorKind::Unsupported`] where it has no such request (Windows).
+/// The system's error; [`io::ErrorKind::Unsupported`] where it has no such request (Windows); for what has no pages, those of
+/// [`residency`].
 pub fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     crate::os::evict(file, offset, len)
 }

@@ -27,7 +27,7 @@ into_io! {
         _ => ErrorKind::InvalidInput,
     },
     ProbeError: |error| match error {
-        ProbeError::NotAFile { .. } => ErrorKind::InvalidInput,
+        ProbeError::NotAFile { kind, .. } => kind_of_unfit(kind),
         ProbeError::Io { source, .. } => source.kind(),
     },
     TransferError: transfer_kind,
@@ -63,9 +63,14 @@ impl From<OpenError> for io::Error {
     }
 }
 
+fn kind_of_unfit(kind: &str) -> ErrorKind {
+    if kind == "directory" { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput }
+}
+
 fn open_kind(error: &OpenError) -> ErrorKind {
     match error {
-        OpenError::NothingAsked { .. } | OpenError::NotAFile { .. } => ErrorKind::InvalidInput,
+        OpenError::NothingAsked { .. } => ErrorKind::InvalidInput,
+        OpenError::NotAFile { kind, .. } => kind_of_unfit(kind),
         OpenError::Refused { .. } | OpenError::Buffers { .. } => ErrorKind::Unsupported,
         OpenError::Busy { .. } => ErrorKind::ResourceBusy,
         OpenError::Io { source, .. } => source.kind(),

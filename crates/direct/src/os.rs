@@ -50,9 +50,9 @@ pub(crate) use system::{
     write_special, write_vectored_at,
 };
 #[cfg(unix)]
-pub(crate) use unix::{appends, disk_key, is_same_file, next_data, remove_made, set_length};
+pub(crate) use unix::{appends, disk_key, is_same_file, next_data, number_of_kind, remove_made, set_length};
 #[cfg(windows)]
-pub(crate) use windows::{appends, disk_key, is_same_file, next_data, remove_made, set_length};
+pub(crate) use windows::{appends, disk_key, is_same_file, next_data, number_of_kind, remove_made, set_length};
 
 /// The alignment of an open file grows on Linux only.
 #[cfg(not(target_os = "linux"))]

@@ -288,6 +288,7 @@ pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
 }
 
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    unix::has_pages(file)?;
     let offset = i64::try_from(offset).map_err(io::Error::other)?;
     let len = i64::try_from(len).map_err(io::Error::other)?;
     // SAFETY: only numbers are passed. The error is returned, not set: posix_fadvise(2).

@@ -277,6 +277,7 @@ pub(crate) fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
 /// macOS has no `posix_fadvise`. `MS_INVALIDATE` on a shared mapping drops its clean pages. Source: msync(2); vmtouch
 /// does the same.
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    unix::has_pages(file)?;
     let page = unix::page_size_bytes();
     let (start, end) = unix::page_range(offset, len, file.metadata()?.len(), page);
     let length = usize::try_from(end - start).map_err(io::Error::other)?;

@@ -25,6 +25,11 @@ pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
+/// Returns the error number for a kind of [`unfit_kind`] that open(2) has one for, if it is opened to be written.
+pub(crate) fn number_of_kind(kind: &str) -> Option<i32> {
+    (kind == "directory").then_some(libc::EISDIR)
+}
+
 /// Whether the file is open to append: then pwrite(2) of Linux ignores the offset (BUGS).
 pub(crate) fn appends(file: &File) -> io::Result<bool> {
     Ok(rustix::fs::fcntl_getfl(file)?.contains(rustix::fs::OFlags::APPEND))
@@ -133,6 +138,7 @@ pub(crate) fn has_pages(file: &File) -> io::Result<()> {
     match unfit_kind(kind) {
         // Every disk of FreeBSD, and the raw ones of macOS, are character devices.
         Some("character device") if !cfg!(target_os = "linux") => Ok(()),
+        Some("directory") => Err(Errno::ISDIR.into()),
         Some(kind) => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("a {kind} has no pages in the page cache; only regular files and disks have"),

@@ -477,6 +477,11 @@ pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
     DirectFile::adopted(file, granted, alignment, reason).map_err(|source| ProbeError::Io { path: None, source })
 }
 
+/// Windows has no error number for a directory that is opened as a file: it denies access.
+pub(crate) fn number_of_kind(_kind: &str) -> Option<i32> {
+    None
+}
+
 /// Whether the file is open to append: without the right to write elsewhere. Source: "FILE_ACCESS_INFORMATION".
 pub(crate) fn appends(file: &File) -> io::Result<bool> {
     let mut access = FILE_ACCESS_INFORMATION::default();

@@ -132,12 +132,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the system's error number, if the error is the system's.
+    /// Returns the system's error number, if the error is the system's; on Unix, that of a directory is `EISDIR`.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
             Self::Busy { source, .. } | Self::Io { source, .. } => source.raw_os_error(),
             Self::Refused { source, .. } => source.as_ref().and_then(io::Error::raw_os_error),
-            Self::NothingAsked { .. } | Self::NotAFile { .. } | Self::Buffers { .. } => None,
+            Self::NotAFile { kind, .. } => crate::os::number_of_kind(kind),
+            Self::NothingAsked { .. } | Self::Buffers { .. } => None,
         }
     }
 
@@ -371,7 +372,7 @@ impl DirectFile {
     }
 
     /// Returns what opening really granted. It holds for every later transfer that is not refused: on XFS, a write of a part of a block
-    /// that has become shared with another file is refused as misaligned.
+    /// that has become shared with another file is refused as misaligned. To ask again, open the file again.
     pub fn granted(&self) -> Granted {
         self.granted
     }

@@ -125,10 +125,10 @@ impl ProbeError {
         }
     }
 
-    /// Returns the system's error number, if the error is the system's.
+    /// Returns the system's error number, if the error is the system's; on Unix, that of a directory is `EISDIR`.
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {
-            Self::NotAFile { .. } => None,
+            Self::NotAFile { kind, .. } => crate::os::number_of_kind(kind),
             Self::Io { source, .. } => source.raw_os_error(),
         }
     }

@@ -105,9 +105,15 @@ fn what_holds_no_data_at_offsets_is_refused_by_its_kind() {
     let options = OpenOptions::new().read(true).policy(Policy::Prefer);
     let error = options.open(folder.path()).unwrap_err();
     assert!(matches!(error, OpenError::NotAFile { kind: "directory", .. }), "{error}");
+    #[cfg(unix)]
+    assert_eq!(error.raw_os_error(), Some(libc::EISDIR));
+    assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::IsADirectory);
     let error = probe(folder.path()).unwrap_err();
     assert!(matches!(error, ProbeError::NotAFile { kind: "directory", .. }), "{error}");
     assert!(error.to_string().contains("is a directory"), "{error}");
+    #[cfg(unix)]
+    assert_eq!(error.raw_os_error(), Some(libc::EISDIR));
+    assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::IsADirectory);
 }
 
 #[test]
@@ -299,9 +305,10 @@ fn what_has_no_pages_is_refused_and_not_counted_as_empty() {
     let pipe = std::fs::File::from(std::os::fd::OwnedFd::from(pipe));
     let error = trueio_direct::residency(&pipe, 0, 0).unwrap_err();
     assert_eq!(error.to_string(), "a pipe has no pages in the page cache; only regular files and disks have");
+    assert_eq!(trueio_direct::evict(&pipe, 0, 0).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     let folder = std::fs::File::open(folder().path()).unwrap();
-    let error = trueio_direct::residency(&folder, 0, 0).unwrap_err();
-    assert!(error.to_string().starts_with("a directory has no pages"), "{error}");
+    assert_eq!(trueio_direct::residency(&folder, 0, 0).unwrap_err().raw_os_error(), Some(libc::EISDIR));
+    assert_eq!(trueio_direct::evict(&folder, 0, 0).unwrap_err().raw_os_error(), Some(libc::EISDIR));
 }
 
 /// The kernel counts huge pages by mapping: /proc/self/smaps, proc_pid_smaps(5).

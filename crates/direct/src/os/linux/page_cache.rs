@@ -110,6 +110,7 @@ fn may_be_counted(file: &File) -> bool {
 }
 
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    unix::has_pages(file)?;
     Ok(rustix::fs::fadvise(file, offset, NonZeroU64::new(len), rustix::fs::Advice::DontNeed)?)
 }
 
