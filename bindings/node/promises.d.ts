@@ -180,6 +180,8 @@ export interface ReadStreamOptions {
   highWaterMark?: number;
   /** Closes the file in the end. Default: true of a path, false of an open file. */
   autoClose?: boolean;
+  /** Whether `close` is emitted after the stream is destroyed. Without it, the callback of `close` is not called. Default: true. */
+  emitClose?: boolean;
   /** Destroys the stream. */
   signal?: AbortSignal;
   /** Chunks are strings of this encoding. */
@@ -194,6 +196,8 @@ export interface WriteStreamOptions {
   highWaterMark?: number;
   /** Closes the file in the end. Default: true of a path, false of an open file. */
   autoClose?: boolean;
+  /** Whether `close` is emitted after the stream is destroyed. Without it, the callback of `close` is not called. Default: true. */
+  emitClose?: boolean;
   /** Flushes before `finish`: to this level, or with `true` to `device`. Default: false. */
   flush?: boolean | FlushLevel;
   /** Destroys the stream. */
@@ -324,7 +328,11 @@ export class DirectFile {
   private constructor();
   /** Undefined for a file of `fromFile`. */
   readonly path: string | undefined;
-  /** `direct`; `unconfirmed` (the flag is accepted, its effect is unknown: FUSE, network); `not-kept` (macOS and files on FreeBSD: the kernel was requested not to cache); `buffered`. */
+  /**
+   * `direct`; `unconfirmed` (the flag is accepted, its effect is unknown: FUSE, network); `not-kept` (macOS and files on FreeBSD: the kernel
+   * was requested not to cache); `buffered`. As of when the file was opened: on XFS, a write of a part of a block that became shared since
+   * (`cp --reflink`) is refused as misaligned. To ask again, open the file again.
+   */
   readonly granted: 'direct' | 'unconfirmed' | 'not-kept' | 'buffered';
   /** The reason for `granted` and its source, as a sentence without a full stop. */
   readonly reason: string;
@@ -424,7 +432,7 @@ export class BufferPool {
 export interface DirectError extends Error {
   /** The system's name for it (`ENOSPC`), or one of ours where the system was not asked. */
   code: string | DirectErrorCode;
-  /** Node's number: negative. Absent where the system gave none. */
+  /** Node's number of `code`, negative; with `ERR_TRUEIO_DIRECT_REFUSED` that of the system, if it gave one. Absent with the other codes of ours. */
   errno?: number;
   /** What was attempted. */
   syscall?: string;

@@ -12,7 +12,8 @@ const util = require('util');
 const { fileURLToPath } = require('url');
 const native = require('./lib/native');
 const aligned = require('./lib/aligned');
-const { errorOf } = require('./lib/errors');
+const { errorOf, numberOf } = require('./lib/errors');
+const { OPEN_DEFAULTS } = require('./lib/options');
 const { whenAborted } = require('./lib/signals');
 
 const SIZE_MAX = 2147483647;
@@ -72,8 +73,10 @@ function checkedSignal(options, others = []) {
   return signal;
 }
 
-function wrong(Kind, code, message) {
-  return Object.assign(new Kind(message), { code });
+/** The error of a mistake; a code of the system's brings its number. */
+function wrong(Kind, code, message, fields) {
+  const errno = numberOf(code);
+  return Object.assign(new Kind(message), { code }, errno !== undefined && { errno }, fields);
 }
 
 function shown(value) {
@@ -186,20 +189,9 @@ function allocate(sizeBytes, alignmentBytes = ALIGNMENT_DEFAULT) {
     return aligned.allocate(native, size, alignment);
   } catch (cause) {
     const message = `there are no ${size} bytes of memory aligned to ${alignment}`;
-    throw Object.assign(new Error(message, { cause }), { code: 'ENOMEM' });
+    throw wrong(Error, 'ENOMEM', message, { cause });
   }
 }
-
-const OPEN_DEFAULTS = {
-  read: true,
-  write: false,
-  create: false,
-  createNew: false,
-  policy: 'require',
-  sync: 'none',
-  exclusive: false,
-  mode: 0o600,
-};
 
 function checkedRequest({ signal, ...options }) {
   for (const name of Object.keys(options)) {
@@ -538,8 +530,8 @@ class DirectFile {
 
   #open(what) {
     if (this.isClosed) {
-      const error = wrong(Error, 'EBADF', `${this.#path === undefined ? 'the file' : `\`${this.#path}\``} is closed, and \`${what}\` needs it open`);
-      throw Object.assign(error, this.#path !== undefined && { path: this.#path });
+      const name = this.#path === undefined ? 'the file' : `\`${this.#path}\``;
+      throw wrong(Error, 'EBADF', `${name} is closed, and \`${what}\` needs it open`, this.#path !== undefined && { path: this.#path });
     }
     return this.#native;
   }

@@ -38,4 +38,4 @@ function errorOf(failure) {
   return error;
 }
 
-module.exports = { errorOf };
+module.exports = { errorOf, numberOf };

@@ -11,10 +11,11 @@
 
 const { Readable, Writable } = require('stream');
 const direct = require('../promises');
+const { OPEN_DEFAULTS } = require('./options');
 
 const CHUNK_BYTES = 1 << 20;
-const READ_OPTIONS = ['start', 'end', 'highWaterMark', 'autoClose', 'signal', 'encoding', 'flags'];
-const WRITE_OPTIONS = ['start', 'highWaterMark', 'autoClose', 'flush', 'signal', 'encoding', 'flags'];
+const READ_OPTIONS = ['start', 'end', 'highWaterMark', 'autoClose', 'emitClose', 'signal', 'encoding', 'flags'];
+const WRITE_OPTIONS = ['start', 'highWaterMark', 'autoClose', 'emitClose', 'flush', 'signal', 'encoding', 'flags'];
 
 /** What the flags of `fs.open` mean here. */
 const FLAGS = {
@@ -41,7 +42,7 @@ function flagged(flags, others, isWriter) {
   return { others: { ...means, ...others, ...(/s/.test(flags) && { sync: 'sync' }) }, isEmptied };
 }
 
-/** Splits the options into those of the stream and those of `open`, which checks its own. A string is an encoding. */
+/** Splits the options into those of the stream, which are in `names`, and others, which `opened` checks. A string is an encoding. */
 function split(given, names) {
   const options = typeof given === 'string' ? { encoding: given } : given;
   if (typeof options !== 'object' || options === null) throw invalid('options', 'must be an object', options);
@@ -70,9 +71,16 @@ function blockOf({ alignment }, names) {
   return Math.max(...names.map((name) => alignment[name] ?? 4096));
 }
 
-/** Opens a path; of an open file nothing is opened, and options of opening are refused. */
-async function opened(target, others, isEmptied) {
-  if (typeof target !== 'string') {
+/** Opens a path; of an open file nothing is opened, and options of opening are refused. `names` are the options of the stream. */
+async function opened(target, { others, isEmptied }, names) {
+  const isPath = typeof target === 'string';
+  const unknown = Object.keys(others).find((name) => !Object.hasOwn(OPEN_DEFAULTS, name));
+  if (unknown !== undefined) {
+    const known = isPath ? [...names, ...Object.keys(OPEN_DEFAULTS)] : names.filter((name) => name !== 'flags');
+    const error = new TypeError(`\`${unknown}\` is not an option of this stream; its options are ${known.join(', ')}`);
+    throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
+  }
+  if (!isPath) {
     const [name] = isEmptied ? ['flags'] : Object.keys(others);
     if (name !== undefined) throw invalid(name, 'is an option of files that the stream opens', others[name]);
     return target;
@@ -94,10 +102,10 @@ async function opened(target, others, isEmptied) {
 }
 
 /** What both kinds of stream do: open, and close what they opened. */
-function lifecycle(target, { others, isEmptied }, autoClose, start) {
+function lifecycle(target, opening, names, autoClose, start) {
   return {
     construct(callback) {
-      opened(target, others, isEmptied).then(async (file) => {
+      opened(target, opening, names).then(async (file) => {
         this.file = file;
         await start(this);
       }).then(() => {
@@ -133,7 +141,7 @@ function withFields(stream, target, counter, count) {
 
 function createReadStream(target, options = {}) {
   const { own, others } = split(options, READ_OPTIONS);
-  const { start = 0, end = Infinity, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', signal, encoding, flags } = own;
+  const { start = 0, end = Infinity, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', emitClose = true, signal, encoding, flags } = own;
   const opening = flagged(flags, others, false);
   let position = integer('start', start, 0);
   // As in Node's own streams `end` is the last byte.
@@ -143,8 +151,9 @@ function createReadStream(target, options = {}) {
   const stream = new Readable({
     highWaterMark: size,
     signal,
+    emitClose,
     encoding,
-    ...lifecycle(target, opening, autoClose, (stream) => {
+    ...lifecycle(target, opening, READ_OPTIONS, autoClose, (stream) => {
       block = blockOf(stream.file, ['memoryBytes', 'readOffsetBytes']);
     }),
     read() {
@@ -165,7 +174,7 @@ function createReadStream(target, options = {}) {
 
 function createWriteStream(target, options = {}) {
   const { own, others } = split(options, WRITE_OPTIONS);
-  const { start = 0, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', flush = false, signal, encoding } = own;
+  const { start = 0, highWaterMark = CHUNK_BYTES, autoClose = typeof target === 'string', emitClose = true, flush = false, signal, encoding } = own;
   const opening = typeof target === 'string' ? writing(own, others) : flagged(own.flags, others, true);
   let position = integer('start', start, 0);
   const size = integer('highWaterMark', highWaterMark, 1);
@@ -206,9 +215,10 @@ function createWriteStream(target, options = {}) {
   const stream = new Writable({
     highWaterMark: size,
     signal,
+    emitClose,
     decodeStrings: true,
     ...(encoding !== undefined && { defaultEncoding: encoding }),
-    ...lifecycle(target, opening, autoClose, ({ file }) => {
+    ...lifecycle(target, opening, WRITE_OPTIONS, autoClose, ({ file }) => {
       block = blockOf(file, ['memoryBytes', 'writeOffsetBytes', 'readOffsetBytes']);
       buffer = direct.allocate(up(size, block), Math.max(block, 4096));
     }),

@@ -254,7 +254,7 @@ test('every call on a closed file is rejected, and closing twice has no effect',
     tryLock: [], unlock: [], residency: [], evict: [],
   };
   for (const [name, args] of Object.entries(calls)) {
-    await assert.rejects(file[name](...args), { code: 'EBADF', message: `\`${file.path}\` is closed, and \`${name}\` needs it open` });
+    await assert.rejects(file[name](...args), { code: 'EBADF', errno: -9, message: `\`${file.path}\` is closed, and \`${name}\` needs it open` });
   }
   assert.throws(() => file.check(buffer, 0, 'read'), { code: 'EBADF' });
   // What had begun is finished first.

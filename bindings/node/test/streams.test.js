@@ -4,6 +4,7 @@
 const assert = require('assert');
 const crypto = require('crypto');
 const { execFileSync } = require('child_process');
+const { once } = require('events');
 const fs = require('fs');
 const path = require('path');
 const { pipeline } = require('stream/promises');
@@ -91,9 +92,17 @@ test('streams refuse what they cannot do', async (t) => {
   assert.throws(() => direct.createReadStream('x', { start: 5, end: 4 }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(() => direct.createWriteStream('x', { highWaterMark: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });
   await assert.rejects(collect(direct.createReadStream(path.join(folder, 'none'))), { code: 'ENOENT' });
-  await assert.rejects(collect(direct.createReadStream(folder, { stat: 4 })), { code: 'ERR_INVALID_ARG_VALUE', message: /`stat` is not an option/ });
+  await assert.rejects(collect(direct.createReadStream(folder, { stat: 4 })), {
+    code: 'ERR_INVALID_ARG_VALUE',
+    message: '`stat` is not an option of this stream; its options are start, end, highWaterMark, autoClose, emitClose, signal, encoding, flags, ' +
+      'read, write, create, createNew, policy, sync, exclusive, mode',
+  });
+  const [mistake] = await once(direct.createWriteStream(path.join(folder, 'none'), { emitClos: false }), 'error');
+  assert.match(mistake.message, /^`emitClos` is not an option of this stream; its options are start, .*\bemitClose, flush, .*\bmode$/);
+  assert.ok(!fs.existsSync(path.join(folder, 'none')));
   const file = await direct.open(path.join(folder, 'file'), { createNew: true, write: true, policy: 'off' });
   t.after(() => file.close());
+  await assert.rejects(collect(file.createReadStream({ ploicy: 'off' })), { message: /^`ploicy` is not an option of this stream; its options are start, .*encoding$/ });
   await assert.rejects(collect(file.createReadStream({ policy: 'off' })), { code: 'ERR_OUT_OF_RANGE', message: /`policy` is an option of files/ });
   const controller = new AbortController();
   const stream = direct.createReadStream(path.join(folder, 'file'), { policy: 'off', signal: controller.signal });
@@ -387,4 +396,19 @@ test('truncate sets the length of a file and refuses a disk', async (t) => {
   await disk.close();
   await pipeline(Readable.from([Buffer.from('hello')]), direct.createWriteStream(device));
   assert.strictEqual(fs.readFileSync(device, 'latin1').slice(0, 6), 'hello\0');
+});
+
+test('emitClose is that of the streams of fs', async (t) => {
+  const file = path.join(scratch(t), 'file');
+  for (const library of [fs, direct]) {
+    for (const emitClose of [undefined, true, false]) {
+      let closes = 0;
+      const stream = library.createWriteStream(file, { emitClose, ...(library === direct && { policy: 'prefer' }) });
+      stream.on('close', () => (closes += 1)).end('bytes');
+      await once(stream, 'finish');
+      while (!stream.closed) await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      assert.strictEqual(closes, emitClose === false ? 0 : 1);
+    }
+  }
 });
