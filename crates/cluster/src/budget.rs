@@ -45,7 +45,7 @@ impl Budget {
     }
 
     /// Returns the memory that results of a rank may take, in bytes; as JSON they are shorter.
-    fn kept_max(&self) -> u64 {
+    pub(crate) fn kept_max(&self) -> u64 {
         KEPT_BYTES.saturating_add(self.own_bytes.saturating_mul(OWN_FACTOR))
     }
 

@@ -28,7 +28,7 @@ pub enum FrameError {
         limit: u32,
     },
     /// A message whose value would take too much memory.
-    #[error("a message would take {bytes} bytes of memory, and at most {limit} bytes are kept")]
+    #[error("a message would take at least {bytes} bytes of memory, and at most {limit} bytes are kept")]
     TooLarge {
         /// Its memory.
         bytes: u64,
@@ -104,7 +104,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl Read, limit: u32) -> Result<
 /// As [`receive`]; [`FrameError::TooLarge`] before the value is read.
 pub fn receive_within<T: DeserializeOwned>(from: &mut impl Read, limit: u32, memory: u64) -> Result<T, FrameError> {
     let bytes = receive_bytes(from, limit)?;
-    let weight = weight(&bytes)?;
+    let weight = weight(&bytes, memory)?;
     if weight > memory {
         return Err(FrameError::TooLarge { bytes: weight, limit: memory });
     }
@@ -124,12 +124,12 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> 
     serde_json::from_str(text(bytes)?).map_err(FrameError::Malformed)
 }
 
-/// Returns the memory that the message of a frame takes at most, in bytes.
+/// Returns the memory that the message of a frame takes at most, in bytes; counted to soon after `most`.
 ///
 /// # Errors
 /// It is not JSON.
-pub(crate) fn weight(bytes: &[u8]) -> Result<u64, FrameError> {
-    crate::weight::of_json(text(bytes)?).map_err(FrameError::Malformed)
+pub(crate) fn weight(bytes: &[u8], most: u64) -> Result<u64, FrameError> {
+    crate::weight::of_json(text(bytes)?, most).map_err(FrameError::Malformed)
 }
 
 /// Receives the bytes of a frame, and interprets nothing but its length.

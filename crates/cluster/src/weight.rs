@@ -5,7 +5,7 @@
 //! would take more than it may is not parsed.
 
 use serde::Deserializer as _;
-use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use trueio_model::Histogram;
 
@@ -18,24 +18,41 @@ const VALUE_BYTES: u64 = 128;
 const HISTOGRAM_KEY: &str = "sub_bits";
 const OCCUPIED_KEY: &str = "index";
 
-/// Returns the memory that the value of a JSON text takes at most, in bytes.
+/// Returns the memory that the value of a JSON text takes at most, in bytes. The count ends soon after `most`: what is beyond it costs no time.
 ///
 /// # Errors
-/// The text is not JSON.
-pub(crate) fn of_json(text: &str) -> serde_json::Result<u64> {
-    let mut sum = Sum(0);
+/// The text is not JSON, as far as it was read.
+pub(crate) fn of_json(text: &str, most: u64) -> serde_json::Result<u64> {
+    let mut sum = Sum { bytes: 0, most };
     let mut from = serde_json::Deserializer::from_str(text);
-    from.deserialize_any(&mut sum)?;
-    from.end()?;
-    Ok(sum.0)
+    match from.deserialize_any(&mut sum) {
+        Err(_) if sum.is_over() => {}
+        counted => {
+            counted?;
+            from.end()?;
+        }
+    }
+    Ok(sum.bytes)
 }
 
 /// What was counted so far.
-struct Sum(u64);
+struct Sum {
+    bytes: u64,
+    most: u64,
+}
 
 impl Sum {
     fn add(&mut self, bytes: u64) {
-        self.0 = self.0.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn is_over(&self) -> bool {
+        self.bytes > self.most
+    }
+
+    /// Ends the count after the largest sum.
+    fn go_on<E: Error>(&self) -> Result<(), E> {
+        if self.is_over() { Err(E::custom("it takes too much memory")) } else { Ok(()) }
     }
 
     fn text(&mut self, text: &str) {
@@ -90,7 +107,9 @@ impl<'de> Visitor<'de> for &mut Sum {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
         self.add(VALUE_BYTES);
-        while values.next_element_seed(&mut *self)?.is_some() {}
+        while values.next_element_seed(&mut *self)?.is_some() {
+            self.go_on()?;
+        }
         Ok(())
     }
 
@@ -99,11 +118,12 @@ impl<'de> Visitor<'de> for &mut Sum {
         let (mut is_histogram, mut is_occupied) = (false, false);
         while let Some(Key { bytes, kind }) = values.next_key_seed(AnyKey)? {
             self.add(TEXT_BYTES + bytes);
-            let before = self.0;
+            let before = self.bytes;
             values.next_value_seed(&mut *self)?;
+            self.go_on()?;
             is_histogram |= kind == Kind::OfHistogram;
             // More than the list itself.
-            is_occupied |= kind == Kind::Occupied && self.0 - before > VALUE_BYTES;
+            is_occupied |= kind == Kind::Occupied && self.bytes - before > VALUE_BYTES;
         }
         if is_histogram && is_occupied {
             self.add(Histogram::RESERVED_BYTES);
@@ -158,7 +178,7 @@ mod tests {
     use super::*;
 
     fn weight(text: &str) -> u64 {
-        of_json(text).expect("JSON")
+        of_json(text, u64::MAX).expect("JSON")
     }
 
     #[test]
@@ -168,7 +188,7 @@ mod tests {
         assert_eq!(weight("\"abc\""), TEXT_BYTES + 3);
         assert_eq!(weight("{\"ab\":[]}"), 2 * VALUE_BYTES + TEXT_BYTES + 2);
         for text in ["", "[", "{} {}", "[1,]", "nul"] {
-            assert!(of_json(text).is_err(), "{text}");
+            assert!(of_json(text, u64::MAX).is_err(), "{text}");
         }
     }
 
@@ -185,9 +205,19 @@ mod tests {
         assert!(weight(&empty) < Histogram::RESERVED_BYTES, "it has no counters");
     }
 
+    /// Goal: a text of many values costs no more time than the memory that its reader has.
+    /// Method: what follows the limit is no JSON, and is not read.
+    #[test]
+    fn the_count_ends_at_the_limit() {
+        let text = format!("{{\"a\":[[{}", "{},".repeat(1_000));
+        let weight = of_json(&text, 50 * VALUE_BYTES).expect("it is not read to its end");
+        assert!((50 * VALUE_BYTES..53 * VALUE_BYTES).contains(&weight), "{weight}");
+        assert!(of_json(&text, u64::MAX).is_err());
+    }
+
     /// JSON in JSON nests at most as deep as the parser allows.
     #[test]
     fn a_deep_text_is_an_error_and_no_end_of_the_stack() {
-        assert!(of_json(&"[".repeat(1_000_000)).is_err());
+        assert!(of_json(&"[".repeat(1_000_000), u64::MAX).is_err());
     }
 }

@@ -162,7 +162,7 @@ impl Hub {
     /// Counts results of rank 0: those of the others may take a multiple of their memory.
     pub(crate) fn add_own(&mut self, own: &impl Serialize) {
         let text = serde_json::to_string(own).unwrap_or_default();
-        self.budget.add_own(crate::weight::of_json(&text).unwrap_or(0));
+        self.budget.add_own(crate::weight::of_json(&text, u64::MAX).unwrap_or(0));
     }
 
     /// Returns the number of ranks, rank 0 included.
@@ -238,15 +238,16 @@ impl Hub {
         let account = &mut self.accounts[rank as usize - 1];
         account.receive(frame.len() as u64, elapsed_s, &budget)?;
         let malformed = |error| LinkError::of(error, limit);
-        let weight = frame::weight(frame).map_err(malformed)?;
+        let weight = frame::weight(frame, budget.kept_max()).map_err(malformed)?;
         account.check(weight, &budget)?;
         Ok(Message { content: frame::parse(frame).map_err(malformed)?, weight })
     }
 
     /// Checks the memory of a text of a rank that is JSON itself; a rank whose text takes too much is lost.
     pub(crate) fn admits(&mut self, rank: u32, text: &str) -> bool {
-        let limit = self.limit;
-        let weight = crate::weight::of_json(text).map_err(|error| LinkError::of(FrameError::Malformed(error), limit));
+        let (limit, most) = (self.limit, self.budget.kept_max());
+        let weight = crate::weight::of_json(text, most);
+        let weight = weight.map_err(|error| LinkError::of(FrameError::Malformed(error), limit));
         let account = &self.accounts[rank as usize - 1];
         match weight.and_then(|weight| Ok(account.check(weight, &self.budget)?)) {
             Ok(()) => true,
