@@ -15,8 +15,6 @@ use trueio_model::{ClockOffset, Outcome, RunRecord, error_line};
 
 /// How often a wait looks whether a signal came.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// Longest wait of a rank that finished for the end of rank 0's work: printing and storing.
-const END: Duration = Duration::from_secs(600);
 
 /// A connection to rank 0.
 #[derive(Debug)]
@@ -54,21 +52,27 @@ impl Other {
             return Some(message);
         }
         let mut wait = Wait::for_first(limit, answer_of(shared));
+        loop {
+            match self.next(shared, &wait)? {
+                ToRank::Working { done } => drop(wait.renew(done)),
+                ToRank::Ping { count } => self.ping(shared, count),
+                message => return Some(message),
+            }
+        }
+    }
+
+    /// Waits for the next message; `None`: the run is ending, or rank 0 is gone.
+    fn next(&mut self, shared: &mut Shared, wait: &Wait) -> Option<ToRank> {
         while self.end.is_none() {
-            if self.link.is_readable() {
-                match self.receive(shared)? {
-                    ToRank::Working { done } => drop(wait.renew(done)),
-                    ToRank::Ping { count } => self.ping(shared, count),
-                    message => return Some(message),
-                }
+            // Messages without end do not renew it.
+            if wait.is_over() {
+                self.lose(shared, &LinkError::Late(wait.seconds()));
+            } else if self.link.is_readable() {
+                return self.receive(shared);
             } else {
                 self.tell_signal(shared);
                 let mut waiting = [PollFd::new(&self.link, PollFlags::IN)];
                 let _ = rustix::event::poll(&mut waiting, Some(&LOOK));
-            }
-            // Messages without end do not renew it.
-            if wait.is_over() {
-                self.lose(shared, &LinkError::Late(wait.seconds()));
             }
         }
         None
@@ -240,10 +244,14 @@ impl Other {
     }
 
     pub(crate) fn end(&mut self, shared: &mut Shared) -> u8 {
-        // What is still under way (`Stop`, `Collect`) no longer matters.
-        let limit = Limit::new(END);
+        // Rank 0 merges, prints and stores, and reports that this comes forward.
+        let mut wait = Wait::for_first(answer_of(shared), answer_of(shared));
+        self.early = None;
         while self.end.is_none() {
-            self.wait(shared, limit);
+            // What is still under way (`Stop`, `Collect`) no longer matters, and gives no more time.
+            if let Some(ToRank::Working { done }) = self.next(shared, &wait) {
+                wait.renew(done);
+            }
         }
         self.end.unwrap_or(1)
     }

@@ -47,6 +47,12 @@ fn against(first: impl FnOnce(&mut Hub), step: impl FnOnce(&mut Member) + Send +
     has_ended.recv_timeout(BOUND).expect("the rank goes on waiting")
 }
 
+/// Waits for the end as [`Member::end`], and keeps the rank.
+fn end(rank: &mut Member) {
+    let Role::Other(other) = &mut rank.role else { panic!("rank 1") };
+    other.end(&mut rank.shared);
+}
+
 fn finish(rank: &mut Member, length: Option<Duration>) -> After {
     rank.finish_phase(0, done(), length, false)
 }
@@ -54,7 +60,7 @@ fn finish(rank: &mut Member, length: Option<Duration>) -> After {
 #[test]
 fn a_rank_ends_at_the_limit_if_rank_0_is_silent_at_any_step() {
     type Step = fn(&mut Member);
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, Step); 7] = [
         ("agree", |rank| drop(rank.agree("run", Ok(&[])))),
         ("meet", Member::meet),
         ("start", |rank| {
@@ -69,6 +75,7 @@ fn a_rank_ends_at_the_limit_if_rank_0_is_silent_at_any_step() {
         ("work of unknown length", |rank| {
             finish(rank, None);
         }),
+        ("the end of rank 0's printing and storing", end),
     ];
     std::thread::scope(|scope| {
         for (name, step) in steps {
@@ -96,8 +103,14 @@ fn work_that_comes_forward_renews_the_time_of_a_rank_that_waits_for_it() {
 
 #[test]
 fn messages_without_end_do_not_renew_the_time_of_a_rank() {
-    let floods: [ToRank; 2] = [ToRank::Working { done: 1 }, ToRank::Working { done: 0 }];
-    for message in floods {
+    type Step = fn(&mut Member);
+    let floods: [(ToRank, Step); 4] = [
+        (ToRank::Working { done: 1 }, Member::meet),
+        (ToRank::Working { done: 0 }, Member::meet),
+        (ToRank::Working { done: 1 }, end),
+        (ToRank::Collect, end),
+    ];
+    for (message, step) in floods {
         let flood = |hub: &mut Hub| {
             let begin = Instant::now();
             while !hub.living().is_empty() && begin.elapsed() < BOUND / 2 {
@@ -105,7 +118,7 @@ fn messages_without_end_do_not_renew_the_time_of_a_rank() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         };
-        let reason = against(flood, Member::meet).expect("the run ends");
+        let reason = against(flood, step).expect("the run ends");
         assert!(reason.contains("rank 0 is gone: it did not answer within"), "{reason}");
     }
 }
