@@ -11,7 +11,7 @@
 //!
 //! Sources: logs, iologs and states of fio 3.33; RFC 1950 (the header of a zlib stream).
 
-use crate::reserved::{STICKY, check_owner, confirm_name, create_next_to, taken};
+use crate::reserved::{STICKY, check_owner, confirm_name, create_growing, create_next_to, taken};
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -118,7 +118,7 @@ impl OutputFile {
         let path = path.as_ref();
         let (file, is_new) = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let created = options.create_new(true).open(path);
+                let created = create_growing(path, content != Content::Printed);
                 let taken = |error: io::Error| match error.kind() {
                     io::ErrorKind::AlreadyExists => refused(TAKEN),
                     _ => error,

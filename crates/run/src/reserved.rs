@@ -331,28 +331,35 @@ impl Place {
 
     /// Creates a file with a new name next to this one. `replaced` is that of [`Reserved`].
     fn create_neighbour(&self, replaced: Option<(Mode, u32)>) -> io::Result<(File, OsString)> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // What other users could read before must not be readable meanwhile, either.
-        let mode = if replaced.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(0o666) };
         for attempt in 0..100 {
             let mut name = OsString::from(".");
             // A name has at most 255 bytes.
             name.push(OsStr::from_bytes(&self.name.as_bytes()[..self.name.len().min(200)]));
             name.push(format!(".{}-{attempt}.tmp", std::process::id()));
-            match rustix::fs::openat(&self.directory, name.as_os_str(), flags, mode) {
-                Ok(file) => {
-                    let file = File::from(file);
-                    if let Err(error) = self.set_mode(&file, replaced) {
-                        self.remove(&name);
-                        return Err(error);
-                    }
-                    return Ok((file, name));
-                }
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
+            match self.create(&name, OFlags::RDWR, replaced) {
+                Ok(file) => return Ok((file, name)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
         }
         Err(refused("100 temporary files of earlier runs are next to it"))
+    }
+
+    /// Creates a file.
+    fn create(&self, name: &OsStr, flags: OFlags, replaced: Option<(Mode, u32)>) -> io::Result<File> {
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // What other users could read before must not be readable meanwhile, either, and without bits of the group no access control list of
+        // another user's directory permits anything.
+        let is_set_later = replaced.is_some() || !self.is_own_directory;
+        let mode = if is_set_later { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(0o666) };
+        let file = File::from(rustix::fs::openat(&self.directory, name, flags, mode)?);
+        match self.set_mode(&file, replaced) {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                self.remove(name);
+                Err(error)
+            }
+        }
     }
 
     /// Sets the mode of a new file. In the directory of another user, the access control list and the group that the
@@ -410,6 +417,14 @@ impl Place {
 pub(crate) fn create_next_to(path: &Path) -> io::Result<(File, PathBuf)> {
     let (file, name) = Place::of(path)?.create_neighbour(None)?;
     Ok((file, path.with_file_name(name)))
+}
+
+/// Creates a missing file to whose end everything is written, and which inherits nothing of another user's directory. With `is_read` it is open
+/// for reading, too.
+pub(crate) fn create_growing(path: &Path, is_read: bool) -> io::Result<File> {
+    let place = Place::of(path)?;
+    let access = if is_read { OFlags::RDWR } else { OFlags::WRONLY };
+    place.create(&place.name, access | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY, None)
 }
 
 /// Returns the bits that new files of this process lack. umask(2) cannot read them without a change.

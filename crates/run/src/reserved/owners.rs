@@ -1,8 +1,10 @@
 //! Outputs in directories of other users: what a file of a stranger must not decide.
 
 use super::*;
+use crate::Before;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use trueio_job::Content;
 use trueio_testkit::{NOBODY, Sysctl, as_user, lacks};
 
 /// Another user without rights.
@@ -131,14 +133,22 @@ fn a_new_output_has_the_mode_of_a_new_file_whatever_its_directory_gives() {
             rustix::fs::setxattr(folder.path(), "system.posix_acl_default", &acl_for(NOBODY, 6), flags)
                 .expect("a list");
         }
-        let path = folder.path().join("out.json");
-        ReservedOutput::reserve(&path).expect("reserved").write(b"{}").expect("written");
-        let found = fs::metadata(&path).expect("it exists");
-        assert_eq!((found.uid(), found.gid()), (0, rustix::process::getegid().as_raw()));
-        assert_eq!(found.mode() & 0o7777, 0o666 & !umask());
-        assert!(rustix::fs::getxattr(&path, ACL, &mut [0; 0]).is_err(), "no list");
-        let written = as_user(NOBODY, || fs::File::options().write(true).open(&path).map(drop));
-        assert!(umask() & 0o022 != 0o022 || written.is_err());
+        let path = |name: &str| folder.path().join(name);
+        ReservedOutput::reserve(path("out.json")).expect("reserved").write(b"{}").expect("written");
+        let log = crate::create_output(path("log"), Content::Log, Before::Missing).expect("a log");
+        crate::create_output(path("printed"), Content::Printed, Before::Missing).expect("an output");
+        drop(create_next_to(&path("next")).map(|(_, next)| fs::rename(next, path("next"))).expect("a file"));
+        for name in ["out.json", "log", "printed", "next"] {
+            let found = fs::metadata(path(name)).expect("it exists");
+            assert_eq!((found.uid(), found.gid()), (0, rustix::process::getegid().as_raw()), "{name}");
+            assert_eq!(found.mode() & 0o7777, 0o666 & !umask(), "{name}");
+            assert!(rustix::fs::getxattr(path(name), ACL, &mut [0; 0]).is_err(), "{name}: no list");
+            let written = as_user(NOBODY, || fs::File::options().write(true).open(path(name)).map(drop));
+            assert!(umask() & 0o022 != 0o022 || written.is_err(), "{name}");
+        }
+        // A later phase writes to its end.
+        drop(log);
+        crate::create_output(path("log"), Content::Log, Before::Missing).expect("written before");
     }
 }
 
