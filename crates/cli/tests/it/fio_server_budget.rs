@@ -245,6 +245,15 @@ fn a_hostile_server_does_not_fill_its_clients_memory() {
     let ran = fio(&here, &[&dense, "j.fio"]);
     ran.assert_code(1);
     assert!(ran.err.contains("bytes of memory, and at most"), "{ran:?}");
+    // Ten million objects: their text is within the limit, and is not read to its end.
+    let objects = hostile(|stream| {
+        let text = format!("{{\"done\":{{\"record\":[{}{{}}]}}}}", "{},".repeat(10_000_000));
+        let _ = stream.write_all(&(text.len() as u32).to_be_bytes());
+        let _ = stream.write_all(text.as_bytes());
+    });
+    let ran = fio(&here, &[&objects, "j.fio"]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("127.0.0.1") && ran.err.contains("bytes of memory, and at most"), "{ran:?}");
     let long = hostile(|stream| {
         let _ = send(stream, &ToClient::Refused { text: "y".repeat(1 << 20) }, TO_CLIENT_BYTES_MAX);
     });
@@ -282,38 +291,66 @@ fn a_hostile_server_does_not_fill_its_clients_disk() {
     assert!((1 << 20..=8 << 20).contains(&length), "{length}");
 }
 
-/// Goal: a log whose name is taken, or that another program writes to, between two parts or after the last one, is reported, and both are kept.
+/// Goal: a log that another program replaces, removes or writes to, between two parts or after the last one, is kept next to it, and both are named.
 #[test]
-fn a_received_log_that_another_program_changes_is_reported() {
-    for (is_replaced, goes_on, words) in [
-        (true, true, "was removed or replaced by another program"),
-        (true, false, "was removed or replaced by another program"),
-        (false, true, "another program wrote to the log"),
-        (false, false, "another program wrote to the log"),
-    ] {
+fn a_received_log_that_another_program_changes_is_kept_and_reported() {
+    const LINE: &str = "1, 2, 0, 4096, 0\n";
+    for (how, goes_on) in
+        [("moved", true), ("moved", false), ("removed", true), ("removed", false), ("filled", true), ("filled", false)]
+    {
         let here = Sandbox::new();
         here.write("j.fio", format!("{ENDLESS}write_bw_log=t\n"));
         let path = here.path("t_bw.1.log.127.0.0.1");
         let log = path.clone();
         let client = hostile(move |stream| {
-            let line = "1, 2, 0, 4096, 0\n";
-            send_log(stream, line);
-            wait_until("the log", || fs::metadata(&log).is_ok_and(|found| found.len() == line.len() as u64));
-            if is_replaced {
-                fs::rename(&log, log.with_extension("moved")).expect("renamed");
+            send_log(stream, LINE);
+            wait_until("the log", || fs::metadata(&log).is_ok_and(|found| found.len() == LINE.len() as u64));
+            match how {
+                "moved" => fs::rename(&log, log.with_extension("moved")).expect("renamed"),
+                "removed" => fs::remove_file(&log).expect("removed"),
+                _ => {}
             }
             let mut notes = fs::File::options().append(true).create(true).open(&log).expect("a file");
             notes.write_all(b"notes").expect("written");
             if goes_on {
-                send_log(stream, line);
+                send_log(stream, LINE);
             }
             let _ = stream.shutdown(std::net::Shutdown::Both);
         });
         let ran = fio(&here, &["j.fio", &client]);
         ran.assert_code(1);
-        assert!(ran.err.contains(words) && ran.err.contains("t_bw.1.log.127.0.0.1"), "{ran:?}");
-        assert!(fs::read_to_string(&path).expect("the log").ends_with("notes"), "{is_replaced} {goes_on}");
+        let words =
+            if how == "filled" { "another program wrote to it" } else { "another program removed or replaced it" };
+        assert!(ran.err.contains(words) && ran.err.contains("t_bw.1.log.127.0.0.1"), "{how} {goes_on}: {ran:?}");
+        let notes = if how == "filled" { format!("{LINE}notes") } else { "notes".to_owned() };
+        assert_eq!(fs::read_to_string(&path).expect("the notes"), notes, "{how} {goes_on}");
+        let kept = ran.err.split("the output is kept in `").nth(1).and_then(|rest| rest.split('`').next());
+        let kept = here.root().join(kept.unwrap_or_else(|| panic!("{how} {goes_on}: {ran:?}")));
+        let whole = if goes_on { LINE.repeat(2) } else { LINE.to_owned() };
+        assert_eq!(fs::read_to_string(&kept).expect("the log"), whole, "{how} {goes_on}");
     }
+}
+
+/// Goal: the space for a log is that of the filesystem of its directory, not of the current directory.
+#[test]
+fn the_space_for_a_received_log_is_measured_in_its_directory() {
+    if lacks("root") {
+        return;
+    }
+    let here = Sandbox::new();
+    let _mount = Mount::tmpfs(&here, "disk", "16m");
+    here.write("j.fio", format!("{ENDLESS}write_bw_log=disk/t\n"));
+    let client = hostile(|stream| {
+        let text = "1, 2, 0, 4096, 0\n".repeat(60_000);
+        let part = LogPart { prefix: "disk/t".to_owned(), suffix: "_bw.1.log".to_owned(), text };
+        let _ = (0..20).all(|_| send(stream, &ToClient::Log(part.clone()), TO_CLIENT_BYTES_MAX).is_ok());
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    });
+    let ran = fio(&here, &["j.fio", &client]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("were cut: they are longer than its share") && ran.err.contains("disk/t_bw"), "{ran:?}");
+    let length = fs::metadata(here.path("disk/t_bw.1.log.127.0.0.1")).expect("the log").len();
+    assert!((1 << 20..=8 << 20).contains(&length), "{length}");
 }
 
 /// Goal: a server that sends messages without end does not keep its client: neither those of the handshake, nor those of a run.

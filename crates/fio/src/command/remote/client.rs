@@ -28,12 +28,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use trueio_cluster::range::cut;
+use trueio_job::options::limits::rows::{RAMP_TIME, RUNTIME, STARTDELAY};
 use trueio_job::{Content, FileUse, Role};
-use trueio_model::{FileId, RunRecord, error_chain, error_line};
+use trueio_model::{FileId, JobSpec, RunRecord, error_chain, error_line, units};
 use trueio_report::message;
 use trueio_report::{clean, clean_lines, progress_line};
 use trueio_run::planning::{PlanningError, check_files};
-use trueio_run::{Before, OutputFile, watch_signals};
+use trueio_run::{Before, GrowingFile, OutputFile, watch_signals};
 
 /// Largest number of servers of one client.
 const SERVERS_MAX: usize = 1024;
@@ -51,8 +52,12 @@ const JOB_BYTES: u64 = 8 << 20;
 /// Messages of a server that are no parts of logs: in addition to those of each second.
 const MESSAGES_MAX: u64 = 1_000;
 const MESSAGES_PER_S: u64 = 32;
-/// Part of the free space of the current directory that the logs of all servers together may take.
+/// Part of the free space of a filesystem that the logs of all servers together may take there.
 const LOGS_PART: u64 = 2;
+/// Logs that are kept open. A process may open 1024 files, or more.
+const OPEN_LOGS_MAX: usize = 512;
+/// How long a server may run, in addition to the times that its jobs set.
+const SESSION: Duration = Duration::from_secs(24 * 3600);
 /// Jobs of a server whose job files are there: as many are assumed.
 const JOBS_THERE: u64 = 64;
 
@@ -64,12 +69,14 @@ struct Server {
     jobs: Jobs,
     /// The number of its jobs, or of those that are assumed.
     job_count: u64,
+    /// How long it may run.
+    time: Duration,
+    /// When it was told to end because its time was over.
+    ended: Option<Instant>,
     /// The possible names of its jobs' logs; `None`: the job files are on the server.
     logs: Option<BTreeSet<String>>,
     /// The suffix of its logs' names.
     log_name: String,
-    /// What its logs have taken, in bytes.
-    log_bytes: u64,
     /// Its messages since it was started.
     message_count: u64,
     started: Instant,
@@ -133,7 +140,7 @@ pub(in crate::command) fn command(clients: &[Client], request: &FioRequest, prog
     }
     let bar = if settings.eta == Eta::Never { Box::new(Hidden) } else { (program.progress_line)(true) };
     let failed = converse(&mut servers, settings, &mut results, &mut logs, &*bar, || stop.load(Relaxed));
-    let failed = failed.or(logs.confirm().err());
+    let failed = failed.into_iter().chain(logs.confirm()).collect();
     deliver(&servers, results, failed)
 }
 
@@ -145,7 +152,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
     let mut lists = Vec::new();
     let mut servers: Vec<Server> = Vec::new();
     for client in clients {
-        let (jobs, logs, job_count) = files.of(client, settings)?;
+        let found = files.of(client, settings)?;
         if Path::new(&client.host).is_file() {
             lists.push(client.host.clone());
         }
@@ -158,10 +165,11 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 log_name: address.hostname().replace('/', "_"),
                 address,
                 token: client.token.clone(),
-                jobs: jobs.clone(),
-                job_count,
-                logs: logs.clone(),
-                log_bytes: 0,
+                jobs: found.jobs.clone(),
+                job_count: found.job_count,
+                time: SESSION.saturating_add(found.time),
+                ended: None,
+                logs: found.logs.clone(),
                 message_count: 0,
                 started: Instant::now(),
                 stream: None,
@@ -205,6 +213,25 @@ fn hosts(text: &str) -> Result<Vec<String>, String> {
     if found.is_empty() { bad("it lists none") } else { Ok(found) }
 }
 
+/// The jobs of a server.
+struct FoundJobs {
+    /// What is sent to it.
+    jobs: Jobs,
+    /// The possible names of its jobs' logs; `None`: not all job files are local.
+    logs: Option<BTreeSet<String>>,
+    /// The number of jobs, or of those that are assumed.
+    job_count: u64,
+    /// The sum of the times that local jobs set.
+    time: Duration,
+}
+
+/// Returns the sum of the times that jobs set: how long they take if they run one after the other.
+fn time_of(jobs: &[JobSpec]) -> Duration {
+    let ns = |job: &JobSpec, name: &str| units::parse_duration_ns(&job.options.get(name)?.text).ok();
+    let of_job = |job| [RUNTIME.name, RAMP_TIME.name, STARTDELAY.name].map(|name| ns(job, name).unwrap_or(0));
+    Duration::from_nanos(jobs.iter().flat_map(of_job).fold(0, u64::saturating_add))
+}
+
 /// Job files with their includes and variables, each read once.
 #[derive(Default)]
 struct Files {
@@ -216,11 +243,11 @@ struct Files {
 }
 
 impl Files {
-    /// Returns what is sent to a client's server, the possible names of its jobs' logs if all job files are local, and the number of jobs.
-    /// Refuses a wrong job file before any server is contacted.
-    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, Option<BTreeSet<String>>, u64), String> {
+    /// Reads the jobs of a client's server. Refuses a wrong job file before any server is contacted.
+    fn of(&self, client: &Client, settings: &Settings) -> Result<FoundJobs, String> {
         self.texts.borrow_mut().clear();
         self.variables.borrow_mut().clear();
+        let mut time = Duration::ZERO;
         let (mut logs, mut job_count) = (None, if client.files_there.is_empty() { 0 } else { JOBS_THERE });
         if !client.files.is_empty() {
             let mut words: Vec<String> = settings.sections.iter().map(|name| format!("--section={name}")).collect();
@@ -230,6 +257,7 @@ impl Files {
             words.extend(client.files.iter().cloned());
             let request = read(&words, self).map_err(|error| error.render())?;
             job_count += request.jobs.len() as u64;
+            time = time_of(&request.jobs);
             let names = crate::language::log_files(&request.jobs).into_iter().collect();
             logs = Some(names).filter(|_| client.files_there.is_empty());
         }
@@ -244,7 +272,7 @@ impl Files {
             are_warnings_fatal: settings.are_warnings_fatal,
             status_interval_ns: settings.status_interval_ns,
         };
-        Ok((jobs, logs, job_count))
+        Ok(FoundJobs { jobs, logs, job_count, time })
     }
 }
 
@@ -410,6 +438,7 @@ fn converse(
                 }
             }
         }
+        servers.iter_mut().filter(|server| !server.is_over).for_each(end_in_time);
         if let Err(failure) = take(&events, servers, logs) {
             failed.get_or_insert(failure);
         }
@@ -473,6 +502,46 @@ fn end(server: &mut Server, why: &str) {
     server.problem = Some(format!("the server went away before its results came\n  because: {why}"));
     if let Some(stream) = &server.stream {
         stream.end();
+    }
+}
+
+/// What is done with a server by its time.
+#[derive(Debug, PartialEq, Eq)]
+enum InTime {
+    GoesOn,
+    /// It gets a request to end, and sends its results.
+    IsEnded,
+    /// It did not end.
+    IsGivenUp,
+}
+
+/// Decides that by how long a server has run, may run, and has had since the request to end.
+fn in_time(has_run: Duration, time: Duration, since_request: Option<Duration>) -> InTime {
+    match since_request {
+        Some(since) if since >= SILENCE => InTime::IsGivenUp,
+        None if has_run >= time => InTime::IsEnded,
+        _ => InTime::GoesOn,
+    }
+}
+
+/// Ends a server whose time is over: messages within its budget would keep this process for ever.
+fn end_in_time(server: &mut Server) {
+    let since_request = server.ended.map(|ended| ended.elapsed());
+    match in_time(server.started.elapsed(), server.time, since_request) {
+        InTime::GoesOn => {}
+        InTime::IsEnded => {
+            server.ended = Some(Instant::now());
+            message!(
+                "note: {} is ended after {} s: a day, and what `runtime`, `ramp_time` and `startdelay` of its jobs set",
+                server.address,
+                server.time.as_secs()
+            );
+            if let Some(stream) = &mut server.stream {
+                // The receiving thread notices a lost connection.
+                let _ = send(stream, &ToServer::Stop, TO_SERVER_BYTES_MAX);
+            }
+        }
+        InTime::IsGivenUp => end(server, "its time was over, and it did not end when it was requested to"),
     }
 }
 
@@ -559,27 +628,40 @@ fn together(servers: &[Server]) -> String {
 struct LogFiles {
     /// Other files that this command reads and writes.
     used: Vec<FileUse>,
-    /// What the logs of one server may take, in bytes.
-    share_bytes: u64,
-    /// The logs that were created. None is kept open: there may be more than a process may open.
+    server_count: usize,
+    /// What the logs of one server may take on each filesystem, in bytes, by its device.
+    shares: BTreeMap<u64, u64>,
+    /// What the logs of each server, by the suffix of their names, have taken there.
+    taken: BTreeMap<(String, u64), u64>,
+    /// The logs that were created.
     begun: BTreeMap<PathBuf, BegunLog>,
 }
 
 /// A log that was created.
 struct BegunLog {
     server: Address,
-    /// Device and inode.
-    identity: FileId,
-    /// Its length after the last part.
-    length_bytes: u64,
+    /// The filesystem of its directory.
+    device: u64,
+    file: LogFile,
+}
+
+/// The file of a log.
+enum LogFile {
+    /// Kept open: if its name is taken, the content is not lost.
+    Open(GrowingFile),
+    /// Opened for each part, because a process may not open as many.
+    Closed {
+        /// Device and inode.
+        identity: FileId,
+        /// Its length after the last part.
+        length_bytes: u64,
+    },
 }
 
 impl LogFiles {
-    fn new(used: Vec<FileUse>, servers: usize) -> Self {
-        // Unknown: the kernel limits it.
-        let free_bytes =
-            rustix::fs::statvfs(".").map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize));
-        Self { used, share_bytes: free_bytes / LOGS_PART / servers.max(1) as u64, begun: BTreeMap::new() }
+    fn new(used: Vec<FileUse>, server_count: usize) -> Self {
+        let (shares, taken, begun) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { used, server_count: server_count.max(1), shares, taken, begun }
     }
 
     /// Returns the path of a server's log.
@@ -601,7 +683,7 @@ impl LogFiles {
 
     /// Appends to `PREFIX_KIND.N.log.HOST`. The server sends only the name of the log, which must be a possible name of
     /// its jobs' logs; if the job files are on the server, it must be a plain name in the directory for logs.
-    fn add(&mut self, server: &mut Server, part: &LogPart) -> Result<(), String> {
+    fn add(&mut self, server: &Server, part: &LogPart) -> Result<(), String> {
         let name = format!("{}{}", part.prefix, part.suffix);
         let is_plain = !part.prefix.starts_with('.') && !part.prefix.contains(['/', '\0']) && is_log(&part.suffix);
         let is_expected = server.logs.as_ref().map_or(is_plain, |names| names.contains(&name));
@@ -609,68 +691,94 @@ impl LogFiles {
             let name = clean(&name);
             return Err(format!("{} sent a log that no job asked for: `{name}`", server.address));
         }
-        server.log_bytes = server.log_bytes.saturating_add(part.text.len() as u64);
-        if server.log_bytes > self.share_bytes {
+        let path = self.path(server, &name);
+        if !self.begun.contains_key(&path) {
+            let log = self.begin(server, &path)?;
+            self.begun.insert(path.clone(), log);
+        }
+        let Some(log) = self.begun.get_mut(&path) else { return Ok(()) };
+        let taken = self.taken.entry((server.log_name.clone(), log.device)).or_default();
+        *taken = taken.saturating_add(part.text.len() as u64);
+        let share = self.shares.get(&log.device).copied().unwrap_or(0);
+        if *taken > share {
             return Err(format!(
-                "the logs of {} were cut: they are longer than its share of half of the free space here ({} bytes)\n\nhint: \
-                 `log_avg_msec` makes them shorter",
-                server.address, self.share_bytes
+                "the logs of {} were cut: they are longer than its share of half of the free space of the filesystem of `{}` \
+                 ({share} bytes)\n\nhint: `log_avg_msec` makes them shorter",
+                server.address,
+                path.display()
             ));
         }
-        let path = self.path(server, &name);
-        let failed =
-            |e: std::io::Error| error_chain(&format!("the log `{}` cannot be written", path.display()), Some(&e));
-        let mut file = if let Some(begun) = self.begun.get(&path) {
-            begun.reopen(&path)?
-        } else {
-            if self.begun.values().filter(|begun| begun.server == server.address).count() >= LOGS_MAX {
-                return Err(format!("{} sent more than {LOGS_MAX} logs", server.address));
+        let bytes = part.text.as_bytes();
+        match &mut log.file {
+            LogFile::Open(file) => file.write_all(bytes).map_err(|error| unwritten(&path, &error)),
+            LogFile::Closed { identity, length_bytes } => {
+                let written = reopen(&path, *identity, *length_bytes)?.write_all(bytes);
+                *length_bytes += bytes.len() as u64;
+                written.map_err(|error| unwritten(&path, &error))
             }
-            let mut files = self.used.clone();
-            files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output(Content::Log)));
-            check_files(&files).map_err(PlanningError::into_text)?;
-            let file = OutputFile::open(&path, Content::Log, Before::Unknown).map_err(failed)?;
-            let identity = file.identity().map_err(failed)?;
-            let begun = BegunLog { server: server.address.clone(), identity, length_bytes: 0 };
-            let file = file.emptied(Content::Log).map_err(failed)?;
-            self.begun.insert(path.clone(), begun);
-            file
-        };
-        file.write_all(part.text.as_bytes()).map_err(failed)?;
-        self.begun.entry(path).and_modify(|begun| begun.length_bytes += part.text.len() as u64);
-        Ok(())
+        }
     }
 
-    /// Checks at the end that all logs hold what was written to them and no more.
-    fn confirm(&self) -> Result<(), String> {
-        self.begun.iter().try_for_each(|(path, begun)| begun.reopen(path).map(drop))
+    /// Creates a log.
+    fn begin(&mut self, server: &Server, path: &Path) -> Result<BegunLog, String> {
+        if self.begun.values().filter(|begun| begun.server == server.address).count() >= LOGS_MAX {
+            return Err(format!("{} sent more than {LOGS_MAX} logs", server.address));
+        }
+        let failed = |error: std::io::Error| unwritten(path, &error);
+        let mut files = self.used.clone();
+        files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output(Content::Log)));
+        check_files(&files).map_err(PlanningError::into_text)?;
+        let file = OutputFile::open(path, Content::Log, Before::Unknown).map_err(failed)?;
+        let identity = file.identity().map_err(failed)?;
+        // Unknown: the kernel limits it.
+        let free_bytes = |file: &File| {
+            rustix::fs::fstatvfs(file).map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize))
+        };
+        let file = file.emptied(Content::Log).map_err(failed)?;
+        let servers = self.server_count as u64;
+        self.shares.entry(identity.device).or_insert_with(|| free_bytes(&file) / LOGS_PART / servers);
+        let file = match self.begun.len() < OPEN_LOGS_MAX {
+            true => LogFile::Open(GrowingFile::new(file, path).map_err(failed)?),
+            false => LogFile::Closed { identity, length_bytes: 0 },
+        };
+        Ok(BegunLog { server: server.address.clone(), device: identity.device, file })
+    }
+
+    /// Checks at the end that all logs hold what was written to them and no more. Returns a sentence about each other one.
+    fn confirm(&mut self) -> Vec<String> {
+        let check = |(path, log): (&PathBuf, &mut BegunLog)| match &mut log.file {
+            LogFile::Open(file) => file.confirm().map_err(|error| unwritten(path, &error)).err(),
+            LogFile::Closed { identity, length_bytes } => reopen(path, *identity, *length_bytes).err(),
+        };
+        self.begun.iter_mut().filter_map(check).collect()
     }
 }
 
-impl BegunLog {
-    /// Opens the log to append to it. It must be the same file, with what was written to it and no more.
-    fn reopen(&self, path: &Path) -> Result<File, String> {
-        let name = path.display();
-        let failed = |error: std::io::Error| error_chain(&format!("the log `{name}` cannot be written"), Some(&error));
-        let taken = || format!("the log `{name}` was removed or replaced by another program while it was written");
-        if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            return Err(taken());
-        }
-        let file = OutputFile::open(path, Content::Log, Before::Unknown).map_err(failed)?;
-        if file.identity().map_err(failed)? != self.identity {
-            return Err(taken());
-        }
-        let file = file.appended();
-        let found_bytes = file.metadata().map_err(failed)?.len();
-        if found_bytes != self.length_bytes {
-            return Err(format!(
-                "another program wrote to the log `{name}` or truncated it while it was written: it has {found_bytes} bytes, and {} were \
-                 written; what is left of both is in it",
-                self.length_bytes
-            ));
-        }
-        Ok(file)
+fn unwritten(path: &Path, error: &std::io::Error) -> String {
+    error_chain(&format!("the log `{}` could not be written", path.display()), Some(error))
+}
+
+/// Opens a log that was not kept open, to append to it. It must be the same file, with what was written to it and no more.
+fn reopen(path: &Path, identity: FileId, length_bytes: u64) -> Result<File, String> {
+    let name = path.display();
+    let failed = |error: std::io::Error| unwritten(path, &error);
+    let taken = || format!("the log `{name}` was removed or replaced by another program while it was written");
+    if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Err(taken());
     }
+    let file = OutputFile::open(path, Content::Log, Before::Unknown).map_err(failed)?;
+    if file.identity().map_err(failed)? != identity {
+        return Err(taken());
+    }
+    let file = file.appended();
+    let found_bytes = file.metadata().map_err(failed)?.len();
+    if found_bytes != length_bytes {
+        return Err(format!(
+            "another program wrote to the log `{name}` or truncated it while it was written: it has {found_bytes} bytes, and \
+             {length_bytes} were written; what is left of both is in it"
+        ));
+    }
+    Ok(file)
 }
 
 /// Returns the name of a server's logs for messages.
@@ -717,7 +825,7 @@ fn result<'a>(server: &'a Server, record: Option<&'a RunRecord>) -> ServerResult
 }
 
 /// Prints the results, then the errors; returns the highest exit code.
-fn deliver(servers: &[Server], mut results: status::Results, failed: Option<String>) -> ExitCode {
+fn deliver(servers: &[Server], mut results: status::Results, failed: Vec<String>) -> ExitCode {
     let mut code = 0;
     if servers.iter().any(|server| server.record.is_some()) {
         let all: Vec<ServerResult<'_>> =
@@ -728,7 +836,7 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Option<Stri
             code = 1;
         }
     }
-    if let Some(text) = failed {
+    for text in failed {
         refused(&text);
         code = 1;
     }
@@ -745,4 +853,29 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Option<Stri
         code = code.max(of_run);
     }
     ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::Origin;
+
+    /// Goal: a server has a day, and the times that its jobs set, also if the sum does not fit.
+    #[test]
+    fn a_server_has_a_day_and_the_times_of_its_jobs() {
+        let job = |options: &[(&str, &str)]| {
+            let mut job = JobSpec::new("j");
+            options.iter().for_each(|(name, text)| job.set(name, (*text).to_owned(), Origin::Default));
+            job
+        };
+        let jobs = [job(&[(RUNTIME.name, "60s"), (RAMP_TIME.name, "5s")]), job(&[]), job(&[(STARTDELAY.name, "2s")])];
+        assert_eq!(time_of(&jobs), Duration::from_secs(67));
+        let long = job(&[(RUNTIME.name, "580y")]);
+        assert!(SESSION.saturating_add(time_of(&[long.clone(), long])) >= SESSION);
+        let (day, second) = (SESSION, Duration::from_secs(1));
+        assert_eq!(in_time(day - second, day, None), InTime::GoesOn);
+        assert_eq!(in_time(day, day, None), InTime::IsEnded);
+        assert_eq!(in_time(day, day, Some(SILENCE - second)), InTime::GoesOn);
+        assert_eq!(in_time(day, day, Some(SILENCE)), InTime::IsGivenUp);
+    }
 }
