@@ -6,7 +6,7 @@
 mod ranks;
 
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, made};
 use crate::progress::Events;
 use crate::run::read_job_file;
 use crate::{baseline, flags, kept, output, progress};
@@ -533,18 +533,33 @@ fn stem(path: &Path) -> String {
 
 // ---- outputs ----------------------------------------------------------------------------------
 
+fn json(comparison: &Comparison) -> String {
+    format!("{}\n", trueio_report::comparison_json(comparison))
+}
+
+/// Delivers what is known after a panic between the parts of the work that contain their own: the comparison, if there is one, as JSON on stdout.
+/// Returns the failure.
+fn rescue(known: Option<Comparison>, reason: &str) -> Failure {
+    let printed = known.map(|comparison| made("the comparison", || json(&comparison)));
+    let what = match printed.map(|text| text.and_then(|text| output::print_all(&text))) {
+        None => "the comparison ended before there was a result",
+        Some(Ok(())) => "the results were not delivered; the comparison is on stdout",
+        Some(Err(_)) => "the results were not delivered; the comparison could not be written either",
+    };
+    Failure::with_code(1, format!("{what}\n  because: {reason}"))
+}
+
 fn deliver(comparison: &Comparison, outputs: Outputs, matches: &ArgMatches) -> Result<(), Failure> {
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
-    if json_to_stdout {
-        results.push(output::print_all(&format!("{}\n", trueio_report::comparison_json(comparison))));
-    } else {
-        let style = output::style_of(&std::io::stdout());
-        results.push(output::print_all(&trueio_report::comparison_terminal(comparison, &style)));
-    }
+    let text = made("the results", || match json_to_stdout {
+        true => json(comparison),
+        false => trueio_report::comparison_terminal(comparison, &output::style_of(&std::io::stdout())),
+    });
+    results.push(text.and_then(|text| output::print_all(&text)));
     results.push(outputs.write(|name| {
-        Ok(match name {
-            "json" => format!("{}\n", trueio_report::comparison_json(comparison)),
+        made(&format!("--{name}"), || match name {
+            "json" => json(comparison),
             "html" => trueio_report::comparison_html(comparison),
             "markdown" => trueio_report::comparison_markdown(comparison),
             _ => trueio_report::comparison_junit(comparison),

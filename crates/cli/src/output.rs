@@ -175,16 +175,26 @@ pub(crate) fn deliver_as(
         (false, Some(print)) => print(record),
         (false, None) => text_of(record, matches, keep),
     });
-    results.push(text.and_then(|text| print_all(&text)));
+    results.push(match text {
+        Ok(text) => print_all(&text),
+        // The record is what the text was made of.
+        Err(failure) => {
+            let json = made("the record", || format!("{}\n", trueio_report::json(record)));
+            json.and_then(|json| print_all(&json)).and(Err(failure))
+        }
+    });
     // A record is large, so it is copied only for outputs that there are.
     if !outputs.files.is_empty() {
         results.push(write_formats(outputs, &Document::Record(Box::new(record.clone()))));
     }
-    if keep
-        && !matches.get_flag("no-history")
-        && let Err(error) = keep_in_history(record)
-    {
-        message!("warning: {}", error_chain("the record was not stored in the history", Some(&error)));
+    if keep && !matches.get_flag("no-history") {
+        match made("the entry in the history", || keep_in_history(record)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                message!("warning: {}", error_chain("the record was not stored in the history", Some(&error)));
+            }
+            Err(failure) => results.push(Err(failure)),
+        }
     }
     results.into_iter().collect::<Result<(), Failure>>()?;
     let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
@@ -213,14 +223,38 @@ pub(crate) fn deliver_document(document: &Document, outputs: Outputs, matches: &
 /// Writes each reserved output in its format.
 fn write_formats(outputs: Outputs, document: &Document) -> Result<(), Failure> {
     let past = match document {
-        Document::Record(record) if !outputs.files.is_empty() => crate::kept::past_runs(record),
+        Document::Record(record) if !outputs.files.is_empty() => {
+            made("earlier runs", || crate::kept::past_runs(record)).unwrap_or_default()
+        }
         _ => Vec::new(),
     };
     outputs.write(|name| made(&format!("--{name}"), || rendered(document, name, &past)).flatten())
 }
 
+/// Delivers what is known after a panic between the parts of the work that contain their own: the record, if there is one, as JSON on
+/// stdout, and in the history. Returns the failure.
+pub(crate) fn rescue(known: Option<RunRecord>, reason: &str, matches: &ArgMatches) -> Failure {
+    let Some(mut record) = known else {
+        return Failure::with_code(1, format!("the run ended before there was a record\n  because: {reason}"));
+    };
+    if record.outcome == Outcome::Complete {
+        record.outcome = Outcome::Failed { reason: reason.to_owned() };
+    }
+    let text = made("the record", || format!("{}\n", trueio_report::json(&record)));
+    let printed = text.and_then(|text| print_all(&text));
+    let is_kept = !matches.get_flag("no-history")
+        && made("the entry in the history", || keep_in_history(&record)).is_ok_and(|kept| kept.is_ok());
+    let place = match (printed.is_ok(), is_kept) {
+        (true, true) => "the record is on stdout and in the history",
+        (true, false) => "the record is on stdout",
+        (false, true) => "the record is in the history",
+        (false, false) => "the record could not be written either",
+    };
+    Failure::with_code(1, format!("the results were not delivered; {place}\n  because: {reason}"))
+}
+
 /// Makes an output. A panic is a failure of this one: the others are made, and the record is kept.
-fn made<T>(what: &str, make: impl FnOnce() -> T) -> Result<T, Failure> {
+pub(crate) fn made<T>(what: &str, make: impl FnOnce() -> T) -> Result<T, Failure> {
     let not_made = |reason| Failure::with_code(1, format!("{what} could not be made\n  because: {reason}"));
     trueio_run::contained(make).map_err(not_made)
 }
@@ -287,4 +321,54 @@ pub(crate) fn style_of(stream: &(impl IsTerminal + AsFd)) -> Style {
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
     let unicode = !is_terminal || locale.is_none_or(|l| l.to_ascii_lowercase().replace('-', "").contains("utf8"));
     Style { width, color: trueio_report::has_colors(stream), unicode: unicode && !trueio_report::is_dumb() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use trueio_model::Plan;
+    use trueio_run::{Reporting, Request, Session, Targets};
+
+    fn record() -> RunRecord {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let plan = Plan {
+            jobs: Vec::new(),
+            idle_baseline_ns: 0,
+            idle_wait_ns: None,
+            accepted_checks: Vec::new(),
+            notes: Vec::new(),
+            identities: std::collections::BTreeMap::new(),
+        };
+        let request = Request {
+            kind: "run".into(),
+            command: Vec::new(),
+            spec: Vec::new(),
+            plan,
+            targets: Targets::default(),
+            has_evidence: false,
+            reporting: Reporting::default(),
+        };
+        Session::new(request, &STOP).finish(Outcome::Complete)
+    }
+
+    /// Goal: a panic of what prints the results keeps neither the files from being written, nor the record from being printed.
+    #[test]
+    fn a_panic_of_a_printer_leaves_the_other_outputs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let json = folder.path().join("r.json");
+        let command = crate::run::arguments(clap::Command::new("run"));
+        let words = ["run", "--no-history", "--json", json.to_str().expect("a path")];
+        let matches = command.try_get_matches_from(words).expect("a command line");
+        let outputs = Outputs::reserve(&matches, std::iter::empty()).expect("reserved");
+        let panics = |_: &RunRecord| -> String { panic!("staged") };
+        let failure = deliver_as(&record(), outputs, &matches, false, Some(&panics)).expect_err("it panicked");
+        assert!(failure.into_text().contains("the results could not be made\n  because: staged (this is a bug"));
+        let text = std::fs::read_to_string(&json).expect("it is written");
+        assert!(serde_json::from_str::<RunRecord>(&text).is_ok(), "{text}");
+        let failure = rescue(Some(record()), "staged", &matches);
+        assert!(failure.into_text().contains("the record is on stdout\n  because: staged"));
+        let failure = rescue(None, "staged", &matches);
+        assert!(failure.into_text().contains("before there was a record\n  because: staged"));
+    }
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use trueio_cluster::launcher::TOKEN_VARIABLE;
 use trueio_cluster::star::StarError;
-use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, launcher, ready};
+use trueio_cluster::{EXIT_UNREACHABLE, Limit, Member, Refused, guarded, launcher, ready};
 use trueio_job::{CommandFiles, FileUse, Role};
 use trueio_model::{JobSpec, Plan, RunRecord, error_chain};
 use trueio_report::message;
@@ -123,13 +123,34 @@ impl Follow {
 /// # Errors
 /// This rank's, or on rank 0 that of any rank.
 pub(crate) fn run<J>(
-    mut member: Member,
+    member: Member,
     kind: &str,
     jobs: Result<(Vec<JobSpec>, J), Failure>,
     plan: impl FnOnce(&Member, Vec<JobSpec>, J) -> Result<Planned, Failure>,
     matches: &ArgMatches,
     printer: Option<Printer<'_>>,
 ) -> Result<ExitCode, Failure> {
+    let work =
+        |member: &mut Member, known: &mut Option<RunRecord>| whole(member, known, (kind, jobs), plan, matches, printer);
+    let rescue = |known: Option<RunRecord>, reason: &str| Err(output::rescue(known, reason, matches));
+    ended(guarded(member, work, rescue))
+}
+
+/// Returns the result of this rank; one that has none ends with the code of all ranks.
+pub(crate) fn ended((code, result): (u8, Result<Option<ExitCode>, Failure>)) -> Result<ExitCode, Failure> {
+    result.map(|own| own.unwrap_or(ExitCode::from(code)))
+}
+
+/// Does this rank's work; `known` is its record as soon as there is one. Returns the exit code of all ranks, and this one's result if it has
+/// one of its own.
+fn whole<J>(
+    member: &mut Member,
+    known: &mut Option<RunRecord>,
+    (kind, jobs): (&str, Result<(Vec<JobSpec>, J), Failure>),
+    plan: impl FnOnce(&Member, Vec<JobSpec>, J) -> Result<Planned, Failure>,
+    matches: &ArgMatches,
+    printer: Option<Printer<'_>>,
+) -> (u8, Result<Option<ExitCode>, Failure>) {
     let (specs, rest) = match jobs {
         Ok((specs, rest)) => (Ok(specs), Some(rest)),
         Err(failure) => (Err(failure.into_text()), None),
@@ -140,22 +161,21 @@ pub(crate) fn run<J>(
         let phases = phase_count(&planned.planned.0);
         Ok((planned, phases))
     };
-    let (planned, shared) = match ready(&mut member, kind, specs, plan) {
+    let (planned, shared) = match ready(member, kind, specs, plan) {
         Ok(ready) => ready,
-        Err(refused) => return stop(member, refused),
+        Err(refused) => return stop(refused),
     };
     let Planned { spec, planned, outputs, has_evidence, follow } = planned;
     let has_lines = !output::is_json_to_stdout(matches);
-    let record = measure(&mut member, kind, spec, planned, has_evidence, (follow, has_lines));
+    *known = measure(member, kind, spec, planned, has_evidence, (follow, has_lines));
     drop(shared);
-    let Some(record) = record else { return Ok(ExitCode::from(member.end(1))) };
-    let delivered = output::deliver_as(&record, outputs, matches, true, printer);
+    let Some(record) = known else { return (1, Ok(None)) };
+    let delivered = output::deliver_as(record, outputs, matches, true, printer);
     let code = match &delivered {
         Ok(code) if *code == ExitCode::SUCCESS => 0,
         _ => 1,
     };
-    member.end(code);
-    delivered
+    (code, delivered.map(Some))
 }
 
 /// Returns the number of phases of a plan.
@@ -163,14 +183,13 @@ pub(crate) fn phase_count(plan: &Plan) -> usize {
     plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0)
 }
 
-/// Ends all ranks with a refusal, which rank 0 prints.
-pub(crate) fn stop(member: Member, refused: Refused) -> Result<ExitCode, Failure> {
-    let Refused { code, text } = refused;
+/// Prints a refusal on rank 0, and returns how all ranks end.
+pub(crate) fn stop(Refused { code, text }: Refused) -> (u8, Result<Option<ExitCode>, Failure>) {
     // Printed first: a launcher may kill this process as soon as another one has ended with a code.
     if let Some(text) = text {
         Failure::with_code(code, text).show();
     }
-    Ok(ExitCode::from(member.end(code)))
+    (code, Ok(None))
 }
 
 /// Runs this rank's part; rank 0 returns the record.

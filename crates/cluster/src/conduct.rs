@@ -132,6 +132,9 @@ pub fn run(
     let own = session.record().clone();
     // What other ranks sent is merged here: what is known is not lost by a bug in that.
     let merged = catch_unwind(AssertUnwindSafe(|| merge::merge(shared, first)));
+    // The others wait for the end of printing and storing.
+    member.report_work(0, false);
+    let shared = &member.shared;
     Some(merged.unwrap_or_else(|panic| merge::without_others(shared, own, panic.as_ref())))
 }
 

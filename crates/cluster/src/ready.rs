@@ -6,6 +6,7 @@ use trueio_job::Opt;
 use trueio_job::options::output::rows::{WRITE_BW_LOG, WRITE_HIST_LOG, WRITE_IOLOG, WRITE_IOPS_LOG, WRITE_LAT_LOG};
 use trueio_job::options::target::rows::RANKS;
 use trueio_model::JobSpec;
+use trueio_run::contained;
 
 /// Agrees on a command and its jobs, makes the files that ranks share, and plans this rank's part.
 ///
@@ -26,7 +27,7 @@ pub fn ready<P>(
         member.planned(Err(text))?;
     }
     let shared = shared_files(member, &mut specs)?;
-    let planned = shared.find().and_then(|()| plan(member, specs));
+    let planned = shared.find().and_then(|()| contained(|| plan(member, specs))?);
     let phase_count = match &planned {
         Ok((_, phase_count)) => Ok(*phase_count),
         Err(text) => Err(text.clone()),

@@ -29,8 +29,23 @@ pub struct Head {
     pub margin: f64,
 }
 
-/// A comparison of interleaved slices; `names` holds a name and a detail for each side.
+/// A comparison of interleaved slices; `names` holds a name and a detail for each side. A panic leaves one without rounds, whose outcome has the
+/// reason.
 pub fn from_rounds(
+    head: Head,
+    names: &[(String, String)],
+    settings: &Settings,
+    found: Interleaved,
+    gates: &[Gate],
+) -> Comparison {
+    let (same_head, notes) = (head.clone(), found.notes.clone());
+    trueio_run::contained(|| of_rounds(head, names, settings, found, gates)).unwrap_or_else(|reason| {
+        let found = Interleaved { notes, ..Interleaved::unmeasured(settings, Outcome::Failed { reason }) };
+        of_rounds(same_head, names, settings, found, gates)
+    })
+}
+
+fn of_rounds(
     head: Head,
     names: &[(String, String)],
     settings: &Settings,

@@ -18,6 +18,7 @@ use crate::sample::Sample;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use trueio_model::{Answer, Conclusion, Histogram, Metric, Outcome};
+use trueio_run::contained;
 use trueio_stats::{LOOKS_MAX, normal_share_below, obrien_fleming, obrien_fleming_alpha};
 
 /// The shortest slice.
@@ -127,10 +128,23 @@ impl Interleaved {
     }
 }
 
-/// Compares by interleaving.
+/// Compares by interleaving. A panic ends it as a failure, with the rounds before.
 pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn FnMut(&Standing)) -> Interleaved {
-    let mut random = SplitMix64::seed_from_u64(settings.seed);
     let mut found = Interleaved::unmeasured(settings, Outcome::Complete);
+    if let Err(reason) = contained(|| rounds(bench, settings, observer, &mut found)) {
+        found.outcome = Outcome::Failed { reason };
+        // What panicked may be the answers themselves.
+        if let Ok(answers) = contained(|| answers_so_far(&found, settings, 0)) {
+            found.answers = answers;
+        }
+        found.looks.0 += 1;
+    }
+    found
+}
+
+/// Runs the rounds into `found`.
+fn rounds(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn FnMut(&Standing), found: &mut Interleaved) {
+    let mut random = SplitMix64::seed_from_u64(settings.seed);
     // One slice a side that is not counted: it warms up, and shows how long slices must be and how long they take.
     let before_ns = bench.elapsed_ns();
     let mut slowest = f64::INFINITY;
@@ -140,7 +154,7 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
             Ok((sample, _)) => slowest = slowest.min(sample.iops),
             Err(outcome) => {
                 found.outcome = outcome;
-                return found;
+                return;
             }
         }
     }
@@ -188,7 +202,7 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
             let z = any_time(done, found.round_max);
             let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, per_round_ns);
             let left_ns = u64::from(found.round_max.saturating_sub(done)) * per_round_ns;
-            observer(&standing(&found, settings, &now, left_ns));
+            observer(&standing(found, settings, &now, left_ns));
             continue;
         }
         found.looks.0 = next_look;
@@ -202,21 +216,24 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         let is_decided = is_last || deciding.iter().all(|answer| is_settled(answer, settings.margin));
         // The answers of the last round are those that the comparison ends with.
         let left = if is_decided { 0 } else { found.round_max.saturating_sub(done) };
-        observer(&standing(&found, settings, &now, u64::from(left) * per_round_ns));
+        observer(&standing(found, settings, &now, u64::from(left) * per_round_ns));
         if is_decided {
             found.answers = final_answers(&found.rounds, settings.sides, now);
             break;
         }
     }
     if is_cut_short {
-        let done = found.rounds.len() as u32;
-        let z = any_time(done.max(1), found.round_max);
-        let per_round_ns = (bench.elapsed_ns() - started_ns) / u64::from(done.max(1));
-        let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, per_round_ns);
-        found.answers = final_answers(&found.rounds, settings.sides, now);
+        found.answers = answers_so_far(found, settings, bench.elapsed_ns() - started_ns);
         found.looks.0 += 1;
     }
-    found
+}
+
+/// Returns the answers of a comparison that ends between two looks. `elapsed_ns` is the time of its rounds.
+fn answers_so_far(found: &Interleaved, settings: &Settings, elapsed_ns: u64) -> Vec<Answer> {
+    let done = (found.rounds.len() as u32).max(1);
+    let z = any_time(done, found.round_max);
+    let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, elapsed_ns / u64::from(done));
+    final_answers(&found.rounds, settings.sides, now)
 }
 
 /// How the comparison stands after a round: the first metric's answers to `now`.

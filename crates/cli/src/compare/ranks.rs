@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use trueio_cluster::{Member, begin_together, for_rank, ready, wait_through};
+use trueio_cluster::{Member, begin_together, for_rank, guarded, ready, wait_through};
 use trueio_compare::{Bench, Gate, Interleaved, Quiet, Sample, SessionBench, SliceOrder};
 use trueio_compare::{from_rounds, interleave, precondition};
 use trueio_job::Machine;
@@ -34,11 +34,24 @@ struct Planned {
 
 /// Compares on all ranks; `asked` is what this rank read.
 pub(super) fn command(
-    mut member: Member,
+    member: Member,
     asked: Result<Asked, Failure>,
     gates: &[Gate],
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
+    let work = |member: &mut Member, known: &mut Option<Comparison>| whole(member, known, asked, gates, matches);
+    let rescue = |known: Option<Comparison>, reason: &str| Err(super::rescue(known, reason));
+    ranks::ended(guarded(member, work, rescue))
+}
+
+/// Does this rank's work; `known` is rank 0's comparison as soon as there is one.
+fn whole(
+    member: &mut Member,
+    known: &mut Option<Comparison>,
+    asked: Result<Asked, Failure>,
+    gates: &[Gate],
+    matches: &ArgMatches,
+) -> (u8, Result<Option<ExitCode>, Failure>) {
     let asked = asked.and_then(|asked| {
         crate::run::refuse_of_one_rank(matches)?;
         // What is refused for one side is refused before the ranks agree.
@@ -59,19 +72,19 @@ pub(super) fn command(
         let phases = ranks::phase_count(&planned.plan);
         Ok((planned, phases))
     };
-    let (planned, shared) = match ready(&mut member, "compare", specs, plan) {
+    let (planned, shared) = match ready(member, "compare", specs, plan) {
         Ok(ready) => ready,
-        Err(refused) => return ranks::stop(member, refused),
+        Err(refused) => return ranks::stop(refused),
     };
-    let (comparison, outputs) = measured(&mut member, planned, has_evidence, gates);
+    let (comparison, outputs) = measured(member, planned, has_evidence, gates);
     drop(shared);
     if !member.is_first() {
-        return Ok(ExitCode::from(member.end(1)));
+        return (1, Ok(None));
     }
-    let delivered = deliver(&comparison, outputs, matches);
-    let code = if delivered.is_ok() { code_of(&comparison) } else { 1 };
-    let code = member.end(code);
-    delivered.map(|()| ExitCode::from(code))
+    let comparison = known.insert(comparison);
+    let delivered = deliver(comparison, outputs, matches);
+    let code = if delivered.is_ok() { code_of(comparison) } else { 1 };
+    (code, delivered.map(|()| None))
 }
 
 /// Returns what all ranks must have in common: the jobs of all sides, and the comparison's own settings as another job.
@@ -142,6 +155,10 @@ fn measured(member: &mut Member, planned: Planned, has_evidence: bool, gates: &[
             let mut bench = RankBench { bench, member, elapsed_ns: 0, across: Across::of(settings.sides) };
             let found = interleave(&mut bench, &settings, &mut |standing| line.show_standing(standing));
             let RankBench { bench, across, member, .. } = bench;
+            if matches!(found.outcome, Outcome::Failed { .. }) {
+                // A panic between two slices; a failure of a slice is known already.
+                member.fail(&found.outcome);
+            }
             notes.splice(0..0, across.notes(member, &asked.sides));
             let (session, syscalls) = bench.into_parts();
             (found, Some(Box::new(session.finish(Outcome::Complete))), syscalls)

@@ -286,3 +286,34 @@ fn however_little_time_there_is_each_side_gets_the_rounds_that_an_answer_needs()
         }
     }
 }
+
+/// Goal: a panic in a slice, or between two, ends a comparison with the rounds before it, and their answers.
+/// Method: the observer or the bench panics after ten rounds.
+#[test]
+fn a_panic_leaves_the_rounds_before_it() {
+    struct Panics<'a>(Playback<'a>, u32);
+    impl Bench for Panics<'_> {
+        fn slice(&mut self, side: usize, order: &SliceOrder) -> Result<(Sample, Histogram), Outcome> {
+            // Two to warm up, and ten rounds of two.
+            self.1 += 1;
+            assert!(self.1 <= 22, "staged in a slice");
+            self.0.slice(side, order)
+        }
+
+        fn elapsed_ns(&self) -> u64 {
+            self.0.elapsed_ns()
+        }
+    }
+    let settings = Settings { budget_ns: 600_000_000_000, until: vec![Metric::P99], ..settings(7, 2, 600) };
+    let noise = rows(QUIETER);
+    for (is_observer, text) in [(true, "staged between two"), (false, "staged in a slice")] {
+        let mut bench = Panics(Playback::new(&noise, 7, &[0.0, 0.0]), 0);
+        let mut observer =
+            |standing: &trueio_compare::Standing| assert!(!is_observer || standing.round < 10, "staged between two");
+        let found = interleave(&mut bench, &settings, &mut observer);
+        assert_eq!(found.rounds.len(), 10);
+        assert!(matches!(&found.outcome, Outcome::Failed { reason } if reason.contains(text)), "{:?}", found.outcome);
+        let iops = answer(&found, Metric::Iops);
+        assert!(iops.reason.as_ref().is_some_and(|reason| reason.starts_with("10 pairs")), "{iops:?}");
+    }
+}

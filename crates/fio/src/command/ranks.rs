@@ -10,13 +10,13 @@ use super::{ended, idle_baseline_ns, programs, refused, status};
 use crate::language::{Eta, FioRequest, Trigger};
 use crate::logs::FioLogs;
 use std::process::ExitCode;
-use trueio_cluster::{Member, Refused, for_rank, ready};
+use trueio_cluster::{Member, Refused, for_rank, guarded, ready};
 use trueio_job::options::target::rows::FILENAME;
 use trueio_job::{CommandFiles, FileUse, Machine, Role};
 use trueio_model::{CheckOutcome, JobSpec, Origin, Plan, RunRecord};
 use trueio_report::{clean_lines, message};
 use trueio_run::planning::{self, PlanningError};
-use trueio_run::{Observer, Reporting, Request, Targets, machine, watch_signals, watch_status_signal};
+use trueio_run::{Observer, Reporting, Request, Targets, contained, machine, watch_signals, watch_status_signal};
 
 /// What one rank prepared.
 struct Planned {
@@ -31,25 +31,46 @@ struct Planned {
 
 /// Runs the jobs on all ranks; `read` holds the paths of their job files. `request` is an error if this rank could not read them.
 pub(super) fn run(
-    mut member: Member,
+    member: Member,
     request: Result<FioRequest, String>,
     read: Vec<String>,
     program: &Program,
 ) -> ExitCode {
+    let work = |member: &mut Member, known: &mut Option<RunRecord>| (whole(member, known, request, read, program), ());
+    let rescue = |known: Option<RunRecord>, reason: &str| {
+        let text = known.map(|record| contained(|| format!("{}\n", trueio_report::json(&record))));
+        let what = match text.map(|text| text.and_then(|text| (program.print)(&text))) {
+            None => "the run ended before there was a record",
+            Some(Ok(())) => "the results were not delivered; the record is on stdout",
+            Some(Err(_)) => "the results were not delivered; the record could not be written either",
+        };
+        refused(&format!("{what}\n  because: {reason}"));
+    };
+    ExitCode::from(guarded(member, work, rescue).0)
+}
+
+/// Does this rank's work; `known` is rank 0's record as soon as there is one. Returns the exit code of all ranks.
+fn whole(
+    member: &mut Member,
+    known: &mut Option<RunRecord>,
+    request: Result<FioRequest, String>,
+    read: Vec<String>,
+    program: &Program,
+) -> u8 {
     let jobs = request.as_ref().map_err(String::clone).and_then(jobs_of);
     let plan = |member: &Member, specs: Vec<JobSpec>| {
         let planned = planned(member, request.as_ref().map_err(String::clone)?, specs, read, program)?;
         let phases = planned.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
         Ok((planned, phases))
     };
-    let (planned, shared) = match ready(&mut member, "fio", jobs, plan) {
+    let (planned, shared) = match ready(member, "fio", jobs, plan) {
         Ok(ready) => ready,
         Err(Refused { code, text }) => {
             // Printed first: a launcher may kill this process as soon as another one has ended with a code.
             if let Some(text) = text {
                 refused(&text);
             }
-            return ExitCode::from(member.end(code));
+            return code;
         }
     };
     let Planned { spec, plan, targets, pinned, results } = planned;
@@ -61,7 +82,7 @@ pub(super) fn run(
         false => Box::new(super::program::Hidden),
     };
     let reporting = Reporting { logs: Some(FioLogs::writer()), ..Reporting::default() };
-    let whole = Request {
+    let request = Request {
         kind: "fio".to_owned(),
         command: (program.command_line)(),
         spec,
@@ -71,25 +92,25 @@ pub(super) fn run(
         reporting,
     };
     let observer: &mut dyn Observer = &mut *line;
-    let record = trueio_cluster::run(whole, &mut member, watch_signals(), observer, &mut |_| ());
+    let record = trueio_cluster::run(request, member, watch_signals(), observer, &mut |_| ());
     line.clear();
     drop((shared, pinned));
-    let (Some(record), Some(results)) = (record, results) else { return ExitCode::from(member.end(1)) };
-    let code = match results.end(&record) {
+    *known = record;
+    let (Some(record), Some(results)) = (known, results) else { return 1 };
+    match results.end(record) {
         Ok(()) => {
-            let (code, reason) = ended(&record);
+            let (code, reason) = ended(record);
             if let Some(reason) = reason {
                 refused(reason);
             }
-            show_ranks(&record);
+            show_ranks(record);
             code
         }
         Err(text) => {
             refused(&text);
             1
         }
-    };
-    ExitCode::from(member.end(code))
+    }
 }
 
 /// Returns the jobs with names that differ between ranks, or why they do not run on several.
