@@ -54,6 +54,17 @@ pub(crate) use unix::{appends, disk_key, is_same_file, next_data, number_of_kind
 #[cfg(windows)]
 pub(crate) use windows::{appends, disk_key, is_same_file, next_data, number_of_kind, remove_made, set_length};
 
+/// Whether a read may have failed because its range includes space that is reserved for buffered writes.
+pub(crate) fn may_collide(error: &std::io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return error.raw_os_error() == Some(libc::EIO);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = error;
+        false
+    }
+}
+
 /// The alignment of an open file grows on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn shared_block(_file: &std::fs::File) -> Option<u32> {

@@ -229,8 +229,25 @@ pub fn read_at(file: &File, alignment: &Alignment, buffer: &mut [u8], offset: u6
         check,
         |done| done - done % block,
         |position| ends_at(file, position),
-        |done, end| crate::os::read_at(file, &mut buffer[done..end], offset + done as u64),
+        |done, end| read_to_end(file, block, &mut buffer[done..end], offset + done as u64),
     )
+}
+
+/// Reads in one call. If that fails where the request reaches beyond the end of the file, reads up to the block of the end.
+///
+/// XFS fails a direct read with EIO whose range includes space that it reserved for buffered writes and that has no data, and it reserves
+/// such space beyond the end ("Direct I/O collision with buffered writes"). That lasts until the last descriptor is closed.
+/// Source: Linux 6.18 `fs/iomap/direct-io.c`, `iomap_dio_iter`; `fs/xfs/xfs_iomap.c`, `xfs_iomap_prealloc_size`.
+fn read_to_end(file: &File, block: usize, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let error = match crate::os::read_at(file, buffer, position) {
+        Err(error) if crate::os::may_collide(&error) => error,
+        outcome => return outcome,
+    };
+    let left = crate::os::size_bytes(file)?.saturating_sub(position).checked_next_multiple_of(block as u64);
+    match left.and_then(|left| usize::try_from(left).ok()) {
+        Some(left) if (1..buffer.len()).contains(&left) => crate::os::read_at(file, &mut buffer[..left], position),
+        _ => Err(error),
+    }
 }
 
 /// Reads from `offset` of `file` into `buffers`, one after another, until all are full or the file ends.
@@ -261,12 +278,16 @@ pub fn read_vectored_at(
             let position = offset + done as u64;
             let count =
                 if within == 0 { within_one_call(buffers[index..].iter().map(|buffer| buffer.len())) } else { 0 };
-            if count == 0 {
-                // The rest of a buffer, or one that exceeds the limit of one call.
-                let end = buffers[index].len().min(within.saturating_add(CALL_BYTES_MAX));
-                return crate::os::read_at(file, &mut buffers[index][within..end], position);
+            if count > 0 {
+                match crate::os::read_vectored_at(file, &mut buffers[index..index + count], position) {
+                    // The same may be read from a part.
+                    Err(error) if crate::os::may_collide(&error) => {}
+                    outcome => return outcome,
+                }
             }
-            crate::os::read_vectored_at(file, &mut buffers[index..index + count], position)
+            // The rest of a buffer, or one that exceeds the limit of one call.
+            let end = buffers[index].len().min(within.saturating_add(CALL_BYTES_MAX));
+            read_to_end(file, block, &mut buffers[index][within..end], position)
         },
     )
 }

@@ -16,8 +16,7 @@
 //! back and drops them; both under that lock (`mm/filemap.c`, `kiocb_invalidate_pages`).
 //!
 //! Limits: asynchronous direct writes (io_uring, libaio) of other programs release the inode's lock before they are
-//! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On XFS, direct reads can
-//! fail with EIO after another program made the file longer through the page cache. On a disk, writers of other
+//! complete, so they must not share a page with such a write: open(2), NOTES on `O_DIRECT`. On a disk, writers of other
 //! processes in the same block can overwrite each other's bytes, and a power loss can tear the block.
 //!
 //! Source: open(2), sync_file_range(2), proc_pid_fd(5); Linux `fs/ext4/file.c`, `fs/xfs/xfs_file.c`.
