@@ -40,6 +40,7 @@ mod shared;
 mod sort;
 mod targets;
 mod value;
+mod warnings;
 
 pub use help::{command_help, engine_help, program_help, show_command};
 pub use page::render_table;
@@ -191,7 +192,7 @@ pub struct Settings {
     pub aux_path: Option<String>,
     /// Whether jobs that would write are refused.
     pub is_readonly: bool,
-    /// Whether notes are errors.
+    /// Whether what fio warns of is an error.
     pub are_warnings_fatal: bool,
     /// Whether jobs may run commands.
     pub allows_exec: bool,
@@ -416,19 +417,15 @@ pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Resul
 fn finish(
     action: Action,
     sections: Vec<Section>,
-    settings: Settings,
+    mut settings: Settings,
     remarks: Vec<String>,
     around: &dyn Surroundings,
     mut problems: Problems,
 ) -> Result<FioRequest, FioError> {
+    // fio does not look for what it warns of then.
+    settings.are_warnings_fatal &= action != Action::ParseOnly;
     let mut notes = Vec::new();
     let jobs = lower::lower(&sections, &settings, around, &mut problems, &mut notes);
-    if settings.are_warnings_fatal {
-        for note in &notes {
-            let hint = Some("leave out `--warnings-fatal` to run with this note".to_owned());
-            problems.push(FioProblem { message: note.clone(), position: None, hint });
-        }
-    }
     problems.into_result()?;
     notes.extend(remarks);
     Ok(FioRequest { action, jobs, settings, notes, globals: Vec::new() })

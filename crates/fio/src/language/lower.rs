@@ -14,6 +14,7 @@ use super::queue::{buffer_offset, engine_and_queue};
 use super::rules;
 use super::shared::shared_backlogs;
 use super::sort::sort;
+use super::warnings;
 use super::{JOBS_MAX, Section, Settings, Surroundings, Word};
 use trueio_job::options::content::rows::{
     VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
@@ -49,9 +50,7 @@ pub(super) fn lower(
             job.set(EXITALL.name, "true", Origin::Derived { reason: reason.to_owned() });
         }
     }
-    if !settings.are_warnings_fatal {
-        notes.extend(remarks);
-    }
+    notes.extend(remarks);
     jobs
 }
 
@@ -78,6 +77,9 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     rules::apply(&mut job, lowering, problems);
     buffer_offset(&mut job, lowering, problems);
     rules::flushes(&mut job, lowering);
+    if lowering.settings.are_warnings_fatal {
+        warnings::refuse(&job, clones, problems);
+    }
     let wait = begin(&job, lowering, problems);
     let given = given(section);
     for clone in 0..clones {

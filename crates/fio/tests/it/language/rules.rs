@@ -71,7 +71,39 @@ fn a_depth_on_a_blocking_engine_becomes_one_with_a_note() {
     assert!(request.notes[0].contains("`iodepth=32` becomes 1"), "{:?}", request.notes);
     let request = line("--name=a --size=1m --iodepth=32 --ioengine=libaio --iodepth_batch=0");
     assert_eq!((text(&request.jobs[0], "iodepth"), text(&request.jobs[0], "iodepth_batch")), ("32", "32"));
-    assert!(wrong("--name=a --size=1m --iodepth=32 --warnings-fatal").render().contains("becomes 1"));
+    let request = line("--name=a --size=1m --iodepth=32 --warnings-fatal");
+    assert!(request.notes[0].contains("becomes 1"), "a note of ours is no warning of fio's: {:?}", request.notes);
+}
+
+/// Goal: `--warnings-fatal` refuses what fio 3.42 refuses with it, and nothing else. Each line was given to fio.
+#[test]
+fn only_warnings_of_fio_are_fatal() {
+    let of = |options: &str| format!("--size=1m --warnings-fatal {options}");
+    for options in [
+        "--name=a --thread --hipri=0 --clocksource=cpu --iodepth=8",
+        "--name=a --ioengine=mmap --direct=1",
+        "--name=a --ba=4k --rw=randread",
+        "--name=a --ba=8k --rw=read",
+        "--name=a --ba=8k --rw=randread --norandommap",
+        "--name=a --rw=write --verify=md5 --numjobs=2",
+        "--name=a --rw=read --verify=md5 --numjobs=2 --filename=f",
+        "--name=a --rw=randrw --verify=md5 --time_based --runtime=1",
+        "--name=a --rw=write --verify=md5 --time_based --runtime=1 --verify_backlog=8",
+        "--name=a --rw=randwrite --verify=md5 --norandommap",
+    ] {
+        line(&of(options));
+    }
+    for (options, warning) in [
+        ("--name=a --time_based", "`time_based` has no effect"),
+        ("--name=a --ba=8k --rw=randread", "`blockalign` turns the random map off"),
+        ("--name=a --rw=write --verify=md5 --numjobs=2 --filename=f", "several jobs write to one file"),
+        ("--name=a --rw=write --verify=md5 --time_based --runtime=1", "never reads back"),
+        ("--name=a --rw=randwrite --verify=md5 --norandommap --bsrange=4k-8k", "without a random map"),
+    ] {
+        let error = wrong(&of(options)).render();
+        assert!(error.contains(warning), "{options}\n{error}");
+        line(&of(&format!("--parse-only {options}")));
+    }
 }
 
 #[test]
