@@ -142,6 +142,8 @@ const EXEC: &str = "a shell command before or after the job's phase, only with `
 const HEADERS: &str = "headers hold the offset and the number of the write";
 const LOGS: &str = "logs are written while the job runs and do not stay in memory";
 const PLACEMENT: &str = "placement hints are NVMe passthrough";
+const WITH_PLACEMENT: &str = "it is read with `dataplacement` only";
+const WITH_MERGE: &str = "it is read with `merge_blktrace_file` only";
 const LEAVE_OUT: &str = "leave it out";
 
 /// The rows: what is applied, what changes outputs, what changes nothing, what is accepted in part, what is refused.
@@ -185,10 +187,12 @@ pub const ROWS: &[FioRow] = &[
     output("stats", Kind::Bool, "1", "a job with 0 is not reported"),
     output("unit_base", Kind::Text("0 8 1"), "", "whether text for people has bytes or bits"),
     no_effect("allow_mounted_write", Kind::Bool, "0", "a mounted device is never written, whatever this says; files of a mounted filesystem always are"),
+    no_effect("block_error_percentiles", Kind::Bool, "0", "failures are listed one by one"),
     no_effect("clocksource", Kind::Text("gettimeofday clock_gettime cpu"), "", CLOCK),
     no_effect("comm", Kind::Text(""), "", "threads have the names of their jobs"),
     no_effect("create_fsync", Kind::Bool, "1", CREATION),
     no_effect("create_serialize", Kind::Bool, "1", CREATION),
+    no_effect("dp_scheme", Kind::Text(""), "", WITH_PLACEMENT),
     no_effect("error_dump", Kind::Bool, "0", "each failure is explained in the result"),
     no_effect("experimental_verify", Kind::Bool, "", "expected content is always generated again, and never kept in a list"),
     no_effect("gtod_cpu", Kind::Number, "", CLOCK),
@@ -197,6 +201,10 @@ pub const ROWS: &[FioRow] = &[
     no_effect("log_compression", Kind::Number, "", LOGS),
     no_effect("log_compression_cpus", Kind::Text(""), "", LOGS),
     no_effect("log_entries", Kind::Number, "1024", LOGS),
+    no_effect("merge_blktrace_iters", Kind::Floats, "", WITH_MERGE),
+    no_effect("merge_blktrace_scalars", Kind::Floats, "", WITH_MERGE),
+    no_effect("plid_select", Kind::Text("random roundrobin scheme"), "random", WITH_PLACEMENT).aliases(&["fdp_pli_select"]),
+    no_effect("plids", Kind::Text(""), "", WITH_PLACEMENT).aliases(&["fdp_pli"]),
     no_effect("profile", Kind::Text("tiobench act"), "", "in a job file it does nothing, as in fio; on the command line it is refused"),
     no_effect("read_iolog_chunked", Kind::Bool, "0", "a log is always read in pieces"),
     no_effect("recover_zbd_write_error", Kind::Bool, "", "after a failed write the write pointer is always read from the device"),
@@ -212,23 +220,17 @@ pub const ROWS: &[FioRow] = &[
     no_effect("verifysort", Kind::Bool, "1", "fio deprecated it"),
     no_effect("verifysort_nr", Kind::Number, "", "fio deprecated it"),
     no_effect("write_barrier", Kind::Number, "0", "fio only marks such writes, and no engine here reads the mark; `fsync=N` waits for the disk"),
-    only("block_error_percentiles", Kind::Bool, &["0"], "I/Os fail the run, and failures are listed", "`continue_on_error=all`"),
+    only("dataplacement", Kind::Text("none fdp streams"), &["none", "0"], PLACEMENT, LEAVE_OUT).aliases(&["data_placement"]),
     only("end_syncfs", Kind::Bool, &["0"], "a whole filesystem is not flushed", "`end_fsync=1`"),
-    only("filetype", Kind::Text("none file block char"), &["none"], "the type of a file is read from the file", LEAVE_OUT),
+    only("filetype", Kind::Text("none file block char"), &["none", "file", "block"], "the type of a file is read from the file", LEAVE_OUT),
     only("job_start_clock_id", Kind::Number, &["0"], "start times are those of the system's clock", LEAVE_OUT),
     only("log_alternate_epoch_clock_id", Kind::Number, &["0"], "the other epoch of logs is that of the system's clock", "`log_alternate_epoch=1`"),
     only("num_range", Kind::Number, &["1"], "trims of several ranges at once are NVMe passthrough", "leave it out: one range a trim"),
     only("rate_ignore_thinktime", Kind::Bool, &["0"], "pauses are part of the rate", "leave out `thinktime`"),
     only("thinkcycles", Kind::Number, &["0"], "a pause is idle, and counted in I/Os", "`thinktime` and `thinktime_blocks`"),
     only("write_hint", Kind::Text("none short medium long extreme"), &["none"], "lifetime hints are not sent", LEAVE_OUT),
-    refused("dataplacement", Kind::Text("none fdp streams"), PLACEMENT, LEAVE_OUT).aliases(&["data_placement"]),
-    refused("dp_scheme", Kind::Text(""), PLACEMENT, LEAVE_OUT),
     refused("fdp", Kind::Bool, PLACEMENT, LEAVE_OUT),
     refused("merge_blktrace_file", Kind::Text(""), BLKTRACE, NOT_BLKTRACE),
-    refused("merge_blktrace_iters", Kind::Floats, BLKTRACE, NOT_BLKTRACE),
-    refused("merge_blktrace_scalars", Kind::Floats, BLKTRACE, NOT_BLKTRACE),
-    refused("plid_select", Kind::Text("random roundrobin scheme"), PLACEMENT, LEAVE_OUT).aliases(&["fdp_pli_select"]),
-    refused("plids", Kind::Text(""), PLACEMENT, LEAVE_OUT).aliases(&["fdp_pli"]),
     refused("ramp_size", Kind::Text(""), "a ramp is a time", "`ramp_time`"),
     refused("thp", Kind::Bool, "fio's mapping would be a private one, whose writes never reach the file", "leave it out, or `mem=mmaphuge` for buffers in huge pages")
         .engines(&["mmap"]),
