@@ -26,6 +26,7 @@ mod help;
 mod job_file;
 mod lower;
 mod lowering;
+mod number;
 pub mod options;
 mod page;
 mod pattern;
@@ -250,10 +251,27 @@ pub(in crate::language) struct Word {
     value: Option<String>,
     position: Rc<Position>,
     value_column: Option<usize>,
+    /// Number of bytes of the trimmed value that are read; fio ignores what follows a number.
+    used: usize,
 }
 
 impl Word {
+    fn new(option: FioOption, value: Option<String>, position: Rc<Position>, value_column: Option<usize>) -> Self {
+        let used = value.as_deref().map_or(0, |value| number::used_bytes(option, value.trim()));
+        Self { option, value, position, value_column, used }
+    }
+
+    /// Returns the same word with another value.
+    fn with_value(&self, value: String) -> Self {
+        Self::new(self.option, Some(value), Rc::clone(&self.position), self.value_column)
+    }
+
     fn text(&self) -> &str {
+        &self.typed()[..self.used]
+    }
+
+    /// Returns the value as typed, with what fio ignores.
+    fn typed(&self) -> &str {
         self.value.as_deref().unwrap_or("").trim()
     }
 
@@ -263,7 +281,7 @@ impl Word {
 
     /// Returns the word as typed, for the record.
     fn given(&self, is_global: bool) -> FioWord {
-        FioWord { name: self.option.name().to_owned(), text: self.text().to_owned(), is_global, origin: self.origin() }
+        FioWord { name: self.option.name().to_owned(), text: self.typed().to_owned(), is_global, origin: self.origin() }
     }
 
     /// Returns the position of a part of the value: bytes of its trimmed text.
@@ -314,7 +332,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
             }
             Item::File(path, position) => files.push((path, position)),
             Item::Job { option, value, position, value_column } => {
-                let word = Word { option, value, position: Rc::clone(&position), value_column };
+                let word = Word::new(option, value, Rc::clone(&position), value_column);
                 if option.name() == "name" {
                     sections.extend(current.take());
                     // `--name=global` sets options for all jobs again.
@@ -424,7 +442,7 @@ fn finish(
 ) -> Result<FioRequest, FioError> {
     // fio does not look for what it warns of then.
     settings.are_warnings_fatal &= action != Action::ParseOnly;
-    let mut notes = Vec::new();
+    let mut notes = problems.take_notes();
     let jobs = lower::lower(&sections, &settings, around, &mut problems, &mut notes);
     problems.into_result()?;
     notes.extend(remarks);
@@ -491,7 +509,7 @@ fn read_sections(
                     problems.add((*position).clone(), format!("`{name}` has no value"), hint);
                     continue;
                 }
-                let word = Word { option, value, position: Rc::clone(&position), value_column };
+                let word = Word::new(option, value, Rc::clone(&position), value_column);
                 match (&into, sections.last_mut()) {
                     (Into::Skipped, _) => {}
                     (Into::Global, _) => add(Rc::make_mut(globals), word, problems),

@@ -76,6 +76,9 @@ pub(super) fn files(
         return true;
     }
     let Some(nrfiles) = job.count("nrfiles", problems) else { return true };
+    if job.word("nrfiles").is_some_and(|word| word.text() == "0") {
+        lowering.remark("`nrfiles=0` is 1, as in fio".to_owned());
+    }
     if let Some(engine) = job.engine().filter(|engine| engine.works_on_names()) {
         // Such a job creates its files in a separate directory; fio would create them next to the user's.
         if let Some(word) = job.word("nrfiles") {
@@ -90,30 +93,8 @@ pub(super) fn files(
     if let Some(word) = job.word("opendir").filter(|word| !word.text().is_empty()) {
         return files_below(job, word, spec, lowering, problems);
     }
-    if let Some(last) = job.word("filename") {
-        // Each word adds its files, also one of a job to those of `[global]`.
-        let mut named = Vec::new();
-        for word in job.all_words("filename") {
-            let paths = split_paths(word.text());
-            let distinct: BTreeSet<&String> = paths.iter().collect();
-            if let Err(message) =
-                ValueKind::Paths.read(&write_paths(&distinct.into_iter().cloned().collect::<Vec<_>>()))
-            {
-                job.complain(word, &BadValue::whole(message, word.text()), problems);
-            }
-            named.extend(paths);
-        }
-        let count = named.len();
-        let mut seen = BTreeSet::new();
-        named.retain(|name| seen.insert(name.clone()));
-        if named.len() < count {
-            repeat_files(&job.section.name, (count as u64, named.len() as u64), spec, lowering);
-        }
-        spec.set("filename", write_paths(&named), last.origin());
-        if nrfiles > 1 {
-            let sentence = "`nrfiles` has no effect: `filename` names the files".to_owned();
-            lowering.note(&job.section.name, sentence);
-        }
+    if job.word("filename").is_some() {
+        named_files(job, nrfiles, spec, lowering, problems);
         return true;
     }
     lowering.files = lowering.files.saturating_add(nrfiles);
@@ -144,6 +125,48 @@ pub(super) fn files(
         }
     }
     true
+}
+
+/// Sets the files that `filename` names.
+fn named_files(job: &JobWords, nrfiles: u64, spec: &mut JobSpec, lowering: &mut Lowering, problems: &mut Problems) {
+    let Some(last) = job.word("filename") else { return };
+    // Each word adds its files, also one of a job to those of `[global]`.
+    let mut named = Vec::new();
+    for word in job.all_words("filename") {
+        let paths = split_paths(word.text());
+        let distinct: BTreeSet<&String> = paths.iter().collect();
+        if let Err(message) = ValueKind::Paths.read(&write_paths(&distinct.into_iter().cloned().collect::<Vec<_>>())) {
+            job.complain(word, &BadValue::whole(message, word.text()), problems);
+        }
+        named.extend(paths);
+    }
+    if let Some(directory) = spec.options.get("directory").map(|directory| directory.text.clone()) {
+        below(&directory, &mut named, &job.section.name, lowering);
+    }
+    let count = named.len();
+    let mut seen = BTreeSet::new();
+    named.retain(|name| seen.insert(name.clone()));
+    if named.len() < count {
+        repeat_files(&job.section.name, (count as u64, named.len() as u64), spec, lowering);
+    }
+    spec.set("filename", write_paths(&named), last.origin());
+    if nrfiles > 1 {
+        let sentence = "`nrfiles` has no effect: `filename` names the files".to_owned();
+        lowering.note(&job.section.name, sentence);
+    }
+}
+
+/// Makes absolute names relative to the job's directory, as fio does: it puts the directory in front of every name.
+fn below(directory: &str, named: &mut [String], job: &str, lowering: &mut Lowering) {
+    if directory.is_empty() {
+        return;
+    }
+    for name in named.iter_mut().filter(|name| name.starts_with('/')) {
+        let relative = name.trim_start_matches('/').to_owned();
+        lowering
+            .note(job, format!("`filename={name}` is `{directory}/{relative}`: `directory` precedes it, as in fio"));
+        *name = relative;
+    }
 }
 
 /// Repeats files that are named several times: of `count` names, `distinct` files. As in fio, each name is a file with its part of

@@ -44,7 +44,7 @@ pub(super) enum Line {
 
 /// Reads a job file's text.
 pub(super) fn read(path: &str, text: &str, around: &dyn Surroundings, problems: &mut Problems) -> Vec<Line> {
-    let mut reader = Reader { around, problems, lines: Vec::new(), includes: 0, included_bytes: 0 };
+    let mut reader = Reader { around, problems, lines: Vec::new(), missing: None, includes: 0, included_bytes: 0 };
     reader.file(path, text, 0);
     reader.lines
 }
@@ -77,6 +77,8 @@ struct Reader<'a> {
     around: &'a dyn Surroundings,
     problems: &'a mut Problems,
     lines: Vec<Line>,
+    /// The missing file at whose `include` fio stops reading the section.
+    missing: Option<String>,
     includes: usize,
     included_bytes: usize,
 }
@@ -106,7 +108,14 @@ impl Reader<'_> {
                 self.problems.add(position, "the line contains a control character", None);
                 continue;
             }
+            if let Some(missing) = self.missing.as_ref().filter(|_| !content.starts_with('[')) {
+                let message = format!("`{content}` follows the include of `{missing}`, which is missing");
+                let hint =
+                    Some("fio, too, reads the section only up to a missing file: create it, or leave it out".into());
+                return self.problems.add(line.all(), message, hint);
+            }
             if let Some(rest) = content.strip_prefix('[') {
+                self.missing = None;
                 if depth > 0 {
                     let message = "a file that is included has no sections of its own";
                     let hint = Some("include it within a section".to_owned());
@@ -191,7 +200,11 @@ impl Reader<'_> {
             tried = self.around.read_file(&sibling).map(|text| (sibling, text));
         }
         match tried {
-            Err(reason) => self.problems.add(position, format!("`{wanted}` cannot be included: {reason}"), None),
+            Err(reason) => {
+                self.problems
+                    .note(format!("{from}:{}: `{wanted}` is not included, as in fio: {reason}", position.line));
+                self.missing = Some(wanted.to_owned());
+            }
             Ok((path, text)) => {
                 self.included_bytes = self.included_bytes.saturating_add(text.len());
                 if self.included_bytes > INCLUDED_BYTES_MAX {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::OptionRow;
 use trueio_job::options::engine::rows::IOENGINE;
 use trueio_job::options::pattern::rows::{Direction, RW};
+use trueio_job::options::target::rows::NRFILES;
 use trueio_job::table::value_hint;
 use trueio_model::{EngineKind, JobSpec, Origin, switch_of};
 
@@ -150,6 +151,10 @@ impl JobWords<'_> {
     /// Reads a count of at least one, 1 if it is not set; `None`: a problem was added.
     pub(super) fn count(&self, name: &str, problems: &mut Problems) -> Option<u64> {
         if self.word(name).is_none() {
+            return Some(1);
+        }
+        // fio reads no files as one.
+        if name == NRFILES.name && self.word(name).is_some_and(|word| word.text() == "0") {
             return Some(1);
         }
         self.by_row(name, problems)?.parse().ok()

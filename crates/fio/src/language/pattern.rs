@@ -24,7 +24,7 @@ pub(super) fn with_files(word: &Word, section: &str, lowering: &mut Lowering, pr
     match read {
         Ok(pattern) => {
             notes.into_iter().for_each(|note| lowering.note(section, note));
-            Some(Word { value: Some(pattern), ..word.clone() })
+            Some(word.with_value(pattern))
         }
         Err(reason) => {
             problems.add(word.value_position(&(0..text.len())), format!("`{name}`: {reason}"), None);

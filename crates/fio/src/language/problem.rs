@@ -135,17 +135,32 @@ impl FioError {
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     found: Vec<FioProblem>,
+    /// Sentences about what is left out without a problem.
+    notes: Vec<String>,
 }
 
 impl Problems {
+    pub(super) fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
     pub(super) fn add(&mut self, position: Position, message: impl Into<String>, hint: Option<String>) {
         self.push(FioProblem { message: message.into(), position: Some(position), hint });
     }
 
     pub(super) fn push(&mut self, problem: FioProblem) {
-        // Each clone of a job has the same problem.
-        if !self.is_full() && !self.found.contains(&problem) {
-            self.found.push(problem);
+        if self.is_full() {
+            return;
+        }
+        // Each clone of a job has the same problem, and several rules may read one value.
+        let is_same = |other: &&mut FioProblem| other.message == problem.message && other.position == problem.position;
+        match self.found.iter_mut().find(is_same) {
+            Some(other) => other.hint = other.hint.take().or(problem.hint),
+            None => self.found.push(problem),
         }
     }
 

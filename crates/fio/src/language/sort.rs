@@ -5,10 +5,11 @@ use super::lowering::{JobWords, Lowering, preset};
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::value::{BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
-use super::{Section, Word, pattern};
+use super::{Section, Word, number, pattern};
 use std::collections::BTreeMap;
 use trueio_job::option::{FioDefault, FioUse, OptionRow, Words};
 use trueio_job::options::durability::rows::Invalidate;
+use trueio_job::options::limits::rows::IO_SIZE;
 use trueio_job::options::pattern::rows::Operations;
 use trueio_job::options::target::rows::SIZE;
 use trueio_job::table::{TABLE, overlay, value_hint};
@@ -38,6 +39,11 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                 base = kb_base(word, problems)?;
             }
             let option = word.option;
+            let (used, typed) = (word.text(), word.typed());
+            if used != typed {
+                let note = format!("`{}={typed}` is read as `{used}`, as in fio: nothing is calculated", option.name());
+                lowering.note(&section.name, note);
+            }
             if let Some((message, hint)) = foreign(word) {
                 problems.add((*word.position).clone(), message, Some(hint.to_owned()));
                 continue;
@@ -108,6 +114,12 @@ impl LevelRows {
             problems.push(problem);
             return;
         }
+        // fio's default: as much as `size`.
+        if option.name() == IO_SIZE.name && is_zero(word.text()) {
+            self.values.remove(IO_SIZE.name);
+            lowering.remark("`io_size=0` is as much as `size`, as in fio".to_owned());
+            return;
+        }
         if option.name() == SIZE.name {
             self.values.remove(SIZE.name);
             self.has_no_size = is_zero(word.text());
@@ -124,7 +136,7 @@ impl LevelRows {
             }
             "mem" => without_file(word, section, lowering),
             "flow" => without_sign(word, section, lowering),
-            _ => None,
+            _ => clamp(row, word, section, base, lowering),
         };
         take(row, expanded.as_ref().unwrap_or(word), section, base, &mut self.values, problems);
     }
@@ -299,14 +311,22 @@ fn without_file(word: &Word, section: &str, lowering: &mut Lowering) -> Option<W
     };
     lowering
         .note(section, format!("`mem={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"));
-    Some(Word { value: Some(kind.to_owned()), ..word.clone() })
+    Some(word.with_value(kind.to_owned()))
 }
 
 /// Returns the weight of a negative `flow` without its sign, which no fio since 3.28 reads; `None`: it has none.
 fn without_sign(word: &Word, section: &str, lowering: &mut Lowering) -> Option<Word> {
     let weight = word.text().strip_prefix('-')?;
     lowering.note(section, format!("`flow=-{weight}` is the weight {weight}: weights have no sign"));
-    Some(Word { value: Some(weight.to_owned()), ..word.clone() })
+    Some(word.with_value(weight.to_owned()))
+}
+
+/// Returns a word with the largest value of its option, where a larger one has the same effect; `None`: it is not larger.
+fn clamp(row: &OptionRow, word: &Word, section: &str, base: KbBase, lowering: &mut Lowering) -> Option<Word> {
+    let most = number::clamped(row, read_number(word.text(), base).ok()?)?;
+    let name = word.option.name();
+    lowering.note(section, format!("`{name}={}` becomes {most}, the largest value here", word.typed()));
+    Some(word.with_value(most.to_string()))
 }
 
 /// Checks a value against its kind, where no row does.

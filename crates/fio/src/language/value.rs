@@ -193,6 +193,22 @@ fn whole_percent(text: &str) -> &str {
     whole.map_or(text, |(whole, _)| whole)
 }
 
+/// Returns a limit of `steadystate` in the unit of its figure: bytes a second (`bw:4k`), nanoseconds (`lat:10us`).
+///
+/// Of a limit of IOPS fio reads the number in front of a unit, and of one of latencies it takes microseconds for nanoseconds.
+fn criterion(text: &str, base: KbBase) -> Result<String, BadValue> {
+    let Some((name, limit)) = text.split_once(':').filter(|(_, limit)| !limit.trim_end().ends_with('%')) else {
+        return Ok(text.to_owned());
+    };
+    let is_plain = limit.trim().parse::<f64>().is_ok();
+    let number = match name.strip_suffix("_slope").unwrap_or(name) {
+        _ if is_plain => return Ok(text.to_owned()),
+        "lat" => read_time_ns(limit, 1),
+        _ => read_number(limit, base),
+    };
+    Ok(format!("{name}:{}", number.map_err(|bad| bad.moved(name.len() + 1))?))
+}
+
 /// Returns the canonical text of a value of fio's for a row of the option table.
 pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<String, BadValue> {
     let size = |part: &str| match part.trim() {
@@ -238,6 +254,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         }
         ValueKind::Percent => whole_percent(text).to_owned(),
         ValueKind::Count { .. } => read_number(text, base)?.to_string(),
+        ValueKind::Criterion => criterion(text, base)?,
         ValueKind::Duration => write_duration(read_time_ns(text, 1_000_000_000)?),
         ValueKind::DurationMicros => write_duration(read_time_ns(text, 1_000)?),
         _ => text.to_owned(),

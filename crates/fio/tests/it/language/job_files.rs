@@ -96,3 +96,14 @@ fn global_options_do_not_reach_a_further_job_file() {
     assert_eq!((of("rw"), of("bs")), (["write", ""].map(str::to_owned), ["16k", ""].map(str::to_owned)));
     assert_eq!(of("stonewall"), ["", "true"]);
 }
+
+/// Goal: a missing `include` ends its section, as in fio 3.42: options after it fail, those of further sections do not.
+#[test]
+fn a_missing_include_ends_its_section() {
+    let read = |text| read_job_file("job.fio", text, &World::default());
+    let request = read("[global]\nsize=1m\ninclude none.inc\n[a]\nrw=read\n").unwrap();
+    assert_eq!((request.jobs.len(), text(&request.jobs[0], "size")), (1, "1m"));
+    assert!(request.notes[0].starts_with("job.fio:3: `none.inc` is not included"), "{:?}", request.notes);
+    let error = read("[a]\ninclude none.inc\nsize=1m\n").unwrap_err().render();
+    assert!(error.contains("`size=1m` follows the include of `none.inc`, which is missing"), "{error}");
+}

@@ -262,3 +262,87 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
         assert!(wrong(&format!("--name=a --size=1m --mem={value}")).render().contains(value), "{value}");
     }
 }
+
+/// Goal: of a calculation the first number is read, as in fio, with a note; a unit that does not exist is refused.
+#[test]
+fn of_a_calculation_the_first_number_is_read_with_a_note() {
+    for (option, name, value) in [
+        ("--ioengine=libaio --iodepth=128*1", "iodepth", "128"),
+        ("--runtime=40+30", "runtime", "40s"),
+        ("--runtime=60*5", "runtime", "60s"),
+        ("--ramp_time=5+5", "ramp_time", "5s"),
+        ("--size=4m*2", "size", "4m"),
+        ("--loops=2*3", "loops", "2"),
+        ("--rwmixread=70/30", "rwmixread", "70"),
+        ("--thinktime=10*2", "thinktime", "10us"),
+        ("--numjobs=1+1", "numjobs", ""),
+        ("--rw=randrw --number_ios=5^2", "number_ios", "5"),
+    ] {
+        let request = line(&format!("--name=j --size=1m {option}"));
+        assert_eq!((request.jobs.len(), text(&request.jobs[0], name)), (1, value), "{option}");
+        let notes = &request.notes;
+        assert!(notes.iter().any(|note| note.contains("nothing is calculated")), "{option}: {notes:?}");
+    }
+    assert!(wrong("--name=j --size=1m --iodepth=4kfoo").render().contains("is not a unit"));
+    let written = line("--name=j --size=1m --runtime=40+30").jobs.remove(0).fio.unwrap();
+    assert_eq!(written.word("runtime").unwrap().text, "40+30", "the record holds it as typed");
+}
+
+#[test]
+fn a_number_that_has_no_largest_value_in_fio_is_the_largest_here() {
+    for (option, most) in [
+        ("verify_backlog", "1048576"),
+        ("verify_backlog_batch", "1048576"),
+        ("trim_backlog", "1048576"),
+        ("trim_backlog_batch", "1048576"),
+        ("openfiles", "65536"),
+        ("log_avg_msec", "3600000"),
+        ("log_hist_coarseness", "6"),
+    ] {
+        let options = "--rw=randrw --verify=md5 --nrfiles=2 --trim_percentage=10 --verify_backlog=9 --trim_backlog=9";
+        let request = line(&format!("--name=j --size=1m {options} --{option}=10000000"));
+        assert_eq!(text(&request.jobs[0], option), most, "{option}");
+        let note = format!("`{option}=10000000` becomes {most}");
+        assert!(request.notes.iter().any(|text| text.contains(&note)), "{:?}", request.notes);
+    }
+    let error = wrong("--name=j --size=1m --ioengine=libaio --iodepth=10000000").render();
+    assert_eq!(error.matches("error:").count(), 1, "another depth is another measurement\n{error}");
+}
+
+#[test]
+fn a_limit_of_the_steady_state_may_have_a_unit() {
+    for (given, limit) in [
+        ("bw_slope:4k", "bw_slope:4096"),
+        ("bw:1m", "bw:1048576"),
+        ("lat:10us", "lat:10000"),
+        ("lat_slope:2ms", "lat_slope:2000000"),
+        ("iops:4k", "iops:4096"),
+        ("iops_slope:0.3%", "iops_slope:0.3%"),
+        ("bw:1.5", "bw:1.5"),
+    ] {
+        let job = line(&format!("--name=j --size=1m --ss={given}")).jobs.remove(0);
+        assert_eq!(text(&job, "steadystate"), limit, "{given}");
+    }
+    assert!(wrong("--name=j --size=1m --ss=bw:4x").render().contains("`x` after the number is not a unit"));
+}
+
+#[test]
+fn a_number_of_zero_is_fios_default() {
+    let request = line("--name=j --size=1m --io_size=0 --nrfiles=0");
+    assert_eq!(["io_size", "filename"].map(|name| text(&request.jobs[0], name)), ["", "j.0.0"]);
+}
+
+#[test]
+fn a_directory_precedes_an_absolute_name() {
+    let request = line("--name=j --size=1m --directory=/mnt/x --filename=/a/b:c");
+    assert_eq!(["directory", "filename"].map(|name| text(&request.jobs[0], name)), ["/mnt/x", "a/b:c"]);
+    assert!(request.notes.iter().any(|note| note.contains("`/mnt/x/a/b`")), "{:?}", request.notes);
+}
+
+#[test]
+fn placement_hints_are_refused_only_where_they_would_be_sent() {
+    for options in ["--dataplacement=none", "--fdp=0 --plids=1,2 --plid_select=roundrobin", "--filetype=file"] {
+        line(&format!("--name=j --size=1m {options}"));
+    }
+    assert!(wrong("--name=j --size=1m --dataplacement=fdp").render().contains("is not done here"));
+}

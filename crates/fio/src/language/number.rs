@@ -1,0 +1,55 @@
+//! Numbers that text follows: what fio reads of them, and what it ignores.
+
+use super::options::{FioOption, Kind};
+use trueio_job::option::OptionRow;
+use trueio_job::value::ValueKind;
+
+/// Options without a largest value in fio. Above the largest here nothing changes in what is measured: as much is never
+/// reached, or is only kept in memory.
+const CLAMPED: [&str; 12] = [
+    "bwavgtime",
+    "cpuload",
+    "iopsavgtime",
+    "log_avg_msec",
+    "log_hist_coarseness",
+    "log_hist_msec",
+    "openfiles",
+    "trim_backlog",
+    "trim_backlog_batch",
+    "verify_async",
+    "verify_backlog",
+    "verify_backlog_batch",
+];
+
+/// Returns the largest value of an option that a number exceeds, if that value has the same effect.
+pub(super) fn clamped(row: &OptionRow, number: u64) -> Option<u64> {
+    match row.kind {
+        ValueKind::Count { max, .. } if number > max && CLAMPED.contains(&row.name) => Some(max),
+        _ => None,
+    }
+}
+
+/// Returns how many bytes of a value are read: of a calculation (`128*1`, `40+30`) fio reads the first number.
+///
+/// Only what an operator separates from the number is ignored. A unit that does not exist (`4kfoo`) is a mistake of
+/// another size than the one that was asked for, and is refused.
+pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
+    let is_one_number = match option.row() {
+        Some(row) => matches!(
+            row.kind,
+            ValueKind::Count { .. }
+                | ValueKind::Integer { .. }
+                | ValueKind::Bytes
+                | ValueKind::Extent
+                | ValueKind::Percent
+                | ValueKind::Duration
+                | ValueKind::DurationMicros
+        ),
+        None => matches!(option.kind(), Kind::Number | Kind::Time | Kind::Size),
+    };
+    if !is_one_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return text.len();
+    }
+    let end = text.find(['*', '+', '/', '^']).unwrap_or(text.len());
+    text[..end].trim_end().len()
+}
