@@ -103,6 +103,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     check_directories(&run.ledger, &jobs)?;
     check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;
+    note_polling_threads(&mut run, &jobs);
     let idle_baseline_ns = machine.idle_baseline_ns;
     let identities = run.identities(&jobs);
     Ok(Plan { jobs, idle_baseline_ns, idle_wait_ns: None, accepted_checks: Vec::new(), notes: run.notes, identities })
@@ -175,6 +176,27 @@ fn check_remade(jobs: &[JobPlan]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Notes where the workers of a phase, and the kernel's threads that poll their queues, share processors.
+fn note_polling_threads(run: &mut Run<'_>, jobs: &[JobPlan]) {
+    let there = run.machine.cpus.len() as u64;
+    let mut last = None;
+    for polling in jobs.iter().filter(|job| job.uring.sqpoll) {
+        // The first of a phase is enough.
+        if last.replace(polling.phase) == Some(polling.phase) {
+            continue;
+        }
+        let of_phase = jobs.iter().filter(|job| job.phase == polling.phase);
+        let needed: u64 = of_phase.map(|job| u64::from(job.workers) * (1 + u64::from(job.uring.sqpoll))).sum();
+        if there > 0 && needed > there {
+            let sentence = format!(
+                "`sqthread_poll` keeps a thread busy for each worker: {needed} threads share {there} processors, which \
+                 lowers the rate"
+            );
+            run.note(&polling.name, &sentence);
+        }
+    }
+}
+
 /// Applies the rules about parallel jobs.
 fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
     let last = jobs.last().map_or(0, |job| job.phase);
@@ -211,13 +233,6 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
             );
             let hint = "set the same in both, or leave out `group_reporting`";
             return Err(refuse(Some(other), Rule::SteadyState { reason, hint }));
-        }
-        if let Some(polling) = of_phase().find(|job| job.uring.sqpoll) {
-            let needed: u64 = of_phase().map(|job| u64::from(job.workers) * (1 + u64::from(job.uring.sqpoll))).sum();
-            let there = machine.cpus.len() as u64;
-            if there > 0 && needed > there {
-                return Err(refuse(Some(polling), Rule::TooFewProcessors { needed, there }));
-            }
         }
         let needed_bytes = of_phase().map(buffer_bytes).fold(0_u64, u64::saturating_add);
         if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {

@@ -452,14 +452,6 @@ pub enum Rule {
         /// The reason.
         reason: String,
     },
-    /// Too few processors for polling kernel threads.
-    #[error("`sqthread_poll` needs two processors per worker: {needed} for this phase, but only {there} can be used")]
-    TooFewProcessors {
-        /// Number of processors needed.
-        needed: u64,
-        /// Number of usable processors.
-        there: u64,
-    },
     /// A processor that is not available to this process.
     #[error("`cpus_allowed` names processor {cpu}, which is not available to this process")]
     ProcessorNotThere {
@@ -589,7 +581,6 @@ impl Rule {
             Rule::VerifyImpossible { .. } => "verify_impossible",
             Rule::ZonesImpossible { .. } => "zones_impossible",
             Rule::TrimUnsupported { .. } => "trim_unsupported",
-            Rule::TooFewProcessors { .. } => "too_few_processors",
             Rule::ProcessorNotThere { .. } => "processor_not_there",
             Rule::NodeNotThere { .. } => "node_not_there",
             Rule::PriorityNotPermitted { .. } => "priority_not_permitted",

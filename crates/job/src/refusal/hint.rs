@@ -101,7 +101,6 @@ impl Rule {
             Rule::BlockBeyondSize { .. } => "set a larger `size` or a smaller `bs`",
             Rule::SharesBeyondSize { .. } => SHARES_BEYOND_SIZE,
             Rule::TrimUnsupported { .. } => "use writes, or another target",
-            Rule::TooFewProcessors { .. } => "leave out `sqthread_poll`, or use fewer workers",
             Rule::ProcessorNotThere { .. } => "`trueio doctor` lists the processors",
             Rule::UserNotPermitted { .. } => USER_NOT_PERMITTED,
             Rule::UserMayNot { .. } => USER_MAY_NOT,

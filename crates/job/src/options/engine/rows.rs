@@ -135,7 +135,8 @@ crate::option::rows! {
     pub const SQTHREAD_POLL: Opt<bool> = flag("sqthread_poll")
         .fio_engines(&["io_uring"])
         .summary("A kernel thread polls the submission queue (io_uring)")
-        .detail("It occupies a processor, so a plan with fewer than two processors per worker is refused.");
+        .detail("It occupies a processor. With fewer than two processors per worker the workers are slowed down, and a note \
+                 states that.");
 
     pub const SQTHREAD_POLL_CPU: Opt<Option<u32>> = count("sqthread_poll_cpu", 0, 8191)
         .unset("any")
