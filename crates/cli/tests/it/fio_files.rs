@@ -448,6 +448,8 @@ fn fill_device_ends_without_an_error_when_the_space_is_used_up() {
         ("--ioengine=libaio --iodepth=8", 2 << 20),
         ("--nrfiles=2", 2 << 20),
         ("--loops=3", 2 << 20),
+        ("--verify=crc32c", 2 << 20),
+        ("--verify=md5 --ioengine=libaio --iodepth=8", 2 << 20),
     ] {
         for (who, job) in both(&sandbox, &format!("{line} {more}")) {
             assert_eq!(
@@ -458,6 +460,9 @@ fn fill_device_ends_without_an_error_when_the_space_is_used_up() {
             assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0, "{who} {more}");
         }
     }
+    // All that was written is compared, and the write that found no space is not.
+    let verified = first_job(&ours(&sandbox, &format!("{line} --verify=crc32c --output-format=json")));
+    assert_eq!((verified["read"]["io_bytes"].as_u64(), verified["error"].as_u64()), (Some(2 << 20), Some(0)));
     // A last block that fits in part counts with the bytes written (in fio not at all).
     let job = first_job(&ours(&sandbox, &format!("{line} --bs=7000 --output-format=json")));
     assert_eq!(job["write"]["io_bytes"], 2 << 20);

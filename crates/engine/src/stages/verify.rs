@@ -7,6 +7,7 @@
 mod backlog;
 mod last_writes;
 mod loops;
+mod lost;
 mod offline;
 mod pass;
 mod read_back;
@@ -25,6 +26,7 @@ use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
 use loops::Loops;
+use lost::Lost;
 use offline::Offline;
 use read_back::ReadBacks;
 use std::ops::Range;
@@ -59,6 +61,8 @@ pub(crate) struct Verifier<'a> {
     written: Option<Written>,
     zones: &'a [Arc<ZoneMap>],
     loops: Loops,
+    /// What failed writes left.
+    lost: Lost,
     reads_back_loops: bool,
     read_backs: Option<Box<ReadBacks>>,
     /// I/Os of a job with backlogs that `number_ios` counts: its own, and what backlogs read and trimmed.
@@ -107,6 +111,7 @@ impl<'a> Verifier<'a> {
             written: (job.zones.is_some() && plan.reads_back).then(|| Written::new(block_bytes)),
             zones: context.zones,
             loops: Loops::default(),
+            lost: Lost::default(),
             reads_back_loops: job.reads_back_each_loop() && !plan.is_offline,
             read_backs: None,
             io_count: 0,
@@ -149,7 +154,7 @@ impl<'a> Verifier<'a> {
                 return;
             }
         }
-        if self.is_undefined(sequence) {
+        if self.is_undefined(sequence) || self.lost.skips(request) {
             return;
         }
         let (run, expected) = self.expected(sequence);
@@ -299,6 +304,9 @@ impl Stage for Verifier<'_> {
 
     fn completed(&mut self, done: &Done, view: &mut View<'_, '_>) {
         let request = view.state.queue.slot(done.slot).request;
+        if request.op == OpKind::Write {
+            self.lost.note(&request, done.is_whole);
+        }
         // What the job reads itself may be a block that it never writes.
         let is_own = self.own_reads.as_ref().is_some_and(|(_, own)| own[done.slot as usize]);
         if done.is_whole && request.op == OpKind::Read && !is_own {
@@ -356,6 +364,7 @@ impl Stage for Verifier<'_> {
         {
             view.state.outcome.fatal = Some(error_line(&error));
         }
+        view.state.outcome.notes.extend(self.lost.note_skipped());
     }
 
     fn report(&mut self, report: &mut WorkerReport, view: &mut View<'_, '_>) {

@@ -13,9 +13,7 @@ use crate::options::limits::rows::{EXIT_WHAT, EXITALL, EXITALL_ON_ERROR, ExitWha
 use crate::options::shape::Shape;
 use crate::refusal::{Refusal, Rule};
 use rows::{CPUS_ALLOWED, CPUS_ALLOWED_POLICY, CpusPolicy, NICE, PRIOHINT};
-use trueio_model::{
-    ControlGroupPlan, DirectPolicy, MemoryPolicy, PriorityShare, Scheduling, Tolerance, UserPlan, Verify,
-};
+use trueio_model::{ControlGroupPlan, DirectPolicy, MemoryPolicy, PriorityShare, Scheduling, Tolerance, UserPlan};
 
 /// How a job's workers run.
 pub(crate) struct Workers {
@@ -36,11 +34,10 @@ pub(crate) fn plan(
     engine: &Engine,
     direct: DirectPolicy,
     fills: bool,
-    verify: Option<&Verify>,
 ) -> Result<(Workers, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     let priorities = priority::plan_shares(job, &mut decisions, shape, engine.kind, direct)?;
-    let tolerance = tolerance::plan_tolerance(job, fills, verify)?;
+    let tolerance = tolerance::plan_tolerance(job, fills);
     let nodes = numa::plan_nodes(job)?;
     let (runs_on_nodes, memory_policy) = (nodes.cpus.is_some(), nodes.memory_policy);
     let cpus = nodes.cpus.unwrap_or_else(|| job.get(CPUS_ALLOWED).unwrap_or(&[]).to_vec());

@@ -123,7 +123,7 @@ pub(super) fn plan_job(run: &mut Run<'_>, values: Values, index: usize, phase: u
     };
     let (handling, uring) = job.section(|job| target::plan_handling(job, &known))?;
     let speed = job.section(|job| pace::plan(job, &shape, &engine, files, verify))?;
-    let workers = job.section(|job| process::plan(job, &shape, &engine, granted.direct, fills, verify))?;
+    let workers = job.section(|job| process::plan(job, &shape, &engine, granted.direct, fills))?;
     let output = job.section(|job| output::plan(job, &engine, files))?;
     job.section(|job| idle::note_idle(job, engine.kind))?;
     let Planning { values, directories, .. } = job;

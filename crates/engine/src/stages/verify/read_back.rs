@@ -80,6 +80,9 @@ impl Verifier<'_> {
             self.reap_read_backs(1, threads, view)?;
         }
         let Some(read_backs) = self.read_backs.as_mut().filter(|read| !read.has_failed) else { return Ok(false) };
+        if self.lost.skips(request) {
+            return Ok(true);
+        }
         let request = Request { op: OpKind::Read, ..*request };
         let slot = view.state.queue.take();
         self.io_count += 1;

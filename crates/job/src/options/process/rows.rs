@@ -147,8 +147,8 @@ crate::option::rows! {
         .unit("errors")
         .summary("Expected errors: the job continues after them, and the run does not fail")
         .detail("Of reads, and after a comma of writes and trims: `EIO,ENOSPC:EDQUOT`. They are counted and \
-                 reported; no figure includes them. With `ENOSPC` or `EDQUOT` a write may also be short. Not \
-                 for writes of a job that verifies.");
+                 reported; no figure includes them. With `ENOSPC` or `EDQUOT` a write may also be short. \
+                 `verify` leaves out a block whose last write failed.");
 
     pub const TRACE_SYSCALLS: Opt<bool> = switch("trace_syscalls")
         .not_in_fio()

@@ -1,7 +1,7 @@
 //! The failed I/Os after which a job continues, and those that end it.
 
 use crate::facts::{EDQUOT, ENOSPC};
-use crate::options::content::rows::{SOURCE, VERIFY};
+use crate::options::content::rows::SOURCE;
 use crate::options::limits::rows::FILL_DEVICE;
 use crate::options::pattern::rows::RW;
 use crate::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError, IGNORE_ERROR};
@@ -9,7 +9,7 @@ use crate::options::shape::Ops;
 use crate::options::target::rows::OVERWRITE;
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
-use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance, Verify};
+use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance};
 
 /// Returns true if the job writes until the filesystem is full (`fill_device`).
 pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result<bool, Refusal> {
@@ -43,7 +43,7 @@ pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
 }
 
 /// Plans `continue_on_error` of some operations, `ignore_error`, and the error that ends `fill_device`.
-pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verify>) -> Result<Tolerance, Refusal> {
+pub(crate) fn plan_tolerance(values: &Values, fills: bool) -> Tolerance {
     let continues = values.get(CONTINUE_ON_ERROR);
     let lists = values.get(IGNORE_ERROR);
     let of = |op, list: &[i32]| list.iter().map(|&errno| IgnoredError { op, errno }).collect::<Vec<_>>();
@@ -53,25 +53,10 @@ pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verif
         let ends = of(OpKind::Write, &[ENOSPC, EDQUOT]);
         ignored.extend(ends.into_iter().filter(|end| !ignored.contains(end)).collect::<Vec<_>>());
     }
-    // The content of a block after a failed write is unknown, and a run must not pass without comparing it.
-    let is_read_back = verify.is_some_and(|verify| verify.reads_back && !verify.is_offline);
-    if is_read_back && ignored.iter().any(|error| error.op == OpKind::Write) {
-        let option = if fills { FILL_DEVICE.row() } else { IGNORE_ERROR.row() };
-        let rule = Rule::Contradiction {
-            one: values.quote(option),
-            other: values.quote(VERIFY),
-            reason: "the content of a block after a failed write is unknown, so it cannot be compared",
-            hint: match fills {
-                true => "leave `verify` out; a file that is kept can be read and compared by another run",
-                false => "leave out the errors of writes, or `verify`",
-            },
-        };
-        return Err(values.refuse(option, rule));
-    }
-    Ok(Tolerance {
+    Tolerance {
         reads: continues == ContinueOnError::Read,
         writes: continues == ContinueOnError::Write,
         ignored,
         ends_when_full: fills,
-    })
+    }
 }
