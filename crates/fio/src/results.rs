@@ -2,8 +2,8 @@
 //!
 //! Latencies are nanoseconds in version 3. Version 2 is refused because it has microseconds under other names; later
 //! versions are refused because their format is unknown. The file may contain more than JSON: banners and warnings
-//! before it, other formats after it, and with `--status-interval` several cumulative documents, of which the last is
-//! the result. [`ForeignRun::notes`] lists the parts that were skipped.
+//! before it, other formats after it, documents of several runs, and with `--status-interval` several cumulative
+//! documents of one run, of which the last is the result. [`ForeignRun::notes`] lists the parts that were skipped.
 //!
 //! `json+` contains fio's histogram: the middle of each bucket and a count. It becomes a [`Histogram`]: a value was
 //! within 1/128 of the bucket's middle, and is reported within another 1/128. fio counts all latencies above 2^34 ns
@@ -11,8 +11,8 @@
 //!
 //! Limits: fio's JSON contains neither the device's identity nor the kernel nor whether the I/O reached the disk.
 //!
-//! Source: fio 3.42 `stat.c` (`show_thread_status_json`, `add_ddir_status_json`), and the JSON of
-//! real runs of fio 3.33 and 3.42 in `tests/fio`.
+//! Source: `stat.c` of fio 3.1, 3.7, 3.16 and 3.42 (`show_thread_status_json`, `add_ddir_status_json`): `bw_bytes` came with
+//! 3.7, `N` after 3.16; and the JSON of real runs of fio 3.33 and 3.42 in `tests/results`.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -48,13 +48,99 @@ pub enum ResultError {
     },
 }
 
-/// Reads a result of fio 3.x.
+/// Reads the last result of fio 3.x in a text.
 ///
 /// # Errors
 /// [`ResultError`], if the text is not a result of fio 3.x or a field is invalid.
 pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
+    let mut runs = parse_all(text)?;
+    let count = runs.len();
+    let mut last = runs.pop().ok_or(ResultError::NoJson)?;
+    if count > 1 {
+        last.notes
+            .push(format!("{count} runs follow each other: the last was taken (`trueio history import` reads all)"));
+    }
+    Ok(last)
+}
+
+/// Reads the results of all runs in a text, in their order: at least one. What is no result is left out, with a note in the
+/// last run.
+///
+/// # Errors
+/// [`ResultError`] of the first document, if none is a result of fio 3.x.
+pub fn parse_all(text: &str) -> Result<Vec<ForeignRun>, ResultError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (documents, has_other_text) = documents(text);
+    let count = documents.len();
+    let mut runs: Vec<Run> = Vec::new();
     let mut notes = Vec::new();
-    let document = last_document(text, &mut notes)?;
+    let mut first_error = None;
+    for (index, document) in documents.into_iter().enumerate() {
+        match document.and_then(run) {
+            Ok(run) => match runs.last_mut().filter(|before| before.continues_as(&run)) {
+                Some(before) => *before = Run { documents: before.documents + 1, ..run },
+                None => runs.push(run),
+            },
+            Err(error) => {
+                if count > 1 {
+                    notes.push(format!("document {} of {count} was left out: {error}", index + 1));
+                }
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    if has_other_text {
+        notes.push("text around the JSON (banners, warnings, other formats) was skipped".to_owned());
+    }
+    let mut found: Vec<ForeignRun> = runs.into_iter().map(Run::into_result).collect();
+    match found.last_mut() {
+        Some(last) => last.notes.append(&mut notes),
+        None => return Err(first_error.unwrap_or(ResultError::NoJson)),
+    }
+    Ok(found)
+}
+
+/// A run, with what tells one run from another.
+struct Run {
+    result: ForeignRun,
+    /// Number of cumulative documents that it has so far.
+    documents: u64,
+    /// When it began, in seconds.
+    began_s: u64,
+}
+
+impl Run {
+    /// Returns true if `next` is a later document of the same run: it began at the same time, and has as many I/Os of the
+    /// same jobs, or more.
+    fn continues_as(&self, next: &Run) -> bool {
+        let (one, other) = (&self.result, &next.result);
+        let ios = |run: &ForeignRun| -> Vec<u64> {
+            run.jobs.iter().map(|job| job.ops.iter().map(|op| op.io_count).fold(0, u64::saturating_add)).collect()
+        };
+        let names = |run: &ForeignRun| -> Vec<String> { run.jobs.iter().map(|job| job.name.clone()).collect() };
+        let is_later = || ios(one).iter().zip(ios(other)).all(|(before, after)| *before <= after);
+        // Both times are whole seconds.
+        self.began_s.abs_diff(next.began_s) <= 1
+            && one.global_options == other.global_options
+            && names(one) == names(other)
+            && is_later()
+    }
+
+    fn into_result(self) -> ForeignRun {
+        let mut result = self.result;
+        if self.documents > 1 {
+            let count = self.documents;
+            result.notes.push(format!(
+                "{count} results follow each other (`--status-interval`), each cumulative: the last was taken"
+            ));
+        }
+        result
+    }
+}
+
+/// Reads one document.
+fn run(document: &str) -> Result<Run, ResultError> {
+    let mut notes = Vec::new();
     let root: Value = serde_json::from_str(document).map_err(ResultError::Damaged)?;
     let version = root.get("fio version").and_then(Value::as_str).ok_or(ResultError::NotFio)?.to_owned();
     if !version.strip_prefix("fio-").is_some_and(|number| number.starts_with("3.")) {
@@ -75,32 +161,39 @@ pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
         }
         jobs.push(job(&at, name)?);
     }
-    Ok(ForeignRun {
+    let timestamp_unix_s = root.get("timestamp").and_then(Value::as_u64).unwrap_or(0);
+    let elapsed_s = list.iter().filter_map(|job| job.get("elapsed")?.as_u64()).max().unwrap_or(0);
+    let result = ForeignRun {
         version,
-        timestamp_unix_s: root.get("timestamp").and_then(Value::as_u64).unwrap_or(0),
+        timestamp_unix_s,
         global_options: options(root.get("global options")),
         jobs,
         notes,
         json: document.to_owned(),
-    })
+    };
+    Ok(Run { result, documents: 1, began_s: timestamp_unix_s.saturating_sub(elapsed_s) })
 }
 
-/// Returns the last JSON document of a text that may contain banners, several documents and other formats.
-fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, ResultError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // fio's document begins with a brace on a line of its own; another tool's may be one line.
+/// Returns the JSON documents of a text that may contain banners, several documents and other formats, and whether it contains
+/// any of these others. A document that is cut off is the last one.
+fn documents(text: &str) -> (Vec<Result<&str, ResultError>>, bool) {
+    // fio's document begins with a brace that ends its line; another tool's may be one line.
     let begin_of = |text: &str| {
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             if line.trim_start().starts_with('{') {
                 return Some(at);
             }
+            // A script's banner may be in front of it.
+            if line.trim_end().ends_with('{') && text[at + line.len()..].trim_start().starts_with("\"fio version\"") {
+                return line.rfind('{').map(|brace| at + brace);
+            }
             at += line.len();
         }
         None
     };
     let mut rest = text;
-    let mut documents: Vec<&str> = Vec::new();
+    let mut documents = Vec::new();
     let mut has_other_text = false;
     while let Some(begin) = begin_of(rest) {
         has_other_text |= !rest[..begin].trim().is_empty();
@@ -109,25 +202,18 @@ fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, 
         match stream.next() {
             Some(Ok(_)) => {
                 let end = stream.byte_offset();
-                documents.push(rest[..end].trim());
+                documents.push(Ok(rest[..end].trim()));
                 rest = &rest[end..];
             }
-            // fio was killed while it wrote the last document: the earlier ones are not the result.
-            Some(Err(error)) => return Err(ResultError::Damaged(error)),
+            Some(Err(error)) => {
+                documents.push(Err(ResultError::Damaged(error)));
+                rest = "";
+            }
             None => break,
         }
     }
     has_other_text |= !rest.trim().is_empty();
-    if has_other_text {
-        notes.push("text around the JSON (banners, warnings, other formats) was skipped".to_owned());
-    }
-    if documents.len() > 1 {
-        notes.push(format!(
-            "{} results follow each other (`--status-interval`), each cumulative: the last was taken",
-            documents.len()
-        ));
-    }
-    documents.pop().ok_or(ResultError::NoJson)
+    (documents, has_other_text)
 }
 
 /// A value of the document with its path, which errors report.
@@ -178,7 +264,7 @@ fn job(at: &JsonNode<'_>, name: String) -> Result<ForeignJob, ResultError> {
         ops.extend(transfers(&node, ForeignDirection::Mixed)?);
     }
     if let Some(node) = at.child("sync") {
-        let latencies = latencies(&node)?;
+        let latencies = latencies(&node, node.count("total_ios").unwrap_or(0))?;
         // fio 3.33 leaves the count at 0 for fdatasync, although it has their latencies.
         let count = latencies.iter().map(|l| l.count).max().unwrap_or(0);
         let io_count = node.count("total_ios").unwrap_or(0).max(count);
@@ -218,13 +304,25 @@ fn transfers(at: &JsonNode<'_>, direction: ForeignDirection) -> Result<Option<Fo
         byte_count: at.count("io_bytes")?,
         short_count: at.count("short_ios").unwrap_or(0),
         elapsed_ns: at.count("runtime")?.saturating_mul(1_000_000),
-        bytes_per_s: Some(at.number("bw_bytes")?),
+        bytes_per_s: Some(bytes_per_s(at)?),
         ios_per_s: Some(at.number("iops")?),
-        latencies: latencies(at)?,
+        latencies: latencies(at, io_count)?,
     }))
 }
 
-fn latencies(at: &JsonNode<'_>) -> Result<Vec<ForeignLatency>, ResultError> {
+/// Returns the bandwidth; fio up to 3.6 has it in KiB only, so there it is calculated of bytes and time.
+fn bytes_per_s(at: &JsonNode<'_>) -> Result<f64, ResultError> {
+    if at.value.get("bw_bytes").is_some() {
+        return at.number("bw_bytes");
+    }
+    match at.count("runtime")? {
+        0 => Ok(at.number("bw")? * 1024.0),
+        ms => Ok(at.number("io_bytes")? * 1000.0 / ms as f64),
+    }
+}
+
+/// Returns the latencies of a direction; `io_count` is how many there are, where fio does not state it (up to 3.16).
+fn latencies(at: &JsonNode<'_>, io_count: u64) -> Result<Vec<ForeignLatency>, ResultError> {
     let mut found = Vec::new();
     for (key, kind) in [
         ("slat_ns", ForeignLatencyKind::Submission),
@@ -232,7 +330,12 @@ fn latencies(at: &JsonNode<'_>) -> Result<Vec<ForeignLatency>, ResultError> {
         ("lat_ns", ForeignLatencyKind::Total),
     ] {
         let Some(node) = at.child(key) else { continue };
-        let count = node.count("N")?;
+        let count = match (node.value.get("N"), node.count("max")?) {
+            (Some(_), _) => node.count("N")?,
+            // (Without a sample all figures are 0.)
+            (None, 0) => 0,
+            (None, _) => bucket_count(&node).unwrap_or(io_count),
+        };
         if count == 0 {
             continue;
         }
@@ -256,8 +359,17 @@ fn percentiles(at: &JsonNode<'_>) -> Result<Vec<(f64, u64)>, ResultError> {
         let parsed = percent.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)).zip(ns.as_u64());
         found.push(parsed.ok_or_else(|| at.missing(&format!("percentile.{percent}")))?);
     }
+    // fio up to 3.6 fills the list up with such entries.
+    found.retain(|entry| *entry != (0.0, 0));
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(found)
+}
+
+/// Returns the number of I/Os in the buckets; `None`: there are no buckets.
+fn bucket_count(at: &JsonNode<'_>) -> Option<u64> {
+    let bins = at.value.get("bins")?.as_object()?;
+    let count = bins.values().filter_map(Value::as_u64).fold(0_u64, u64::saturating_add);
+    (count > 0).then_some(count)
 }
 
 /// Converts fio's buckets to a histogram. They must contain every I/O; otherwise they are incomplete.

@@ -93,8 +93,8 @@ fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
     if text.contains(PORTABLE_FORMAT) {
         return entries_of(text);
     }
-    match trueio_fio::results::parse(text) {
-        Ok(run) => Ok(plain(What::Fio(run))),
+    match trueio_fio::results::parse_all(text) {
+        Ok(runs) => Ok(runs.into_iter().flat_map(|run| plain(What::Fio(run))).collect()),
         Err(trueio_fio::results::ResultError::NotFio | trueio_fio::results::ResultError::NoJson) => {
             Err(text_of(&not_a_record))
         }

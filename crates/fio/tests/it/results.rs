@@ -1,7 +1,7 @@
 //! fio's JSON as fio writes it, and invalid variants.
 
 use proptest::prelude::*;
-use trueio_fio::results::{ResultError, parse as parse_fio};
+use trueio_fio::results::{ResultError, parse as parse_fio, parse_all};
 use trueio_model::{ForeignDirection, ForeignLatencyKind, ForeignRun};
 
 fn sample(name: &str) -> String {
@@ -98,6 +98,64 @@ fn of_several_cumulative_results_the_last_is_taken() {
         parse_fio(sample("status_interval.json").split_inclusive("\n}").next().expect("one")).expect("the first");
     assert!(rows(&run)[0].2 > rows(&first)[0].2);
     assert!(run.notes[0].contains("the last was taken"), "{:?}", run.notes);
+}
+
+/// Removes the lines of these fields, and a comma that is then the last of its object.
+fn without(text: &str, fields: &[&str]) -> String {
+    let is_left = |line: &&str| !fields.iter().any(|field| line.trim_start().starts_with(&format!("\"{field}\"")));
+    let mut left: Vec<String> = text.lines().filter(is_left).map(str::to_owned).collect();
+    for at in 1..left.len() {
+        if left[at].trim_start().starts_with('}') {
+            left[at - 1] = left[at - 1].trim_end_matches(',').to_owned();
+        }
+    }
+    left.join("\n") + "\n"
+}
+
+/// Goal: the figures that fio 3.1 to 3.16 lack are derived. Method: today's documents without these fields.
+#[test]
+fn results_of_old_versions_have_the_same_figures() {
+    for name in ["json+-3.42.json", "cli_global_two_jobs.json", "unified_mixed.json", "client_server.json"] {
+        let whole = read(name);
+        let new = sample(name);
+        for (version, fields) in [
+            ("fio-3.16", &["N", "job_runtime"][..]),
+            ("fio-3.7", &["N", "job_runtime", "timestamp_ms"]),
+            ("fio-3.1", &["N", "job_runtime", "bw_bytes", "bw_min", "iops_min", "iops_samples", "bw_samples"]),
+        ] {
+            let old =
+                without(&new, fields).replace("\"percentile\" : {", "\"percentile\" : {\n\"0.00\" : 0,\n\"0.00\" : 0,");
+            let old = old.replace(&whole.version, version);
+            let run = parse_fio(&old).unwrap_or_else(|error| panic!("{name} as {version}: {error}"));
+            assert_eq!((run.version.as_str(), rows(&run)), (version, rows(&whole)), "{name}");
+            let ops = |run: &ForeignRun| run.jobs.iter().flat_map(|job| job.ops.clone()).collect::<Vec<_>>();
+            for (old, new) in ops(&run).iter().zip(ops(&whole)) {
+                let (old_bw, new_bw) = (old.bytes_per_s.unwrap_or(0.0), new.bytes_per_s.unwrap_or(0.0));
+                assert!((old_bw - new_bw).abs() <= 1.0, "{name} as {version}: {old_bw} {new_bw}");
+                let (old, new) = (old.headline(), new.headline());
+                let figures = |of: &trueio_model::ForeignLatency| (of.count, of.max_ns, of.percentiles.clone());
+                assert_eq!(old.map(figures), new.map(figures), "{name} as {version}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_run_of_a_text_is_read_and_what_is_none_is_named() {
+    let (one, other) = (sample("err_enospc.json"), sample("cli_global_two_jobs.json"));
+    let runs = parse_all(&format!("run 1\n{one}\n{other}\n{{\"a\": 1}}\n")).unwrap();
+    assert_eq!(runs.iter().map(|run| run.jobs[0].name.as_str()).collect::<Vec<_>>(), ["err", "a"]);
+    assert!(runs[0].notes.is_empty() && runs[1].notes[0].starts_with("document 3 of 3 was left out"), "{runs:?}");
+    // The same job twice, one minute apart, is two runs.
+    let at = parse_fio(&one).unwrap().timestamp_unix_s;
+    let later = one.replace(&format!("\"timestamp\" : {at},"), &format!("\"timestamp\" : {},", at + 60));
+    assert_eq!(parse_all(&format!("{one}{later}")).unwrap().len(), 2);
+    // A document that is cut off does not take the whole ones with it.
+    let cut = format!("{one}{}", &other[..other.len() / 2]);
+    let runs = parse_all(&cut).unwrap();
+    assert!(runs.len() == 1 && runs[0].notes[0].contains("document 2 of 2 was left out"), "{:?}", runs[0].notes);
+    // A banner may be on the line of the first brace.
+    assert_eq!(parse_fio(&format!("--- Running fio ---{one}")).unwrap().jobs[0].name, "err");
 }
 
 #[test]
