@@ -413,6 +413,10 @@ pub enum UsbTroubleKind {
     Abort,
     /// The driver's error handling reset the device.
     Reset,
+    /// The driver's error handling could not reset the device.
+    ResetFailed,
+    /// A transfer of a command, its data or its status failed.
+    TransferError,
     /// The device was reset on the bus.
     BusReset,
     /// The kernel gave the device up.
@@ -425,7 +429,7 @@ pub enum UsbTroubleKind {
     Timeout,
     /// The device was disconnected.
     Disconnect,
-    /// The device's descriptors could not be read.
+    /// The device did not answer, or its descriptors could not be read.
     LinkError,
     /// The link is slower than the device supports.
     SlowLink,

@@ -163,13 +163,15 @@ fn words(kind: UsbTroubleKind) -> &'static str {
     match kind {
         UsbTroubleKind::Abort => "command aborted",
         UsbTroubleKind::Reset => "device reset by the driver's error handling",
+        UsbTroubleKind::ResetFailed => "reset by the driver's error handling failed",
+        UsbTroubleKind::TransferError => "transfer on the bus failed",
         UsbTroubleKind::BusReset => "device reset on the bus",
         UsbTroubleKind::Offlined => "given up",
         UsbTroubleKind::IoError => "I/O error",
         UsbTroubleKind::FlushFailed => "flush failed: data in the disk's cache may be lost",
         UsbTroubleKind::Timeout => "timeout",
         UsbTroubleKind::Disconnect => "disconnected",
-        UsbTroubleKind::LinkError => "error while the device's descriptors were read",
+        UsbTroubleKind::LinkError => "device did not answer, or its descriptors could not be read",
         UsbTroubleKind::SlowLink => "link slower than the device supports",
     }
 }

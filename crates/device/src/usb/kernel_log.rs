@@ -90,34 +90,54 @@ fn parse_line(line: &str) -> Option<LogLine> {
     Some(LogLine { at_s, text: text.trim().to_owned() })
 }
 
-/// A text that identifies the kind of a line.
+/// Texts that identify the kind of a line, all of which it contains.
 struct Pattern {
     kind: Kind,
-    text: &'static str,
+    texts: &'static [&'static str],
 }
 
-/// The first pattern that a line contains gives its kind.
-const PATTERNS: [Pattern; 14] = [
-    Pattern { kind: Kind::Abort, text: "uas_eh_abort_handler" },
-    Pattern { kind: Kind::Reset, text: "uas_eh_device_reset_handler start" },
-    Pattern { kind: Kind::BusReset, text: " USB device number" },
-    Pattern { kind: Kind::Offlined, text: "Device offlined" },
-    Pattern { kind: Kind::IoError, text: "I/O error, dev " },
-    Pattern { kind: Kind::IoError, text: "rejecting I/O to offline device" },
-    Pattern { kind: Kind::FlushFailed, text: "Synchronize Cache(10) failed" },
-    Pattern { kind: Kind::FlushFailed, text: "Synchronize Cache(16) failed" },
-    Pattern { kind: Kind::Timeout, text: "timing out command" },
-    Pattern { kind: Kind::Timeout, text: "timed out" },
-    Pattern { kind: Kind::Disconnect, text: "USB disconnect" },
-    Pattern { kind: Kind::LinkError, text: "device descriptor read" },
-    Pattern { kind: Kind::LinkError, text: "device not accepting address" },
-    Pattern { kind: Kind::SlowLink, text: "not running at top speed" },
+/// The first pattern that a line contains gives its kind. A pattern matches a family of messages: the name of a function of
+/// the driver's error handling, the end of `block/blk-core.c`'s `KIND error, dev NAME`, the word that names a failure.
+const PATTERNS: [Pattern; 28] = [
+    Pattern { kind: Kind::Abort, texts: &["eh_abort_handler"] },
+    Pattern { kind: Kind::ResetFailed, texts: &["reset_handler", "FAILED"] },
+    Pattern { kind: Kind::Reset, texts: &["reset_handler", "start"] },
+    Pattern { kind: Kind::BusReset, texts: &[": reset ", " USB device number"] },
+    Pattern { kind: Kind::Offlined, texts: &["offlined"] },
+    Pattern { kind: Kind::FlushFailed, texts: &["Synchronize Cache(", "failed"] },
+    Pattern { kind: Kind::Timeout, texts: &["timeout error, dev "] },
+    Pattern { kind: Kind::Timeout, texts: &["timing out command"] },
+    Pattern { kind: Kind::Timeout, texts: &["timed out"] },
+    Pattern { kind: Kind::IoError, texts: &["error, dev "] },
+    Pattern { kind: Kind::IoError, texts: &["I/O error on dev "] },
+    Pattern { kind: Kind::IoError, texts: &["rejecting I/O to "] },
+    Pattern { kind: Kind::IoError, texts: &["Sense Key : Medium Error"] },
+    Pattern { kind: Kind::IoError, texts: &["Sense Key : Hardware Error"] },
+    Pattern { kind: Kind::TransferError, texts: &["cmplt err"] },
+    Pattern { kind: Kind::TransferError, texts: &["urb", "status -"] },
+    Pattern { kind: Kind::TransferError, texts: &["uas_zap_pending"] },
+    Pattern { kind: Kind::TransferError, texts: &["hostbyte=DID_ERROR"] },
+    Pattern { kind: Kind::Disconnect, texts: &["USB disconnect"] },
+    Pattern { kind: Kind::LinkError, texts: &["device descriptor read"] },
+    Pattern { kind: Kind::LinkError, texts: &["unable to read config"] },
+    Pattern { kind: Kind::LinkError, texts: &["not accepting address"] },
+    Pattern { kind: Kind::LinkError, texts: &["not responding to setup address"] },
+    Pattern { kind: Kind::LinkError, texts: &["can't set config"] },
+    Pattern { kind: Kind::LinkError, texts: &["cannot reset"] },
+    Pattern { kind: Kind::LinkError, texts: &["cannot disable"] },
+    Pattern { kind: Kind::LinkError, texts: &["USB cable is bad"] },
+    Pattern { kind: Kind::SlowLink, texts: &["not running at top speed"] },
 ];
 
+/// Not a failure: the disk does not have an operation, such as a discard.
+const NO_FAILURE: &str = "operation not supported error";
+
 fn kind_of(text: &str) -> Option<Kind> {
-    let kind = PATTERNS.iter().find(|pattern| text.contains(pattern.text)).map(|pattern| pattern.kind)?;
-    // "new SuperSpeed USB device number 2" reports a disk that was plugged in.
-    if kind == Kind::BusReset && !text.contains(": reset ") { None } else { Some(kind) }
+    if text.contains(NO_FAILURE) {
+        return None;
+    }
+    let is_of = |pattern: &&Pattern| pattern.texts.iter().all(|part| text.contains(part));
+    PATTERNS.iter().find(is_of).map(|pattern| pattern.kind)
 }
 
 /// Counts the log's lines about trouble with a disk, by kind.
@@ -143,7 +163,7 @@ pub fn troubles(log: &[LogLine], disk: &UsbDisk) -> Vec<UsbTrouble> {
 /// between; those with the interface's name from the last time. Host numbers and disk names are given again to other disks,
 /// so lines with these count only from the line with which the present driver was bound to the present host.
 pub(super) fn lines_of<'a>(log: &'a [LogLine], disk: &UsbDisk) -> Vec<&'a LogLine> {
-    let port = format!("usb {}: ", disk.usb.device);
+    let port = [format!("usb {}: ", disk.usb.device), format!("usb {}: ", port_of(&disk.usb.device))];
     let plugged_at = plugged(log, disk);
     let of_port = plugged_at.first().copied().unwrap_or(0);
     let since = plugged_at.last().copied().unwrap_or(0);
@@ -160,14 +180,31 @@ pub(super) fn lines_of<'a>(log: &'a [LogLine], disk: &UsbDisk) -> Vec<&'a LogLin
         bound_at = bound_at.max(log.iter().rposition(binds).unwrap_or(0));
         names.push(host);
     }
-    let devices: Vec<String> = disk.blocks.iter().map(|block| format!("dev {},", block.name)).collect();
+    let devices: Vec<String> = disk.blocks.iter().map(|block| format!("dev {}", block.name)).collect();
     let is_about = |(at, line): &(usize, &LogLine)| {
         let begins = |names: &[String]| names.iter().any(|name| line.text.starts_with(name));
-        (*at >= of_port && line.text.starts_with(&port))
+        (*at >= of_port && begins(&port))
             || (*at >= since && (begins(&interfaces) || probe_failed(line, disk)))
-            || (*at >= bound_at && (begins(&names) || devices.iter().any(|device| line.text.contains(device))))
+            || (*at >= bound_at && (begins(&names) || devices.iter().any(|device| names_device(&line.text, device))))
     };
     log.iter().enumerate().filter(is_about).map(|(_, line)| line).collect()
+}
+
+/// Returns the name of the hub's port that a device is at: of `2-1` `usb2-port1`, of `2-1.5` `2-1-port5`.
+fn port_of(device: &str) -> String {
+    match (device.rsplit_once('.'), device.split_once('-')) {
+        (Some((hub, port)), _) => format!("{hub}-port{port}"),
+        (None, Some((bus, port))) => format!("usb{bus}-port{port}"),
+        (None, None) => device.to_owned(),
+    }
+}
+
+/// Returns true if a text names a device, or a partition of it: `dev sda,` and `dev sda1,`, not `dev sdab,`.
+fn names_device(text: &str, device: &str) -> bool {
+    text.match_indices(device).any(|(at, _)| {
+        let rest = text[at + device.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.starts_with(',')
+    })
 }
 
 /// Returns the indices of the lines with which the disk was plugged in, oldest first: those at its port behind the last line
@@ -211,5 +248,89 @@ mod tests {
     fn a_disk_that_is_plugged_in_is_not_counted_as_a_reset() {
         assert_eq!(kind_of("usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd"), None);
         assert_eq!(kind_of("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd"), Some(Kind::BusReset));
+    }
+
+    /// The lines are those of Linux 4.4 to 6.18, as users published them.
+    #[test]
+    fn each_family_of_messages_of_a_failing_disk_has_a_kind() {
+        for (kind, lines) in [
+            (
+                Kind::IoError,
+                &[
+                    "I/O error, dev sda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+                    "print_req_error: I/O error, dev sda, sector 53777216",
+                    "device offline error, dev sda, sector 2048 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 2",
+                    "blk_update_request: critical medium error, dev sda, sector 9 op 0x0:(READ) flags 0x80700",
+                    "critical target error, dev sda, sector 81 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2",
+                    "recoverable transport error, dev sda, sector 5",
+                    "Buffer I/O error on dev sda1, logical block 53777216, lost async page write",
+                    "sd 0:0:0:0: rejecting I/O to offline device",
+                    "sd 0:0:0:0: rejecting I/O to dead device",
+                    "sd 0:0:0:0: [sda] tag#0 Sense Key : Medium Error [current]",
+                ][..],
+            ),
+            (
+                Kind::Timeout,
+                &["timeout error, dev sda, sector 7", "sd 0:0:0:0: [sda] tag#0 timing out command, waited 180s"],
+            ),
+            (
+                Kind::ResetFailed,
+                &[
+                    "scsi host0: uas_eh_device_reset_handler FAILED err -19",
+                    "scsi host0: uas_eh_device_reset_handler FAILED to get lock err -19",
+                ],
+            ),
+            (Kind::Reset, &["scsi host0: uas_eh_device_reset_handler start"]),
+            (Kind::Abort, &["sd 0:0:0:0: [sda] tag#0 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN "]),
+            (
+                Kind::TransferError,
+                &[
+                    "sd 0:0:0:0: [sda] tag#8 data cmplt err -71 uas-tag 9 inflight: CMD IN ",
+                    "sd 0:0:0:0: [sda] tag#8 cmd cmplt err -2 uas-tag 9 inflight: ",
+                    "usb 2-1.5: stat urb: status -71",
+                    "sd 0:0:0:0: tag#0 uas_zap_pending 0 uas-tag 1 inflight: CMD ",
+                    "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_OK cmd_age=0s",
+                ],
+            ),
+            (
+                Kind::LinkError,
+                &[
+                    "usb 2-1: device not responding to setup address",
+                    "usb 2-1: Device not responding to setup address.",
+                    "usb 2-1: device not accepting address 4, error -71",
+                    "usb 2-1: device descriptor read/64, error -110",
+                    "usb 2-1: unable to read config index 0 descriptor/start: -71",
+                    "usb 2-1: can't set config #1, error -71",
+                ],
+            ),
+            (Kind::Offlined, &["sd 0:0:0:0: Device offlined - not ready after error recovery"]),
+            (Kind::FlushFailed, &["sd 0:0:0:0: [sda] Synchronize Cache(10) failed: Result: hostbyte=DID_ERROR"]),
+        ] {
+            for line in lines {
+                assert_eq!(kind_of(line), Some(kind), "{line}");
+            }
+        }
+        for line in [
+            "operation not supported error, dev sda, sector 7 op 0x9:(WRITE_ZEROES) flags 0x800",
+            "scsi host0: uas_eh_device_reset_handler success",
+            "sd 0:0:0:0: [sda] Synchronizing SCSI cache",
+        ] {
+            assert_eq!(kind_of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_port_has_the_name_of_its_hub() {
+        let of = ["2-1", "2-1.5", "10-3.2.4"].map(port_of);
+        assert_eq!(of, ["usb2-port1", "2-1-port5", "10-3.2-port4"]);
+    }
+
+    #[test]
+    fn a_partition_is_its_disk_and_a_longer_name_is_another() {
+        for (text, is_its) in
+            [("dev sda, sector 1", true), ("on dev sda12, logical", true), ("dev sdab, sector 1", false)]
+        {
+            assert_eq!(names_device(text, "dev sda"), is_its, "{text}");
+        }
     }
 }
