@@ -7,12 +7,13 @@
 
 use crate::descriptors;
 use crate::file_error::{FileError, acting};
-use crate::held::{Held, Usage};
+use crate::held::{Held, HoldError, Usage};
 use crate::usb_disks::{self, UsbDisk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
+use trueio_direct::{DirectFile, OpenOptions, Policy};
 use trueio_model::{FilePlan, JobPlan, Plan, Prepare, error_line};
 
 /// The open files of a run, and its claims of block devices.
@@ -116,6 +117,25 @@ impl Targets {
         held.confirm(&claim).map_err(|error| error.of("", path))?;
         self.claims.insert(device, Arc::new(claim));
         Ok(())
+    }
+
+    /// Opens a target that the plan writes, for reading and writing past the page cache by a command that does its own I/O. The
+    /// target is compared with the plan first; it stays claimed as long as this value lives.
+    ///
+    /// # Errors
+    /// The plan has no such target, the target differs from the plan, or it cannot be opened for direct I/O.
+    pub fn open_direct(&self, path: &str) -> Result<DirectFile, FileError> {
+        let of_plan = |error: HoldError| error.of("", path);
+        let missing = || of_plan(HoldError::Changed("it is no target of the plan".to_owned()));
+        let held = self.held.get(path).ok_or_else(missing)?;
+        held.check(0).map_err(of_plan)?;
+        let entry = held.entry().map_err(of_plan)?;
+        let options = OpenOptions::new().read(true).write(true).policy(Policy::Require);
+        let failed = |source| FileError::Open { job: String::new(), path: path.to_owned(), source: Box::new(source) };
+        let file = options.open(&entry.path).map_err(failed)?;
+        held.confirm(file.file()).map_err(of_plan)?;
+        held.writes_begin();
+        Ok(file)
     }
 
     /// Returns the file that is held under a path.
