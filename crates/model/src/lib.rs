@@ -10,6 +10,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod capacity;
 mod cluster;
 mod comparison;
 mod control;
@@ -53,6 +54,9 @@ mod user;
 mod verify;
 mod zones;
 
+pub use capacity::{
+    CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,
+};
 pub use cluster::{ClockOffset, ClusterPhase, CommonWindow, LostRank, RankSpan};
 pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
