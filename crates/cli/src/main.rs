@@ -8,6 +8,7 @@
 
 mod arguments;
 mod baseline;
+mod capacity;
 mod compare;
 mod completions;
 mod doctor;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
     arguments::apply_color(&matches);
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
+        Some(("capacity", arguments)) => ranks::refuse_several("capacity").and_then(|()| capacity::command(arguments)),
         Some(("run", arguments)) => run::command(arguments),
         Some(("ior", arguments)) => hpc::command(hpc::Program::Ior, arguments),
         Some(("mdtest", arguments)) => hpc::command(hpc::Program::Mdtest, arguments),

@@ -14,7 +14,7 @@ use flate2::read::DeflateDecoder;
 use std::io::Read;
 use std::process::ExitCode;
 
-pub(crate) const ABOUT: &str = "Print the JSON schema of a document: job, record, comparison, study or trend";
+pub(crate) const ABOUT: &str = "Print the JSON schema of a document: job, record, comparison, study, trend or capacity";
 
 /// Adds the arguments of the command.
 pub(crate) fn arguments(command: Command) -> Command {
@@ -24,6 +24,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         ("comparison", "Comparisons: `trueio compare --json`"),
         ("study", "Records of studies: `trueio study --json`"),
         ("trend", "Trends of a device: `trueio history trend --json`"),
+        ("capacity", "Tests of a disk's capacity: `trueio capacity --json`"),
     ];
     command
         .arg(
@@ -45,6 +46,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         "comparison" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/comparison.deflate"))),
         "study" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/study.deflate"))),
         "trend" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/trend.deflate"))),
+        "capacity" => unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/capacity.deflate"))),
         other => unreachable!("clap accepts no other document: {other}"),
     };
     output::print_all(&text).map(|()| ExitCode::SUCCESS)

@@ -35,6 +35,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/fio-differences.md",
             "docs/history.md",
             "docs/usb.md",
+            "docs/capacity.md",
             "docs/usb-serve.md",
             "docs/usb-without-driver.md",
             "docs/studies.md",

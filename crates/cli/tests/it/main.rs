@@ -2,6 +2,7 @@
 
 mod baseline;
 mod calls;
+mod capacity;
 mod common;
 mod compare;
 mod compare_live;
