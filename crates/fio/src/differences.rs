@@ -307,8 +307,8 @@ pub const DIFFERENCES: &[Difference] = &[
     beyond_filesize(&["file_append=1", "filesize", "filename=b"]),
     difference(
         &["filesize=64k", "offset=64k"],
-        "the region would begin at the end of the file: nothing is transferred, and the job succeeds",
-        "the region after `offset` has the length `filesize`",
+        "the region begins at the end of the file: nothing is transferred, and the job succeeds",
+        "refused: nothing would be transferred",
     ),
     Difference {
         options: &["ioengine=io_uring", "sync_file_range"],

@@ -149,6 +149,16 @@ pub enum Extent {
     Percent(u8),
 }
 
+impl Extent {
+    /// Returns the number of bytes; `None`: it is a percentage.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Percent(_) => None,
+        }
+    }
+}
+
 /// A parsed value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {

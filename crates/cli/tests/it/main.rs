@@ -31,6 +31,7 @@ mod fio_outputs;
 mod fio_passes;
 mod fio_pitfalls;
 mod fio_priorities;
+mod fio_regions;
 mod fio_sandbox;
 mod fio_server;
 mod fio_server_access;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::Words;
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS};
 use trueio_job::options::process::rows::{CPUS_ALLOWED_POLICY, CpusPolicy};
-use trueio_job::options::target::rows::{FILE_APPEND, SIZE};
-use trueio_job::value::{Value, ValueKind, split_paths, write_bytes, write_duration, write_paths, zones};
+use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SIZE};
+use trueio_job::value::{Value, ValueKind, split_paths, write_bytes, write_duration, write_paths};
 use trueio_model::{JobSpec, Origin, mix64};
 
 /// Maximum number of files of all jobs together.
@@ -295,16 +295,15 @@ pub(super) fn of_clone(job: &JobWords, clone: u64, index: u64, spec: &mut JobSpe
             Err(bad) => job.complain(word, &bad, problems),
         }
     }
-    // (With `file_append`, the region begins at the end of the file.)
-    let increment = job.word("offset_increment").filter(|_| !FILE_APPEND.value_in(spec));
-    if let Some(word) = increment {
-        match offset(spec, word.text(), job.base_of("offset_increment"), clone) {
-            Ok(None) => {}
-            Ok(Some(text)) => spec.set("offset", text, word.origin()),
-            Err(bad) => job.complain(word, &bad, problems),
-        }
+    // (With `file_append`, the region begins at the end of the file, and a log has its own offsets.)
+    let has_offsets = FILE_APPEND.value_in(spec) || job.word("read_iolog").is_some();
+    if let Some(word) = job.word(OFFSET_INCREMENT.name).filter(|_| !has_offsets)
+        && let Some(text) = job.by_row(OFFSET_INCREMENT.name, problems)
+    {
+        spec.set(OFFSET_INCREMENT.name, text, word.origin());
+        spec.set(REGION_NUMBER.name, clone.to_string(), word.origin());
     }
-    processors(job, clone, spec, problems);
+    processors(job, index, spec, problems);
 }
 
 fn translate_seed(text: &str) -> Result<u64, String> {
@@ -327,46 +326,8 @@ fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
     Ok(low + ((u128::from(drawn) * span) >> 64) as u64)
 }
 
-/// Returns `offset + offset_increment · clone`, both in bytes or both in percent.
-fn offset(spec: &JobSpec, increment: &str, base: KbBase, clone: u64) -> Result<Option<String>, BadValue> {
-    let whole = |message: String| BadValue::whole(message, increment);
-    let offset = spec.options.get("offset").map_or("0", |offset| offset.text.as_str());
-    match (zones(increment), zones(offset)) {
-        (None, None) => {}
-        (Some(step), begin) if begin.is_some() || offset == "0" => {
-            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin.unwrap_or(0)));
-            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin beyond 2^63 bytes")))?;
-            return Ok((clone > 0).then(|| format!("{sum}z")));
-        }
-        _ => return Err(whole("zones and bytes are not added (`offset`)".to_owned())),
-    }
-    let percent = |text: &str| text.strip_suffix('%').map(|digits| digits.trim().parse::<u64>().ok());
-    match (percent(increment), percent(offset)) {
-        (Some(None), _) => Err(whole(format!("`{increment}` is not a whole percentage"))),
-        (Some(Some(step)), of_offset) => {
-            let begin = match of_offset {
-                Some(Some(begin)) => begin,
-                None if offset == "0" => 0,
-                _ => return Err(whole("a percentage is added to an `offset` in bytes".to_owned())),
-            };
-            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin)).filter(|sum| *sum < 100);
-            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin at the end or beyond it")))?;
-            Ok((clone > 0).then(|| format!("{sum}%")))
-        }
-        (None, Some(_)) => Err(whole("bytes are added to an `offset` in percent".to_owned())),
-        (None, None) => {
-            let step = read_size(increment, base)?;
-            let begin = read_size(offset, KbBase::Binary)?;
-            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin));
-            let sum = sum.filter(|sum| *sum <= i64::MAX as u64);
-            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin beyond 2^63 bytes")))?;
-            Ok((clone > 0).then(|| write_bytes(sum)))
-        }
-    }
-}
-
-/// Sets the processors of a clone.
-fn processors(job: &JobWords, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
+/// Sets the processors of the job at a position of the run, by which `cpus_allowed_policy=split` counts, as in fio.
+fn processors(job: &JobWords, index: u64, spec: &mut JobSpec, problems: &mut Problems) {
     let from_mask = |word: &Word| -> Result<Vec<u32>, BadValue> {
         let mask = read_number(word.text(), KbBase::Binary)?;
         let cpus: Vec<u32> = (0..64).filter(|bit| mask >> bit & 1 == 1).collect();
@@ -389,7 +350,7 @@ fn processors(job: &JobWords, clone: u64, spec: &mut JobSpec, problems: &mut Pro
     let policy = job.word("cpus_allowed_policy").and_then(|word| CpusPolicy::parse(word.text()));
     let text = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let (list, policy) = match policy {
-        Some(CpusPolicy::Split) => (text(&[cpus[clone as usize % cpus.len()]]), CpusPolicy::Split),
+        Some(CpusPolicy::Split) => (text(&[cpus[index as usize % cpus.len()]]), CpusPolicy::Split),
         Some(CpusPolicy::Shared) | None => (text(&cpus), CpusPolicy::Shared),
     };
     spec.set("cpus_allowed", list, word.origin());

@@ -8,7 +8,7 @@
 //! ```
 
 use super::clones::{files, of_clone, unique_name};
-use super::lowering::{JobWords, Lowering, preset, set_default};
+use super::lowering::{JobWords, Lowering, preset};
 use super::problem::Problems;
 use super::queue::{buffer_offset, engine_and_queue};
 use super::rules;
@@ -20,9 +20,8 @@ use trueio_job::options::content::rows::{
     VERIFY_DUMP, VERIFY_DUMP_DIRECTORY, VERIFY_STATE_FILE, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
 };
 use trueio_job::options::limits::rows::EXITALL;
-use trueio_job::options::target::rows::OFFSET_ALIGN;
 use trueio_job::plan::join_path;
-use trueio_model::{FioJob, FioWord, JobSpec, Origin, SpecValue};
+use trueio_model::{FioJob, FioWord, JobSpec, Origin};
 
 /// Largest number of words that all jobs keep together.
 const GIVEN_MAX: usize = 500_000;
@@ -82,7 +81,8 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     }
     let wait = begin(&job, lowering, problems);
     let given = given(section);
-    for clone in 0..clones {
+    // In fio's order of the clones, which numbers their results and logs.
+    for clone in std::iter::once(0).chain((1..clones).rev()) {
         lowering.given = lowering.given.saturating_add(given.len());
         if lowering.given > GIVEN_MAX {
             let message = format!("the jobs have more than {GIVEN_MAX} options together");
@@ -121,10 +121,6 @@ fn lower_clone(
     }
     of_clone(job, clone, lowering.jobs.len() as u64, &mut spec, problems);
     verify_files(job, lowering, &mut spec);
-    let is_percent = |offset: &SpecValue| offset.text.ends_with('%');
-    if spec.options.get("offset").is_some_and(is_percent) && !spec.options.contains_key(OFFSET_ALIGN.name) {
-        set_default(&mut spec, OFFSET_ALIGN.row());
-    }
     Some(spec)
 }
 

@@ -20,7 +20,7 @@ use trueio_job::options::pattern::rows::{
     RW_SEQUENCER, ZONEMODE, ZoneMode,
 };
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
-use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, FILESIZE, Fallocate, OFFSET, OVERWRITE, SIZE};
+use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate, OFFSET, OVERWRITE, SIZE};
 use trueio_job::value::{Extent, Value, write_bytes, write_duration};
 use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
 
@@ -49,24 +49,6 @@ pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut 
     verification(job, lowering);
     trims_that_fall_behind(job, lowering);
     reads_only(job, lowering);
-    sizes_from_the_beginning(job, lowering);
-}
-
-/// Takes `offset` from `filesize`: fio's is the length of the file, and ours that of the region after `offset`.
-fn sizes_from_the_beginning(job: &mut JobWords, lowering: &mut Lowering) {
-    let read = |row: &OptionRow| row.kind.read(&job.spec.options.get(row.name)?.text).ok();
-    let Some(Value::Extent(Extent::Bytes(offset))) = read(OFFSET.row()) else { return };
-    let Some(Value::Range(least, most)) = read(FILESIZE.row()) else { return };
-    if offset > 0 && least > offset {
-        let [least, most] = [least, most].map(|end| write_bytes(end - offset));
-        let text = if least == most { least } else { format!("{least}-{most}") };
-        lowering.remark(format!(
-            "the files end {text} after `offset`: `filesize` is the length of the whole file, as in fio"
-        ));
-        // (As if it had been typed: then `size` is what is transferred.)
-        let Some(origin) = job.spec.options.get(FILESIZE.name).map(|given| given.origin.clone()) else { return };
-        job.spec.set(FILESIZE.name, text, origin);
-    }
 }
 
 /// Drops what has no effect in a job that reads or appends, and would contradict other options.

@@ -8,20 +8,16 @@
 use super::lowering::{preset, writes};
 use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
-use std::collections::BTreeSet;
 use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::option::Words;
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
-use trueio_job::options::limits::rows::FILL_DEVICE;
 use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
-use trueio_job::options::target::rows::FILE_APPEND;
+use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER};
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{
-    BlockSizes, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind, switch_of,
-};
+use trueio_model::{BlockSizes, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, TargetKind, switch_of};
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
 ///
@@ -33,8 +29,6 @@ pub fn meet_targets(
     settings: &Settings,
 ) -> Result<Vec<String>, FioError> {
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
-    // A job that writes may extend a file before another reads it.
-    let written: BTreeSet<String> = jobs.iter().filter(|spec| writes(spec)).flat_map(paths).collect();
     for spec in jobs {
         let of_job = [without_state(spec, facts), without_polling(spec, facts)];
         let Some(fio) = &spec.fio else { continue };
@@ -80,13 +74,9 @@ pub fn meet_targets(
         }
         problems.extend(other_scheduler(spec, facts));
         let forbids_files = forbidding(spec, settings);
-        clip(spec, facts);
         let may_grow = !is_changing || (kind == Some(EngineKind::Falloc) && writes(spec));
         if replayed.is_none() && !settings.is_readonly && may_grow && !is_offline {
             grow(spec, facts, is_writing);
-            if !is_writing && !paths(spec).iter().any(|path| written.contains(path)) {
-                notes.extend(shorten(spec, facts));
-            }
         }
         if replayed.is_none() && !is_changing {
             complete_last_block(spec, facts);
@@ -215,92 +205,25 @@ fn without_polling(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String
     Some(format!("`hipri` has no effect: the disk `{}` has no queue that is polled", disk.name))
 }
 
-/// Ends the region of a clone that `offset_increment` moves at the end of the target, and keeps its number of bytes: fio would
-/// extend the file, or read past the end of a device.
-fn clip(spec: &mut JobSpec, facts: &dyn FactsSource) {
-    let is_later = spec.fio.as_ref().is_some_and(|fio| fio.clone > 0 && fio.word("offset_increment").is_some());
-    let extent = |name: &str| {
-        let value = spec.options.get(name)?;
-        match ValueKind::Extent.read(&value.text) {
-            Ok(Value::Extent(extent)) => Some((extent, value.clone())),
-            _ => None,
-        }
-    };
-    let [path] = &paths(spec)[..] else { return };
-    let (true, Some((offset, _)), Some((size, given))) = (is_later, extent("offset"), extent("size")) else { return };
-    let clipped = match (offset, size) {
-        (Extent::Percent(offset), Extent::Percent(size)) if offset + size > 100 => format!("{}%", 100 - offset),
-        (Extent::Bytes(offset), Extent::Bytes(size)) => {
-            let Target::Present(found) = facts.look(path) else { return };
-            match found.size_bytes.value {
-                Some(there) if offset < there && there - offset < size => write_bytes(there - offset),
-                _ => return,
-            }
-        }
-        _ => return,
-    };
-    let reason = "the rest of the target after `offset_increment`".to_owned();
-    spec.options.insert("size".to_owned(), SpecValue { text: clipped, origin: Origin::Derived { reason } });
-    if matches!(size, Extent::Bytes(_)) {
-        let reason = format!("the given `size` ({})", given.origin);
-        let io_size = SpecValue { text: given.text, origin: Origin::Derived { reason } };
-        spec.options.entry("io_size".to_owned()).or_insert(io_size);
-    }
-}
-
 /// Permits to extend files that are too short for their job, as fio does: if the job writes, if they are empty, or if they
 /// have the names that the job generates, so that an earlier run of it created them.
 fn grow(spec: &mut JobSpec, facts: &dyn FactsSource, is_writing: bool) {
     let is_its_own = spec.fio.as_ref().is_some_and(|fio| fio.word("filename").or(fio.word("opendir")).is_none());
-    let most = match spec.options.get("filesize").and_then(|given| row("filesize")?.kind.read(&given.text).ok()) {
-        Some(Value::Range(_, most)) => most,
-        _ => given_bytes(spec, "size"),
-    };
-    let is_endless = FILE_APPEND.value_in(spec) || (FILL_DEVICE.value_in(spec) && most == 0);
-    let end = if is_endless { u64::MAX } else { most.saturating_add(given_bytes(spec, "offset")) };
-    let is_short = |path: &String| match facts.look(path) {
+    let may_grow = |path: &String| match facts.look(path) {
         Target::Present(found) if found.kind == TargetKind::File => {
-            found.size_bytes.value.is_some_and(|there| there < end && (is_writing || is_its_own || there == 0))
+            is_writing || is_its_own || found.size_bytes.value == Some(0)
         }
         _ => false,
     };
-    let short: Vec<String> = paths(spec).into_iter().filter(is_short).collect();
-    if !short.is_empty() && !spec.options.contains_key("extend_existing") {
+    let growing: Vec<String> = paths(spec).into_iter().filter(may_grow).collect();
+    if !growing.is_empty() && !spec.options.contains_key("extend_existing") {
         let reason = match (is_writing, is_its_own) {
             (true, _) => "a job in fio's language extends a file that is too short for its writes",
             (false, true) => "a job in fio's language extends the files of the names that it generates",
             (false, false) => "a job in fio's language extends an empty file",
         };
-        spec.set("extend_existing", write_paths(&short), Origin::Derived { reason: reason.to_owned() });
+        spec.set("extend_existing", write_paths(&growing), Origin::Derived { reason: reason.to_owned() });
     }
-}
-
-/// Ends the region of a job that reads at the end of the file that it names, and keeps its number of bytes: fio would
-/// replace the file by a longer one. Returns a note about it.
-fn shorten(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
-    let fio = spec.fio.as_ref().filter(|fio| fio.word("filename").is_some())?;
-    let name = fio.name.clone();
-    let option = if spec.options.contains_key("filesize") { "filesize" } else { "size" };
-    let has_own_end =
-        FILE_APPEND.value_in(spec) || spec.options.get("zonemode").is_some_and(|mode| mode.text != "none");
-    let [path] = &paths(spec)[..] else { return None };
-    let Target::Present(found) = facts.look(path) else { return None };
-    let there = found.size_bytes.value.filter(|_| found.kind == TargetKind::File && !has_own_end)?;
-    let left = there.checked_sub(given_bytes(spec, "offset"))?;
-    let block = block_sizes(spec)[0].max_bytes();
-    let wanted = spec.options.get(option)?.clone();
-    let bytes = given_bytes(spec, option);
-    if bytes <= left || left < block {
-        return None;
-    }
-    let reason = format!("`{path}` ends there; fio would replace it by a longer file");
-    spec.set(option, write_bytes(left), Origin::Derived { reason });
-    if !spec.options.contains_key("io_size") && option == "size" {
-        let reason = format!("the given `size` ({})", wanted.origin);
-        spec.set("io_size", wanted.text.clone(), Origin::Derived { reason });
-    }
-    let again = "it is read again until as much is transferred, and is not extended";
-    Some(format!("job `{name}`: `{path}` is shorter than `{option}={}`: {again}", wanted.text))
 }
 
 /// Completes the last block of a job that reads in order, where its files go on: as in fio, each block begins within the size of
@@ -350,9 +273,11 @@ fn given_bytes(spec: &JobSpec, name: &str) -> u64 {
 
 /// Returns the part of its files that a job uses, from a byte on up to another; all of it, if its size is not set in bytes.
 pub(super) fn region(spec: &JobSpec) -> (u64, u64) {
-    let is_percent =
-        ["offset", "size"].iter().any(|name| spec.options.get(*name).is_some_and(|value| value.text.contains('%')));
-    let (offset, size) = (given_bytes(spec, "offset"), given_bytes(spec, "size"));
+    let is_percent = ["offset", OFFSET_INCREMENT.name, "size"]
+        .iter()
+        .any(|name| spec.options.get(*name).is_some_and(|value| value.text.contains('%')));
+    let shift = given_bytes(spec, OFFSET_INCREMENT.name).saturating_mul(REGION_NUMBER.value_in(spec));
+    let (offset, size) = (given_bytes(spec, "offset").saturating_add(shift), given_bytes(spec, "size"));
     if is_percent || size == 0 { (0, u64::MAX) } else { (offset, offset.saturating_add(size)) }
 }
 

@@ -9,5 +9,6 @@ mod history;
 mod language;
 mod never_panics;
 mod outputs;
+mod regions;
 mod remote;
 mod results;

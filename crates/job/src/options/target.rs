@@ -3,6 +3,7 @@
 pub(crate) mod files;
 pub(crate) mod handling;
 pub(crate) mod names;
+pub(crate) mod region;
 pub mod rows;
 pub(crate) mod streams;
 pub(crate) mod usb;

@@ -18,15 +18,16 @@ fn fios_defaults_are_set_in_the_job_with_their_origin() {
 fn each_clone_is_a_job_with_files_and_a_seed_of_its_own() {
     let request = line("--name=a --size=1m --numjobs=3 --nrfiles=2 --directory=x:y --randseed=7 --offset_increment=1m");
     let files: Vec<&str> = request.jobs.iter().map(|job| text(job, "filename")).collect();
-    assert_eq!(files, ["a.0.0:a.0.1", "a.1.0:a.1.1", "a.2.0:a.2.1"]);
+    assert_eq!(files, ["a.0.0:a.0.1", "a.2.0:a.2.1", "a.1.0:a.1.1"], "in the order of fio's results");
     let directories: Vec<&str> = request.jobs.iter().map(|job| text(job, "directory")).collect();
-    assert_eq!(directories, ["x", "y", "x"]);
+    assert_eq!(directories, ["x", "x", "y"]);
     let seeds: BTreeSet<&str> = request.jobs.iter().map(|job| text(job, "randseed")).collect();
     assert!(seeds.len() == 3 && seeds.contains("7"));
-    let offsets: Vec<&str> = request.jobs.iter().map(|job| text(job, "offset")).collect();
-    assert_eq!(offsets, ["", "1m", "2m"]);
+    let distances: Vec<&str> = request.jobs.iter().map(|job| text(job, "region_number")).collect();
+    assert_eq!(distances, ["0", "2", "1"]);
+    assert!(request.jobs.iter().all(|job| text(job, "offset_increment") == "1m"));
     let names: Vec<&str> = request.jobs.iter().map(|job| job.name.as_str()).collect();
-    assert_eq!(names, ["a.0", "a.1", "a.2"]);
+    assert_eq!(names, ["a.0", "a.2", "a.1"]);
     let numbers: Vec<u32> = request.jobs.iter().map(|job| job.fio.as_ref().unwrap().number).collect();
     assert_eq!(numbers, [1, 2, 3]);
 
@@ -477,15 +478,4 @@ fn a_job_that_appends_does_not_write_its_file_before_as_in_fio() {
         text(&job, "overwrite").to_owned()
     };
     assert_eq!([of("--overwrite=1"), of("--overwrite=1 --file_append=1")], ["true", ""]);
-}
-
-#[test]
-fn filesize_counts_from_the_beginning_of_the_file_as_in_fio() {
-    let of = |words: &str| {
-        let job = line(&format!("--name=a --rw=write {words}")).jobs.remove(0);
-        text(&job, "filesize").to_owned()
-    };
-    assert_eq!(of("--filesize=128k --offset=4k"), "124k");
-    assert_eq!(of("--filesize=64k-128k --offset=4k"), "60k-124k");
-    assert_eq!([of("--filesize=128k"), of("--filesize=64k --offset=64k")], ["128k", "64k"]);
 }

@@ -125,12 +125,16 @@ pub(crate) fn plan_limits(
         }
         _ => None,
     };
+    let lacking_bytes = passing.files.iter().map(|file| file.lacking_bytes).fold(0, u64::saturating_add);
     let (io_bytes, reason) = match (values.get(IO_SIZE), values.get(SIZE)) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
         (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
         (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < pass_bytes => {
             (bytes, Some("`size`, which is less than the files hold (`filesize`)"))
+        }
+        (None, _) if lacking_bytes > 0 => {
+            (pass_bytes.saturating_add(lacking_bytes), Some("the bytes that were asked for: the files are shorter"))
         }
         (None, _) => match physical_bytes {
             Some(bytes) => (bytes, Some("the regions and their over-provisioning")),
@@ -142,7 +146,7 @@ pub(crate) fn plan_limits(
     }
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let is_set = values.is_set(IO_SIZE);
-    let is_given = (is_set || size_is_io) && !engine.works_on_names();
+    let is_given = (is_set || size_is_io || lacking_bytes > 0) && !engine.works_on_names();
     // As in fio, all loops together transfer the given bytes, in whole I/Os. If the files end a pass, each loop is a pass,
     // and one more transfers the rest of the given bytes unless that is less than a block.
     let (io_bytes, loops) = match end {

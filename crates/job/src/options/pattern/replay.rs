@@ -20,6 +20,7 @@ use crate::options::shape::Ops;
 use crate::options::target::files::{
     GivenSize, JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file,
 };
+use crate::options::target::region::OwnSize;
 use crate::options::target::rows::{DIRECTORY, FILENAME, FILESIZE, OFFSET, OVERWRITE_SIGNATURE, SIZE};
 use crate::paths::{join_path, plain};
 use crate::refusal::{Refusal, Rule};
@@ -206,10 +207,11 @@ impl Replayed {
         for (path, (_, end_bytes)) in paths.iter().zip(&self.summary.files) {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
-            let size = GivenSize { file_count: paths.len() as u64, own_bytes: Some(end_bytes), spread_bytes: 0 };
+            let size =
+                GivenSize { file_count: paths.len() as u64, own: Some(OwnSize::Region(end_bytes)), spread_bytes: 0 };
             decisions.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
             files.push(match usage.opens_files {
-                false => untouched_file(values, path, size)?,
+                false => untouched_file(values, usage, path, size)?,
                 true => match values.look(path) {
                     Target::Unreadable(reason) => {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };

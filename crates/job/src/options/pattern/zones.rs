@@ -22,7 +22,9 @@ use crate::options::pattern::rows::{
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::JobFile;
-use crate::options::target::rows::{DIRECTORY, FILE_APPEND, FILENAME, LOCKFILE, OFFSET, SIZE, UNLINK_EACH_LOOP};
+use crate::options::target::rows::{
+    DIRECTORY, FILE_APPEND, FILENAME, LOCKFILE, OFFSET, OFFSET_INCREMENT, SIZE, UNLINK_EACH_LOOP,
+};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
 use crate::values::Values;
@@ -51,20 +53,20 @@ fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
 
 /// Converts sizes in zones to bytes.
 pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<(), Refusal> {
-    for option in [SIZE.row(), OFFSET.row(), IO_SIZE.row()] {
+    for option in [SIZE.row(), OFFSET.row(), OFFSET_INCREMENT.row(), IO_SIZE.row()] {
         let Some(count) = values.zones(option) else { continue };
         let is_strided = values.get(ZONEMODE) == ZoneMode::Strided;
         if !is_zoned(values) && !is_strided {
-            let reason = format!("`{count}z` counts zones, but `zonemode` is neither `strided` nor `zbd`");
-            return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
+            let reason =
+                format!("{} counts zones, but `zonemode` is neither `strided` nor `zbd`", values.quote(option));
+            return Err(refuse(values, option, reason, "set `zonemode`, or a size in bytes"));
         }
         // In strided zones, too, `zonesize` is counted, as in fio: the bytes transferred in a zone.
         let given = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
         let found = || device_zone_bytes(values).filter(|_| !is_strided);
         let Some(zone_bytes) = given.or_else(found) else {
-            let needs = "`zonesize`: the length of a zone";
-            let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "set it, too" };
-            return Err(values.refuse(option, rule));
+            let reason = format!("{} counts zones, and their length is unknown", values.quote(option));
+            return Err(refuse(values, option, reason, "set `zonesize`, or use a device that has zones"));
         };
         let Some(bytes) = count.checked_mul(zone_bytes).filter(|bytes| *bytes <= i64::MAX as u64) else {
             let reason = format!("{count} zones of {} are more than a file can hold", write_bytes(zone_bytes));

@@ -8,12 +8,13 @@
 
 use crate::facts::Target;
 use crate::input::{Created, Decisions, JobInput};
-use crate::option::OptionRow;
 use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pattern::rows::{READ_IOLOG, RW};
+use crate::options::target::region::{NoRegion, OwnSize, Present, Region, Wanted, region};
 use crate::options::target::rows::{
     CREATE_DIRECTORIES, DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE,
-    Fallocate, NRFILES, OFFSET, OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
+    Fallocate, NRFILES, OFFSET, OFFSET_ALIGN, OFFSET_INCREMENT, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE,
+    REGION_NUMBER, REGION_RULES, RegionRules, SIZE, UNLINK,
 };
 use crate::options::target::streams::spread_bytes;
 use crate::paths::{directory_of, join_path, plain};
@@ -21,7 +22,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
-use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind, mix64};
+use trueio_model::units::format_bytes;
+use trueio_model::{Fact, FilePlan, Prepare, TargetFacts, TargetKind, mix64};
 
 /// Default size of a region that no I/O reaches (`null`, `simulated`).
 const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
@@ -57,6 +59,8 @@ pub(crate) struct Use {
 pub(crate) struct JobFile {
     pub(crate) plan: FilePlan,
     pub(crate) facts: Option<TargetFacts>,
+    /// What the file lacks of the region that was asked for, in bytes. It is used again until as much is transferred.
+    pub(crate) lacking_bytes: u64,
 }
 
 /// The size that a job sets for one of its files.
@@ -64,35 +68,32 @@ pub(crate) struct JobFile {
 pub(crate) struct GivenSize {
     /// The number of the job's files, over which `size` is divided.
     pub(crate) file_count: u64,
-    /// The size of this file alone, in bytes: by `filesize`, a log or `fill_device`. `None`: it gets its share of `size`.
-    pub(crate) own_bytes: Option<u64>,
+    /// The size of this file alone: by `filesize`, a log or `fill_device`. `None`: it gets its share of `size`.
+    pub(crate) own: Option<OwnSize>,
     /// What the regions of further workers add to it, in bytes.
     pub(crate) spread_bytes: u64,
 }
 
 impl GivenSize {
-    /// Returns the size in bytes. `None`: it is a percentage, or not set.
-    fn bytes(self, values: &Values) -> Option<u64> {
-        let bytes = match (self.own_bytes, values.get(SIZE)) {
-            (Some(bytes), _) => bytes,
-            (None, Some(Extent::Bytes(bytes))) => bytes / self.file_count,
-            (None, _) => return None,
-        };
-        Some(bytes.saturating_add(self.spread_bytes))
+    /// Returns what the job sets about the region of the file.
+    fn wanted(self, values: &Values, usage: &Use) -> Wanted {
+        let size = values.get(SIZE).map(|size| match size {
+            Extent::Bytes(bytes) => Extent::Bytes(bytes / self.file_count),
+            Extent::Percent(_) => size,
+        });
+        Wanted {
+            rules: values.get(REGION_RULES),
+            offset: values.get(OFFSET),
+            offset_increment: values.get(OFFSET_INCREMENT),
+            number: values.get(REGION_NUMBER),
+            offset_align: values.get(OFFSET_ALIGN),
+            size,
+            own: self.own,
+            spread_bytes: self.spread_bytes,
+            block_bytes_min: usage.block_bytes_min,
+            block_bytes_max: usage.block_bytes_max,
+        }
     }
-}
-
-/// A part of a file.
-struct Region {
-    offset_bytes: u64,
-    size_bytes: u64,
-}
-
-/// A file that exists, or that exists when the job begins.
-struct Present {
-    size_bytes: u64,
-    /// True if the job may extend it.
-    may_grow: bool,
 }
 
 /// Plans the files of a job.
@@ -125,15 +126,21 @@ pub(crate) fn plan_files(
         };
         return Err(values.refuse(FILE_APPEND, rule));
     }
-    let is_endless = usage.fills && values.get(SIZE).is_none();
+    let rules = values.get(REGION_RULES);
+    // As in fio, a percentage of what grows until the filesystem is full limits nothing.
+    let is_limited = values.get(SIZE).is_some_and(|size| rules == RegionRules::Exact || size.bytes().is_some());
+    let is_endless = usage.fills && !is_limited;
     let spread_bytes = spread_bytes(values);
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let file_count = paths.len() as u64;
-        let own_bytes = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
-        let own_bytes = own_bytes.or(is_endless.then_some(ENDLESS_BYTES / file_count));
-        let size = GivenSize { file_count, own_bytes, spread_bytes };
+        let own = values.get(FILESIZE).map(|(least, most)| {
+            let drawn = draw_size((least, most), usage, index as u64);
+            if rules == RegionRules::Fio { OwnSize::File { least, most, drawn } } else { OwnSize::Region(drawn) }
+        });
+        let own = own.or(is_endless.then_some(OwnSize::Region(ENDLESS_BYTES / file_count)));
+        let size = GivenSize { file_count, own, spread_bytes };
         let file = if usage.opens_files {
             match values.look(path) {
                 Target::Unreadable(reason) => {
@@ -147,7 +154,7 @@ pub(crate) fn plan_files(
                 Target::Missing => new_file(values, decisions, usage, path, size)?,
             }
         } else {
-            untouched_file(values, path, size)?
+            untouched_file(values, usage, path, size)?
         };
         let region_bytes = file.plan.size_bytes.saturating_sub(spread_bytes);
         if region_bytes < usage.block_bytes_max {
@@ -324,28 +331,15 @@ pub(crate) fn existing_file(
         return Err(values.refuse(FILE_APPEND, Rule::BadValue { option: FILE_APPEND.name, reason }));
     }
     // The size of a device does not depend on `fill_device` or a log.
-    let own_bytes = size.own_bytes.filter(|_| !is_device || values.is_set(FILESIZE));
-    let size = GivenSize { own_bytes, ..size };
-    let Region { offset_bytes, size_bytes } = match facts.size_bytes.value {
-        Some(target_bytes) if appends => {
-            let added = values.ledger.created.get(&name).map_or(0, |grown| grown.length_bytes);
-            let region = appended_region(values, target_bytes + added, size)?;
-            if !may_grow {
-                let (path, Region { offset_bytes, size_bytes }) = (path.to_owned(), region);
-                let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
-                return Err(values.refuse(FILE_APPEND, rule));
-            }
-            region
-        }
-        Some(size_bytes) => region_of_existing(values, usage, path, &Present { size_bytes, may_grow }, size)?,
-        None => {
-            let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
-            let (Extent::Bytes(offset_bytes), Some(size_bytes)) = (values.get(OFFSET), size.bytes(values)) else {
-                return Err(values.refuse(SIZE, unknown()));
-            };
-            Region { offset_bytes, size_bytes }
-        }
-    };
+    let own = size.own.filter(|_| !is_device || values.is_set(FILESIZE));
+    let wanted = GivenSize { own, ..size }.wanted(values, usage);
+    // What earlier jobs of this plan add to it.
+    let added = values.ledger.created.get(&name).map_or(0, |grown| grown.length_bytes);
+    let Region { offset_bytes, size_bytes, lacking_bytes } =
+        region_of_existing(values, path, &facts.size_bytes, &wanted, added, may_grow)?;
+    if lacking_bytes > 0 {
+        note_shorter(values, decisions, path, is_device, size_bytes);
+    }
     let mut plan = FilePlan {
         path: name.clone(),
         prepare: Prepare::UseExisting,
@@ -373,7 +367,79 @@ pub(crate) fn existing_file(
         };
         create(values, decisions, &name, grown);
     }
-    Ok(JobFile { plan, facts: Some(facts) })
+    // A file is used again until what was asked for is transferred; as in fio, a device is not.
+    let lacking_bytes = if is_device { 0 } else { lacking_bytes };
+    Ok(JobFile { plan, facts: Some(facts), lacking_bytes })
+}
+
+/// Returns the region of a target that exists, to which earlier jobs add `added` bytes.
+fn region_of_existing(
+    values: &Values,
+    path: &str,
+    size_bytes: &Fact<u64>,
+    wanted: &Wanted,
+    added: u64,
+    may_grow: bool,
+) -> Result<Region, Refusal> {
+    match size_bytes.value {
+        Some(target_bytes) if values.get(FILE_APPEND) => {
+            let region = appended_region(values, target_bytes + added, wanted)?;
+            if !may_grow {
+                let (path, Region { offset_bytes, size_bytes, .. }) = (path.to_owned(), region);
+                let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
+                return Err(values.refuse(FILE_APPEND, rule));
+            }
+            Ok(region)
+        }
+        Some(there) => {
+            let added = if wanted.rules == RegionRules::Fio { added } else { 0 };
+            let present = Present { size_bytes: there + added, may_grow };
+            region(Some(present), wanted).map_err(|why| no_region(values, path, present.size_bytes, why))
+        }
+        None => match region(None, wanted) {
+            Ok(region) if wanted.rules == RegionRules::Exact => Ok(region),
+            _ => {
+                let rule = Rule::SizeUnknown { path: path.to_owned(), reason: size_bytes.source.clone() };
+                Err(values.refuse(SIZE, rule))
+            }
+        },
+    }
+}
+
+/// Notes that a region ends with its target.
+fn note_shorter(values: &JobInput<'_>, decisions: &mut Decisions, path: &str, is_device: bool, size_bytes: u64) {
+    let option = if values.is_set(FILESIZE) { FILESIZE.row() } else { SIZE.row() };
+    let given = values.quote(option);
+    decisions.note(match is_device {
+        true => {
+            let left = format_bytes(size_bytes);
+            format!(
+                "`{path}` ends earlier than {given}: the {left} from the job's offset to its end are used, as in fio"
+            )
+        }
+        false => format!(
+            "`{path}` is shorter than {given}: it is read again until as much is transferred, and is not extended"
+        ),
+    });
+}
+
+/// Returns the refusal of a target that has no region.
+fn no_region(values: &Values, path: &str, target_bytes: u64, why: NoRegion) -> Refusal {
+    let path = path.to_owned();
+    match why {
+        NoRegion::PercentOfNothing(option) => {
+            values.refuse(option, Rule::PercentOfNothing { option: option.name, path })
+        }
+        NoRegion::SizeMissing => values.refuse(SIZE, Rule::SizeMissing { path }),
+        NoRegion::Beyond { option, offset_bytes, size_bytes } => {
+            let option = if option.name == SIZE.name && !values.is_set(SIZE) { OFFSET.row() } else { option };
+            values.refuse(option, Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes })
+        }
+        NoRegion::TooLarge => {
+            let reason = "the region ends beyond 2^63 bytes".into();
+            values.refuse(OFFSET, Rule::BadValue { option: OFFSET.name, reason })
+        }
+    }
 }
 
 /// Returns how a new file, or a new part of one, is prepared. Reads of unwritten extents never reach the device, and trims
@@ -402,67 +468,25 @@ fn create(values: &JobInput<'_>, decisions: &mut Decisions, path: &str, wanted: 
 }
 
 /// Returns the region after the end of a file, which is at `end_bytes` when the job begins.
-fn appended_region(values: &Values, end_bytes: u64, size: GivenSize) -> Result<Region, Refusal> {
-    let Some(size_bytes) = size.bytes(values) else {
-        let rule = Rule::Incomplete {
-            option: values.quote(FILE_APPEND),
-            needs: "`size` in bytes: the amount to append",
-            hint: "set `size`, such as `size = \"1g\"`",
-        };
-        return Err(values.refuse(FILE_APPEND, rule));
+fn appended_region(values: &Values, end_bytes: u64, wanted: &Wanted) -> Result<Region, Refusal> {
+    let size_bytes = match (wanted.own, wanted.size) {
+        (Some(OwnSize::Region(bytes) | OwnSize::File { drawn: bytes, .. }), _) | (None, Some(Extent::Bytes(bytes))) => {
+            bytes.saturating_add(wanted.spread_bytes)
+        }
+        _ => {
+            let rule = Rule::Incomplete {
+                option: values.quote(FILE_APPEND),
+                needs: "`size` in bytes: the amount to append",
+                hint: "set `size`, such as `size = \"1g\"`",
+            };
+            return Err(values.refuse(FILE_APPEND, rule));
+        }
     };
     if end_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
         let rule = Rule::BadValue { option: SIZE.name, reason: "the region ends beyond 2^63 bytes".into() };
         return Err(values.refuse(SIZE, rule));
     }
-    Ok(Region { offset_bytes: end_bytes, size_bytes })
-}
-
-/// Returns the part of an existing target that the job uses.
-fn region_of_existing(
-    values: &Values,
-    usage: &Use,
-    path: &str,
-    target: &Present,
-    size: GivenSize,
-) -> Result<Region, Refusal> {
-    let target_bytes = target.size_bytes;
-    let offset_bytes = match values.get(OFFSET) {
-        Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => {
-            let bytes = percent_of(target_bytes, percent);
-            match values.get(OFFSET_ALIGN) {
-                None => bytes - bytes % usage.block_bytes_max,
-                Some(0) => bytes.next_multiple_of(usage.block_bytes_min.max(1)),
-                Some(align) => bytes.checked_next_multiple_of(align).unwrap_or(u64::MAX),
-            }
-        }
-    };
-    let beyond =
-        |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
-    let size_bytes = match (size.own_bytes, values.get(SIZE)) {
-        (Some(bytes), _) => bytes.saturating_add(size.spread_bytes),
-        (None, Some(Extent::Bytes(bytes))) => (bytes / size.file_count).saturating_add(size.spread_bytes),
-        // The offset may be rounded up; the region still ends at the end of the target.
-        (None, Some(Extent::Percent(percent))) if matches!(values.get(OFFSET), Extent::Percent(_)) => {
-            percent_of(target_bytes, percent).min(target_bytes.saturating_sub(offset_bytes))
-        }
-        (None, Some(Extent::Percent(percent))) => percent_of(target_bytes, percent),
-        (None, None) if offset_bytes >= target_bytes && target_bytes > 0 => {
-            return Err(values.refuse(OFFSET, beyond(usage.block_bytes_max)));
-        }
-        (None, None) => target_bytes - offset_bytes.min(target_bytes),
-    };
-    let is_beyond = |end: u64| end > i64::MAX as u64 || (end > target_bytes && !target.may_grow);
-    if offset_bytes.checked_add(size_bytes).is_none_or(is_beyond) {
-        let option = if values.is_set(FILESIZE) { FILESIZE.row() } else { SIZE.row() };
-        return Err(values.refuse(option, beyond(size_bytes)));
-    }
-    Ok(Region { offset_bytes, size_bytes })
-}
-
-fn percent_of(bytes: u64, percent: u8) -> u64 {
-    (u128::from(bytes) * u128::from(percent) / 100) as u64
+    Ok(Region { offset_bytes: end_bytes, size_bytes, lacking_bytes: 0 })
 }
 
 /// Draws the size of a file from a range by its index, in whole blocks where the range contains such a size.
@@ -490,34 +514,19 @@ pub(crate) fn new_file(
     let path = &name;
     // A file that an earlier job of this plan creates has a size.
     let earlier_bytes = values.ledger.created.get(path).map(|created| created.length_bytes);
-    let Region { offset_bytes, size_bytes } = match earlier_bytes {
-        _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), size)?,
-        Some(size_bytes) if size.bytes(values).is_none() => {
-            region_of_existing(values, usage, path, &Present { size_bytes, may_grow: false }, size)?
-        }
-        _ => {
-            let percent =
-                |option: &'static OptionRow| Rule::PercentOfNothing { option: option.name, path: path.to_owned() };
-            let offset_bytes = match values.get(OFFSET) {
-                Extent::Bytes(bytes) => bytes,
-                Extent::Percent(_) => return Err(values.refuse(OFFSET, percent(OFFSET.row()))),
-            };
-            let size_bytes = match (size.bytes(values), values.get(SIZE)) {
-                (Some(bytes), _) => bytes,
-                (None, Some(_)) => return Err(values.refuse(SIZE, percent(SIZE.row()))),
-                (None, None) => return Err(values.refuse(SIZE, Rule::SizeMissing { path: path.to_owned() })),
-            };
-            Region { offset_bytes, size_bytes }
-        }
+    let wanted = size.wanted(values, usage);
+    let sets_bytes = wanted.own.is_some() || wanted.size.is_some_and(|size| size.bytes().is_some());
+    let may_grow = sets_bytes || wanted.rules == RegionRules::Fio;
+    let present = earlier_bytes.map(|size_bytes| Present { size_bytes, may_grow });
+    let Region { offset_bytes, size_bytes, .. } = match present {
+        _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), &wanted)?,
+        _ => region(present, &wanted).map_err(|why| no_region(values, path, earlier_bytes.unwrap_or(0), why))?,
     };
-    let Some(length_bytes) = offset_bytes.checked_add(size_bytes).filter(|end| *end <= i64::MAX as u64) else {
-        let rule = Rule::BadValue { option: OFFSET.name, reason: "the region ends beyond 2^63 bytes".into() };
-        return Err(values.refuse(OFFSET, rule));
-    };
+    let length_bytes = offset_bytes + size_bytes;
     let prepare = prepare_new(values, usage);
     let remove_after = values.get(UNLINK);
     let filesystem = facts.filesystem.as_ref();
-    let wanted = Created {
+    let created = Created {
         prepare,
         extends_from: None,
         remove_after,
@@ -525,9 +534,9 @@ pub(crate) fn new_file(
         mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
         available_bytes: filesystem.and_then(|f| f.available_bytes.value),
     };
-    create(values, decisions, path, wanted);
+    create(values, decisions, path, created);
     let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes, extends_from: None };
-    Ok(JobFile { plan, facts: Some(facts) })
+    Ok(JobFile { plan, facts: Some(facts), lacking_bytes: 0 })
 }
 
 /// Returns the facts of the directory in which a file will be created; if the run creates that, too, of the nearest existing
@@ -600,20 +609,19 @@ pub(crate) fn directory_facts(
     Ok(facts)
 }
 
-/// Plans a file that no I/O reaches.
-pub(crate) fn untouched_file(values: &Values, path: &str, size: GivenSize) -> Result<JobFile, Refusal> {
-    let offset_bytes = match values.get(OFFSET) {
-        Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
-    };
-    let size_bytes = match values.get(SIZE) {
-        Some(Extent::Percent(percent)) if size.own_bytes.is_none() => percent_of(UNTOUCHED_SIZE_BYTES, percent),
-        _ => size.bytes(values).unwrap_or(UNTOUCHED_SIZE_BYTES),
-    };
-    if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
-        let rule = Rule::BadValue { option: OFFSET.name, reason: "the region ends beyond 2^63 bytes".into() };
-        return Err(values.refuse(OFFSET, rule));
-    }
+/// Plans a file that no I/O reaches. Percentages are of a size that any job fits into.
+pub(crate) fn untouched_file(
+    values: &JobInput<'_>,
+    usage: &Use,
+    path: &str,
+    size: GivenSize,
+) -> Result<JobFile, Refusal> {
+    let is_set = size.own.is_some() || values.get(SIZE).is_some();
+    let wanted = size.wanted(values, usage);
+    let wanted = if is_set { wanted } else { Wanted { own: Some(OwnSize::Region(UNTOUCHED_SIZE_BYTES)), ..wanted } };
+    let present = Present { size_bytes: UNTOUCHED_SIZE_BYTES, may_grow: true };
+    let Region { offset_bytes, size_bytes, .. } =
+        region(Some(present), &wanted).map_err(|why| no_region(values, path, UNTOUCHED_SIZE_BYTES, why))?;
     let plan = FilePlan {
         path: path.to_owned(),
         prepare: Prepare::Nothing,
@@ -622,7 +630,7 @@ pub(crate) fn untouched_file(values: &Values, path: &str, size: GivenSize) -> Re
         size_bytes,
         extends_from: None,
     };
-    Ok(JobFile { plan, facts: None })
+    Ok(JobFile { plan, facts: None, lacking_bytes: 0 })
 }
 
 /// Derives the values of options about files, and notes those without effect.

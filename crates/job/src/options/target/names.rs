@@ -92,7 +92,7 @@ pub(crate) fn plan_names(
         size_bytes: count,
         extends_from: None,
     };
-    Ok(JobFile { plan, facts: None })
+    Ok(JobFile { plan, facts: None, lacking_bytes: 0 })
 }
 
 /// Most directories of a tree: the number of each is part of a path.
@@ -181,7 +181,7 @@ fn plan_set(
         size_bytes: count,
         extends_from: None,
     };
-    Ok(JobFile { plan, facts: None })
+    Ok(JobFile { plan, facts: None, lacking_bytes: 0 })
 }
 
 /// Completes the names that jobs share: which directory is new, and whether this process makes it.

@@ -49,6 +49,14 @@ crate::option::words_of! {
 }
 
 crate::option::words_of! {
+    /// How the region of a file follows from the options that set it.
+    pub enum RegionRules {
+        Exact => "exact", [], "`filesize` is the length of the region, and a region that ends beyond an existing target is refused";
+        Fio => "fio", [], "`filesize` is the length of the whole file, a percentage of a new file is 0, and the region ends where a device or a file ends that the job may not extend";
+    }
+}
+
+crate::option::words_of! {
     /// What `rank_shift` counts.
     pub enum ShiftBy {
         Rank => "rank", [], "ranks";
@@ -250,6 +258,23 @@ crate::option::rows! {
         .summary("The distance between the starts of the workers' regions, each of `size` bytes; 0: all workers use one")
         .detail("The first begins at `offset`. fio's option of this name moves its clones, which are jobs of their own; `trueio \
                  fio` does the same.");
+
+    pub const REGION_NUMBER: Opt<u64> = count("region_number", 0, 1 << 20)
+        .default("0")
+        .unit("distances")
+        .not_in_fio()
+        .scope(&[Scope::WithCommand, Scope::ByLog])
+        .summary("The first worker's region begins at `offset` and this number of `offset_increment`s")
+        .detail("Jobs in fio's language have the number of their clone.");
+
+    pub const REGION_RULES: Opt<RegionRules> = word("region_rules")
+        .default("exact")
+        .not_in_fio()
+        .fio_default("fio")
+        .scope(&[Scope::WithoutIo, Scope::WithCommand, Scope::ByLog])
+        .summary("How the region of a file follows from `size`, `filesize`, `offset` and `offset_increment`")
+        .detail("A region that ends earlier than it was set has a note. A job that writes or trims never leaves what was \
+                 given.");
 
     pub const OVERWRITE: Opt<bool> = switch("overwrite")
         .scope(&[Scope::WithCommand])

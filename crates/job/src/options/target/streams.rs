@@ -8,7 +8,7 @@ use crate::option::OptionRow;
 use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::engine::rows::{COMMAND, NUMJOBS};
 use crate::options::pattern::rows::{RANDOM_DISTRIBUTION, READ_IOLOG, ZONEMODE};
-use crate::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, SHARED_FILE, SIZE};
+use crate::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER, SHARED_FILE, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use crate::values::Values;
@@ -36,7 +36,9 @@ pub(crate) fn check(job: &JobInput<'_>, decisions: &mut Decisions, block_bytes: 
     }
     let increment = increment_bytes(job);
     if job.get(NUMJOBS) == 1 {
-        decisions.note_unused(job, &[OFFSET_INCREMENT.row()], "the job has one worker");
+        if !job.is_set(REGION_NUMBER) {
+            decisions.note_unused(job, &[OFFSET_INCREMENT.row()], "the job has one worker");
+        }
         return Ok(());
     }
     let others: [&'static OptionRow; 8] = [

@@ -62,6 +62,8 @@ fn every_row_of_the_table_changes_the_plan() {
         ("file_service_ios", &[("nrfiles", "2")], "4"),
         ("offset", &[], "64k"),
         ("offset_align", &[("filename", "/mnt/old"), ("offset", "33%"), ("size", "64k")], "64k"),
+        ("region_number", &[("offset_increment", "64k")], "3"),
+        ("region_rules", &[("filesize", "512k"), ("offset", "64k")], "fio"),
         ("overwrite", &[("rw", "write")], "true"),
         ("fallocate", &[("rw", "write")], "none"),
         ("unlink", &[], "false"),

@@ -1,0 +1,63 @@
+//! Regions that end where a device ends, and files that stay within what was given, as in fio.
+
+use crate::common::*;
+use serde_json::Value;
+use std::fs;
+
+/// Returns the bytes read and written by each job, in the order of the document.
+#[track_caller]
+fn bytes(sandbox: &Sandbox, line: &str) -> Vec<(u64, u64)> {
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ran = sandbox.run(&[&words[..], &["--output-format=json"]].concat());
+    assert_eq!(ran.code, Some(0), "{line}: {ran:?}");
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let of = |job: &Value, op: &str| job[op]["io_bytes"].as_u64().expect("a count");
+    document["jobs"].as_array().expect("jobs").iter().map(|job| (of(job, "read"), of(job, "write"))).collect()
+}
+
+/// Goal: a line for a larger device uses what the device has, in fio's order of clones.
+/// Method: the values are those of fio's HEAD on a loop device of 64 MiB.
+#[test]
+fn a_region_ends_where_the_device_ends() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 64 << 20);
+    const MIB: u64 = 1 << 20;
+    let reads = |mib: &[u64]| mib.iter().map(|mib| (mib * MIB, 0)).collect::<Vec<_>>();
+    let of = |words: &str| bytes(&sandbox, &format!("--name=a --filename={} --bs=1M {words}", disk.device));
+    assert_eq!(of("--filesize=64M --rw=read --numjobs=4 --offset_increment=10M"), reads(&[64, 34, 44, 54]));
+    assert_eq!(of("--rw=read --size=4g"), reads(&[64]));
+    assert_eq!(of("--rw=read --size=64M --offset=10M"), reads(&[54]));
+    assert_eq!(of("--rw=read --size=50% --offset=10% --numjobs=4 --offset_increment=10M"), reads(&[32, 27, 32, 32]));
+    assert_eq!(
+        of("--rw=write --size=16M --numjobs=4 --offset_increment=30%"),
+        [16, 6, 16, 16].map(|mib| (0, mib * MIB))
+    );
+}
+
+#[test]
+fn no_clone_writes_a_file_beyond_its_filesize() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --filename=n --filesize=1m --rw=randwrite --numjobs=4 --offset_increment=256k";
+    let written = bytes(&sandbox, line);
+    assert_eq!(written, [1024, 256, 512, 768].map(|kib| (0, kib << 10)));
+    assert_eq!(fs::metadata(sandbox.path("n")).expect("the file").len(), 1 << 20);
+    sandbox.write("f", "x".repeat(64 << 10));
+    assert_eq!(bytes(&sandbox, "--name=a --filename=f --rw=read --size=100% --offset=32k"), [(32 << 10, 0)]);
+}
+
+#[test]
+fn only_a_run_needs_the_length_of_zones() {
+    let sandbox = Sandbox::new();
+    for zones in ["--size=8z", "--offset=2z --size=1g", "--io_size=8z", "--offset_increment=1z --numjobs=2"] {
+        let line =
+            format!("--parse-only --name=a --zonemode=zbd --rw=write --direct=1 --bs=64k --filename=missing {zones}");
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!((ran.code, &ran.err[..]), (Some(0), ""), "{zones}");
+        let ran = sandbox.run(&[&words[..1], &words[2..]].concat());
+        assert_eq!(ran.code, Some(1), "{zones}");
+    }
+}
