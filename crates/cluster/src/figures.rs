@@ -1,17 +1,25 @@
 //! The ranges of the figures that a rank sends: those that rank 0 adds up, subtracts, or iterates by.
 //!
+//! Figures that contradict each other, or the time that rank 0 has seen, are refused where that is exact: bytes and latencies by the number of I/Os, and
+//! the length of a phase by the age of the run (`Measured::check_age`). Within these ranges a rank can still send wrong results: latencies, counters of
+//! its disks and its checks are its own.
+//!
 //! Sums across ranks are checked in addition ([`trueio_run::add_record`]): ranges make sure that the figures of one rank, and
 //! differences of times, always fit.
 
 use crate::range::{OutOfRange, at_most, short, within};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use trueio_model::{ClockOffset, CpuTime, Histogram, JobRecord, OpRecord, Outcome, PhaseRecord, RunRecord, SeriesRow};
+use trueio_model::{
+    ClockOffset, CpuTime, Histogram, JobRecord, OpKind, OpRecord, Outcome, PhaseRecord, RunRecord, SeriesRow,
+};
 
 /// Most I/Os of a rank in a phase: 10^9 a second for three days.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 /// Most bytes of a rank in a phase: 10^13 a second for eight hours.
 const BYTES_MAX: u64 = 1 << 58;
+/// Most bytes of one read or write: the kernel transfers less than 2^31, and a copy in memory at most a block, whose size has 32 bits.
+const IO_BYTES_MAX: u64 = 1 << 32;
 /// Longest duration, in nanoseconds: CPU time of a thousand processors for 20 hours, two years of one.
 pub(crate) const DURATION_NS_MAX: u64 = 1 << 56;
 /// Largest time of a monotonic clock, in nanoseconds, and largest offset of two: 18 years. Sums and differences of four of them fit.
@@ -76,6 +84,13 @@ fn check_op(op: &OpRecord) -> Result<(), OutOfRange> {
         at_most("a number of I/Os", count, COUNT_MAX)?;
     }
     at_most("a number of bytes", op.byte_count, BYTES_MAX)?;
+    at_most("a number of short I/Os", op.short_count, op.io_count)?;
+    if matches!(op.op, OpKind::Read | OpKind::Write) {
+        let most = op.io_count.saturating_mul(IO_BYTES_MAX);
+        at_most("a number of bytes, by the number of I/Os,", op.byte_count, most)?;
+    }
+    // Failed I/Os may have a latency; without logs of latencies there are fewer.
+    at_most("the number of latencies", op.latency.total.count(), op.io_count.saturating_add(op.error_count))?;
     let sets = std::iter::once(&op.latency).chain(op.priorities.iter().map(|of| &of.latency));
     for set in sets {
         [&set.submission, &set.completion, &set.total, &set.from_intended].into_iter().try_for_each(check_latencies)?;
@@ -139,6 +154,16 @@ impl Measured {
     /// Takes the figures of this process.
     pub(crate) fn own(phase: PhaseRecord) -> Self {
         Self(phase)
+    }
+
+    /// Checks that the phase and its jobs took no longer than the run has, in seconds. A job on the `simulated` engine has a time of its own.
+    pub(crate) fn check_age(&self, age_s: u64) -> Result<(), OutOfRange> {
+        // Clocks of other machines differ, by less than this.
+        let most = age_s.saturating_add(60 + age_s / 100).saturating_mul(1_000_000_000);
+        let times = self.0.jobs.iter().map(|job| job.elapsed_ns).chain([self.0.elapsed_ns]);
+        times
+            .into_iter()
+            .try_for_each(|ns| at_most("the time of a phase in nanoseconds, by the age of the run,", ns, most))
     }
 
     pub(crate) fn get(&self) -> &PhaseRecord {

@@ -12,8 +12,8 @@ use crate::star::hub::{Hub, Message};
 use crate::star::link::LinkError;
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use trueio_model::{ClockOffset, Outcome, RunRecord};
+use std::time::{Duration, Instant};
+use trueio_model::{ClockOffset, EngineKind, Outcome, RunRecord};
 
 /// How often a wait looks whether a signal came.
 const LOOK: Duration = Duration::from_millis(100);
@@ -86,6 +86,8 @@ pub(crate) struct First {
     samples: BTreeMap<u32, Sample>,
     /// Of the work of all ranks, to those that wait for it.
     reports: Reports,
+    /// When the ranks were connected.
+    began: Instant,
     /// How the run ended, if not as planned: the first failure or signal.
     pub(crate) failure: Option<Outcome>,
 }
@@ -98,6 +100,7 @@ impl First {
             current: CollectedPhase::default(),
             samples: BTreeMap::new(),
             reports: Reports::none(),
+            began: Instant::now(),
             failure: None,
         }
     }
@@ -487,6 +490,7 @@ impl First {
         });
         self.current.index = index;
         self.current.done.extend(results);
+        self.refuse_long_times(shared);
         self.current.done.insert(0, own);
         let failed = self.current.done.iter().find_map(|(rank, done)| Some((*rank, failure_of(done)?)));
         if let Some((rank, reason)) = failed {
@@ -508,6 +512,22 @@ impl First {
         self.hub.broadcast(&ToRank::Next { reached: reached.clone() });
         shared.reached = reached;
         After::Next
+    }
+
+    /// Gives up ranks whose phase took longer than the run has.
+    fn refuse_long_times(&mut self, shared: &mut Shared) {
+        let own = self.collected.heads.get(&0).map(|head| &head.plan.jobs);
+        if own.is_some_and(|jobs| jobs.iter().any(|job| job.engine == EngineKind::Simulated)) {
+            return;
+        }
+        let (age_s, known) = (self.began.elapsed().as_secs(), self.hub.lost().len());
+        let check = |done: &Done| done.phase.as_ref().map_or(Ok(()), |phase| phase.check_age(age_s)).err();
+        let long: Vec<_> = self.current.done.iter().filter_map(|(rank, done)| Some((*rank, check(done)?))).collect();
+        for (rank, why) in long {
+            self.current.done.remove(&rank);
+            self.hub.lose(rank, why.to_string());
+        }
+        self.notice_lost(shared, known);
     }
 
     /// Returns how many I/Os each rank has reached in jobs that others follow: in the last phase, and what it had reached

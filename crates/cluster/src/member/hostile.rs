@@ -249,6 +249,12 @@ fn figures_out_of_range_are_refused_and_panic_nowhere() {
         ("/Done/phase/jobs/0/ops/0/short_count", max.clone()),
         ("/Done/phase/jobs/0/ops/0/error_count", max.clone()),
         ("/Done/phase/jobs/0/elapsed_ns", max.clone()),
+        // Each is in its range, and no phase can have it next to the other figures.
+        ("/Done/phase/jobs/0/elapsed_ns", json!(10_u64 * 86_400 * 1_000_000_000)),
+        ("/Done/phase/elapsed_ns", json!(10_u64 * 86_400 * 1_000_000_000)),
+        ("/Done/phase/jobs/0/ops/0/byte_count", json!(1_u64 << 50)),
+        ("/Done/phase/jobs/0/ops/0/short_count", json!(257)),
+        ("/Done/phase/jobs/0/ops/0/io_count", json!(7)),
         ("/Done/phase/jobs/0/backlog_count", max.clone()),
         ("/Done/phase/jobs/0/verified_block_count", max.clone()),
         ("/Done/phase/jobs/0/verify_failure_count", max.clone()),
