@@ -369,6 +369,18 @@ fn a_process_that_writes_a_device_only_by_a_mapping_is_found() {
         let found: Vec<u32> = writers().into_iter().map(|opener| opener.process).collect();
         assert_eq!(found, [process.child.id()], "{how}");
     }
+    if !lacks("root") {
+        // By a node that is gone: the path of the mapping leads nowhere.
+        let folder = tempfile::tempdir().expect("a folder");
+        let node = folder.path().join("node");
+        let number = rustix::fs::stat(device.path()).expect("a device").st_rdev;
+        let (kind, mode) = (rustix::fs::FileType::BlockDevice, rustix::fs::Mode::from_raw_mode(0o600));
+        rustix::fs::mknodat(rustix::fs::CWD, &node, kind, mode, number).expect("a node");
+        let process = Process::helping("map for writing", &node);
+        std::fs::remove_file(&node).expect("removed");
+        let found: Vec<u32> = writers().into_iter().map(|opener| opener.process).collect();
+        assert_eq!(found, [process.child.id()], "a node that is gone");
+    }
     let _reader = Process::helping("map for reading", device.path());
     assert_eq!(writers(), []);
 }
