@@ -19,6 +19,7 @@
 
 mod disk;
 mod filesystem;
+mod memory;
 mod page_cache;
 
 use super::unix;
@@ -34,11 +35,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
 
 use filesystem::{BTRFS_MAGIC, Filesystem, XFS_MAGIC};
 
 pub(crate) use disk::device_facts;
+pub(crate) use memory::{map_huge_pages, unmap_huge_pages};
 pub(crate) use page_cache::{evict, residency, write_back};
 pub(crate) use unix::{
     lock_range, read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at,
@@ -635,50 +636,6 @@ pub(crate) fn allocate_part(file: &File, offset: u64, len: u64) -> io::Result<()
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
     let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
     Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
-}
-
-/// Maps zeroed pages for `length` bytes at a multiple of `align`, and requests huge ones; [`None`] if there is no such memory. A huge page is
-/// one page fault and one segment of a request, instead of 512 with pages of 4 KiB. If the kernel refuses, the memory works with small ones.
-///
-/// Not the allocator's: what is skipped for the alignment is given back here. The allocator keeps it, and zeroes and so occupies it when it uses
-/// the memory again: 2 MiB took 4 MiB.
-///
-/// Source: mmap(2); madvise(2), `MADV_HUGEPAGE`.
-pub(crate) fn map_huge_pages(length: usize, align: usize) -> Option<NonNull<u8>> {
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-    if cfg!(miri) {
-        return None;
-    }
-    let page = unix::page_size_bytes() as usize;
-    let whole = length.checked_next_multiple_of(page)?;
-    let align = align.max(page);
-    let all = whole.checked_add(align)?;
-    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: a new mapping, where the kernel finds room.
-    let base = unsafe { mmap_anonymous(std::ptr::null_mut(), all, protection, flags) }.ok()?;
-    let skipped = base.addr().next_multiple_of(align) - base.addr();
-    // SAFETY: whole pages of the new mapping, which nothing else knows; `skipped` is below `align`. An error of unmapping leaves them reserved
-    // and untouched; the advice changes no contents.
-    unsafe {
-        let start = base.add(skipped);
-        if skipped > 0 {
-            let _ = munmap(base, skipped);
-        }
-        let _ = munmap(start.add(whole), all - skipped - whole);
-        let _ = madvise(start, whole, Advice::LinuxHugepage);
-        NonNull::new(start.cast())
-    }
-}
-
-/// Gives back what [`map_huge_pages`] returned for `length` bytes.
-///
-/// # Safety
-/// Once, and nothing uses the memory any more.
-pub(crate) unsafe fn unmap_huge_pages(start: NonNull<u8>, length: usize) {
-    let whole = length.next_multiple_of(unix::page_size_bytes() as usize);
-    // SAFETY: the caller's; whole pages of a mapping of this length.
-    let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), whole) };
-    debug_assert!(unmapped.is_ok(), "{unmapped:?}");
 }
 
 /// Returns the length of a file or the capacity of a disk, in bytes.
