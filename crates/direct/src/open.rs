@@ -76,6 +76,7 @@ impl DirectFile {
     /// # Errors
     /// [`TransferError`].
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+        self.prepare(buffer);
         transfer::read_exact_at(&self.file, &self.alignment, buffer, offset)
     }
 
@@ -96,6 +97,7 @@ impl DirectFile {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+        self.prepare(buffer);
         transfer::read_at(&self.file, &self.alignment, buffer, offset)
     }
 
@@ -105,6 +107,9 @@ impl DirectFile {
     /// # Errors
     /// [`TransferError`], never [`TransferError::EndOfFile`].
     pub fn read_vectored_at(&self, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> Result<Transfer, TransferError> {
+        for buffer in &mut *buffers {
+            self.prepare(buffer);
+        }
         transfer::read_vectored_at(&self.file, &self.alignment, buffers, offset)
     }
 

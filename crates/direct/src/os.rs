@@ -42,7 +42,7 @@ compile_error!("trueio-direct does not support NetBSD: its O_DIRECT, flush and d
 compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows only");
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{shared_block, write_offset_now};
+pub(crate) use linux::{make_present, reads_need_present_memory, shared_block, write_offset_now};
 pub(crate) use system::{
     adopt, allocate_part, device_facts, evict, extend, flush, lock_range, lock_volume, map_huge_pages, open,
     open_buffered, open_to_read, preallocate, probe, probe_file, read_at, read_uncached, read_vectored_at, residency,
@@ -70,6 +70,16 @@ pub(crate) fn may_collide(error: &std::io::Error) -> bool {
 pub(crate) fn shared_block(_file: &std::fs::File) -> Option<u32> {
     None
 }
+
+/// Direct reads need present memory on Linux only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn reads_need_present_memory(_file: &std::fs::File) -> bool {
+    false
+}
+
+/// See [`reads_need_present_memory`].
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn make_present(_memory: &mut [u8]) {}
 
 /// See [`shared_block`].
 #[cfg(not(target_os = "linux"))]

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use filesystem::{BTRFS_MAGIC, Filesystem, XFS_MAGIC};
 
 pub(crate) use disk::device_facts;
-pub(crate) use memory::{map_huge_pages, unmap_huge_pages};
+pub(crate) use memory::{make_present, map_huge_pages, reads_need_present_memory, unmap_huge_pages};
 pub(crate) use page_cache::{evict, residency, write_back};
 pub(crate) use unix::{
     lock_range, read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at,

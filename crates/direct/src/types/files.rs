@@ -292,12 +292,24 @@ pub struct DirectFile {
     opening: Mutex<()>,
     /// The block to which the alignment of writes can grow while the file is open; [`None`] if it cannot.
     shared_block: OnceLock<Option<u32>>,
+    /// A direct read into memory that is not present would go through the page cache.
+    reads_need_present_memory: OnceLock<bool>,
 }
 
 impl DirectFile {
     pub(crate) fn new(file: File, granted: Granted, alignment: Alignment, reason: String) -> Self {
-        let (disk, buffered, opening, shared_block) = Default::default();
-        Self { file, granted, alignment, reason, appends: false, disk, buffered, opening, shared_block }
+        Self {
+            file,
+            granted,
+            alignment,
+            reason,
+            appends: false,
+            disk: OnceLock::new(),
+            buffered: OnceLock::new(),
+            opening: Mutex::new(()),
+            shared_block: OnceLock::new(),
+            reads_need_present_memory: OnceLock::new(),
+        }
     }
 
     /// As [`Self::new`], for a file that was opened elsewhere, perhaps to append.
@@ -343,6 +355,15 @@ impl DirectFile {
             return None;
         }
         crate::os::write_offset_now(&self.file).filter(|now| *now > known)
+    }
+
+    /// Prepares memory for a read. A read of a file that is not direct needs nothing.
+    pub(crate) fn prepare(&self, memory: &mut [u8]) {
+        if self.granted != Granted::Buffered
+            && *self.reads_need_present_memory.get_or_init(|| crate::os::reads_need_present_memory(&self.file))
+        {
+            crate::os::make_present(memory);
+        }
     }
 
     /// Returns a second descriptor of the file that is not direct, opened for writing. It is kept until the file is

@@ -15,6 +15,7 @@ use crate::support;
 
 use crate::support::{Mount, loop_of, on_loop, skip};
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use trueio_direct::{
@@ -203,6 +204,13 @@ fn btrfs_reads_past_the_page_cache() {
         let mut buffer = AlignedBuffer::new(64 * 1024, 4096).unwrap();
         file.read_exact_at(&mut buffer, 0).unwrap();
         assert!(buffer.iter().all(|byte| *byte == 7));
+        assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
+        // Memory that nothing has touched yet: Linux 6.18 would read through the cache.
+        let mut untouched = AlignedBuffer::new(16 << 20, 4096).unwrap();
+        file.read_exact_at(&mut untouched[..64 * 1024], 0).unwrap();
+        let (_, rest) = untouched.split_at_mut(8 << 20);
+        let mut parts = rest[..64 * 1024].chunks_mut(4096).map(IoSliceMut::new).collect::<Vec<_>>();
+        file.read_vectored_at(&mut parts, 0).unwrap();
         assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
     });
 }

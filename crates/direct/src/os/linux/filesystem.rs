@@ -55,6 +55,10 @@ pub(super) fn is_xfs(statfs: &rustix::fs::StatFs) -> bool {
     magic_of(statfs) == XFS_MAGIC
 }
 
+pub(super) fn is_btrfs(statfs: &rustix::fs::StatFs) -> bool {
+    magic_of(statfs) == BTRFS_MAGIC
+}
+
 fn magic_of(statfs: &rustix::fs::StatFs) -> u64 {
     // The field is signed or not, and 32 or 64 bits wide, by architecture.
     #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
