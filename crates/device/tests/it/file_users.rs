@@ -25,6 +25,17 @@ fn assert_carries_loop(path: &Path) {
     assert!(found.iter().any(|holder| matches!(holder.kind, HolderKind::Stacked { .. })), "{path:?}: {found:?}");
 }
 
+/// Waits until nobody uses a file. A test beside this one that looks at all loop devices keeps a detached one until it has closed it, and one
+/// that starts a program keeps all open files of this process until that program runs.
+#[track_caller]
+fn assert_becomes_free(path: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while users(path) != Holders::default() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(users(path), Holders::default(), "{path:?}");
+}
+
 fn image(folder: &TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);
     File::create_new(&path).and_then(|file| file.set_len(16 << 20)).expect("an image");
@@ -135,9 +146,9 @@ fn a_loop_device_is_found_by_another_hard_link_when_the_first_name_is_gone() {
     assert_carries_loop(&other);
     // Another file gets the first name: it is free.
     image(&folder, "first");
-    assert_eq!(users(&path), Holders::default());
+    assert_becomes_free(&path);
     drop(device);
-    assert_eq!(users(&other), Holders::default());
+    assert_becomes_free(&other);
 }
 
 #[test]
@@ -209,12 +220,8 @@ fn a_loop_device_is_found_through_overlayfs_in_both_directions() {
             let is_twin = |kind: &HolderKind| *kind == HolderKind::Stacked { by: device.name().to_owned() };
             assert!(found.iter().any(|holder| is_twin(&holder.kind)), "{name}: {found:?}");
         }
-        // A test beside this one that looks at all loop devices keeps a detached one until it has closed it.
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while users(&above) != Holders::default() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!((users(&above), users(&below)), (Holders::default(), Holders::default()), "{name} is free");
+        assert_becomes_free(&above);
+        assert_becomes_free(&below);
     }
     // The path of the loop device's file leads nowhere, in no namespace that still exists.
     let script = format!("mount --bind {} /mnt && losetup --find --show /mnt/copied", at("upper").display());
@@ -293,7 +300,7 @@ fn a_file_that_is_mounted_without_a_loop_device_is_found() {
     let kinds: Vec<HolderKind> = users(&other).found.into_iter().map(|holder| holder.kind).collect();
     assert_eq!(kinds, [HolderKind::Unnamed]);
     drop(mount);
-    assert_eq!(users(&other), Holders::default());
+    assert_becomes_free(&other);
 }
 
 /// Swap on a file; off on drop.
@@ -339,7 +346,7 @@ fn a_process_that_writes_a_file_is_named_and_a_reader_is_noted() {
     }
     let folder = folder();
     let path = image(&folder, "image");
-    assert_eq!(users(&path), Holders::default());
+    assert_becomes_free(&path);
     for how in ["write", "map for writing", "map what was opened for writing"] {
         let process = Process::helping(how, &path);
         let found = users(&path).found;
@@ -353,7 +360,8 @@ fn a_process_that_writes_a_file_is_named_and_a_reader_is_noted() {
         assert!(unseen.len() == 1 && unseen[0].contains(&process.child.id().to_string()), "{how}: {unseen:?}");
     }
     let own = File::options().write(true).open(&path).expect("a file");
-    assert_eq!(users(&path), Holders::default(), "this process has it open, too");
+    // This process has it open, too.
+    assert_becomes_free(&path);
     drop(own);
 }
 
