@@ -23,6 +23,7 @@ mod clones;
 mod command_line;
 mod engines;
 mod help;
+mod in_memory;
 mod job_file;
 mod lower;
 mod lowering;

@@ -431,6 +431,32 @@ fn a_file_without_a_name_is_recreated_and_found_by_later_jobs() {
     }
 }
 
+/// Goal: `direct=1` on tmpfs runs, as in fio where the kernel accepts the flag, and the result is not the disk's.
+#[test]
+fn direct_on_tmpfs_runs_and_no_disk_was_measured() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let _mount = Mount::tmpfs(&sandbox, "memory", "8m");
+    let is_accepted = Command::new("dd")
+        .args(["if=/dev/zero", "of=memory/probe", "bs=4k", "count=1", "oflag=direct"])
+        .current_dir(sandbox.path(""))
+        .output()
+        .is_ok_and(|dd| dd.status.success());
+    for rw in ["write", "randread"] {
+        let line = format!("--name=j --directory=memory --size=1m --bs=4k --rw={rw} --direct=1 --output-format=json");
+        let ran = ours(&sandbox, &line);
+        ran.assert_code(i32::from(!is_accepted));
+        if is_accepted {
+            let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+            let trueio = document["trueio"].to_string();
+            assert!(trueio.contains("has no effect on `memory/j.0.0`") && trueio.contains("no disk"), "{trueio}");
+            assert!(!trueio.contains("\"supported\""), "{trueio}");
+        }
+    }
+}
+
 /// Goal: a sequential write continues until no space is free, and succeeds, as in fio; its files are removed unless kept.
 /// Method: a tmpfs of 2 MiB.
 #[test]

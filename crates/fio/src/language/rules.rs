@@ -157,7 +157,9 @@ fn cache(job: &mut JobWords, lowering: &mut Lowering) {
         }
     }
     if job.engine() == Some(EngineKind::Mmap) && DIRECT.value_in(&job.spec) == DirectPolicy::Require {
-        let reason = "`mmap` works in the page cache; fio, too, maps the file as if `direct` were 0".to_owned();
+        let reason = "`mmap` works in the page cache; fio writes each I/O back (msync), which is not done here: use \
+                      `sync=sync` with another engine to measure that"
+            .to_owned();
         lowering.note(&job.section.name, format!("`direct=1` has no effect: {reason}"));
         DIRECT.set_in(&mut job.spec, DirectPolicy::Off, Origin::Derived { reason });
     }

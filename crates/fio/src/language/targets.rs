@@ -5,6 +5,7 @@
 //! rules apply: a target that is mounted or otherwise in use, or a device with a signature that `overwrite_signature` does not
 //! name, is not written, and a file that is too small is not rewritten in order to read it.
 
+use super::in_memory;
 use super::lowering::{preset, writes};
 use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
@@ -30,7 +31,7 @@ pub fn meet_targets(
 ) -> Result<Vec<String>, FioError> {
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
     for spec in jobs {
-        let of_job = [without_state(spec, facts), without_polling(spec, facts)];
+        let of_job = [without_state(spec, facts), without_polling(spec, facts), in_memory::without_direct(spec, facts)];
         let Some(fio) = &spec.fio else { continue };
         notes.extend(of_job.into_iter().flatten().map(|note| format!("job `{}`: {note}", fio.name)));
         let is_offline = VERIFY_ONLY.value_in(spec);
