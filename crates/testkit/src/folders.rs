@@ -15,6 +15,18 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix(&prefix).tempdir_in(build_folder()).expect("a folder in the build directory")
 }
 
+/// The same where root alone can change each directory above it, which need not hold of the build directory. For another user, [`folder`].
+///
+/// # Panics
+/// If it cannot be made.
+pub fn roots_folder() -> tempfile::TempDir {
+    if !crate::is_root() {
+        return folder();
+    }
+    let prefix = format!("trueio-test-{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir_in("/var/lib").expect("a folder in /var/lib")
+}
+
 /// `tmp` of the build directory, where cargo's `CARGO_TARGET_TMPDIR` is, too; that variable exists for integration
 /// tests only. A test program is `target/PROFILE/deps/NAME`.
 fn build_folder() -> PathBuf {

@@ -28,7 +28,7 @@ pub use bounded::output_within;
 #[cfg(unix)]
 pub use control_group::ControlGroup;
 pub use devices::{Loop, Mount, loop_of, make_filesystem, on_loop};
-pub use folders::{folder, hash, listing};
+pub use folders::{folder, hash, listing, roots_folder};
 pub use json_schema::{schema_violations, undescribed_fields};
 pub use needs::{is_root, lacks, skip};
 #[cfg(unix)]

@@ -69,6 +69,8 @@ impl Sandbox {
             // A test suite keeps the processors busy: its honest runs wait for them, and are suspect, not withheld.
             .env("TRUEIO_ACCEPT", "processor_wait")
             .env_remove("NO_COLOR")
+            // cargo's: below a directory that others can change, root loads no launcher's library with it.
+            .env_remove("LD_LIBRARY_PATH")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

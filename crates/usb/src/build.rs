@@ -323,8 +323,7 @@ mod tests {
 
     impl Staged {
         fn new() -> Self {
-            // Not in the directory for temporary files, which all users may write to.
-            let staged = Self { folder: trueio_testkit::folder() };
+            let staged = Self { folder: trueio_testkit::roots_folder() };
             staged.put("machine/paths", "");
             staged.put("machine/proc/sys/kernel/osrelease", "4.4.302+\n");
             staged.put("tree/Makefile", "# SPDX\nVERSION = 4\nPATCHLEVEL = 4\nSUBLEVEL = 302\nEXTRAVERSION =\n");

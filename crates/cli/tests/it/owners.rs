@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use trueio_testkit::{NOBODY, Ran, Running, Sandbox, Sysctl, copy_program, lacks};
+use trueio_testkit::{NOBODY, Ran, Running, Sandbox, Sysctl, copy_program, lacks, roots_folder};
 
 /// A run that takes no time.
 const RUN: [&str; 6] = ["run", "--ioengine", "null", "--size", "64k", "--no-evidence"];
@@ -98,14 +98,15 @@ fn root_loads_no_launchers_library_of_another_user() {
         return;
     }
     let sandbox = Sandbox::new();
-    foreign(&sandbox, "evil");
-    fs::create_dir(sandbox.path("evil/lib")).expect("a directory");
-    sandbox.write("evil/lib/libpmix.so.2", "no library");
+    let evil = roots_folder();
+    fs::create_dir(evil.path().join("lib")).expect("a directory");
+    fs::write(evil.path().join("lib/libpmix.so.2"), "no library").expect("a file");
+    chown(evil.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
     for name in
         ["PMIX_PREFIX", "PMIX_INSTALL_PREFIX", "PMIX_ROOT", "OPAL_PREFIX", "PMIX_MCA_mca_base_component_path", "HOME"]
     {
         let mut command = sandbox.command(&RUN);
-        command.env("PMIX_NAMESPACE", "1").env("PMIX_RANK", "0").env(name, sandbox.path("evil"));
+        command.env("PMIX_NAMESPACE", "1").env("PMIX_RANK", "0").env(name, evil.path());
         let ran = Ran::of(command.output().expect("the program runs"));
         assert_ne!(ran.code, Some(0), "{name}: {ran:?}");
         assert!(ran.err.contains(&format!("and `{name}` is `")), "{name}: {ran:?}");

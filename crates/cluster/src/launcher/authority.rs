@@ -108,7 +108,7 @@ pub(super) fn library_files(file: &str) -> Result<Vec<OsString>, LauncherError> 
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
-    use trueio_testkit::{NOBODY, folder, lacks};
+    use trueio_testkit::{NOBODY, lacks, roots_folder};
 
     #[test]
     fn variables_with_code_are_known_by_their_names() {
@@ -135,7 +135,7 @@ mod tests {
         if lacks("root") {
             return;
         }
-        let staged = folder();
+        let staged = roots_folder();
         let path = |name: &str| staged.path().join(name);
         let set = |name: &str, owner: u32, mode: u32| {
             chown(path(name), Some(owner), None).expect("root may");
@@ -186,7 +186,7 @@ mod tests {
         if lacks("root") {
             return;
         }
-        let staged = folder();
+        let staged = roots_folder();
         let file = staged.path().join("libtrueio-staged.so.2");
         std::fs::write(&file, "").expect("a file");
         let helper = || {
