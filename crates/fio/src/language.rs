@@ -76,6 +76,12 @@ pub trait Surroundings {
     /// # Errors
     /// The reason why it cannot be read.
     fn read_file(&self, path: &str) -> Result<String, String>;
+    /// Returns whether a file that could not be read is missing; if not, it is there and refused. Where a reader has only the texts that it was
+    /// given, every other file is missing.
+    fn is_missing(&self, path: &str) -> bool {
+        let _ = path;
+        true
+    }
     /// Returns the first `most` bytes of a regular file, and its length.
     ///
     /// # Errors

@@ -37,6 +37,10 @@ impl Surroundings for Reading {
         ThisMachine.read_file(path)
     }
 
+    fn is_missing(&self, path: &str) -> bool {
+        ThisMachine.is_missing(path)
+    }
+
     fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
         self.files.borrow_mut().push(path.to_owned());
         ThisMachine.read_bytes(path, most)
@@ -66,6 +70,10 @@ impl Surroundings for Reading {
 impl Surroundings for ThisMachine {
     fn read_file(&self, path: &str) -> Result<String, String> {
         trueio_files::read_text(Path::new(path), FILE_BYTES_MAX).map_err(|error| error.to_string())
+    }
+
+    fn is_missing(&self, path: &str) -> bool {
+        std::fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
     fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {

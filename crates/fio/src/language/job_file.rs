@@ -194,12 +194,18 @@ impl Reader<'_> {
             self.problems.add(position, message, Some("does a file include itself?".into()));
             return;
         }
-        let sibling = from.rsplit_once('/').map(|(directory, _)| format!("{directory}/{wanted}"));
+        let directory = from.rsplit_once('/').map(|(directory, _)| directory).filter(|_| !wanted.starts_with('/'));
+        let sibling = directory.map(|directory| format!("{directory}/{wanted}"));
         let mut tried = self.around.read_file(wanted).map(|text| (wanted.to_owned(), text));
-        if let (Err(_), Some(sibling), false) = (&tried, sibling, wanted.starts_with('/')) {
-            tried = self.around.read_file(&sibling).map(|text| (sibling, text));
+        if let (Err(_), Some(sibling)) = (&tried, &sibling) {
+            tried = self.around.read_file(sibling).map(|text| (sibling.clone(), text));
         }
+        let is_missing =
+            self.around.is_missing(wanted) && sibling.is_none_or(|sibling| self.around.is_missing(&sibling));
         match tried {
+            Err(reason) if !is_missing => {
+                self.problems.add(position, format!("`{wanted}` cannot be included: {reason}"), None);
+            }
             Err(reason) => {
                 self.problems
                     .note(format!("{from}:{}: `{wanted}` is not included, as in fio: {reason}", position.line));

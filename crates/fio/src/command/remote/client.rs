@@ -284,6 +284,10 @@ impl Surroundings for Files {
         Ok(text)
     }
 
+    fn is_missing(&self, path: &str) -> bool {
+        ThisMachine.is_missing(path)
+    }
+
     fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
         Err(NO_PATTERN_FILE.to_owned())
     }

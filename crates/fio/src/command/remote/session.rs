@@ -379,6 +379,11 @@ impl Surroundings for Sent<'_> {
         }
     }
 
+    fn is_missing(&self, path: &str) -> bool {
+        // What the client names and does not send is missing there, or the client refused it. Here, a path outside of the sandbox is refused.
+        self.jobs.files_there.is_empty() || (self.sandbox.may_read(Path::new(path)) && ThisMachine.is_missing(path))
+    }
+
     fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
         // Does not reveal whether the file exists.
         Err(NO_PATTERN_FILE.to_owned())
