@@ -22,8 +22,8 @@ use trueio_model::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityKind, CapacityRecord, Document, TargetFacts, units,
 };
 use trueio_powercut::{
-    BLOCK_BYTES, BLOCKS_MIN, Disk, Examination, ExamineError, Findings, Journal, JournalHead, Keeper, Layout, Restored,
-    Stage, Verdict, Watch, coverage, judge, read_head, restore, sentences,
+    BLOCK_BYTES, BLOCKS_MIN, Disk, Examination, ExamineError, Findings, Journal, JournalError, JournalHead, Keeper,
+    Layout, Restored, Stage, Verdict, Watch, coverage, judge, read_head, restore, sentences,
 };
 use trueio_report::{clean, message};
 use trueio_run::machine::entropy;
@@ -248,8 +248,8 @@ impl Test {
             None => CapacityContent::Overwritten,
             Some((Ok(restored), _)) if restored.failed_count == 0 => CapacityContent::Restored,
             Some((Ok(_), _)) => CapacityContent::PartlyRestored,
-            Some((Err(failure), journal)) => {
-                return Err(Failure::with_code(1, format!("{failure}{}", hint(journal))));
+            Some((Err(error), journal)) => {
+                return Err(Failure::with_code(1, not_written_back(journal, error) + &hint(journal)));
             }
         };
         let (verdict, findings) = examined.map_err(|error| {
@@ -296,18 +296,20 @@ impl Test {
     }
 }
 
-/// Writes the blocks of a journal back, and removes it if it is no longer needed. A failure is one sentence with its causes.
-fn restore_and_remove(mut file: File, path: &Path, disk: &mut dyn Disk, line: &Line) -> Result<Restored, String> {
+/// Writes the blocks of a journal back, and removes it if it is no longer needed.
+fn restore_and_remove(mut file: File, path: &Path, disk: &mut dyn Disk, line: &Line) -> Result<Restored, JournalError> {
     let progress = |done, total| line.show(&progress_words("restoring the content", done, total));
-    let restored = restore(&mut file, disk, progress).map_err(|error| {
-        trueio_model::error_chain(&format!("the journal `{}` was not written back", path.display()), Some(&error))
-    })?;
+    let restored = restore(&mut file, disk, progress)?;
     if restored.failed_count == 0
         && let Err(error) = std::fs::remove_file(path)
     {
         message!("warning: the journal `{}` is no longer needed, and cannot be removed: {error}", path.display());
     }
     Ok(restored)
+}
+
+fn not_written_back(journal: &Path, error: &JournalError) -> String {
+    trueio_model::error_chain(&format!("the journal `{}` was not written back", journal.display()), Some(error))
 }
 
 /// `trueio capacity DEVICE --restore JOURNAL`.
@@ -332,7 +334,7 @@ fn restore_from(device: &str, path: &Path) -> Result<ExitCode, Failure> {
     watch_signals();
     let restored = restore_and_remove(file, path, &mut claimed.disk, &line);
     line.clear();
-    let restored = restored.map_err(|failure| Failure::with_code(1, failure))?;
+    let restored = restored.map_err(|error| Failure::with_code(1, not_written_back(path, &error)))?;
     let size = units::format_bytes(restored.block_count * BLOCK_BYTES as u64);
     if restored.failed_count > 0 {
         let failed = units::format_count(restored.failed_count);

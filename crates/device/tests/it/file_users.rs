@@ -25,8 +25,8 @@ fn assert_carries_loop(path: &Path) {
     assert!(found.iter().any(|holder| matches!(holder.kind, HolderKind::Stacked { .. })), "{path:?}: {found:?}");
 }
 
-/// Waits until nobody uses a file. A test beside this one that looks at all loop devices keeps a detached one until it has closed it, and one
-/// that starts a program keeps all open files of this process until that program runs.
+/// Waits until a file has no users. A concurrent test that reads all loop devices keeps a detached one until it closes it. A child process
+/// that a test starts has all files of this process open until it executes its program.
 #[track_caller]
 fn assert_becomes_free(path: &Path) {
     let deadline = Instant::now() + Duration::from_secs(30);

@@ -33,7 +33,7 @@ enum Map {
     Ring(u64, u64),
     /// Every block whose number is a multiple of this is lost.
     Every(u64),
-    /// It has place for so many different sectors, wherever they are: it compresses and deduplicates.
+    /// It stores this number of different sectors, at any offset: it compresses and deduplicates.
     Thin(usize),
 }
 

@@ -71,7 +71,7 @@ struct Server {
     job_count: u64,
     /// How long it may run.
     time: Duration,
-    /// When it was told to end because its time was over.
+    /// When the request to end was sent, because its time was over.
     ended: Option<Instant>,
     /// The possible names of its jobs' logs; `None`: the job files are on the server.
     logs: Option<BTreeSet<String>>,
