@@ -111,6 +111,7 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
         Action::Clients(clients) => return remote::clients(clients, &request, program),
         Action::Run => None,
     };
+    print_warnings(&request);
     match answer {
         Some(text) => match (program.print)(&text) {
             Ok(()) => ExitCode::SUCCESS,
@@ -121,6 +122,12 @@ pub fn run(arguments: &[String], program: &Program) -> ExitCode {
             Ok(Some(member)) => ranks::run(member, Ok(request), reading.into_files(), program),
             Err(code) => code,
         },
+    }
+}
+
+fn print_warnings(request: &FioRequest) {
+    for warning in &request.warnings {
+        message!("warning: {}", clean_lines(warning));
     }
 }
 

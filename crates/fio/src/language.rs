@@ -119,8 +119,10 @@ pub struct FioRequest {
     pub jobs: Vec<JobSpec>,
     /// Settings of the whole program.
     pub settings: Settings,
-    /// Sentences about options without effect.
+    /// Sentences about options without effect, and the warnings.
     pub notes: Vec<String>,
+    /// Sentences about what was written and is not read, which fio prints, too: a missing `include`, the rest of a number.
+    pub warnings: Vec<String>,
     /// The options for all jobs, if there is no job; otherwise each job has them.
     pub globals: Vec<FioWord>,
 }
@@ -367,11 +369,11 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     if let Some(remote) = remote {
         action = remote.action(action, &files, &mut problems);
         problems.into_result()?;
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks, globals: Vec::new() });
+        return Ok(FioRequest::without_jobs(action, settings, remarks));
     }
     let is_question = !matches!(action, Action::Run | Action::ParseOnly | Action::ShowCommand);
     if is_question && problems.is_empty() {
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new(), globals: Vec::new() });
+        return Ok(FioRequest::without_jobs(action, settings, Vec::new()));
     }
     for (index, (path, position)) in files.iter().enumerate() {
         if index > 0 {
@@ -403,7 +405,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         lower::lower(&[section], &settings, around, &mut problems, &mut Vec::new());
         problems.into_result()?;
         let globals = globals.iter().map(|word| word.given(true)).collect();
-        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks, globals });
+        return Ok(FioRequest { globals, ..FioRequest::without_jobs(action, settings, remarks) });
     }
     if action == Action::ShowCommand {
         // The jobs are printed, and no command of theirs runs.
@@ -439,6 +441,12 @@ pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Resul
     finish(Action::Run, sections, settings, Vec::new(), around, problems)
 }
 
+impl FioRequest {
+    fn without_jobs(action: Action, settings: Settings, notes: Vec<String>) -> Self {
+        Self { action, jobs: Vec::new(), settings, notes, warnings: Vec::new(), globals: Vec::new() }
+    }
+}
+
 fn finish(
     action: Action,
     sections: Vec<Section>,
@@ -449,11 +457,13 @@ fn finish(
 ) -> Result<FioRequest, FioError> {
     // fio does not look for what it warns of then.
     settings.are_warnings_fatal &= action != Action::ParseOnly;
-    let mut notes = problems.take_notes();
+    let mut notes = Vec::new();
     let jobs = lower::lower(&sections, &settings, around, &mut problems, &mut notes);
+    let warnings = problems.take_warnings();
     problems.into_result()?;
+    notes.splice(0..0, warnings.iter().cloned());
     notes.extend(remarks);
-    Ok(FioRequest { action, jobs, settings, notes, globals: Vec::new() })
+    Ok(FioRequest { action, jobs, settings, notes, warnings, globals: Vec::new() })
 }
 
 fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {

@@ -202,13 +202,14 @@ impl Reader<'_> {
         }
         let is_missing =
             self.around.is_missing(wanted) && sibling.is_none_or(|sibling| self.around.is_missing(&sibling));
+        let is_in_section = self.lines.iter().any(|line| matches!(line, Line::Section(..)));
         match tried {
-            Err(reason) if !is_missing => {
+            Err(reason) if !is_missing || !is_in_section => {
                 self.problems.add(position, format!("`{wanted}` cannot be included: {reason}"), None);
             }
             Err(reason) => {
                 self.problems
-                    .note(format!("{from}:{}: `{wanted}` is not included, as in fio: {reason}", position.line));
+                    .warn(format!("{from}:{}: `{wanted}` is not included, as in fio: {reason}", position.line));
                 self.missing = Some(wanted.to_owned());
             }
             Ok((path, text)) => {

@@ -135,17 +135,20 @@ impl FioError {
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     found: Vec<FioProblem>,
-    /// Sentences about what is left out without a problem.
-    notes: Vec<String>,
+    /// Sentences about what was written and is not read.
+    warnings: Vec<String>,
 }
 
 impl Problems {
-    pub(super) fn note(&mut self, sentence: String) {
-        self.notes.push(sentence);
+    /// Adds a sentence about what was written and is not read. Each clone of a job has the same.
+    pub(super) fn warn(&mut self, sentence: String) {
+        if !self.warnings.contains(&sentence) {
+            self.warnings.push(sentence);
+        }
     }
 
-    pub(super) fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     pub(super) fn add(&mut self, position: Position, message: impl Into<String>, hint: Option<String>) {

@@ -41,8 +41,11 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
             let option = word.option;
             let (used, typed) = (word.text(), word.typed());
             if used != typed {
-                let note = format!("`{}={typed}` is read as `{used}`, as in fio: nothing is calculated", option.name());
-                lowering.note(&section.name, note);
+                let name = option.name();
+                problems.warn(format!(
+                    "job `{}`: `{name}={typed}` is read as `{used}`, as in fio: nothing is calculated",
+                    section.name
+                ));
             }
             if let Some((message, hint)) = foreign(word) {
                 problems.add((*word.position).clone(), message, Some(hint.to_owned()));

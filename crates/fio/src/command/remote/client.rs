@@ -9,7 +9,7 @@ use super::token::{Token, own_path};
 use super::{HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, SILENCE, hello};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program, ProgressLine};
-use crate::command::{ended, refused, status};
+use crate::command::{ended, print_warnings, refused, status};
 use crate::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
 use crate::outputs::{FioOutput, Format, ServerResult, render_clients};
 use crate::wire::frame::{PLAN_BYTES_MAX, SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
@@ -256,6 +256,7 @@ impl Files {
             words.push("--".to_owned());
             words.extend(client.files.iter().cloned());
             let request = read(&words, self).map_err(|error| error.render())?;
+            print_warnings(&request);
             job_count += request.jobs.len() as u64;
             time = time_of(&request.jobs);
             let names = crate::language::log_files(&request.jobs).into_iter().collect();

@@ -104,6 +104,9 @@ fn a_missing_include_ends_its_section() {
     let request = read("[global]\nsize=1m\ninclude none.inc\n[a]\nrw=read\n").unwrap();
     assert_eq!((request.jobs.len(), text(&request.jobs[0], "size")), (1, "1m"));
     assert!(request.notes[0].starts_with("job.fio:3: `none.inc` is not included"), "{:?}", request.notes);
+    assert_eq!(request.warnings.len(), 1, "{:?}", request.warnings);
+    let error = read("include none.inc\n[a]\nsize=1m\n").unwrap_err().render();
+    assert!(error.contains("`none.inc` cannot be included"), "outside of a section, as in fio: {error}");
     let error = read("[a]\ninclude none.inc\nsize=1m\n").unwrap_err().render();
     assert!(error.contains("`size=1m` follows the include of `none.inc`, which is missing"), "{error}");
 }

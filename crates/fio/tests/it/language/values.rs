@@ -1,7 +1,7 @@
 //! Values of options, and options that combine.
 
 use super::{World, line, text, words, wrong};
-use trueio_fio::language::{read, read_job_file};
+use trueio_fio::language::{FioRequest, read, read_job_file};
 use trueio_model::JobSpec;
 
 #[test]
@@ -261,9 +261,9 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
     }
 }
 
-/// Goal: of a calculation the first number is read, as in fio, with a note; a unit that does not exist is refused.
+/// Goal: of a calculation the first number is read, as in fio, with a warning; a unit that does not exist is refused.
 #[test]
-fn of_a_calculation_the_first_number_is_read_with_a_note() {
+fn of_a_calculation_the_first_number_is_read_with_a_warning() {
     for (option, name, value) in [
         ("--ioengine=libaio --iodepth=128*1", "iodepth", "128"),
         ("--runtime=40+30", "runtime", "40s"),
@@ -278,8 +278,9 @@ fn of_a_calculation_the_first_number_is_read_with_a_note() {
     ] {
         let request = line(&format!("--name=j --size=1m {option}"));
         assert_eq!((request.jobs.len(), text(&request.jobs[0], name)), (1, value), "{option}");
-        let notes = &request.notes;
-        assert!(notes.iter().any(|note| note.contains("nothing is calculated")), "{option}: {notes:?}");
+        let FioRequest { notes, warnings, .. } = request;
+        assert!(warnings.len() == 1 && warnings[0].contains("nothing is calculated"), "{option}: {warnings:?}");
+        assert!(notes.contains(&warnings[0]), "the record holds it: {notes:?}");
     }
     assert!(wrong("--name=j --size=1m --iodepth=4kfoo").render().contains("is not a unit"));
     let written = line("--name=j --size=1m --runtime=40+30").jobs.remove(0).fio.unwrap();
