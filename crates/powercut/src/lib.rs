@@ -1,4 +1,5 @@
-//! Whether a disk stores what it acknowledged: is it as large as it reports (`trueio capacity`)?
+//! Whether a disk stores what it acknowledged: is it as large as it reports (`trueio capacity`), and does it keep what was synced
+//! when its power goes ([`cut`])?
 //!
 //! An [`Examination`] writes unique blocks ([`Pattern`]) to a [`Layout`] of positions, reads all of them back afterwards, and
 //! returns [`Findings`], of which [`judge`] makes a [`Verdict`]. What a block held before is kept in a [`Journal`] first, and
@@ -7,6 +8,7 @@
 //! Does no I/O of its own: the caller passes a [`Disk`], a writer and a reader. Targets are claimed and checked by
 //! `trueio-run`, as for every command that writes.
 
+pub mod cut;
 mod examine;
 mod layout;
 mod pattern;

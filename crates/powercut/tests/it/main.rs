@@ -1,4 +1,5 @@
 //! The integration tests of this crate: one program, one module a file.
 
+mod cuts;
 mod disks;
 mod undo;
