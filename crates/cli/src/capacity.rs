@@ -4,14 +4,12 @@
 //! through the descriptor that was claimed. What the blocks held is kept in a journal first, and written back at the end, after
 //! SIGINT, SIGTERM and SIGHUP, and with `--restore` after a kill.
 
-mod disk;
-
+use crate::claimed::{self, Claimed, same_disk};
 use crate::failure::Failure;
 use crate::flags::{self, switch};
 use crate::output::{self, Outputs};
 use crate::progress::Line;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
-use disk::{Claimed, same_disk};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -95,7 +93,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     refuse_unclear(&device, journal, matches.get_one::<PathBuf>("overwrite"))?;
     output::check(matches, std::iter::empty())?;
     let names = matches.get_one::<String>("overwrite-signature").map(String::as_str);
-    let mut claimed = Claimed::of(&device, names, output::command_files(matches, &[]))?;
+    let mut claimed = Claimed::of("capacity", &device, names, output::command_files(matches, &[]))?;
     let block_count = claimed.identity.size_bytes / BLOCK_BYTES as u64;
     if block_count < BLOCKS_MIN {
         return Err(Failure::refused(format!(
@@ -319,14 +317,14 @@ fn restore_from(device: &str, path: &Path) -> Result<ExitCode, Failure> {
     let mut file = File::open(path).map_err(|e| refused(e.to_string()))?;
     let head = read_head(&mut file).map_err(|e| refused(trueio_model::error_line(&e)))?;
     // A test that was killed left some of the signatures; others came later, with content that must not be written over.
-    let found = disk::signatures_of(device)?;
+    let found = claimed::signatures_of(device)?;
     if let Some(later) = found.iter().find(|name| !head.signatures.contains(name)) {
         return Err(refused(format!(
             "`{device}` has the signature `{later}`, which it did not have when it was tested"
         )));
     }
     let names = (!found.is_empty()).then(|| found.join(","));
-    let mut claimed = Claimed::of(device, names.as_deref(), Default::default())?;
+    let mut claimed = Claimed::of("capacity", device, names.as_deref(), Default::default())?;
     if !same_disk(&head.disk, &claimed.identity) {
         return Err(refused(format!("it is of another disk, which was `{}`", head.path)));
     }

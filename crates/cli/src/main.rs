@@ -9,6 +9,7 @@
 mod arguments;
 mod baseline;
 mod capacity;
+mod claimed;
 mod compare;
 mod completions;
 mod doctor;

@@ -12,8 +12,9 @@ use crate::usb_disks::{self, UsbDisk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
-use trueio_direct::{DirectFile, OpenOptions, Policy};
+use trueio_direct::{DirectFile, OpenOptions, Policy, SyncMode};
 use trueio_model::{FilePlan, JobPlan, Plan, Prepare, error_line};
 
 /// The open files of a run, and its claims of block devices.
@@ -124,16 +125,44 @@ impl Targets {
     ///
     /// # Errors
     /// The plan has no such target, the target differs from the plan, or it cannot be opened for direct I/O.
-    pub fn open_direct(&self, path: &str) -> Result<DirectFile, FileError> {
+    pub fn open_direct(&self, path: &str, sync: SyncMode) -> Result<DirectFile, FileError> {
+        self.open_again(path, DirectFile::file, |entry| {
+            let options = OpenOptions::new().read(true).write(true).policy(Policy::Require).sync(sync);
+            let failed =
+                |source| FileError::Open { job: String::new(), path: path.to_owned(), source: Box::new(source) };
+            options.open(entry).map_err(failed)
+        })
+    }
+
+    /// Opens a target as [`Targets::open_direct`] does, for writing through the page cache.
+    ///
+    /// # Errors
+    /// As [`Targets::open_direct`].
+    pub fn open_buffered(&self, path: &str) -> Result<File, FileError> {
+        self.open_again(
+            path,
+            |file| file,
+            |entry| {
+                let failed = |source| FileError::Hold { job: String::new(), path: path.to_owned(), source };
+                File::options().read(true).write(true).open(entry).map_err(failed)
+            },
+        )
+    }
+
+    /// Compares a target with the plan, opens it, and compares what was opened.
+    fn open_again<F>(
+        &self,
+        path: &str,
+        opened: fn(&F) -> &File,
+        open: impl FnOnce(&Path) -> Result<F, FileError>,
+    ) -> Result<F, FileError> {
         let of_plan = |error: HoldError| error.of("", path);
         let missing = || of_plan(HoldError::Changed("it is no target of the plan".to_owned()));
         let held = self.held.get(path).ok_or_else(missing)?;
         held.check(0).map_err(of_plan)?;
         let entry = held.entry().map_err(of_plan)?;
-        let options = OpenOptions::new().read(true).write(true).policy(Policy::Require);
-        let failed = |source| FileError::Open { job: String::new(), path: path.to_owned(), source: Box::new(source) };
-        let file = options.open(&entry.path).map_err(failed)?;
-        held.confirm(file.file()).map_err(of_plan)?;
+        let file = open(&entry.path)?;
+        held.confirm(opened(&file)).map_err(of_plan)?;
         held.writes_begin();
         Ok(file)
     }

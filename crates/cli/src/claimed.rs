@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use trueio_direct::{AlignedBuffer, DirectFile, FlushLevel, TransferError};
+use trueio_direct::{AlignedBuffer, DirectFile, FlushLevel, SyncMode, TransferError};
 use trueio_job::{CommandFiles, FactsSource, Machine, Target};
 use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, error_line};
 use trueio_powercut::{BLOCK_BYTES, Disk, DiskIdentity};
@@ -13,26 +13,31 @@ use trueio_run::machine::{MachineFacts, machine};
 use trueio_run::planning::{may_run, planned_and_claimed};
 
 /// A target that is claimed until this value is dropped.
-pub(super) struct Claimed {
-    pub(super) path: String,
-    pub(super) facts: TargetFacts,
-    pub(super) identity: DiskIdentity,
+pub(crate) struct Claimed {
+    pub(crate) path: String,
+    pub(crate) facts: TargetFacts,
+    pub(crate) identity: DiskIdentity,
     /// The names of its signatures.
-    pub(super) signatures: Vec<String>,
-    pub(super) disk: DirectDisk,
-    _targets: Targets,
+    pub(crate) signatures: Vec<String>,
+    pub(crate) disk: DirectDisk,
+    pub(crate) targets: Targets,
 }
 
 impl Claimed {
     /// Plans a job that writes all of the target, with all refusals of one, and claims the target. `signatures` are those
-    /// that may be written over.
+    /// that may be written over, `command` is the command's name.
     ///
     /// # Errors
     /// The refusal.
-    pub(super) fn of(path: &str, signatures: Option<&str>, command_files: CommandFiles) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        command: &str,
+        path: &str,
+        signatures: Option<&str>,
+        command_files: CommandFiles,
+    ) -> Result<Self, Failure> {
         let facts = facts_of(path)?;
         let size_bytes = facts.size_bytes.value.unwrap_or(0);
-        let mut spec = JobSpec::new("capacity");
+        let mut spec = JobSpec::new(command);
         let escaped = path.replace(':', "\\:");
         let size = (size_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64).to_string();
         let options = [
@@ -45,29 +50,22 @@ impl Claimed {
             ("ioengine", "psync"),
         ];
         for (option, value) in options.into_iter().chain(signatures.map(|names| ("overwrite_signature", names))) {
-            spec.set(option, value, Origin::Preset { name: "capacity".to_owned() });
+            spec.set(option, value, Origin::Preset { name: command.to_owned() });
         }
         let names = signatures_of(path)?;
         let machine = Machine { command_files, ..machine(0) };
         let (plan, targets) = planned_and_claimed(&[spec], &machine, may_run)?;
         plan.notes.iter().for_each(|note| message!("note: {note}"));
-        let file = targets.open_direct(path).map_err(|e| Failure::refused_by(&e, None))?;
+        let file = targets.open_direct(path, SyncMode::None).map_err(|e| Failure::refused_by(&e, None))?;
         let inode =
             (facts.kind == TargetKind::File).then(|| file.file().metadata().map(|found| found.ino()).ok()).flatten();
         let identity = identity_of(&facts, size_bytes, inode);
-        Ok(Self {
-            path: path.to_owned(),
-            facts,
-            identity,
-            signatures: names,
-            disk: DirectDisk::new(file),
-            _targets: targets,
-        })
+        Ok(Self { path: path.to_owned(), facts, identity, signatures: names, disk: DirectDisk::new(file), targets })
     }
 }
 
 /// Returns the facts of an existing target.
-fn facts_of(path: &str) -> Result<TargetFacts, Failure> {
+pub(crate) fn facts_of(path: &str) -> Result<TargetFacts, Failure> {
     match MachineFacts::without_probing().look(path) {
         Target::Present(facts) if matches!(facts.kind, TargetKind::File | TargetKind::BlockDevice) => Ok(*facts),
         Target::Present(_) => Err(Failure::refused(format!("`{path}` is neither a block device nor a file"))),
@@ -79,7 +77,7 @@ fn facts_of(path: &str) -> Result<TargetFacts, Failure> {
 }
 
 /// Returns the names of the signatures on a device, each once; of a file there are none.
-pub(super) fn signatures_of(path: &str) -> Result<Vec<String>, Failure> {
+pub(crate) fn signatures_of(path: &str) -> Result<Vec<String>, Failure> {
     if facts_of(path)?.kind == TargetKind::File {
         return Ok(Vec::new());
     }
@@ -93,7 +91,7 @@ pub(super) fn signatures_of(path: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// Returns what distinguishes a disk from others. Only a target on one disk has a model and a serial number.
-fn identity_of(facts: &TargetFacts, size_bytes: u64, inode: Option<u64>) -> DiskIdentity {
+pub(crate) fn identity_of(facts: &TargetFacts, size_bytes: u64, inode: Option<u64>) -> DiskIdentity {
     let disk = match facts.disks.as_slice() {
         [disk] if facts.kind == TargetKind::BlockDevice => Some(disk),
         _ => None,
@@ -109,7 +107,7 @@ fn identity_of(facts: &TargetFacts, size_bytes: u64, inode: Option<u64>) -> Disk
 }
 
 /// Returns whether two identities are of one disk, as far as both are known.
-pub(super) fn same_disk(one: &DiskIdentity, other: &DiskIdentity) -> bool {
+pub(crate) fn same_disk(one: &DiskIdentity, other: &DiskIdentity) -> bool {
     fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
         one.is_none() || other.is_none() || one == other
     }
@@ -121,7 +119,7 @@ pub(super) fn same_disk(one: &DiskIdentity, other: &DiskIdentity) -> bool {
 }
 
 /// A disk that is read and written past the page cache, through aligned memory.
-pub(super) struct DirectDisk {
+pub(crate) struct DirectDisk {
     file: DirectFile,
     buffer: Option<AlignedBuffer>,
 }
