@@ -5,6 +5,7 @@
 //! reads the blocks that were written, and [`Tally`] adds up cuts to a [`Standing`] per method.
 
 mod check;
+mod load;
 mod log;
 mod method;
 mod region;
@@ -13,6 +14,7 @@ mod standing;
 mod writer;
 
 pub use check::{CheckError, Checked, Loss, LossCounts, LossKind, Readback, check};
+pub use load::{Ended, Load, Part};
 pub use log::{Epoch, RISK_WINDOW_MS, RegionLog};
 pub use method::{Method, Place};
 pub use region::{Order, Region, lay_out};
