@@ -1,7 +1,8 @@
 //! The command line: each command's file describes its own arguments.
 
 use crate::{
-    baseline, capacity, compare, completions, doctor, fio, flags, history, hpc, man, run, schema, selftest, study, usb,
+    baseline, capacity, compare, completions, doctor, fio, flags, history, hpc, man, powercut, run, schema, selftest,
+    study, usb,
 };
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
@@ -81,6 +82,7 @@ fn command() -> Command {
         .subcommand(later("compare", compare::ABOUT, compare::arguments))
         .subcommand(later("study", study::ABOUT, study::arguments))
         .subcommand(later("capacity", capacity::ABOUT, capacity::arguments))
+        .subcommand(later("powercut", powercut::ABOUT, powercut::arguments))
         .subcommand(later("device", doctor::ABOUT_DEVICE, doctor::device_arguments))
         .subcommand(later("usb", usb::ABOUT, usb::arguments))
         .subcommand(later("doctor", doctor::ABOUT, doctor::arguments))

@@ -22,6 +22,7 @@ mod kept;
 mod live;
 mod man;
 mod output;
+mod powercut;
 mod progress;
 mod ranks;
 mod request;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("capacity", arguments)) => ranks::refuse_several("capacity").and_then(|()| capacity::command(arguments)),
+        Some(("powercut", arguments)) => ranks::refuse_several("powercut").and_then(|()| powercut::command(arguments)),
         Some(("run", arguments)) => run::command(arguments),
         Some(("ior", arguments)) => hpc::command(hpc::Program::Ior, arguments),
         Some(("mdtest", arguments)) => hpc::command(hpc::Program::Mdtest, arguments),

@@ -36,6 +36,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/history.md",
             "docs/usb.md",
             "docs/capacity.md",
+            "docs/powercut.md",
             "docs/usb-serve.md",
             "docs/usb-without-driver.md",
             "docs/studies.md",

@@ -54,6 +54,7 @@ mod man;
 mod neighbours;
 mod outputs;
 mod owners;
+mod powercut;
 mod progress;
 mod ranks;
 mod ranks_commands;

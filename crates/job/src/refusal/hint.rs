@@ -158,7 +158,7 @@ fn signature_hint(marks: &[Mark]) -> String {
     let names = names.join(",");
     format!(
         "its content would be lost; if that is intended, set `overwrite_signature = \"{names}\"` (baseline, \
-         capacity: `--overwrite-signature {names}`)"
+         capacity, powercut: `--overwrite-signature {names}`)"
     )
 }
 

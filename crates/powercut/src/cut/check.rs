@@ -136,7 +136,7 @@ pub enum CheckError {
     Gone(#[source] io::Error),
 }
 
-/// Reads back a region. `end_ms` is the time of the last acknowledgement in any region. `go_on` gets the number of blocks that were
+/// Reads back a region. Writes that were acknowledged before `safe_ms` were not at risk. `go_on` gets the number of blocks that were
 /// read, and returns false to end the check.
 ///
 /// # Errors
@@ -145,12 +145,12 @@ pub fn check(
     stamp: Stamp,
     region: &Region,
     log: &RegionLog,
-    end_ms: u64,
+    safe_ms: u64,
     readback: &mut dyn Readback,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Checked, CheckError> {
     let mut reading =
-        Reading { stamp, region, log, safe: log.safe_through(end_ms), found: Checked::default(), failures: 0 };
+        Reading { stamp, region, log, safe: log.safe_through(safe_ms), found: Checked::default(), failures: 0 };
     let mut data = Vec::new();
     let mut position = 0;
     while position < region.position_count {

@@ -1,6 +1,7 @@
 //! Writes all regions at once, one thread each, until one fails or the load is stopped.
 
-use super::log::RegionLog;
+use super::log::{RISK_WINDOW_MS, RegionLog};
+use super::method::Method;
 use super::region::{Order, Region};
 use super::stamp::Stamp;
 use super::writer::{Medium, Phase, Refused, Step, Writer, phase_at};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(1);
 /// Pause between the epochs of a region that is written once only, so that it lasts.
 const APPEND_PAUSE: Duration = Duration::from_millis(5);
+/// Methods that flush and methods that use FUA write in turn for this time, in ms.
+const TURN_MS: u64 = 2_000;
 /// Most writes of an epoch.
 const EPOCH_MAX: u64 = 64;
 
@@ -48,16 +51,29 @@ pub struct Ended {
     pub phase: Phase,
 }
 
+impl Ended {
+    /// Returns the time before which acknowledged writes of a method were not at risk, in ms: long before the end, or, with FUA, before
+    /// the last flush of another method.
+    pub fn safe_ms(&self, method: Method) -> u64 {
+        let flushes = self.logs.iter().filter(|(region, _)| region.method.flushes() == Some(true));
+        let flushed = flushes.map(|(_, log)| log.last_ms()).max().unwrap_or(0);
+        let early = self.end_ms.saturating_sub(RISK_WINDOW_MS);
+        if method.flushes() == Some(false) { early.max(flushed) } else { early }
+    }
+}
+
 impl Load {
     /// Begins to write. No region is written beyond `limit` until [`Load::permit`].
     pub fn start(stamp: Stamp, parts: Vec<Part>, limit: u64) -> Self {
         let (began, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
         let (mut shared, mut threads) = (Vec::new(), Vec::new());
+        let has = |kind| parts.iter().any(|(region, _)| region.method.flushes() == Some(kind));
+        let takes_turns = has(true) && has(false);
         for (region, mut medium) in parts {
             let part = Arc::new(Shared { region, log: Mutex::default(), limit: AtomicU64::new(limit) });
             let (own, stop) = (Arc::clone(&part), Arc::clone(&stop));
             threads.push(std::thread::spawn(move || {
-                let refused = write(stamp, &own, medium.as_mut(), began, &stop);
+                let refused = write(stamp, &own, medium.as_mut(), began, takes_turns, &stop);
                 // The first error ends all: what it means is found out by the caller.
                 stop.fetch_or(refused.is_some(), Relaxed);
                 refused
@@ -101,11 +117,24 @@ impl Load {
     }
 }
 
-fn write(stamp: Stamp, part: &Shared, medium: &mut dyn Medium, began: Instant, stop: &AtomicBool) -> Option<Refused> {
+/// Returns whether a method writes at this time.
+fn is_turn_of(method: Method, now_ms: u64) -> bool {
+    method.flushes().is_none_or(|flushes| flushes == (now_ms / TURN_MS).is_multiple_of(2))
+}
+
+fn write(
+    stamp: Stamp,
+    part: &Shared,
+    medium: &mut dyn Medium,
+    began: Instant,
+    takes_turns: bool,
+    stop: &AtomicBool,
+) -> Option<Refused> {
     let mut writer = Writer::new(stamp, part.region);
     let mut now_ms = || began.elapsed().as_millis() as u64;
     while !stop.load(Relaxed) {
-        if part.log.lock().expect("no panic").issued() + EPOCH_MAX > part.limit.load(Relaxed) {
+        let waits = part.log.lock().expect("no panic").issued() + EPOCH_MAX > part.limit.load(Relaxed);
+        if waits || (takes_turns && !is_turn_of(part.region.method, now_ms())) {
             std::thread::sleep(PAUSE);
             continue;
         }
@@ -126,7 +155,7 @@ fn write(stamp: Stamp, part: &Shared, medium: &mut dyn Medium, began: Instant, s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::{Method, lay_out};
+    use crate::cut::lay_out;
     use std::io;
 
     /// Fails its nth sync, and counts the calls after it.
@@ -165,6 +194,34 @@ mod tests {
         assert_eq!((ended.errors.len(), ended.errors[0].call), (1, "the sync"));
         let log = &ended.logs[0].1;
         assert_eq!((log.epochs(), log.acknowledged() < log.issued(), calls_after.load(Relaxed)), (6, true, 0));
+    }
+
+    /// Goal: a flush of one method does not hide that FUA is ignored: both kinds write in turn, and what was flushed since is not at
+    /// risk.
+    #[test]
+    fn methods_that_flush_and_methods_with_fua_take_turns() {
+        let turn = |method: Method, ms| is_turn_of(method, ms);
+        for (ms, flushes) in [(0, true), (1_999, true), (2_000, false), (3_999, false), (4_000, true)] {
+            assert_eq!((turn(Method::BufferedFsync, ms), turn(Method::DirectDsync, ms)), (flushes, !flushes), "{ms}");
+            assert!(turn(Method::Direct, ms));
+        }
+        let regions = lay_out(&[Method::DirectFdatasync, Method::DirectDsync], 4096, 64).expect("room");
+        let log = |times: &[u64]| {
+            let mut log = RegionLog::default();
+            for ms in times {
+                log.issue(log.issued() + 10);
+                log.acknowledge(*ms);
+            }
+            log
+        };
+        let logs = vec![(regions[0], log(&[20_000, 31_000])), (regions[1], log(&[30_000, 32_000]))];
+        let ended = Ended { logs, errors: Vec::new(), end_ms: 32_000, phase: Phase::Steady };
+        assert_eq!(
+            [Method::DirectFdatasync, Method::DirectDsync].map(|method| ended.safe_ms(method)),
+            [22_000, 31_000]
+        );
+        let safe = |index: usize| ended.logs[index].1.safe_through(ended.safe_ms(ended.logs[index].0.method));
+        assert_eq!([safe(0), safe(1)], [10, 10]);
     }
 
     /// Goal: a load does not run ahead of what it is permitted.

@@ -114,10 +114,9 @@ impl RegionLog {
         Some(Epoch { number: run.first_epoch + index, first, last: first + run.length - 1 })
     }
 
-    /// Returns the last write that was acknowledged more than [`RISK_WINDOW_MS`] before `end_ms`.
-    pub fn safe_through(&self, end_ms: u64) -> u64 {
-        let from = end_ms.saturating_sub(RISK_WINDOW_MS);
-        self.marks.iter().find(|(ms, _)| *ms >= from).map_or(self.acknowledged, |(_, acknowledged)| *acknowledged)
+    /// Returns the last write that was acknowledged before `safe_ms`.
+    pub fn safe_through(&self, safe_ms: u64) -> u64 {
+        self.marks.iter().find(|(ms, _)| *ms >= safe_ms).map_or(self.acknowledged, |(_, acknowledged)| *acknowledged)
     }
 }
 
@@ -144,7 +143,7 @@ mod tests {
             }
             prop_assert_eq!(log.epoch_of(log.acknowledged() + 1), None);
             let exact = table.iter().filter(|(_, at)| *at + RISK_WINDOW_MS < now).count() as u64;
-            let safe = log.safe_through(now);
+            let safe = log.safe_through(now.saturating_sub(RISK_WINDOW_MS));
             // Exact to the distance of marks.
             let later = table.iter().filter(|(_, at)| *at + RISK_WINDOW_MS < now + MARK_MS + 1).count() as u64;
             prop_assert!((exact..=later).contains(&safe), "{} {} {}", exact, safe, later);

@@ -90,6 +90,16 @@ impl Method {
         !matches!(self, Method::Direct | Method::NewFileOnly | Method::NewFileDirectoryOnly | Method::NewFileUnsynced)
     }
 
+    /// Returns whether the method makes the disk flush its cache; `None`: it asks for nothing. A flush also stores what other
+    /// methods wrote, and so hides that a disk ignores FUA.
+    pub fn flushes(self) -> Option<bool> {
+        match self {
+            Method::Direct | Method::NewFileUnsynced => None,
+            Method::DirectDsync | Method::DirectRwfDsync => Some(false),
+            _ => Some(true),
+        }
+    }
+
     /// Returns where the method writes.
     pub fn place(self) -> Place {
         match self {
