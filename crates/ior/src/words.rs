@@ -121,18 +121,22 @@ pub(crate) fn number(option: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{option} {text}` is no whole number"))
 }
 
-/// Reads a size: `k`, `m`, `g`, `t` are powers of 1024, as in IOR.
+/// Reads a size: `k`, `m`, `g`, `t`, `p` are powers of 1024, as in IOR, which reads only the first letter of `4mb` and `4MiB`.
 pub(crate) fn size(option: &str, text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
+    let unit = text[digits.len()..].to_ascii_lowercase();
+    let factor = match unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit) {
+        "" if unit.starts_with('i') => 0,
         "" => 1,
         "k" => 1 << 10,
         "m" => 1 << 20,
         "g" => 1 << 30,
         "t" => 1 << 40,
+        "p" => 1 << 50,
         _ => 0,
     };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).filter(|bytes| *bytes > 0);
+    let bytes = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let bytes = bytes.filter(|bytes| *bytes > 0);
     bytes.ok_or_else(|| format!("`{option} {text}` is no size such as `4k`, `2m` or `1g`"))
 }
 
@@ -182,11 +186,20 @@ mod tests {
     #[test]
     fn sizes_are_powers_of_1024() {
         assert_eq!(
-            [("8", 8), ("4k", 4096), ("2M", 2 << 20), ("1g", 1 << 30)]
-                .map(|(text, bytes)| size("-b", text) == Ok(bytes)),
-            [true; 4]
+            [
+                ("8", 8),
+                ("8b", 8),
+                ("4k", 4096),
+                ("4KB", 4096),
+                ("2M", 2 << 20),
+                ("4mb", 4 << 20),
+                ("4MiB", 4 << 20),
+                ("1g", 1 << 30)
+            ]
+            .map(|(text, bytes)| size("-b", text) == Ok(bytes)),
+            [true; 8]
         );
-        for text in ["", "k", "1x", "0", "-1", "1.5m"] {
+        for text in ["", "k", "mb", "1x", "1ib", "1bm", "0", "-1", "1.5m"] {
             assert!(size("-b", text).is_err(), "{text}");
         }
     }
