@@ -309,6 +309,8 @@ fn bounded_option(name: &str, whole: &str, bounded: &mut Bounded) -> Option<Stri
     let file = |value: &str| value.rsplit('/').next().unwrap_or_default().to_owned();
     let value = match &name.to_ascii_lowercase()[..] {
         "exec_prerun" | "exec_postrun" => return None,
+        // They would fill the disk of this machine.
+        "fill_device" | "fill_fs" => return Some(format!("size={}", bounded.size_max)),
         "ioengine" => {
             let engine = value.split(':').next().unwrap_or_default();
             if ABSENT.split_whitespace().any(|absent| absent == engine) {
@@ -383,6 +385,7 @@ mod tests {
                       numjobs=4\nsize=50%\n";
         assert_eq!(bounded.text, wanted);
         assert_eq!(bounded.files.into_iter().collect::<Vec<_>>(), ["dev_sda", "mnt_x"]);
+        assert_eq!(super::bounded("fill_device=1\n").text, "size=4194304\n");
         let large = super::bounded("size=1g\nfilename=a:b\nbs=10m\nioengine=dirstat\n");
         assert!(large.makes_names && large.text.starts_with("size=20971520\n"), "{large:?}");
         assert_eq!((bounded.absent, super::bounded("ioengine=rbd\n").absent.as_deref()), (None, Some("rbd")));
