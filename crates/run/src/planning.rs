@@ -99,9 +99,25 @@ pub fn refuse_unreachable(plan: &Plan) -> Result<(), PlanningError> {
                     std::io::Error::from(error)
                 )));
             }
+            if let Some(source) = (!only_reads).then(|| read_only_by(&file.path)).flatten() {
+                return Err(PlanningError::new(format!(
+                    "job `{}` was not started\n  because: `{1}` is read-only (reported by {source})\n\nhint: `blockdev --setrw \
+                     {1}` permits writing, if the disk itself does; jobs that read work",
+                    job.name, file.path
+                )));
+            }
         }
     }
     Ok(())
+}
+
+/// Returns what reports that a path is a read-only block device; root may open one for writing, and each write fails.
+fn read_only_by(path: &str) -> Option<String> {
+    use rustix::fs::FileType;
+    let stat = rustix::fs::stat(path).ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_block_device())?;
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    let source = format!("/sys/dev/block/{major}:{minor}/ro");
+    (std::fs::read_to_string(&source).ok()?.trim() == "1").then_some(source)
 }
 
 /// Returns the plan, or the refusal as text. `check` may refuse the plan, too.
