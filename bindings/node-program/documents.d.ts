@@ -53,6 +53,9 @@ export interface BelowTrace {
   transfers?: TransferMatch;
 }
 
+/** What of a block differs from what was written. */
+export type BlockPart = "content" | "magic" | "length" | "run" | "offset" | "sequence" | "checksum" | "trimmed";
+
 /** Bytes that fill a block repeatedly. */
 export interface BlockPattern {
   /** The bytes. */
@@ -798,6 +801,8 @@ export interface FioWord {
   name: string;
   /** Where it was written. */
   origin: Origin;
+  /** The name as typed, if it is another one (`readwrite`). */
+  spelled?: string | null;
   /** The text as typed. */
   text: string;
 }
@@ -2441,8 +2446,12 @@ export interface VerifyFailure {
   found: string;
   /** The block's length, in bytes. */
   length: number;
+  /** The number that was found in the header, and the one that was expected there; `None`: another part differs, or what was found is not shown. */
+  numbers?: Array<number> | null;
   /** The block's offset, in bytes. */
   offset: number;
+  /** What of the block differs. */
+  part?: BlockPart;
   /** The file. */
   path: string;
 }

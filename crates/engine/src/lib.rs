@@ -65,6 +65,6 @@ pub use start::{Gate, Start};
 pub use target::{TargetFile, TrimCall};
 pub use unlink::unlink_same;
 pub use usage::{thread_usage, usage_between, usage_of};
-pub use verify::{BLOCK_HEADER_BYTES, BlockHeader, BlockSeal, Difference, DifferentPart, checksum};
+pub use verify::{BLOCK_HEADER_BYTES, BlockHeader, BlockSeal, Difference, checksum};
 pub use worker::{run_worker, run_worker_on};
 pub use zones::ZoneMap;

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use trueio_model::VerifyFailure;
+use trueio_model::{BlockPart, VerifyFailure};
 
 /// Bytes of a difference that are shown.
 const SHOWN: usize = 8;
@@ -87,6 +87,8 @@ pub fn compare_with_source(
                         true => format!("{:02x?}", &stored[first..end.min(there)]),
                         false => "the end of the file".to_owned(),
                     },
+                    part: BlockPart::Content,
+                    numbers: None,
                 });
             }
         }

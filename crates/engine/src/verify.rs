@@ -24,7 +24,7 @@ pub use block::BlockSeal;
 
 use crate::request::Request;
 use std::ops::Range;
-use trueio_model::{Checksum, VerifyFailure};
+use trueio_model::{BlockPart, Checksum, VerifyFailure};
 
 /// Bytes of the header; the smallest block that can be verified.
 pub const BLOCK_HEADER_BYTES: usize = 48;
@@ -69,17 +69,6 @@ fn kind_number(checksum: Checksum) -> u32 {
     Checksum::ALL.iter().zip(1..).find(|(kind, _)| **kind == checksum).map_or(0, |(_, number)| number)
 }
 
-/// The part of a block that differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DifferentPart {
-    /// The header is not that of this block, so it describes no content.
-    Header,
-    /// The content.
-    Content,
-    /// The block was trimmed, and holds something.
-    Trimmed,
-}
-
 /// How a block differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -88,18 +77,20 @@ pub struct Difference {
     /// What was found, in words.
     pub found: String,
     /// What differs.
-    pub part: DifferentPart,
+    pub part: BlockPart,
+    /// The number in the header that was found, and the one that was expected.
+    pub numbers: Option<[u64; 2]>,
     /// The piece of the block that differs, one of `verify_interval`; empty: the whole block.
     pub piece: Range<usize>,
 }
 
 impl Difference {
     pub(crate) fn new(expected: String, found: String) -> Self {
-        Self { expected, found, part: DifferentPart::Content, piece: 0..0 }
+        Self { expected, found, part: BlockPart::Content, numbers: None, piece: 0..0 }
     }
 
-    fn of_header(expected: String, found: String) -> Self {
-        Self { part: DifferentPart::Header, ..Self::new(expected, found) }
+    fn of_header(part: BlockPart, numbers: [u64; 2], expected: String, found: String) -> Self {
+        Self { part, numbers: Some(numbers), ..Self::new(expected, found) }
     }
 }
 
@@ -128,6 +119,8 @@ impl BlockHeader {
     pub fn compare(&self, block: &[u8]) -> Result<(), Difference> {
         if block.len() != self.length as usize {
             return Err(Difference::of_header(
+                BlockPart::Length,
+                [block.len() as u64, u64::from(self.length)],
                 format!("a block of {} bytes", self.length),
                 format!("{} bytes", block.len()),
             ));
@@ -139,6 +132,8 @@ impl BlockHeader {
                 format!("no trueio header; the block begins {:02x?}", &block[..16.min(block.len())])
             };
             return Err(Difference::of_header(
+                BlockPart::Magic,
+                [magic_number(block), magic_number(&MAGIC)],
                 format!("the header of write {} to offset {}", self.sequence, self.offset),
                 found,
             ));
@@ -147,24 +142,32 @@ impl BlockHeader {
         let length = word(block, 32) as u32;
         if self.run != 0 && run != self.run {
             return Err(Difference::of_header(
+                BlockPart::Run,
+                [run, self.run],
                 format!("a write of this worker (run {:016x})", self.run),
                 format!("a write of run {run:016x}, number {sequence}, meant for offset {offset}"),
             ));
         }
         if offset != self.offset {
             return Err(Difference::of_header(
+                BlockPart::Offset,
+                [offset, self.offset],
                 format!("the block of offset {}", self.offset),
                 format!("the block of offset {offset} (write {sequence}): it was written or read at the wrong place"),
             ));
         }
         if sequence < self.sequence {
             return Err(Difference::of_header(
+                BlockPart::Sequence,
+                [sequence, self.sequence],
                 format!("write {} or a later one", self.sequence),
                 format!("write {sequence}: an older block, the later write was lost"),
             ));
         }
         if length != self.length {
             return Err(Difference::of_header(
+                BlockPart::Length,
+                [u64::from(length), u64::from(self.length)],
                 format!("a block of {} bytes", self.length),
                 format!("a header for {length} bytes"),
             ));
@@ -172,6 +175,8 @@ impl BlockHeader {
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
             return Err(Difference::of_header(
+                BlockPart::Checksum,
+                [u64::from(kind), u64::from(kind_number(self.checksum))],
                 format!("a checksum of kind {} ({})", kind_number(self.checksum), self.checksum.name()),
                 format!("kind {kind}: the block was written with another `verify`"),
             ));
@@ -192,10 +197,16 @@ fn was_written_by(block: &[u8], run: u64) -> bool {
     block[..8] == MAGIC && word(block, 8) == run
 }
 
+/// Returns the first two bytes of a header as a number.
+fn magic_number(header: &[u8]) -> u64 {
+    header.iter().take(2).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// Returns the record of a difference.
 pub(crate) fn failure(path: &str, request: &Request, difference: Difference) -> VerifyFailure {
-    let Difference { expected, found, .. } = difference;
-    VerifyFailure { path: path.to_owned(), offset: request.offset, length: u64::from(request.length), expected, found }
+    let Difference { expected, found, part, numbers, .. } = difference;
+    let (offset, length) = (request.offset, u64::from(request.length));
+    VerifyFailure { path: path.to_owned(), offset, length, expected, found, part, numbers }
 }
 
 #[cfg(test)]

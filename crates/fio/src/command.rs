@@ -368,6 +368,7 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
     if let Some(error) = failed_command {
         return refused(&error.render());
     }
+    show_verify_errors(record);
     match ended(record) {
         (INTERRUPTED, None) if fired => ExitCode::SUCCESS,
         (code, None) => ExitCode::from(code),
@@ -376,6 +377,11 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
             ExitCode::from(code)
         }
     }
+}
+
+/// Prints fio's lines about blocks that differ, which scripts look for.
+fn show_verify_errors(record: &RunRecord) {
+    crate::outputs::verify_errors(record).lines().for_each(|line| message!("{}", clean_lines(line)));
 }
 
 /// Returns the exit code of a run, and why it failed.

@@ -27,11 +27,13 @@ mod servers;
 mod steady;
 mod terse;
 mod tree;
+mod verify_errors;
 
 pub use buckets::bucket_middle;
 pub use clients::{ServerResult, render_clients};
 pub(crate) use entry::failed_jobs;
 pub use lines::ReportedSoFar;
+pub use verify_errors::verify_errors;
 
 use entry::Document;
 use trueio_model::{Plan, RunRecord};

@@ -40,6 +40,43 @@ pub struct VerifyFailure {
     pub expected: String,
     /// What was found, in words.
     pub found: String,
+    /// What of the block differs.
+    #[serde(default)]
+    pub part: BlockPart,
+    /// The number that was found in the header, and the one that was expected there; `None`: another part differs, or what
+    /// was found is not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<[u64; 2]>,
+}
+
+/// What of a block differs from what was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockPart {
+    /// The content, or its length.
+    #[default]
+    Content,
+    /// There is no header.
+    Magic,
+    /// The header is that of a block of another length.
+    Length,
+    /// The header is that of another run.
+    Run,
+    /// The header is that of another offset.
+    Offset,
+    /// The header is that of an older write.
+    Sequence,
+    /// The header has another kind of checksum.
+    Checksum,
+    /// The block was trimmed, and holds something.
+    Trimmed,
+}
+
+impl BlockPart {
+    /// Returns true if the header is not that of this block, so that it describes no content.
+    pub fn is_header(self) -> bool {
+        !matches!(self, BlockPart::Content | BlockPart::Trimmed)
+    }
 }
 
 impl VerifyFailure {
@@ -47,5 +84,6 @@ impl VerifyFailure {
     pub fn hide(&mut self) {
         "what the job wrote".clone_into(&mut self.expected);
         "something else, which is not shown".clone_into(&mut self.found);
+        self.numbers = None;
     }
 }

@@ -76,7 +76,7 @@ pub use facts::{
     FilesystemFacts, FilesystemKind, Layer, LayerKind, NamedFact, TargetFacts, TargetKind, Transport, WriteCache,
     ZoneModel,
 };
-pub use failure::{IoFailure, VerifyFailure};
+pub use failure::{BlockPart, IoFailure, VerifyFailure};
 pub use foreign::{ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun};
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};

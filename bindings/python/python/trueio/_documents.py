@@ -36,6 +36,8 @@ class BelowTrace(TypedDict):
     transfers: "NotRequired[TransferMatch]"
 
 
+BlockPart: TypeAlias = "Literal['content'] | Literal['magic'] | Literal['length'] | Literal['run'] | Literal['offset'] | Literal['sequence'] | Literal['checksum'] | Literal['trimmed']"
+
 
 class BlockPattern(TypedDict):
     bytes: "list[int]"
@@ -598,6 +600,7 @@ class FioWord(TypedDict):
     is_global: "bool"
     name: "str"
     origin: "Origin"
+    spelled: "NotRequired[str | None]"
     text: "str"
 
 
@@ -1707,7 +1710,9 @@ class VerifyFailure(TypedDict):
     expected: "str"
     found: "str"
     length: "int"
+    numbers: "NotRequired[list[int] | None]"
     offset: "int"
+    part: "NotRequired[BlockPart]"
     path: "str"
 
 

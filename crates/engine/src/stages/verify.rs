@@ -21,7 +21,7 @@ use crate::context::WorkerContext;
 use crate::engines::EngineError;
 use crate::recorder::{FAILURES_MAX, WorkerReport};
 use crate::request::{Request, Step};
-use crate::verify::{self, BlockSeal, Difference, DifferentPart};
+use crate::verify::{self, BlockSeal, Difference};
 use crate::view::View;
 use crate::zones::ZoneMap;
 use backlog::Backlog;
@@ -31,7 +31,7 @@ use offline::Offline;
 use read_back::ReadBacks;
 use std::ops::Range;
 use std::sync::Arc;
-use trueio_model::{BlockSizes, JobPlan, OpKind, OpMix, SyncMode, Verify, VerifyFailure, error_line};
+use trueio_model::{BlockPart, BlockSizes, JobPlan, OpKind, OpMix, SyncMode, Verify, VerifyFailure, error_line};
 use written::Written;
 
 pub(super) use pass::settle_files;
@@ -383,7 +383,7 @@ fn zeros(block: &[u8]) -> Result<(), Difference> {
             let end = block.len().min(at + 16);
             let expected = "zeros: the block was trimmed".to_owned();
             let found = format!("from byte {at} on {:02x?}", &block[at..end]);
-            Err(Difference { part: DifferentPart::Trimmed, ..Difference::new(expected, found) })
+            Err(Difference { part: BlockPart::Trimmed, ..Difference::new(expected, found) })
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A whole block: its pattern, a header for each interval of it, and where the header hides.
 
-use super::{BLOCK_HEADER_BYTES, BlockHeader, Difference, DifferentPart, EXPECTED, was_written_by, word};
+use super::{BLOCK_HEADER_BYTES, BlockHeader, Difference, EXPECTED, was_written_by, word};
 use std::borrow::Cow;
-use trueio_model::{BlockPattern, Verify};
+use trueio_model::{BlockPart, BlockPattern, Verify};
 
 /// Seals blocks before they are written and checks them when they are back.
 #[derive(Debug, Clone)]
@@ -108,9 +108,9 @@ impl BlockSeal {
     ) -> impl Iterator<Item = (u64, &'static str, Vec<u8>)> {
         let piece = if difference.piece.is_empty() { 0..received.len() } else { difference.piece.clone() };
         let at = offset + piece.start as u64;
-        let is_content = difference.part == DifferentPart::Content;
+        let is_content = difference.part == BlockPart::Content;
         let expected = is_content.then(|| self.expected(received, offset)).flatten();
-        let kind = if difference.part == DifferentPart::Header { "hdr_fail" } else { "received" };
+        let kind = if difference.part.is_header() { "hdr_fail" } else { "received" };
         let received = (at, kind, received[piece.clone()].to_vec());
         std::iter::once(received).chain(expected.map(|block| (at, EXPECTED, block[piece].to_vec())))
     }

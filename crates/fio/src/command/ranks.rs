@@ -6,7 +6,7 @@
 
 use super::pinned::Pinned;
 use super::program::Program;
-use super::{ended, idle_baseline_ns, programs, refused, status};
+use super::{ended, idle_baseline_ns, programs, refused, show_verify_errors, status};
 use crate::language::{Eta, FioRequest, Trigger};
 use crate::logs::FioLogs;
 use std::process::ExitCode;
@@ -99,6 +99,7 @@ fn whole(
     let (Some(record), Some(results)) = (known, results) else { return 1 };
     match results.end(record) {
         Ok(()) => {
+            show_verify_errors(record);
             let (code, reason) = ended(record);
             if let Some(reason) = reason {
                 refused(reason);

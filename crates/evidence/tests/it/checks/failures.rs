@@ -3,7 +3,7 @@
 use crate::support::*;
 use trueio_evidence::{describe_failure, explain_failure};
 use trueio_model::CheckOutcome::{Contradicted, Suspect};
-use trueio_model::{IoFailure, OpKind, Verdict, VerifyFailure};
+use trueio_model::{BlockPart, IoFailure, OpKind, Verdict, VerifyFailure};
 
 fn failure(errno: i32) -> IoFailure {
     IoFailure {
@@ -56,6 +56,8 @@ fn a_block_that_reads_back_differently_contradicts() {
         length: 4096,
         expected: "write 7".to_owned(),
         found: "write 3".to_owned(),
+        part: BlockPart::Sequence,
+        numbers: Some([3, 7]),
     }];
     phase.judge().assert("call_results", Contradicted, "expected write 7, found write 3");
 }

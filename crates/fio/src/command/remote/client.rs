@@ -9,7 +9,7 @@ use super::token::{Token, own_path};
 use super::{HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, SILENCE, hello};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program, ProgressLine};
-use crate::command::{ended, print_warnings, refused, status};
+use crate::command::{ended, print_warnings, refused, show_verify_errors, status};
 use crate::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
 use crate::outputs::{FioOutput, Format, ServerResult, render_clients};
 use crate::wire::frame::{PLAN_BYTES_MAX, SHORT_BYTES_MAX, TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX, TOKEN_BYTES_MAX};
@@ -851,6 +851,7 @@ fn deliver(servers: &[Server], mut results: status::Results, failed: Vec<String>
             code = code.max(1);
         }
         let Some(record) = &server.record else { continue };
+        show_verify_errors(record);
         let (of_run, reason) = ended(record);
         if let Some(reason) = reason {
             message!("error: {}: {}", server.address, clean_lines(reason));
