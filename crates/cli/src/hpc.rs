@@ -9,12 +9,12 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::Path;
 use std::process::ExitCode;
 use trueio_cluster::{Member, Place, for_rank, host_name};
-use trueio_ior::{Lowered, ior::Ior, job_file, mdtest::Mdtest};
+use trueio_ior::{Lowered, ior::Ior, job_file, mdtest::Mdtest, written};
 use trueio_job::Machine;
 use trueio_model::{JobSpec, RunRecord};
 use trueio_report::message;
 use trueio_run::machine::{IDLE_BASELINE_NS, machine};
-use trueio_run::planning::{may_run, planned_and_claimed};
+use trueio_run::planning::{PlanningError, may_run, planned_and_claimed};
 
 /// One-line description of `trueio ior`.
 pub(crate) const ABOUT_IOR: &str = "IOR's command line, alone or under mpirun or srun, with IOR's summary";
@@ -26,6 +26,21 @@ pub(crate) const ABOUT_MDTEST: &str = "mdtest's command line, alone or under mpi
 pub(crate) enum Program {
     Ior,
     Mdtest,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Program::Ior => "ior",
+            Program::Mdtest => "mdtest",
+        }
+    }
+
+    /// Returns a refusal with the options of the program.
+    fn refused(self, error: PlanningError) -> Failure {
+        let language = if self == Program::Ior { &written::IOR } else { &written::MDTEST };
+        Failure::refused(error.into_text_in(language))
+    }
 }
 
 const HELP_IOR: &str = "EXAMPLES
@@ -93,13 +108,12 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         output::print_all(&job_file(&lowered.jobs))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let name = if program == Program::Ior { "ior" } else { "mdtest" };
     let events = Events::of(matches)?;
     let Some(member) = ranks::join()? else {
         let (line, lowered) = read?;
         check_file(&line, 0)?;
         show_notes(&lowered.notes);
-        return alone(name, &line, lowered.jobs, events, matches);
+        return alone(program, &line, lowered.jobs, events, matches);
     };
     let (line, jobs) = match read.and_then(|read| run::refuse_of_one_rank(matches).map(|()| read)) {
         Ok((line, lowered)) => {
@@ -116,18 +130,19 @@ pub(crate) fn command(program: Program, matches: &ArgMatches) -> Result<ExitCode
         for_rank(&mut spec, &member.place());
         let rank = Some(member.rank());
         let machine = Machine { command_files: ranks::command_files(rank, matches, &[]), rank, ..machine(idle_ns) };
-        let planned = accepting(planned_and_claimed(&spec, &machine, may_run)?, matches);
+        let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e))?;
+        let planned = accepting(claimed, matches);
         let outputs = ranks::outputs(member, matches, std::iter::empty::<&Path>())?;
         let has_evidence = !matches.get_flag("no-evidence");
         Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow: ranks::Follow::Lines })
     };
     let print = |record: &RunRecord| line.as_ref().map_or_else(String::new, |line| line.print(record));
-    ranks::run(member, name, jobs, plan, matches, Some(&print))
+    ranks::run(member, program.name(), jobs, plan, matches, Some(&print))
 }
 
 /// Runs the jobs in this process alone.
 fn alone(
-    name: &str,
+    program: Program,
     line: &Line,
     mut spec: Vec<JobSpec>,
     events: Option<Events>,
@@ -137,9 +152,9 @@ fn alone(
     output::check(matches, std::iter::empty())?;
     let idle_ns = if matches.get_flag("no-evidence") { 0 } else { IDLE_BASELINE_NS };
     let machine = Machine { command_files: output::command_files(matches, &[]), ..machine(idle_ns) };
-    let planned = planned_and_claimed(&spec, &machine, may_run)?;
+    let planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| program.refused(e))?;
     let outputs = Outputs::reserve(matches, std::iter::empty())?;
-    run::execute(name, spec, planned, events, outputs, matches, Some(&|record| line.print(record)))
+    run::execute(program.name(), spec, planned, events, outputs, matches, Some(&|record| line.print(record)))
 }
 
 /// Reads the words of another program.

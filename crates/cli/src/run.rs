@@ -9,10 +9,11 @@ use crate::{flags, live, output, ranks, traced};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trueio_fio::language::Written;
 use trueio_job::{CommandFiles, FileUse, Machine, Role, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::JobSpec;
 use trueio_run::machine::{IDLE_BASELINE_NS, machine};
-use trueio_run::planning::{may_run, planned, planned_and_claimed};
+use trueio_run::planning::{PlanningError, may_run, planned, planned_and_claimed};
 use trueio_run::watch_signals;
 
 /// One-line description of `trueio run`.
@@ -59,7 +60,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         trueio_cluster::for_rank(&mut spec, &trueio_cluster::Place::alone(trueio_cluster::host_name()));
         output::check(matches, read.iter().map(Path::new))?;
         let machine = Machine { command_files: output::command_files(matches, &read), ..machine(idle_ns) };
-        let planned = planned_and_claimed(&spec, &machine, may_run)?;
+        let planned = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
         let outputs = Outputs::reserve(matches, read.iter().map(Path::new))?;
         return execute("run", spec, planned, events, outputs, matches, None);
     };
@@ -69,12 +70,18 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let rank = Some(member.rank());
         let command_files = ranks::command_files(rank, matches, &read);
         let machine = Machine { command_files, rank, ..machine(idle_ns) };
-        let planned = accepting(planned_and_claimed(&spec, &machine, may_run)?, matches);
+        let claimed = planned_and_claimed(&spec, &machine, may_run).map_err(|e| refused_as_written(e, &spec))?;
+        let planned = accepting(claimed, matches);
         let outputs = ranks::outputs(member, matches, read.iter().map(Path::new))?;
         let follow = ranks::Follow::of(member, matches)?;
         Ok(ranks::Planned { spec, planned, outputs, has_evidence, follow })
     };
     ranks::run(member, "run", read, plan, matches, None)
+}
+
+/// Returns a refusal with options as the jobs were written: as flags, in a job file, or in fio's language.
+fn refused_as_written(error: PlanningError, specs: &[JobSpec]) -> Failure {
+    Failure::refused(error.into_text_in(&Written(specs)))
 }
 
 /// Refuses options that several ranks do not have.
@@ -98,7 +105,7 @@ pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let reads = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     let command_files = CommandFiles { files: reads, sends_logs: false, may_replace: output::may_replace(matches) };
     let machine = Machine { command_files, ..machine(IDLE_BASELINE_NS) };
-    let plan = planned(&spec, &machine, |_| Ok(()))?;
+    let plan = planned(&spec, &machine, |_| Ok(())).map_err(|e| refused_as_written(e, &spec))?;
     let text = if matches.get_flag("json") {
         let json = serde_json::to_string_pretty(&plan)
             .map_err(|e| Failure::failed("the plan cannot be written as JSON", &e))?;

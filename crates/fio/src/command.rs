@@ -27,7 +27,7 @@ use bandwidth::BandwidthLog;
 use program::Hidden;
 use trueio_report::message;
 
-use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Settings, Trigger};
+use crate::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat, Settings, Trigger, Written};
 use crate::logs::{FioLogs, InflateError, inflate_log};
 use crate::outputs::Format;
 use std::path::Path;
@@ -318,8 +318,8 @@ fn planned(
     };
     let machine =
         Machine { programs: programs(request), command_files, ..machine::machine(idle_baseline_ns(&request.jobs)) };
-    let (mut plan, targets) =
-        planning::planned_and_claimed(&request.jobs, &machine, check).map_err(PlanningError::into_text)?;
+    let (mut plan, targets) = planning::planned_and_claimed(&request.jobs, &machine, check)
+        .map_err(|e| e.into_text_in(&Written(&request.jobs)))?;
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok((plan, targets))
 }

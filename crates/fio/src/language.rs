@@ -43,6 +43,7 @@ mod sort;
 mod targets;
 mod value;
 mod warnings;
+mod written;
 
 pub use help::{command_help, engine_help, program_help, show_command};
 pub use page::render_table;
@@ -51,6 +52,7 @@ pub use program::debug_help;
 pub use remote::{Client, Serve};
 pub(crate) use targets::{directories, lacks_forbidden_file, paths};
 pub use targets::{log_files, meet_targets};
+pub use written::Written;
 
 use command_line::Item;
 use job_file::Line;
@@ -285,12 +287,26 @@ impl Word {
     }
 
     fn origin(&self) -> Origin {
-        self.position.origin(self.option.name())
+        self.position.origin(self.spelled())
+    }
+
+    /// Returns the option's name as typed: an alias, or the beginning of a name.
+    fn spelled(&self) -> &str {
+        let source = self.position.source.trim_start().trim_start_matches('-');
+        let typed = source.split(['=', ' ', '\t']).next().unwrap_or_default();
+        if typed.is_empty() { self.option.name() } else { typed }
     }
 
     /// Returns the word as typed, for the record.
     fn given(&self, is_global: bool) -> FioWord {
-        FioWord { name: self.option.name().to_owned(), text: self.typed().to_owned(), is_global, origin: self.origin() }
+        let name = self.option.name();
+        FioWord {
+            name: name.to_owned(),
+            spelled: Some(self.spelled()).filter(|spelled| *spelled != name).map(str::to_owned),
+            text: self.typed().to_owned(),
+            is_global,
+            origin: self.origin(),
+        }
     }
 
     /// Returns the position of a part of the value: bytes of its trimmed text.

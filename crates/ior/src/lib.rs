@@ -15,6 +15,7 @@ pub mod ior;
 mod job_file;
 pub mod mdtest;
 mod words;
+pub mod written;
 
 pub use job_file::job_file;
 
@@ -29,11 +30,13 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// A job that this command line sets, as the words were typed.
-fn job(name: &str, word: &str, options: &[(&str, &str)]) -> JobSpec {
+/// A job that a command line of `program` sets; the origin of each option is the program's own option.
+fn job(name: &str, program: &str, options: &[(&str, &str)]) -> JobSpec {
     let mut spec = JobSpec::new(name);
+    let language = if program == "ior" { &written::IOR } else { &written::MDTEST };
     for (option, value) in options {
-        spec.set(option, *value, trueio_model::Origin::Flag { flag: word.to_owned() });
+        let flag = language.word(option).unwrap_or(program).to_owned();
+        spec.set(option, *value, trueio_model::Origin::Flag { flag });
     }
     spec
 }

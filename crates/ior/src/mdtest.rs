@@ -241,7 +241,10 @@ impl Mdtest {
             (items, None) => {
                 self.items = items - items % holders.max(1);
                 if self.items == 0 {
-                    return Err(format!("`-n {items}` are fewer items than the {holders} directories of the tree"));
+                    return Err(format!(
+                        "`-n {items}` are fewer items than the {holders} directories of the tree (`-z {} -b {branch}`)",
+                        self.depth
+                    ));
                 }
                 if self.items != items {
                     notes.push(format!(

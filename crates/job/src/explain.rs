@@ -1,5 +1,6 @@
 //! Formats a plan or a refusal as text: every value with its origin.
 
+use crate::language::{Language, Native, in_language};
 use crate::option::Section;
 use crate::refusal::Refusal;
 use crate::table::TABLE;
@@ -81,14 +82,24 @@ fn shown(value: &str) -> &str {
     if value.is_empty() { "–" } else { value }
 }
 
-/// Formats a refusal as the program prints it: what was not started, the chain of reasons, the remedy.
+/// Formats a refusal as the program prints it, with options as in a job file.
 pub fn explain_refusal(refusal: &Refusal) -> String {
+    explain_refusal_in(refusal, &Native(&[]))
+}
+
+/// Formats a refusal as the program prints it: what was not started, the chain of reasons, the remedy, with options as
+/// `language` writes them.
+pub fn explain_refusal_in(refusal: &Refusal, language: &dyn Language) -> String {
     // A line feed in a name would begin a line that this program did not write.
     let one_line = |part: &dyn std::fmt::Display| part.to_string().replace(['\n', '\r'], "\u{fffd}");
-    let mut out = format!("error: {}\n  because: {}\n", one_line(refusal), one_line(&refusal.rule));
+    let values = refusal.rule.values();
+    let written = |text: &dyn std::fmt::Display| {
+        in_language(&one_line(text), &values, |row, value| language.write(refusal.job.as_deref(), row, value))
+    };
+    let mut out = format!("error: {}\n  because: {}\n", one_line(refusal), written(&refusal.rule));
     if let Some(origin) = &refusal.origin {
         let _ = writeln!(out, "  set by: {}", one_line(origin));
     }
-    let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), one_line(&refusal.hint()));
+    let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), written(&refusal.hint()));
     out
 }

@@ -19,6 +19,7 @@ pub mod facts;
 pub mod flags;
 pub mod in_use;
 mod input;
+pub mod language;
 pub mod option;
 pub mod options;
 pub mod outputs;
@@ -33,13 +34,14 @@ pub mod value;
 pub mod values;
 
 pub use excerpt::{Excerpt, printable};
-pub use explain::{explain, explain_refusal};
+pub use explain::{explain, explain_refusal, explain_refusal_in};
 pub use facts::{
     CommandFiles, Content, EngineAvailability, EngineState, FactsSource, FileUse, Identity, Machine, PathUse, Role,
     Target,
 };
 pub use flags::{FlagError, apply_flags, spec_from_flags};
 pub use in_use::{DeviceUse, InUse, Mark, UseKind};
+pub use language::{Language, Native};
 pub use option::{Opt, OptionRow};
 pub use options::pattern::only_reads;
 pub use outputs::check_outputs;

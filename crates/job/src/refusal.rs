@@ -4,6 +4,7 @@
 //! a remedy. [`Rule::name`] is an identifier for programs and does not change.
 
 mod hint;
+mod values;
 
 use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
 use trueio_model::units::format_bytes;

@@ -57,6 +57,9 @@ pub struct FioJob {
 pub struct FioWord {
     /// fio's first name of the option (`rw`, not `readwrite`).
     pub name: String,
+    /// The name as typed, if it is another one (`readwrite`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spelled: Option<String>,
     /// The text as typed.
     pub text: String,
     /// Whether it was given in `[global]`, or before the first `--name`.
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     fn word(name: &str, text: &str, is_global: bool) -> FioWord {
-        FioWord { name: name.into(), text: text.into(), is_global, origin: Origin::Default }
+        FioWord { name: name.into(), spelled: None, text: text.into(), is_global, origin: Origin::Default }
     }
 
     #[test]

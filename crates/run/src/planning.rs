@@ -4,7 +4,7 @@ use crate::machine::MachineFacts;
 use crate::strace::why_no_strace;
 use crate::targets::Targets;
 use crate::{descriptors, limits};
-use trueio_job::{FileUse, Machine, Refusal, check_outputs};
+use trueio_job::{FileUse, Language, Machine, Native, Refusal, check_outputs, explain_refusal_in};
 use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 
 /// A request that was refused before anything was touched.
@@ -12,17 +12,31 @@ use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 #[error("{text}")]
 pub struct PlanningError {
     text: String,
+    /// The refusal of the planner, if it is one.
+    refusal: Option<Box<Refusal>>,
 }
 
 impl PlanningError {
     /// `text` is complete: what was refused, why, and what to do instead.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        Self { text: text.into(), refusal: None }
     }
 
-    /// The complete text.
+    fn of(refusal: Refusal, specs: &[JobSpec]) -> Self {
+        Self { text: explain_refusal_in(&refusal, &Native(specs)), refusal: Some(Box::new(refusal)) }
+    }
+
+    /// The complete text, with options as in job files, or as the flags that set them.
     pub fn into_text(self) -> String {
         self.text
+    }
+
+    /// The complete text, with options as `language` writes them.
+    pub fn into_text_in(self, language: &dyn Language) -> String {
+        match self.refusal {
+            Some(refusal) => explain_refusal_in(&refusal, language),
+            None => self.text,
+        }
     }
 }
 
@@ -160,8 +174,7 @@ fn planned_by(
     check: impl Fn(&Plan) -> Result<(), PlanningError>,
 ) -> Result<(Plan, MachineFacts), PlanningError> {
     let plan = |facts: &MachineFacts| {
-        let refused = |refusal: Refusal| PlanningError::new(trueio_job::explain_refusal(&refusal));
-        trueio_job::plan(specs, facts, machine).map_err(refused)
+        trueio_job::plan(specs, facts, machine).map_err(|refusal| PlanningError::of(refusal, specs))
     };
     let untouched = MachineFacts::without_probing();
     let first = plan(&untouched)?;
@@ -183,6 +196,5 @@ fn planned_by(
 /// The first file that is refused, and why.
 pub fn check_files(files: &[FileUse]) -> Result<(), PlanningError> {
     let refused = |rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
-    check_outputs(files, true, &MachineFacts::without_probing())
-        .map_err(|rule| PlanningError::new(trueio_job::explain_refusal(&refused(rule))))
+    check_outputs(files, true, &MachineFacts::without_probing()).map_err(|rule| PlanningError::of(refused(rule), &[]))
 }

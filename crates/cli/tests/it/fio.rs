@@ -84,7 +84,7 @@ fn an_impossible_fio_job_is_refused_with_exit_code_1_and_touches_nothing() {
         ("--name=a --size=1m --bssplit=4k/80:8k/80", "sum to 160"),
         ("--name=a --size=1m --filename=/dev/trueio-typo1p1 --rw=write", "is not for files"),
         ("--name=a --size=1m --exec_prerun=touch\u{a0}x", "--allow-exec"),
-        ("--name=a", "no `size` is given"),
+        ("--name=a", "no `--size` is given"),
         ("nosuch.fio", "cannot be read"),
         ("", "no job is defined"),
         ("--name=a --size=1m --readonly --rw=write", "forbids it"),

@@ -178,7 +178,7 @@ fn a_log_grows_while_its_job_runs_and_survives_a_kill() {
 fn a_log_that_cannot_be_created_is_refused() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["run", "--filename=t_bw.1.log", "--size=64k", "--no-history", "--write_bw_log=t"]);
-    ran.assert_refused(&["`write_bw_log` of job `job` would replace `t_bw.1.log`", "rule: output_replaces"]);
+    ran.assert_refused(&["`--write_bw_log` of job `job` would replace `t_bw.1.log`", "rule: output_replaces"]);
     let ran = sandbox.run(&["run", "--ioengine=null", "--size=1m", "--no-history", "--write_bw_log=nowhere/x"]);
     ran.assert_refused(&["`nowhere/x_bw.1.log` cannot be written", "rule: output_impossible"]);
 }

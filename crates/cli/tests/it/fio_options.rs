@@ -499,8 +499,8 @@ fn misaligned_steps_are_refused_before_the_first_io() {
         }
     };
     for (more, word) in [
-        ("--rw=randread --ba=100", "`blockalign` of 100"),
-        ("--rw=randrw --ba=4k,100", "`blockalign` of 100"),
+        ("--rw=randread --ba=100", "`--ba` of 100"),
+        ("--rw=randrw --ba=4k,100", "`--ba` of 100"),
         ("--rw=read:100", "the skip of 100"),
     ] {
         let line = line(more);

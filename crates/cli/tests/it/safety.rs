@@ -111,7 +111,7 @@ fn an_existing_file_is_never_extended() {
     for rw in ["read", "write"] {
         let job = ["run", "--rw", rw, "--size", "2m", "--filename", "data", "--overwrite_existing", "data"];
         let job = if rw == "read" { &job[..7] } else { &job[..] };
-        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "set a smaller `size`", "`extend_existing`"]);
+        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "set a smaller `--size`", "`--extend_existing`"]);
     }
     assert_eq!(sandbox.listing(), before);
 }
@@ -317,15 +317,14 @@ fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     drop(mount);
 
     let before = device.content();
-    for command in [&job[..], &baseline] {
+    for (command, set) in [(&job[..], "`--overwrite_signature ext4`"), (&baseline, "`overwrite_signature = \"ext4\"`")]
+    {
         let ran = sandbox.run(command);
         ran.assert_refused(&["has ext4 (at byte 1080)", "rule: signature_not_named"]);
-        ran.assert_refused(&[
-            "hint: its content would be lost; if that is intended, set `overwrite_signature = \"ext4\"`",
-        ]);
+        ran.assert_refused(&[&format!("hint: its content would be lost; if that is intended, set {set}")]);
     }
     let with = |names: &str| sandbox.run(&[&job[..], &["--overwrite_signature", names]].concat());
-    with("xfs").assert_refused(&["has ext4", "but `overwrite_signature` names `xfs`", "rule: signature_not_named"]);
+    with("xfs").assert_refused(&["has ext4", "but `--overwrite_signature` names `xfs`", "rule: signature_not_named"]);
     with("ext4,xfs").assert_refused(&["names `xfs`, which no target of this job has; found: `ext4`"]);
     with("ext4,xfs").assert_refused(&["rule: signature_not_there"]);
     with("EXT4").assert_refused(&["rule: signature_not_named"]);

@@ -120,7 +120,7 @@ fn a_job_writes_through_no_symbolic_link() {
     };
     let target = sandbox.path("data").canonicalize().expect("a file").display().to_string();
     write("link")
-        .assert_refused(&["rule: target_is_link", &format!("hint: name the link's target: `filename = \"{target}\"`")]);
+        .assert_refused(&["rule: target_is_link", &format!("hint: name the link's target: `--filename {target}`")]);
     assert_eq!(sandbox.listing(), before);
     sandbox.run(&["run", "--rw", "read", "--size", "64k", "--filename", "link"]).assert_code(0);
     assert_eq!(sandbox.listing(), before);

@@ -6,11 +6,11 @@
 //!
 //! Limits: what depends on files, processors, users or logs is only found by a run.
 
-use crate::language::{FioRequest, meet_targets};
+use crate::language::{FioRequest, Written, meet_targets};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use trueio_job::plan::directory_of;
-use trueio_job::{FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal, plan};
+use trueio_job::{FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal_in, plan};
 use trueio_model::{DirectFacts, DirectSupport, Fact, TargetFacts, TargetKind};
 
 /// The size of each file and device that is imagined: any job fits.
@@ -79,7 +79,9 @@ pub(super) fn refusal(request: &FioRequest) -> Option<String> {
     }
     match reasons.pop()? {
         Reason::Language(text) => Some(text),
-        Reason::Plan(refusal) => is_about_options(&refusal.rule).then(|| explain_refusal(&refusal)),
+        Reason::Plan(refusal) => {
+            is_about_options(&refusal.rule).then(|| explain_refusal_in(&refusal, &Written(&request.jobs)))
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::pinned::Pinned;
 use super::program::Program;
 use super::{ended, idle_baseline_ns, programs, refused, show_verify_errors, status};
-use crate::language::{Eta, FioRequest, Trigger};
+use crate::language::{Eta, FioRequest, Trigger, Written};
 use crate::logs::FioLogs;
 use std::process::ExitCode;
 use trueio_cluster::{Member, Refused, for_rank, guarded, ready};
@@ -15,7 +15,7 @@ use trueio_job::options::target::rows::FILENAME;
 use trueio_job::{CommandFiles, FileUse, Machine, Role};
 use trueio_model::{CheckOutcome, JobSpec, Origin, Plan, RunRecord};
 use trueio_report::{clean_lines, message};
-use trueio_run::planning::{self, PlanningError};
+use trueio_run::planning;
 use trueio_run::{Observer, Reporting, Request, Targets, contained, machine, watch_signals, watch_status_signal};
 
 /// What one rank prepared.
@@ -184,7 +184,7 @@ fn planned(
     let idle_ns = idle_baseline_ns(&spec);
     let machine = Machine { programs: programs(request), command_files, rank, ..machine::machine(idle_ns) };
     let (mut plan, targets) =
-        planning::planned_and_claimed(&spec, &machine, check).map_err(PlanningError::into_text)?;
+        planning::planned_and_claimed(&spec, &machine, check).map_err(|e| e.into_text_in(&Written(&spec)))?;
     plan.notes.splice(0..0, request.notes.iter().cloned().chain(notes));
     let results = match member.is_first() {
         true => Some(status::Results::new(&request.settings, *program)?),

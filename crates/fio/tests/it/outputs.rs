@@ -139,7 +139,7 @@ fn options(formats: &[Format]) -> FioOutput {
 }
 
 fn word(name: &str, text: &str, is_global: bool) -> FioWord {
-    FioWord { name: name.into(), text: text.into(), is_global, origin: Origin::Default }
+    FioWord { name: name.into(), spelled: None, text: text.into(), is_global, origin: Origin::Default }
 }
 
 /// A job's specification in fio's language.

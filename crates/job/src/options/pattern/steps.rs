@@ -84,7 +84,7 @@ pub(crate) fn plan_steps(
             let rule = Rule::Incomplete {
                 option: values.quote(ZONESIZE),
                 needs: "`zonemode`: how the zones are used",
-                hint: "set `zonemode = \"strided\"` (fio: `zonemode=strided`), or `zbd`, or leave `zonesize` out",
+                hint: "set `zonemode = \"strided\"`, or `zbd`, or leave `zonesize` out",
             };
             return Err(values.refuse(ZONESIZE, rule));
         }

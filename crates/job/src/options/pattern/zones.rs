@@ -126,7 +126,7 @@ pub(crate) fn plan_zones(
             }
             DirectPolicy::Off => {
                 let reason = "the page cache writes in an order of its own, which a zoned device refuses".to_owned();
-                return Err(refuse(values, DIRECT.row(), reason, "set `direct = \"require\"` (fio: `direct=1`)"));
+                return Err(refuse(values, DIRECT.row(), reason, "set `direct = \"require\"`"));
             }
         }
     }

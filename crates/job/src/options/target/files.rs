@@ -598,9 +598,10 @@ pub(crate) fn directory_facts(
         // `/dev` may be a tmpfs.
         let is_dev = filesystem.mount_point == "/dev";
         if is_dev || filesystem.kind.is_kernel_interface() {
-            let name = if is_dev { "/dev" } else { filesystem.kind.as_str() };
-            let reason = format!("{name} is not for files; is the device's name mistyped?");
-            return Err(refuse(reason));
+            return Err(refuse(match is_dev {
+                true => "/dev is not for files; is the device's name mistyped?".to_owned(),
+                false => format!("`{}` is not for files", filesystem.mount_point),
+            }));
         }
         if filesystem.options.split(',').any(|option| option.trim() == "ro") {
             return Err(refuse(format!("`{}` is mounted read-only", filesystem.mount_point)));
