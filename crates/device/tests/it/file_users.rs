@@ -97,6 +97,8 @@ fn helper() {
         // SAFETY: a new mapping at an address that the kernel chooses, and that nothing uses.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         assert_ne!(at, libc::MAP_FAILED);
+        // The mapping alone is left.
+        drop(file);
         None
     } else {
         Some(file)

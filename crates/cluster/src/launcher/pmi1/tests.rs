@@ -2,7 +2,7 @@
 
 use super::*;
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsRawFd;
+use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -157,7 +157,9 @@ fn a_descriptor_that_is_closed_is_named() {
 fn a_descriptor_that_is_not_a_socket_is_refused_and_not_written() {
     let file = tempfile::tempfile().expect("a file");
     let (pipe, _writer) = std::io::pipe().expect("a pipe");
-    for descriptor in [file.as_raw_fd(), pipe.as_raw_fd()] {
+    let (of_file, of_pipe) = (file.try_clone().expect("a copy"), pipe.try_clone().expect("a copy"));
+    // Owned by nothing else here: if it were taken for a connection, it would be closed with that.
+    for descriptor in [of_file.into_raw_fd(), of_pipe.into_raw_fd()] {
         let place = Place::Descriptor { number: Ok(descriptor), identity: Ok((0, 2)) };
         let error = Pmi1::connect(&place, LONG).expect_err("not a socket").to_string();
         assert!(error.contains("is not a socket, so no launcher passed it"), "{error}");
