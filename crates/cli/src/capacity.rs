@@ -11,7 +11,7 @@ use crate::output::{self, Outputs};
 use crate::progress::Line;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -299,11 +299,20 @@ fn restore_and_remove(mut file: File, path: &Path, disk: &mut dyn Disk, line: &L
     let progress = |done, total| line.show(&progress_words("restoring the content", done, total));
     let restored = restore(&mut file, disk, progress)?;
     if restored.failed_count == 0
-        && let Err(error) = std::fs::remove_file(path)
+        && let Err(error) = remove(&file, path)
     {
         message!("warning: the journal `{}` is no longer needed, and cannot be removed: {error}", path.display());
     }
     Ok(restored)
+}
+
+/// Removes a journal, unless another file has its name.
+fn remove(file: &File, path: &Path) -> std::io::Result<()> {
+    let (open, named) = (file.metadata()?, std::fs::symlink_metadata(path)?);
+    if (open.dev(), open.ino()) != (named.dev(), named.ino()) {
+        return Err(std::io::Error::other("another file has this name"));
+    }
+    std::fs::remove_file(path)
 }
 
 fn not_written_back(journal: &Path, error: &JournalError) -> String {
@@ -314,7 +323,8 @@ fn not_written_back(journal: &Path, error: &JournalError) -> String {
 fn restore_from(device: &str, path: &Path) -> Result<ExitCode, Failure> {
     let refused =
         |why: String| Failure::refused(format!("the journal `{}` cannot be used\n  because: {why}", path.display()));
-    let mut file = File::open(path).map_err(|e| refused(e.to_string()))?;
+    // What it holds is written to the disk: a journal that another user could write would choose that.
+    let mut file = trueio_files::open_own(path).map_err(|e| refused(e.to_string()))?;
     let head = read_head(&mut file).map_err(|e| refused(trueio_model::error_line(&e)))?;
     // A test that was killed left some of the signatures; others came later, with content that must not be written over.
     let found = claimed::signatures_of(device)?;
@@ -326,7 +336,7 @@ fn restore_from(device: &str, path: &Path) -> Result<ExitCode, Failure> {
     let names = (!found.is_empty()).then(|| found.join(","));
     let mut claimed = Claimed::of("capacity", device, names.as_deref(), Default::default())?;
     if !same_disk(&head.disk, &claimed.identity) {
-        return Err(refused(format!("it is of another disk, which was `{}`", head.path)));
+        return Err(refused(format!("it is of another disk, which was `{}`", clean(&head.path))));
     }
     let line = Line::new();
     watch_signals();

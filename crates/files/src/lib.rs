@@ -16,4 +16,4 @@ pub use lease::{Lease, LeaseKind, Leased};
 pub use path::{
     Opened, PathError, Problem, changed_by_root_only, open_for_output, own_directory, own_file, shared_directory,
 };
-pub use text::{TextError, TextFile, read_bytes, read_own, read_text};
+pub use text::{TextError, TextFile, open_own, read_bytes, read_own, read_text};

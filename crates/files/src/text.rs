@@ -54,6 +54,9 @@ pub enum TextError {
     /// A file with a default name that another user could have written.
     #[error("it belongs to another user (UID {0}); use a copy of your own")]
     Foreign(u32),
+    /// A file that other users may write to, with its mode.
+    #[error("other users may write to it (mode {0:04o})")]
+    Writable(u32),
     /// Bytes that are no text.
     #[error("it is not text (UTF-8)")]
     NotText,
@@ -195,16 +198,35 @@ pub fn read_bytes(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, TextError> {
 /// # Errors
 /// [`TextError`].
 pub fn read_own(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, TextError> {
-    let text = TextFile::open(path, limit_bytes)?;
-    let found = rustix::fs::fstat(&text.file).map_err(io::Error::from)?;
+    let (file, _) = own(path)?;
+    let text = TextFile { file, is_pipe: false, has_begun: false, limit_bytes, left_bytes: limit_bytes };
+    text.bytes()
+}
+
+/// Opens a file whose content is trusted, for reading: a regular file of the effective user, opened through no link, to which no
+/// other user may write.
+///
+/// # Errors
+/// [`TextError`].
+pub fn open_own(path: &Path) -> Result<File, TextError> {
+    match own(path)? {
+        (_, mode) if mode & 0o022 != 0 => Err(TextError::Writable(mode & 0o7777)),
+        (file, _) => Ok(file),
+    }
+}
+
+/// Opens a regular file of the effective user, through no link. Returns its mode, too.
+fn own(path: &Path) -> Result<(File, u32), TextError> {
+    let (file, is_pipe) = open(path)?;
+    let found = rustix::fs::fstat(&file).map_err(io::Error::from)?;
     let named = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
-    if text.is_pipe || (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino) {
+    if is_pipe || (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino) {
         return Err(TextError::Link);
     }
     if found.st_uid != geteuid().as_raw() {
         return Err(TextError::Foreign(found.st_uid));
     }
-    text.bytes()
+    Ok((file, found.st_mode))
 }
 
 /// Reads a text that a user names; `-` is standard input.
@@ -266,6 +288,11 @@ mod tests {
         std::os::unix::fs::symlink("own", path("link")).expect("a link");
         assert_eq!(read_own(&path("own"), LIMIT).expect("it is ours"), b"text");
         assert!(matches!(read_own(&path("link"), LIMIT), Err(TextError::Link)));
+        assert!(open_own(&path("own")).is_ok());
+        assert!(matches!(open_own(&path("link")), Err(TextError::Link)));
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(path("own"), mode).expect("it is ours");
+        assert!(matches!(open_own(&path("own")), Err(TextError::Writable(0o666))));
         if trueio_testkit::lacks("root") {
             return;
         }

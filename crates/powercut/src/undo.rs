@@ -201,7 +201,7 @@ pub fn restore(
 fn records(file: &mut (impl Read + Seek)) -> Result<Vec<(u64, Extent)>, JournalError> {
     let end = file.seek(SeekFrom::End(0))?;
     file.rewind()?;
-    read_head(file)?;
+    let disk_blocks = read_head(file)?.disk.size_bytes / BLOCK_BYTES as u64;
     let (mut offset, mut records, mut data) = (file.stream_position()?, Vec::new(), Vec::new());
     while end - offset >= RECORD_HEAD_BYTES as u64 {
         let mut fields = [0; 16];
@@ -221,6 +221,10 @@ fn records(file: &mut (impl Read + Seek)) -> Result<Vec<(u64, Extent)>, JournalE
         match read_blocks(file, offset, extent, &mut data) {
             Err(JournalError::Damaged { .. }) if is_last(extent.count) => break,
             result => result?,
+        }
+        // No test writes beyond the disk.
+        if extent.start.checked_add(extent.count).is_none_or(|end| end > disk_blocks) {
+            return Err(JournalError::Damaged { offset });
         }
         records.push((offset, extent));
         offset += length;

@@ -116,6 +116,54 @@ fn the_content_returns_after_an_interrupt_and_after_a_kill() {
     stage.assert_as_before();
 }
 
+/// Goal: another user does not choose what is written to a disk, nor which file is removed, and a pipe does not keep the program.
+#[test]
+fn a_journal_that_another_user_could_have_written_is_refused() {
+    if lacks("loop") {
+        return;
+    }
+    let stage = Stage::new();
+    let path = |name: &str| stage.sandbox.aside(name);
+    for (name, mode) in [("foreign", 0o600), ("writable", 0o666), ("own", 0o600)] {
+        fs::write(path(name), "trueio-capacity-undo-1\n\n").expect("a file");
+        fs::set_permissions(path(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("it is ours");
+    }
+    std::os::unix::fs::chown(path("foreign"), Some(trueio_testkit::NOBODY), None).expect("root may");
+    std::os::unix::fs::symlink("own", path("link")).expect("a link");
+    rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
+    for (name, why) in [
+        ("foreign", "it belongs to another user"),
+        ("writable", "other users may write to it (mode 0666)"),
+        ("link", "it is a link or a pipe"),
+        ("pipe", "it is a link or a pipe"),
+        ("own", "it is not a journal of `trueio capacity`"),
+    ] {
+        let journal = path(name);
+        let journal = journal.to_str().expect("UTF-8");
+        let ran = stage.sandbox.run(&["capacity", &stage.disk.device, "--restore", journal]);
+        ran.assert_refused(&["cannot be used", why]);
+        assert!(path(name).symlink_metadata().is_ok(), "{name} is left");
+    }
+    assert_eq!(stage.disk.content(), stage.before);
+}
+
+#[test]
+fn a_file_that_took_the_name_of_the_journal_is_not_removed() {
+    if lacks("loop") {
+        return;
+    }
+    let stage = Stage::new();
+    let running = Running::start(&mut stage.sandbox.command(&[&stage.arguments()[..], &["--full"]].concat()));
+    running.wait_until("the disk holds test blocks", || is_being_tested(&stage.disk.backing));
+    fs::rename(&stage.journal, stage.journal.with_extension("moved")).expect("it is there");
+    fs::write(&stage.journal, "of another program").expect("the name is free");
+    let (ran, _) = running.wait();
+    ran.assert_code(0);
+    assert!(ran.err.contains("cannot be removed: another file has this name"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&stage.journal).expect("it is kept"), "of another program");
+    assert_eq!(stage.disk.content(), stage.before);
+}
+
 /// A library that maps all direct I/O beyond 48 MiB: to its offset modulo 48 MiB, or with `LOSES` to an error.
 const FAKE: &str = r#"
 #define _GNU_SOURCE

@@ -114,6 +114,20 @@ fn a_damaged_journal_writes_nothing() {
     assert_eq!(read_head(&mut journal().as_slice()).expect("a head"), head());
 }
 
+/// Goal: a record of blocks that the disk does not have is written nowhere: its offset in bytes would exceed 64 bits.
+#[test]
+fn a_record_beyond_the_disk_writes_nothing() {
+    for start in [256, 255, (1 << 52) + 5, u64::MAX] {
+        let mut journal = Journal::begin(Memory::default(), &head()).expect("begun");
+        journal.keep(0, &block(1)).expect("kept");
+        journal.keep(start, &[block(2), block(3)].concat()).expect("kept");
+        let mut disk = disk();
+        let error = restore(&mut Cursor::new(journal.into_file().0), &mut disk, |_, _| {}).expect_err("damaged");
+        assert!(matches!(error, JournalError::Damaged { .. }), "{start}: {error:?}");
+        assert!(disk.blocks.values().all(|data| data[0] == 0xff), "{start}");
+    }
+}
+
 #[test]
 fn a_block_that_cannot_be_written_back_is_counted() {
     let mut journal = Journal::begin(Memory::default(), &head()).expect("begun");
