@@ -1,25 +1,25 @@
 //! The ranges of the figures that a rank sends: those that rank 0 adds up, subtracts, or iterates by.
 //!
-//! Figures that contradict each other, or the time that rank 0 has seen, are refused where that is exact: bytes and latencies by the number of I/Os, and
-//! the length of a phase by the age of the run (`Measured::check_age`). Within these ranges a rank can still send wrong results: latencies, counters of
-//! its disks and its checks are its own.
+//! Figures that contradict each other ([`exact`]), the plan of the rank (`Measured::check_plan`), or the time that rank 0 has seen
+//! (`Measured::check_age`), are refused where that is exact. Results that fit each other cannot be checked: a rank can still send wrong ones, and counters
+//! of its disks, its own checks and its facts are its own.
 //!
 //! Sums across ranks are checked in addition ([`trueio_run::add_record`]): ranges make sure that the figures of one rank, and
 //! differences of times, always fit.
+
+mod exact;
 
 use crate::range::{OutOfRange, at_most, short, within};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use trueio_model::{
-    ClockOffset, CpuTime, Histogram, JobRecord, OpKind, OpRecord, Outcome, PhaseRecord, RunRecord, SeriesRow,
+    ClockOffset, CpuTime, Histogram, JobPlan, JobRecord, OpRecord, Outcome, PhaseRecord, RunRecord, SeriesRow,
 };
 
 /// Most I/Os of a rank in a phase: 10^9 a second for three days.
 pub(crate) const COUNT_MAX: u64 = 1 << 48;
 /// Most bytes of a rank in a phase: 10^13 a second for eight hours.
-const BYTES_MAX: u64 = 1 << 58;
-/// Most bytes of one read or write: the kernel transfers less than 2^31, and a copy in memory at most a block, whose size has 32 bits.
-const IO_BYTES_MAX: u64 = 1 << 32;
+pub(crate) const BYTES_MAX: u64 = 1 << 58;
 /// Longest duration, in nanoseconds: CPU time of a thousand processors for 20 hours, two years of one.
 pub(crate) const DURATION_NS_MAX: u64 = 1 << 56;
 /// Largest time of a monotonic clock, in nanoseconds, and largest offset of two: 18 years. Sums and differences of four of them fit.
@@ -59,8 +59,10 @@ pub(crate) fn check_clock(clock: &ClockOffset) -> Result<(), OutOfRange> {
     at_most("the number of pings", clock.ping_count.into(), PINGS_MAX)
 }
 
-fn check_latencies(latencies: &Histogram) -> Result<(), OutOfRange> {
-    at_most("the number of latencies", latencies.count(), COUNT_MAX)
+/// Checks a histogram.
+pub(crate) fn check_latencies(latencies: &Histogram) -> Result<(), OutOfRange> {
+    at_most("the number of latencies", latencies.count(), COUNT_MAX)?;
+    exact::check_histogram(latencies)
 }
 
 fn check_cpu(cpu: &CpuTime) -> Result<(), OutOfRange> {
@@ -85,12 +87,7 @@ fn check_op(op: &OpRecord) -> Result<(), OutOfRange> {
     }
     at_most("a number of bytes", op.byte_count, BYTES_MAX)?;
     at_most("a number of short I/Os", op.short_count, op.io_count)?;
-    if matches!(op.op, OpKind::Read | OpKind::Write) {
-        let most = op.io_count.saturating_mul(IO_BYTES_MAX);
-        at_most("a number of bytes, by the number of I/Os,", op.byte_count, most)?;
-    }
-    // Failed I/Os may have a latency; without logs of latencies there are fewer.
-    at_most("the number of latencies", op.latency.total.count(), op.io_count.saturating_add(op.error_count))?;
+    exact::check_op(op)?;
     let sets = std::iter::once(&op.latency).chain(op.priorities.iter().map(|of| &of.latency));
     for set in sets {
         [&set.submission, &set.completion, &set.total, &set.from_intended].into_iter().try_for_each(check_latencies)?;
@@ -123,6 +120,7 @@ fn check_job(job: &JobRecord) -> Result<(), OutOfRange> {
         at_most("the time of a verification in nanoseconds", back.elapsed_ns, DURATION_NS_MAX)?;
         at_most("the time of a verification in nanoseconds", back.loops_ns, DURATION_NS_MAX)?;
     }
+    exact::check_job(job)?;
     job.workers.iter().try_for_each(check_job)
 }
 
@@ -136,6 +134,14 @@ fn check_phase(phase: &PhaseRecord) -> Result<(), OutOfRange> {
     for span in &phase.disturbances {
         at_most("the time of a disturbance in nanoseconds", span.from_ns, DURATION_NS_MAX)?;
         at_most("the time of a disturbance in nanoseconds", span.until_ns, DURATION_NS_MAX)?;
+        at_most("the begin of a disturbance in nanoseconds", span.from_ns, span.until_ns)?;
+    }
+    for device in &phase.devices {
+        for counters in [&device.baseline, &device.measured] {
+            exact::check_counters(counters, BYTES_MAX, COUNT_MAX)?;
+        }
+        at_most("the time of a disk's counters in nanoseconds", device.baseline_ns, DURATION_NS_MAX)?;
+        at_most("the time of a disk's counters in nanoseconds", device.measured_ns, DURATION_NS_MAX)?;
     }
     phase.jobs.iter().try_for_each(check_job)?;
     let ops = || phase.jobs.iter().flat_map(|job| &job.ops);
@@ -156,14 +162,33 @@ impl Measured {
         Self(phase)
     }
 
-    /// Checks that the phase and its jobs took no longer than the run has, in seconds. A job on the `simulated` engine has a time of its own.
+    /// Checks that nothing in the phase took longer than the run has, in seconds. A job on the `simulated` engine has a time of its own.
     pub(crate) fn check_age(&self, age_s: u64) -> Result<(), OutOfRange> {
         // Clocks of other machines differ, by less than this.
         let most = age_s.saturating_add(60 + age_s / 100).saturating_mul(1_000_000_000);
-        let times = self.0.jobs.iter().map(|job| job.elapsed_ns).chain([self.0.elapsed_ns]);
-        times
-            .into_iter()
-            .try_for_each(|ns| at_most("the time of a phase in nanoseconds, by the age of the run,", ns, most))
+        let by_age = |ns| at_most("the time of a phase in nanoseconds, by the age of the run,", ns, most);
+        let phase = &self.0;
+        by_age(phase.elapsed_ns)?;
+        phase.disturbances.iter().try_for_each(|span| by_age(span.until_ns))?;
+        phase.devices.iter().try_for_each(|device| by_age(device.measured_ns.max(device.baseline_ns)))?;
+        for job in &phase.jobs {
+            by_age(job.elapsed_ns)?;
+            job.series.iter().try_for_each(|row| by_age(row.end_ns))?;
+            let longest = job.ops.iter().filter_map(|op| op.latency.total.max_ns());
+            longest.into_iter().try_for_each(by_age)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the jobs of a phase by the plan that the rank has sent before: the sizes of I/Os, and that it has such a job.
+    pub(crate) fn check_plan(&self, plan: &[JobPlan]) -> Result<(), OutOfRange> {
+        for job in &self.0.jobs {
+            let Some(planned) = plan.iter().find(|planned| planned.name == job.name) else {
+                return Err(OutOfRange::new("the name of a job", &job.name, "in the plan"));
+            };
+            exact::check_blocks(job, planned)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn get(&self) -> &PhaseRecord {

@@ -15,6 +15,7 @@ pub(crate) use other::Other;
 use crate::clock::Clock;
 use crate::launcher::{KeySpace, Launched};
 use crate::message::{Done, Hello, JobText, Name, OwnSpan, Reason};
+use crate::range::cut;
 use crate::sample::{RankSample, Sample};
 use crate::star::{self, Star, StarError};
 use crate::{Limit, Place};
@@ -323,7 +324,10 @@ impl Member {
                 let read = |(rank, text): (u32, String)| match serde_json::from_str::<T>(&text) {
                     Ok(value) if is_valid(&value) => Ok((rank, value)),
                     Ok(_) => Err(format!("{}: it sent a value that is out of range", first.name_of(rank))),
-                    Err(error) => Err(format!("{}: it sent a value that cannot be read: {error}", first.name_of(rank))),
+                    Err(error) => {
+                        let why = cut(&error.to_string());
+                        Err(format!("{}: it sent a value that cannot be read: {why}", first.name_of(rank)))
+                    }
                 };
                 let values = values.into_iter().map(read).collect::<Result<_, String>>();
                 let made = values.map(|values| serde_json::to_string(&make(self, values)).expect("it is JSON"));

@@ -3,7 +3,7 @@
 //! A rank sends one at each interval of its results so far, and only if it was asked for these (`--live`): what is sent while
 //! ranks measure takes time of the network and of rank 0.
 
-use crate::figures::{COUNT_MAX, DURATION_NS_MAX, finite};
+use crate::figures::{self, BYTES_MAX, COUNT_MAX, DURATION_NS_MAX, finite};
 use crate::range::{OutOfRange, at_most};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -67,7 +67,9 @@ impl Sample {
         at_most("the time of a sample in nanoseconds", self.elapsed_ns, DURATION_NS_MAX)?;
         for job in &self.jobs {
             at_most("a number of I/Os", job.ios, COUNT_MAX)?;
-            at_most("a number of latencies", job.latency.count(), COUNT_MAX)?;
+            figures::check_latencies(&job.latency)?;
+            at_most("a number of bytes", job.bytes, BYTES_MAX)?;
+            at_most("a number of latencies", job.latency.count(), job.ios)?;
             at_most("a queue depth", job.depth_max, COUNT_MAX)?;
             finite("a queue depth", job.depth.unwrap_or(0.0))?;
             finite("a share of time", job.waited_share.unwrap_or(0.0))?;

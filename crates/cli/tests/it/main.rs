@@ -59,6 +59,7 @@ mod progress;
 mod ranks;
 mod ranks_commands;
 mod ranks_common;
+mod ranks_honest;
 mod refusals;
 mod safety;
 mod schema;

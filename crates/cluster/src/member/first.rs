@@ -217,7 +217,10 @@ impl First {
         match message {
             ToHub::Stopping { signal } => self.stop_all(shared, Outcome::Interrupted { signal: signal.to_string() }),
             ToHub::Sample(sample) => {
-                self.samples.insert(rank, *sample);
+                // A view keeps a history for each name.
+                let Sample { elapsed_ns, mut jobs } = *sample;
+                jobs.retain(|job| self.has_job(&job.name));
+                self.samples.insert(rank, Sample { elapsed_ns, jobs });
             }
             // A rank that failed before the measured part sends its end instead.
             // Complete results are awaited: others are of a run that the ranks did not agree on.
@@ -454,8 +457,7 @@ impl First {
 
     pub(crate) fn take_samples(&mut self) -> Vec<RankSample> {
         let taken = std::mem::take(&mut self.samples).into_iter();
-        let host =
-            |rank: u32| self.collected.hellos.get(&rank).map_or_else(String::new, |hello| hello.host.to_string());
+        let host = |rank: u32| self.collected.hellos.get(&rank).map_or_else(String::new, Hello::host_in_message);
         taken.map(|(rank, sample)| RankSample { rank, host: host(rank), sample }).collect()
     }
 
@@ -490,7 +492,7 @@ impl First {
         });
         self.current.index = index;
         self.current.done.extend(results);
-        self.refuse_long_times(shared);
+        self.refuse_impossible(shared);
         self.current.done.insert(0, own);
         let failed = self.current.done.iter().find_map(|(rank, done)| Some((*rank, failure_of(done)?)));
         if let Some((rank, reason)) = failed {
@@ -514,20 +516,29 @@ impl First {
         After::Next
     }
 
-    /// Gives up ranks whose phase took longer than the run has.
-    fn refuse_long_times(&mut self, shared: &mut Shared) {
+    /// Gives up ranks whose results contradict their plan, or whose phase took longer than the run has.
+    fn refuse_impossible(&mut self, shared: &mut Shared) {
         let own = self.collected.heads.get(&0).map(|head| &head.plan.jobs);
-        if own.is_some_and(|jobs| jobs.iter().any(|job| job.engine == EngineKind::Simulated)) {
-            return;
-        }
+        let has_own_time = own.is_some_and(|jobs| jobs.iter().any(|job| job.engine == EngineKind::Simulated));
         let (age_s, known) = (self.began.elapsed().as_secs(), self.hub.lost().len());
-        let check = |done: &Done| done.phase.as_ref().map_or(Ok(()), |phase| phase.check_age(age_s)).err();
-        let long: Vec<_> = self.current.done.iter().filter_map(|(rank, done)| Some((*rank, check(done)?))).collect();
-        for (rank, why) in long {
+        let check = |(rank, done): (&u32, &Done)| {
+            let phase = done.phase.as_ref()?;
+            let plan = self.collected.heads.get(rank).map_or(&[][..], |head| &head.plan.jobs);
+            let by_age = if has_own_time { Ok(()) } else { phase.check_age(age_s) };
+            Some((*rank, by_age.and_then(|()| phase.check_plan(plan)).err()?))
+        };
+        let refused: Vec<_> = self.current.done.iter().filter_map(check).collect();
+        for (rank, why) in refused {
             self.current.done.remove(&rank);
             self.hub.lose(rank, why.to_string());
         }
         self.notice_lost(shared, known);
+    }
+
+    /// Returns whether the ranks agreed on a job of this name: all have the same jobs.
+    fn has_job(&self, name: &str) -> bool {
+        let jobs = self.collected.hellos.get(&0).and_then(|own| own.jobs.as_ref().ok());
+        jobs.is_some_and(|jobs| jobs.iter().any(|job| job.name == name))
     }
 
     /// Returns how many I/Os each rank has reached in jobs that others follow: in the last phase, and what it had reached
@@ -535,11 +546,8 @@ impl First {
     fn reached(&self, size: u32) -> BTreeMap<String, Vec<u64>> {
         let mut reached: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         let Some(phase) = self.collected.phases.last() else { return reached };
-        // All ranks have the same jobs: another name is of none of them.
-        let jobs = self.collected.hellos.get(&0).and_then(|own| own.jobs.as_ref().ok());
-        let is_known = |name: &String| jobs.is_some_and(|jobs| jobs.iter().any(|job| job.name == *name));
         for (rank, done) in &phase.done {
-            for (job, ios) in done.reached.iter().filter(|(job, _)| is_known(job)) {
+            for (job, ios) in done.reached.iter().filter(|(job, _)| self.has_job(job)) {
                 let by_rank = reached.entry(job.clone()).or_insert_with(|| vec![0; size as usize]);
                 if let Some(place) = by_rank.get_mut(*rank as usize) {
                     *place = ios.get();

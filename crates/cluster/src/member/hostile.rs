@@ -253,6 +253,25 @@ fn figures_out_of_range_are_refused_and_panic_nowhere() {
         ("/Done/phase/jobs/0/elapsed_ns", json!(10_u64 * 86_400 * 1_000_000_000)),
         ("/Done/phase/elapsed_ns", json!(10_u64 * 86_400 * 1_000_000_000)),
         ("/Done/phase/jobs/0/ops/0/byte_count", json!(1_u64 << 50)),
+        ("/Done/phase/jobs/0/ops/0/byte_count", json!(257 * 4096)),
+        ("/Done/phase/jobs/0/ops/0/io_count", json!(257)),
+        ("/Done/phase/jobs/0/ops/0/io_count", json!(255)),
+        ("/Done/phase/jobs/0/name", json!("of no plan")),
+        ("/Done/phase/jobs/0/achieved_depth", json!(1e6)),
+        ("/Done/phase/jobs/0/verify_failure_count", json!(1)),
+        ("/Done/phase/jobs/0/ops/0/latency/total/sum_ns", json!("0")),
+        ("/Done/phase/jobs/0/ops/0/latency/total/sum_ns", json!("99999999999999")),
+        ("/Done/phase/jobs/0/ops/0/latency/total/max_ns", json!(1_u64 << 41)),
+        ("/Done/phase/jobs/0/ops/0/latency/total/min_ns", json!(0)),
+        ("/Done/phase/jobs/0/ops/0/percentiles/0/latency_ns", json!(u64::MAX)),
+        ("/Done/phase/jobs/0/ops/0/percentiles/0/percent", json!(101.0)),
+        ("/Done/phase/jobs/0/series/0/read_count", json!(1_000)),
+        ("/Done/phase/jobs/0/series/0/read_bytes", json!(1_u64 << 40)),
+        ("/Done/phase/jobs/0/series/0/write_count", json!(1)),
+        ("/Done/phase/jobs/0/series/0/other_count", json!(1)),
+        ("/Done/phase/jobs/0/series/0/latency_ns_max", json!(1_u64 << 41)),
+        ("/Done/phase/jobs/0/series/0/latency_ns_p50", json!(1_u64 << 41)),
+        ("/Done/phase/jobs/0/series/0/span_ns", json!(1_u64 << 41)),
         ("/Done/phase/jobs/0/ops/0/short_count", json!(257)),
         ("/Done/phase/jobs/0/ops/0/io_count", json!(7)),
         ("/Done/phase/jobs/0/backlog_count", max.clone()),
@@ -279,11 +298,22 @@ fn rare_figures_out_of_range_are_refused_and_panic_nowhere() {
     let failure = json!([{"op": "read", "errno": 5, "path": "p", "offset": 0, "length": 1, "address": 0, "returned": 0,
         "count": max, "explanation": ""}]);
     let disturbed = json!([{"from_ns": max, "until_ns": max, "cause": "device", "what": "w"}]);
+    let reversed = json!([{"from_ns": 2, "until_ns": 1, "cause": "device", "what": "w"}]);
+    let device = |name: &str| {
+        let mut measured = json!(trueio_model::DeviceCounters::default());
+        measured[name] = json!(max);
+        let baseline = trueio_model::DeviceCounters::default();
+        json!([{"disk": "d", "baseline": baseline, "baseline_ns": 1, "measured": measured, "measured_ns": 1}])
+    };
     let histogram = json!({"sub_bits": 7, "total": max, "overflow": 0, "sum_ns": "1", "min_ns": 5, "max_ns": 5, "index": [5],
         "count": [max]});
     let mut cases = vec![
         ("/Done/phase/jobs/0/failures", failure),
         ("/Done/phase/disturbances", disturbed),
+        ("/Done/phase/disturbances", reversed),
+        ("/Done/phase/devices", device("read_count")),
+        ("/Done/phase/devices", device("write_bytes")),
+        ("/Done/phase/devices", device("weighted_ms")),
         ("/Done/phase/jobs/0/ops/0/latency/total", histogram.clone()),
         ("/Done/phase/jobs/0/ops/0/latency/submission", histogram.clone()),
         ("/Done/phase/jobs/0/pacing_lateness", histogram),
@@ -315,6 +345,51 @@ fn rare_figures_out_of_range_are_refused_and_panic_nowhere() {
     }
 }
 
+/// Goal: results so far, which a live view adds and subtracts, have ranges, too.
+#[test]
+fn samples_out_of_range_are_refused() {
+    let max = json!(u64::MAX);
+    let latency = json!({"sub_bits": 7, "total": 2, "overflow": 0, "sum_ns": "10", "min_ns": 5, "max_ns": 5, "index": [5], "count": [2]});
+    let sample = json!({"elapsed_ns": 1, "jobs": [{"name": "", "ios": 2, "bytes": 2, "latency": latency, "depth": 1.0,
+        "depth_max": 1, "waited_share": 0.0}]});
+    for (pointer, value) in [
+        ("/elapsed_ns", max.clone()),
+        ("/jobs/0/ios", max.clone()),
+        ("/jobs/0/ios", json!(1)),
+        ("/jobs/0/bytes", max.clone()),
+        ("/jobs/0/latency/sum_ns", json!("11")),
+        ("/jobs/0/depth", json!(-1.0)),
+        ("/jobs/0/depth_max", max.clone()),
+        ("/jobs/0/waited_share", json!(2e18)),
+    ] {
+        let mut sample = sample.clone();
+        *sample.pointer_mut(pointer).expect("a value") = value;
+        ends(At::Measuring, "and must be", move |rank| rank.send(&json!({"Sample": sample})));
+    }
+}
+
+/// Goal: a value for a comparison that is none ends the run, and is repeated in part and in one line.
+#[test]
+fn a_value_of_another_kind_is_refused_in_one_line() {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let hub = std::thread::spawn(move || star::hub::Hub::accept(&listener, 2, b"token", LONG).expect("rank 1 comes"));
+    let link = star::join_at(address, 1, b"token", LONG).expect("it has the token");
+    let mut first = rank_0(hub.join().expect("no panic"), LONG);
+    let evil = std::thread::spawn(move || {
+        let mut rank = Rank { link };
+        rank.until(|message| matches!(message, ToRank::Collect));
+        rank.send(&json!({"Value": json!(format!("\n\u{1b}[2J{}", "x".repeat(1 << 20))).to_string()}));
+        rank.linger();
+    });
+    assert_eq!(first.combine::<u64, u64>(&1, Duration::ZERO, |_| true, |_, _| 1), None);
+    let reason = first.shared.stopping.clone().expect("it ends");
+    assert!(reason.starts_with("rank 1: it sent a value that cannot be read: "), "{reason}");
+    assert!(reason.len() < 1_000 && !reason.contains(char::is_control), "{} bytes", reason.len());
+    first.end(1);
+    evil.join().expect("no panic");
+}
+
 /// Goal: figures at the ends of their ranges are summed, or their rank is left out by name: no sum of any number of ranks panics.
 #[test]
 fn sums_at_the_ends_of_the_ranges_do_not_overflow() {
@@ -324,6 +399,12 @@ fn sums_at_the_ends_of_the_ranges_do_not_overflow() {
         done["Done"]["phase"]["cpu"] = json!({"user_ns": 1_u64 << 56, "system_ns": 1_u64 << 56});
         let op = &mut done["Done"]["phase"]["jobs"][0]["ops"][0];
         (op["io_count"], op["byte_count"]) = (json!(1_u64 << 48), json!(1_u64 << 58));
+        // Figures of a job that fit each other.
+        op["percentiles"] = json!([]);
+        op["latency"]["total"] = json!({"sub_bits": 7, "total": 1_u64 << 48, "overflow": 0, "sum_ns": (5_u64 << 48).to_string(),
+            "min_ns": 5, "max_ns": 5, "index": [5], "count": [1_u64 << 48]});
+        let job = &mut done["Done"]["phase"]["jobs"][0];
+        (job["series"], job["achieved_depth"]) = (json!([]), Value::Null);
         rank.send(&done);
     };
     let (record, _) = against(At::Done, Box::new(attack), true, LONG);

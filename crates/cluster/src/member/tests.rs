@@ -7,7 +7,7 @@ use crate::sample::JobSample;
 use crate::testing::{done, head, measured, null_plan};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
-use trueio_model::ClockOffset;
+use trueio_model::{ClockOffset, JobSpec};
 
 const LONG: Limit = Limit::new(Duration::from_secs(120));
 
@@ -381,7 +381,8 @@ fn a_thousand_ranks_play_a_whole_run_and_a_rank_costs_as_much_as_among_eight() {
 #[test]
 fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
     let until_start = |member: &mut Member| {
-        member.agree("run", Ok(&[])).expect("the same request");
+        let spec = JobSpec { name: "agreed".to_owned(), options: BTreeMap::new(), fio: None };
+        member.agree("run", Ok(&[spec])).expect("the same request");
         member.planned(Ok(1)).expect("a plan");
         let own = head(null_plan());
         match &mut member.role {
@@ -397,7 +398,9 @@ fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
             let mut member = member(1, 2, port, Clock::monotonic());
             until_start(&mut member);
             for ios in 1..=3 {
-                let jobs = vec![JobSample { ios, ..JobSample::default() }];
+                let of = |name: &str| JobSample { name: name.to_owned(), ios, ..JobSample::default() };
+                // A view keeps a history for each job: one that the ranks did not agree on is left out.
+                let jobs = vec![of("of no rank"), of("agreed")];
                 member.send_sample(Sample { elapsed_ns: ios, jobs });
             }
             member.finish_phase(0, done(), None, true);
@@ -409,7 +412,9 @@ fn results_so_far_reach_rank_0_and_only_the_latest_is_kept() {
         let begin = Instant::now();
         while looks && seen.last() != Some(&3) {
             first.look();
-            seen.extend(first.take_samples().iter().map(|one| one.sample.jobs[0].ios));
+            let taken = first.take_samples();
+            assert!(taken.iter().all(|one| one.sample.jobs.len() == 1), "{taken:?}");
+            seen.extend(taken.iter().map(|one| one.sample.jobs[0].ios));
             assert!(begin.elapsed() < LONG.length(), "{seen:?}");
         }
         assert!(seen.is_sorted(), "{seen:?}");
