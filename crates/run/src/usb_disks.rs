@@ -220,7 +220,7 @@ fn target_facts(
     let capacity = &facts.capacity;
     let memory = memory_bytes.map_or_else(|| "without limit".to_owned(), units::format_bytes);
     let cache = match facts.caching {
-        None => "not reported, assumed".to_owned(),
+        None => "not reported: write through is assumed".to_owned(),
         Some(caching) => format!(
             "{}, {}",
             if caching.has_write_cache { "write back" } else { "write through" },

@@ -1,11 +1,16 @@
 //! The facts of a disk, read with its own commands.
 //!
+//! An answer that the disk refuses or does not give is replaced as Linux does: READ CAPACITY(16) by READ CAPACITY(10), REPORT
+//! LUNS by logical unit 0; without a caching page, write through is assumed.
+//!
 //! Limits: a page that the disk does not list is not asked for, because some bridges hang on it.
+//!
+//! Source: Linux `drivers/scsi/sd.c` (`sd_read_capacity`, `sd_read_cache_type`), `drivers/usb/storage/uas.c`
+//! (`uas_sdev_configure`, `uas_target_alloc`).
 
 use crate::host::{Failure, Host, Transport};
 use crate::request::{Data, Request};
 use crate::scsi::{self, BlockLimits, Caching, Capacity, Cdb, Inquiry, Provisioning};
-use crate::sense::key;
 
 /// What a disk reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +23,41 @@ pub struct Facts {
     pub serial: Option<String>,
     /// Its size.
     pub capacity: Capacity,
-    /// Its cache; `None`: it has no caching page, so a cache is assumed.
+    /// Its cache; `None`: it has no caching page, so write through is assumed, as Linux does.
     pub caching: Option<Caching>,
     /// The limits of commands.
     pub limits: BlockLimits,
     /// The deallocating commands.
     pub provisioning: Provisioning,
+    /// What a driver avoids on this device.
+    pub quirks: Quirks,
+}
+
+/// Commands and properties that a driver avoids on a device with a known defect. The default avoids nothing.
+///
+/// A driver of UAS in user space never sends REPORT SUPPORTED OPERATION CODES, so `NO_REPORT_OPCODES` needs no field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quirks {
+    /// REPORT LUNS is not sent: the device has logical unit 0.
+    pub no_report_luns: bool,
+    /// The longest transfer, in bytes; `None`: as the disk reports.
+    pub transfer_bytes_max: Option<u32>,
+    /// Writes with FUA are not used.
+    pub broken_fua: bool,
+    /// ATA commands are not passed through.
+    pub no_ata: bool,
+    /// READ CAPACITY(16) is not sent.
+    pub no_read_capacity_16: bool,
+    /// WRITE SAME is not sent.
+    pub no_write_same: bool,
+    /// The caching page is not read, and a write cache is assumed.
+    pub assumes_cache: bool,
+    /// The reported write protection is ignored.
+    pub no_write_protection: bool,
+    /// The disk has one block less than it reports.
+    pub one_block_less: bool,
+    /// The disk has one block less than it reports if that number is odd.
+    pub even_block_count: bool,
 }
 
 /// A command failed whose answer is needed.
@@ -53,19 +87,20 @@ fn ask<T: Transport>(host: &mut Host<T>, lun: u8, cdb: Cdb, bytes: usize) -> Res
     Ok(data)
 }
 
-/// Returns the logical units; 0 alone if the device does not support the command.
+/// Returns the logical units; 0 alone if the device does not support or answer the command, or must not get it.
 ///
 /// # Errors
-/// The device does not answer.
-pub fn logical_units<T: Transport>(host: &mut Host<T>) -> Result<Vec<u8>, Failure> {
+/// The device is gone, or answers nothing any more.
+pub fn logical_units<T: Transport>(host: &mut Host<T>, quirks: Quirks) -> Result<Vec<u8>, Failure> {
+    if quirks.no_report_luns {
+        return Ok(vec![0]);
+    }
     match ask(host, 0, scsi::report_luns(), scsi::ANSWER_BYTES) {
         Ok(data) => {
             let found = scsi::parse_luns(&data);
             Ok(if found.is_empty() { vec![0] } else { found })
         }
-        Err(Failure::Gone) => Err(Failure::Gone),
-        Err(Failure::NoAnswer) => Err(Failure::NoAnswer),
-        Err(_) => Ok(vec![0]),
+        Err(_) => host.has_failed().map_or(Ok(vec![0]), Err),
     }
 }
 
@@ -73,7 +108,7 @@ pub fn logical_units<T: Transport>(host: &mut Host<T>) -> Result<Vec<u8>, Failur
 ///
 /// # Errors
 /// [`IdentifyError`]: it is no disk, is not ready, or has no valid size.
-pub fn identify<T: Transport>(host: &mut Host<T>, lun: u8) -> Result<Facts, IdentifyError> {
+pub fn identify<T: Transport>(host: &mut Host<T>, lun: u8, quirks: Quirks) -> Result<Facts, IdentifyError> {
     let failed = |command| move |failure| IdentifyError::Command { command, failure };
     let inquiry = ask(host, lun, scsi::inquiry(None, 36), 36).map_err(failed("INQUIRY"))?;
     let inquiry = scsi::parse_inquiry(&inquiry).ok_or(IdentifyError::Answer("INQUIRY"))?;
@@ -81,8 +116,9 @@ pub fn identify<T: Transport>(host: &mut Host<T>, lun: u8) -> Result<Facts, Iden
     if !matches!(inquiry.device_type, 0x00 | 0x0e | 0x14) {
         return Err(IdentifyError::NoDisk(inquiry.device_type));
     }
+    host.set_removable(inquiry.is_removable);
     ask(host, lun, scsi::test_unit_ready(), 0).map_err(failed("TEST UNIT READY"))?;
-    let capacity = capacity(host, lun)?;
+    let capacity = capacity(host, lun, quirks)?;
     let pages = page(host, lun, 0x00)?.unwrap_or_default();
     let serial = match pages.contains(&0x80) {
         true => page(host, lun, 0x80)?.map(|body| scsi::parse_serial(&body)).filter(|serial| !serial.is_empty()),
@@ -96,29 +132,49 @@ pub fn identify<T: Transport>(host: &mut Host<T>, lun: u8) -> Result<Facts, Iden
         true => page(host, lun, 0xb2)?.map(|body| scsi::parse_provisioning(&body)).unwrap_or_default(),
         false => Provisioning::default(),
     };
-    let caching = match optional(ask(host, lun, scsi::mode_sense_caching(), 192), "MODE SENSE")? {
-        Some(data) => scsi::parse_caching(&data),
-        None => None,
+    let caching = match quirks.assumes_cache {
+        true => Some(Caching { has_write_cache: true, has_fua: false, is_write_protected: false }),
+        false => optional(host, lun, scsi::mode_sense_caching(), 192, "MODE SENSE")?
+            .and_then(|data| scsi::parse_caching(&data)),
     };
-    Ok(Facts { lun, inquiry, serial, capacity, caching, limits, provisioning })
+    Ok(Facts { lun, inquiry, serial, capacity, caching, limits, provisioning, quirks })
 }
 
-/// An answer that a disk may refuse.
-fn optional(answer: Result<Vec<u8>, Failure>, command: &'static str) -> Result<Option<Vec<u8>>, IdentifyError> {
-    match answer {
+/// An answer that a disk may refuse or not give.
+fn optional<T: Transport>(
+    host: &mut Host<T>,
+    lun: u8,
+    cdb: Cdb,
+    bytes: usize,
+    command: &'static str,
+) -> Result<Option<Vec<u8>>, IdentifyError> {
+    match ask(host, lun, cdb, bytes) {
         Ok(data) => Ok(Some(data)),
-        Err(Failure::Sense(sense)) if sense.key == key::ILLEGAL_REQUEST => Ok(None),
-        Err(failure) => Err(IdentifyError::Command { command, failure }),
+        Err(failure) => match host.has_failed() {
+            None => Ok(None),
+            Some(_) => Err(IdentifyError::Command { command, failure }),
+        },
     }
 }
 
 fn page<T: Transport>(host: &mut Host<T>, lun: u8, page: u8) -> Result<Option<Vec<u8>>, IdentifyError> {
-    let answer = optional(ask(host, lun, scsi::inquiry(Some(page), 252), 252), "INQUIRY of a page")?;
+    let answer = optional(host, lun, scsi::inquiry(Some(page), 252), 252, "INQUIRY of a page")?;
     Ok(answer.and_then(|data| scsi::page_body(&data, page).map(<[u8]>::to_vec)))
 }
 
-fn capacity<T: Transport>(host: &mut Host<T>, lun: u8) -> Result<Capacity, IdentifyError> {
-    if let Some(data) = optional(ask(host, lun, scsi::read_capacity_16(), 32), "READ CAPACITY(16)")? {
+fn capacity<T: Transport>(host: &mut Host<T>, lun: u8, quirks: Quirks) -> Result<Capacity, IdentifyError> {
+    let mut capacity = reported_capacity(host, lun, quirks)?;
+    let is_one_less = quirks.one_block_less || (quirks.even_block_count && capacity.block_count % 2 == 1);
+    if is_one_less && capacity.block_count > 1 {
+        capacity.block_count -= 1;
+    }
+    Ok(capacity)
+}
+
+fn reported_capacity<T: Transport>(host: &mut Host<T>, lun: u8, quirks: Quirks) -> Result<Capacity, IdentifyError> {
+    if !quirks.no_read_capacity_16
+        && let Some(data) = optional(host, lun, scsi::read_capacity_16(), 32, "READ CAPACITY(16)")?
+    {
         return scsi::parse_capacity_16(&data).ok_or(IdentifyError::Answer("READ CAPACITY(16)"));
     }
     let failed = |failure| IdentifyError::Command { command: "READ CAPACITY(10)", failure };

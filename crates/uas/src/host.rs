@@ -167,6 +167,17 @@ impl<T: Transport> Host<T> {
         if deadline_ns == u64::MAX { u64::MAX } else { deadline_ns.saturating_sub(self.transport.now_ns()) }
     }
 
+    /// True if the disk refused a write with FUA and then did one without it, so that a flush follows each
+    /// ([`Session::refuses_fua`]).
+    pub fn refuses_fua(&self) -> bool {
+        self.session.refuses_fua()
+    }
+
+    /// Sets whether the medium can be removed ([`Session::set_removable`]).
+    pub fn set_removable(&mut self, is_removable: bool) {
+        self.session.set_removable(is_removable);
+    }
+
     /// Why the session has ended, if it has.
     pub fn has_failed(&self) -> Option<Failure> {
         self.session.ended()

@@ -263,12 +263,15 @@ impl<T: Transport + Send> Queue<T> {
         Ok(())
     }
 
-    /// Reads the identity and the SMART data of the disk behind a bridge; `None`: it does not pass ATA commands on. No I/O may be
+    /// Reads the identity and the SMART data of the disk behind a bridge; `None`: it does not pass ATA commands on, or must not get them. No I/O may be
     /// in flight.
     ///
     /// # Errors
     /// The disk's failure.
     pub fn ata(&self) -> Result<Option<Ata>, Failure> {
+        if self.served.has_no_ata {
+            return Ok(None);
+        }
         crate::ata::read(&mut self.lock().host, self.served.lun)
     }
 

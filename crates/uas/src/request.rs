@@ -73,6 +73,16 @@ impl Request {
         Self { lun, cdb: scsi::synchronize_cache(), data: Data::None, kind: Kind::Flush }
     }
 
+    /// The same write without forced unit access; any other command as it is.
+    pub fn without_fua(mut self) -> Self {
+        if let Kind::Write { is_fua } = &mut self.kind
+            && std::mem::take(is_fua)
+        {
+            self.cdb[1] &= !scsi::FUA;
+        }
+        self
+    }
+
     /// A command that may be executed twice.
     pub fn repeatable(lun: u8, cdb: Cdb, data: Data) -> Self {
         Self { lun, cdb, data, kind: Kind::Repeatable }

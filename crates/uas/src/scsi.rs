@@ -51,9 +51,12 @@ pub fn read(block: u64, count: u32) -> Cdb {
     ranged([0x28, 0xa8, 0x88], 0, block, count)
 }
 
+/// Forced unit access, in the second byte of a WRITE.
+pub(crate) const FUA: u8 = 8;
+
 /// WRITE of `count` blocks. `is_fua`: the data is on the medium when the command ends.
 pub fn write(block: u64, count: u32, is_fua: bool) -> Cdb {
-    ranged([0x2a, 0xaa, 0x8a], if is_fua { 8 } else { 0 }, block, count)
+    ranged([0x2a, 0xaa, 0x8a], if is_fua { FUA } else { 0 }, block, count)
 }
 
 /// SYNCHRONIZE CACHE of the whole disk.

@@ -24,6 +24,8 @@ pub struct Sense {
 
 /// Sense keys.
 pub mod key {
+    /// Nothing to report.
+    pub const NO_SENSE: u8 = 0;
     /// The command succeeded with some recovery.
     pub const RECOVERED_ERROR: u8 = 1;
     /// The device cannot be accessed now.

@@ -38,12 +38,14 @@ pub struct Served {
     pub request_bytes_max: u32,
     /// Nothing is written.
     pub is_read_only: bool,
-    /// The disk has a volatile cache, or may have one.
+    /// The disk has a volatile cache.
     pub has_cache: bool,
     /// The disk supports forced unit access.
     pub has_fua: bool,
     /// How blocks are deallocated.
     pub discard: Discard,
+    /// ATA commands are not passed through.
+    pub has_no_ata: bool,
 }
 
 /// How blocks are deallocated.
@@ -72,7 +74,9 @@ impl Served {
             0 => u64::MAX,
             blocks => u64::from(blocks) * u64::from(block_bytes),
         };
-        let bytes = u64::from(REQUEST_BYTES_MAX).min(share).min(of_disk) as u32 / REQUEST_BYTES_MIN * REQUEST_BYTES_MIN;
+        let of_quirk = u64::from(facts.quirks.transfer_bytes_max.unwrap_or(u32::MAX));
+        let bytes = u64::from(REQUEST_BYTES_MAX).min(share).min(of_disk).min(of_quirk) as u32 / REQUEST_BYTES_MIN
+            * REQUEST_BYTES_MIN;
         let same_max = match facts.limits.write_same_blocks_max {
             // Without a limit, one that a command can express and a disk ends within its time.
             0 => 1 << 20,
@@ -83,7 +87,7 @@ impl Served {
             found if found.has_unmap && facts.limits.unmap_blocks_max > 0 => {
                 Discard::Unmap(facts.limits.unmap_blocks_max)
             }
-            found if found.has_write_same_unmap => Discard::WriteSame(same_max),
+            found if found.has_write_same_unmap && !facts.quirks.no_write_same => Discard::WriteSame(same_max),
             _ => Discard::None,
         };
         (bytes >= REQUEST_BYTES_MIN.max(block_bytes)).then_some(Self {
@@ -92,10 +96,13 @@ impl Served {
             physical_bytes: facts.capacity.physical_bytes,
             block_count: facts.capacity.block_count,
             request_bytes_max: bytes,
-            is_read_only: is_read_only || facts.caching.is_some_and(|caching| caching.is_write_protected),
-            has_cache: facts.caching.is_none_or(|caching| caching.has_write_cache),
-            has_fua: facts.caching.is_some_and(|caching| caching.has_fua),
+            is_read_only: is_read_only
+                || (!facts.quirks.no_write_protection
+                    && facts.caching.is_some_and(|caching| caching.is_write_protected)),
+            has_cache: facts.caching.is_some_and(|caching| caching.has_write_cache),
+            has_fua: !facts.quirks.broken_fua && facts.caching.is_some_and(|caching| caching.has_fua),
             discard,
+            has_no_ata: facts.quirks.no_ata,
         })
     }
 }
@@ -154,13 +161,14 @@ pub struct Server<T, F> {
     front: F,
     tally: Tally,
     is_ending: bool,
+    has_reported_fua: bool,
 }
 
 impl<T: Transport, F: Front> Server<T, F> {
     /// A server with a front of at most as many slots as the host.
     pub fn new(host: Host<T>, served: Served, front: F) -> Self {
         let work = vec![None; usize::from(host.depth())].into_boxed_slice();
-        Self { host, served, work, front, tally: Tally::default(), is_ending: false }
+        Self { host, served, work, front, tally: Tally::default(), is_ending: false, has_reported_fua: false }
     }
 
     /// What was done so far.
@@ -381,6 +389,9 @@ impl<T: Transport, F: Front> Server<T, F> {
             return Ok(());
         }
         self.work[slot] = None;
+        if self.host.refuses_fua() && !std::mem::replace(&mut self.has_reported_fua, true) {
+            warn("the disk refuses writes with FUA: each is sent without it and followed by a flush");
+        }
         match result {
             Ok(_) => self.tally.done += 1,
             Err(failure) => {

@@ -6,8 +6,11 @@
 //!
 //! A command whose time is over is recovered in steps, each with a time limit: QUERY TASK (the device may still work on it:
 //! prolonged once), ABORT TASK, LOGICAL UNIT RESET, reset of the port. A protocol error, a stalled pipe and an error of the
-//! bus lead to the reset of the port at once. Commands that the device lost are sent again if they may be repeated. A device
-//! that answers nothing after two resets is given up.
+//! bus lead to the reset of the port at once. Commands that the device lost are sent again if they may be repeated. A command
+//! fails if it was the reason of a recovery and [`Limits::give_up_ns`] has passed since it began; commands that were in flight
+//! next to it are not charged. A device that answers nothing for that time is given up.
+//!
+//! A write with FUA that the device refuses is sent without FUA, and a flush follows before it ends; all later ones are, too.
 //!
 //! A flush fails if the device reported that an acknowledged write was lost: by a deferred error, or by a power-on that this
 //! session did not cause, or by a suspend of the machine, in which a disk may lose power.
@@ -23,15 +26,15 @@ use crate::iu::{self, Function, ResponseCode, Unit};
 use crate::request::{Action, Data, Failure, Kind, Outcome, Pipe, Request, Transfer, TransferError};
 use crate::scsi;
 use crate::sense::{Sense, key};
-use crate::verdict::{Answer, Verdict, judge, status};
-use slot::{Pending, Slot, Stage};
+use crate::verdict::{Answer, Verdict, judge, refused, status};
+use slot::{Pending, Slot, Stage, Step};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Time limits, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of a command.
+    /// Of a command; a flush has twice as long, as in Linux (`SD_FLUSH_TIMEOUT`).
     pub command_ns: u64,
     /// Of a task management function, and of cancelled transfers.
     pub management_ns: u64,
@@ -47,6 +50,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The time after which recovery is given up: that of two rounds, each with a command and three functions; 90 s by default.
+    pub fn give_up_ns(&self) -> u64 {
+        self.management_ns.saturating_mul(3).saturating_add(self.command_ns).saturating_mul(2)
+    }
+
     /// The default limits with another one of a command; no step of recovery takes longer than it.
     pub fn of_commands(limit: Duration) -> Self {
         let default = Self::default();
@@ -103,6 +111,23 @@ enum Recovery {
     Resetting,
 }
 
+/// Why the recovery under way was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Not because of a command: a suspend, or the caller.
+    Outside,
+    /// A command with this number.
+    Command(u64),
+    /// One of those in flight: without streams a broken unit belongs to none.
+    Unknown,
+}
+
+impl Reason {
+    fn is(self, number: u64) -> bool {
+        self == Self::Unknown || self == Self::Command(number)
+    }
+}
+
 /// A session with a device.
 #[derive(Debug)]
 pub struct Session {
@@ -125,7 +150,17 @@ pub struct Session {
     /// Transfers that the transport holds.
     pending: u32,
     next_number: u64,
-    resets_without_answer: u8,
+    /// Resets of the port since the last answer.
+    resets_in_row: u8,
+    /// Start of the first recovery since the last answer.
+    silent_since_ns: Option<u64>,
+    /// No command is sent before this time.
+    paused_until_ns: u64,
+    /// The reason of the recovery under way.
+    reason: Reason,
+    /// The device refuses writes with FUA.
+    refuses_fua: bool,
+    is_removable: bool,
     dead: Option<Failure>,
     /// Writes acknowledged without FUA, and how many of them the last good flush covered.
     acknowledged: u64,
@@ -162,7 +197,12 @@ impl Session {
             waiting: 0,
             pending: 0,
             next_number: 0,
-            resets_without_answer: 0,
+            resets_in_row: 0,
+            silent_since_ns: None,
+            paused_until_ns: 0,
+            reason: Reason::Outside,
+            refuses_fua: false,
+            is_removable: false,
             dead: None,
             acknowledged: 0,
             flushed: 0,
@@ -186,6 +226,16 @@ impl Session {
     /// Why the session has ended, if it has.
     pub fn ended(&self) -> Option<Failure> {
         self.dead
+    }
+
+    /// True if the device refused a write with FUA and then did one without it.
+    pub fn refuses_fua(&self) -> bool {
+        self.refuses_fua
+    }
+
+    /// Sets whether the medium can be removed: after its change, no command is sent again. Otherwise it cannot.
+    pub fn set_removable(&mut self, is_removable: bool) {
+        self.is_removable = is_removable;
     }
 
     /// True if no command is in a slot.
@@ -247,12 +297,14 @@ impl Session {
         let slot = self.slots[..management].iter().position(|slot| slot.stage == Stage::Free).ok_or(Full)?;
         self.next_number += 1;
         let number = self.next_number;
+        let is_plain = self.refuses_fua && request.kind == (Kind::Write { is_fua: true });
         self.slots[slot] = Slot {
             stage: Stage::Waiting { not_before_ns: 0 },
             request,
             user,
             number,
             begun_ns: now_ns,
+            step: if is_plain { Step::Plain } else { Step::Own },
             ..Slot::free()
         };
         self.waiting += 1;
@@ -279,9 +331,9 @@ impl Session {
             buffer[..unit.len()].copy_from_slice(&unit);
             return unit.len();
         }
-        let Slot { request, is_starting, .. } = &self.slots[index];
-        let cdb = if *is_starting { scsi::start_unit() } else { request.cdb };
-        *buffer = iu::command(Self::tag_of(index), request.lun, &cdb);
+        let slot = &self.slots[index];
+        let cdb = if slot.is_starting { scsi::start_unit() } else { slot.present().cdb };
+        *buffer = iu::command(Self::tag_of(index), slot.request.lun, &cdb);
         buffer.len()
     }
 
@@ -289,7 +341,13 @@ impl Session {
     pub fn next_deadline_ns(&self) -> u64 {
         let of = |slot: &Slot| match slot.stage {
             Stage::Running if self.recovery == Recovery::None => slot.deadline_ns,
-            Stage::Waiting { not_before_ns } if self.recovery == Recovery::None && not_before_ns > 0 => not_before_ns,
+            Stage::Waiting { not_before_ns } if self.recovery == Recovery::None => {
+                match not_before_ns.max(self.paused_until_ns) {
+                    // It waits for another command to end.
+                    0 => u64::MAX,
+                    until_ns => until_ns,
+                }
+            }
             _ => u64::MAX,
         };
         let slots = self.slots[..self.management()].iter().map(of).min().unwrap_or(u64::MAX);
@@ -323,6 +381,10 @@ impl Session {
                 }
             }
         }
+        if now_ns < self.paused_until_ns {
+            return;
+        }
+        self.paused_until_ns = 0;
         while self.waiting > 0 && self.running < self.window && self.recovery == Recovery::None {
             let management = self.management();
             let is_due =
@@ -339,9 +401,10 @@ impl Session {
         slot.stage = Stage::Running;
         slot.transferred = 0;
         slot.answer = None;
-        slot.deadline_ns = now_ns.saturating_add(self.limits.command_ns);
+        let times = if slot.present().kind == Kind::Flush { 2 } else { 1 };
+        slot.deadline_ns = now_ns.saturating_add(self.limits.command_ns.saturating_mul(times));
         slot.acknowledged_before = acknowledged;
-        let data = if slot.is_starting { Data::None } else { slot.request.data };
+        let data = slot.data();
         self.waiting -= 1;
         self.running += 1;
         self.submit_status(index);
@@ -372,7 +435,7 @@ impl Session {
 
     fn submit_data(&mut self, index: usize) {
         let stream = if self.has_streams { Self::tag_of(index) } else { 0 };
-        match self.slots[index].request.data {
+        match self.slots[index].data() {
             Data::None => {}
             Data::In(bytes) => self.submit(index, Pipe::DataIn, stream, bytes),
             Data::Out(bytes) => self.submit(index, Pipe::DataOut, stream, bytes),
@@ -397,12 +460,13 @@ impl Session {
         };
         assert!(was_pending, "the transport ended a transfer that it did not have: {pipe:?} {slot}");
         self.pending -= 1;
+        let about = (self.has_streams || pipe != Pipe::Status).then_some(index);
         match result {
             Ok(bytes) if matches!(pipe, Pipe::DataIn | Pipe::DataOut) => self.slots[index].transferred += bytes,
             Ok(_) if pipe == Pipe::Status => self.receive(index, unit, now_ns),
             Ok(_) | Err(TransferError::Cancelled) => {}
             Err(TransferError::Gone) => self.die(Failure::Gone),
-            Err(TransferError::Stall | TransferError::Bus(_)) => self.drain(now_ns),
+            Err(TransferError::Stall | TransferError::Bus(_)) => self.broken(about, now_ns),
         }
         if index < self.management() {
             self.settle(index, now_ns);
@@ -416,18 +480,27 @@ impl Session {
         }
     }
 
-    fn violation(&mut self, now_ns: u64) {
+    fn violation(&mut self, index: Option<usize>, now_ns: u64) {
         self.counts.violations += 1;
+        self.broken(index, now_ns);
+    }
+
+    /// Resets the port because of the command in a slot; `None`: because of one of those in flight.
+    fn broken(&mut self, index: Option<usize>, now_ns: u64) {
+        if self.reason == Reason::Outside && self.recovery == Recovery::None {
+            self.reason = index.map_or(Reason::Unknown, |index| Reason::Command(self.slots[index].number));
+        }
         self.drain(now_ns);
     }
 
     /// Handles a unit from the status pipe.
     fn receive(&mut self, buffer: usize, bytes: &[u8], now_ns: u64) {
-        let Ok(unit) = iu::parse(bytes) else { return self.violation(now_ns) };
+        let about = self.has_streams.then_some(buffer);
+        let Ok(unit) = iu::parse(bytes) else { return self.violation(about, now_ns) };
         let index = usize::from(unit.tag()).wrapping_sub(1);
         // With streams a unit belongs to the command whose stream it came on.
         if index > self.management() || (self.has_streams && index != buffer) {
-            return self.violation(now_ns);
+            return self.violation(about, now_ns);
         }
         let is_running = self.slots[index].stage == Stage::Running && self.slots[index].answer.is_none();
         match unit {
@@ -440,7 +513,10 @@ impl Session {
                 }
             }
             Unit::Response { code, .. } if is_running => {
-                self.abandon(index, Verdict::Done(Err(Failure::Refused(code))), now_ns);
+                let slot = &mut self.slots[index];
+                let verdict = refused(code, &slot.present(), slot.tries);
+                slot.tries.answers += 1;
+                self.abandon(index, verdict, now_ns);
             }
             Unit::Sense { status, sense, .. } if is_running => {
                 self.answered(index, status, sense);
@@ -448,13 +524,13 @@ impl Session {
             }
             Unit::ReadReady { .. } | Unit::WriteReady { .. } if !self.has_streams && is_running => {
                 let is_in = matches!(unit, Unit::ReadReady { .. });
-                let fits = match self.slots[index].request.data {
+                let fits = match self.slots[index].data() {
                     Data::In(_) => is_in,
                     Data::Out(_) => !is_in,
                     Data::None => false,
                 };
                 if !fits || self.slots[index].pending.has(Pipe::DataIn) {
-                    return self.violation(now_ns);
+                    return self.violation(Some(index), now_ns);
                 }
                 // The status is still to come.
                 self.submit_status(index);
@@ -462,13 +538,13 @@ impl Session {
             }
             // An answer to a command that was given up meanwhile.
             _ if matches!(self.slots[index].stage, Stage::Ending(_)) || self.recovery != Recovery::None => {}
-            _ => self.violation(now_ns),
+            _ => self.violation(Some(index), now_ns),
         }
     }
 
     fn answered(&mut self, index: usize, code: u8, sense: &[u8]) {
         let sense = Sense::parse(sense);
-        self.resets_without_answer = 0;
+        (self.resets_in_row, self.silent_since_ns) = (0, None);
         if code == status::GOOD {
             self.widen();
             // A device reports a reset with the first command on its medium.
@@ -553,7 +629,7 @@ impl Session {
             Stage::Ending(verdict) => verdict,
             Stage::Running => {
                 let Some(answer) = slot.answer else { return };
-                let is_cut = slot.transferred < slot.request.data.bytes() && answer.status == status::GOOD;
+                let is_cut = slot.transferred < slot.data().bytes() && answer.status == status::GOOD;
                 if is_cut && matches!(self.recovery, Recovery::Draining | Recovery::Resetting) {
                     // Its data was cancelled before the reset; it is sent again after it.
                     return;
@@ -564,7 +640,10 @@ impl Session {
                     Verdict::Again { delay_ns: 0 }
                 } else {
                     slot.tries.is_late = now_ns.saturating_sub(slot.begun_ns) > self.limits.ready_ns;
-                    let verdict = judge(&answer, &slot.request, slot.transferred, slot.tries);
+                    slot.tries.is_removable = self.is_removable;
+                    let verdict = judge(&answer, &slot.present(), slot.transferred, slot.tries);
+                    let verdict = self.without_fua(index, verdict);
+                    let slot = &mut self.slots[index];
                     let is_busy = matches!(answer.status, status::BUSY | status::TASK_SET_FULL);
                     let is_starting = matches!(verdict, Verdict::Again { delay_ns } if delay_ns > 0);
                     if !is_busy && !is_starting {
@@ -578,6 +657,33 @@ impl Session {
         self.running -= 1;
         self.conclude(index, verdict, now_ns);
         self.launch_waiting(now_ns);
+    }
+
+    /// Replaces a write with FUA that the device refuses: by one without FUA, and a flush after it.
+    fn without_fua(&mut self, index: usize, verdict: Verdict) -> Verdict {
+        // A range beyond the end of the disk is refused with and without FUA.
+        let is_refusal = |sense: &Sense| sense.key == key::ILLEGAL_REQUEST && sense.asc != 0x21;
+        let slot = &mut self.slots[index];
+        let is_fua = slot.request.kind == (Kind::Write { is_fua: true });
+        match (slot.step, verdict) {
+            (Step::Own, Verdict::Done(Err(Failure::Sense(sense)))) if is_fua && is_refusal(&sense) => {
+                slot.step = Step::Plain;
+                Verdict::Again { delay_ns: 0 }
+            }
+            (Step::Plain, Verdict::Done(Ok(_))) => {
+                self.refuses_fua = true;
+                // It is in the disk's cache, like any write without FUA.
+                self.acknowledged += 1;
+                slot.step = Step::Flush;
+                Verdict::Again { delay_ns: 0 }
+            }
+            (Step::Flush, Verdict::Done(Ok(_))) => {
+                self.flushed = self.flushed.max(slot.acknowledged_before);
+                // The next flush reports it as well: other writes may be lost, too.
+                Verdict::Done(self.doubt.map_or(Ok(slot.request.data.bytes()), Err))
+            }
+            _ => verdict,
+        }
     }
 
     fn conclude(&mut self, index: usize, verdict: Verdict, now_ns: u64) {

@@ -308,6 +308,7 @@ mod tests {
             has_cache: true,
             has_fua: true,
             discard: Discard::Unmap(16),
+            has_no_ata: false,
         }
     }
 

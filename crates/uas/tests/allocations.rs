@@ -136,6 +136,7 @@ fn calls_of(rounds: u64) -> (u64, u64) {
         has_cache: true,
         has_fua: true,
         discard: Discard::Unmap(4),
+        has_no_ata: false,
     };
     let (kernel, theirs) = UnixStream::pair().expect("a socket pair");
     let server = std::thread::spawn(move || {

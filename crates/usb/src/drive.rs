@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use trueio_device::{DeviceError, System, who_has_open, who_holds};
 use trueio_model::UsbDisk;
-use trueio_uas::disk::{self, Facts, IdentifyError};
+use trueio_uas::disk::{self, Facts, IdentifyError, Quirks};
 use trueio_uas::host::{Failure, Host};
 use trueio_uas::session::Limits;
 use trueio_uas::usbfs::Usbfs;
@@ -132,7 +132,7 @@ fn start(
     if left.is_some() {
         host.follow();
     }
-    let units = disk::logical_units(&mut host).map_err(DriveError::Units)?;
+    let units = disk::logical_units(&mut host, Quirks::default()).map_err(DriveError::Units)?;
     let lun = match (lun, units.as_slice()) {
         (Some(lun), all) if all.contains(&lun) => lun,
         (None, [one]) => *one,
@@ -141,6 +141,6 @@ fn start(
             return Err(DriveError::Unit { named, all });
         }
     };
-    let facts = disk::identify(&mut host, lun).map_err(DriveError::Identify)?;
+    let facts = disk::identify(&mut host, lun, Quirks::default()).map_err(DriveError::Identify)?;
     Ok((Driven { host, facts, memory_bytes, keeper }, lock))
 }

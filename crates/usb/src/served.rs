@@ -159,6 +159,7 @@ fn file_of(folder: &Path, interface: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trueio_uas::disk::Quirks;
     use trueio_uas::scsi::{BlockLimits, Capacity, Inquiry, Provisioning};
 
     fn served() -> ServedDisk {
@@ -187,6 +188,7 @@ mod tests {
             caching: None,
             limits: BlockLimits::default(),
             provisioning: Provisioning::default(),
+            quirks: Quirks::default(),
         }
     }
 

@@ -353,6 +353,9 @@ fn describe(plan: &Claim, facts: &Facts, served: &Served) -> String {
     if served.is_read_only {
         text.push_str(", read-only");
     }
+    if facts.caching.is_none() {
+        text.push_str(", no caching page: write through is assumed");
+    }
     trueio_report::clean(&text).into_owned()
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 use trueio_engine::{TargetFile, TrimCall, WorkerReport};
 use trueio_model::{Checksum, EngineKind, OpKind, SyncMode};
-use trueio_uas::disk::identify;
+use trueio_uas::disk::{Quirks, identify};
 use trueio_uas::host::Host;
 use trueio_uas::queue::{Disk, Queue};
 use trueio_uas::serve::{Discard, Served};
@@ -18,7 +18,7 @@ const SIZE: u64 = 256 * KIB;
 fn queue(device: Device, change: impl FnOnce(&mut Served)) -> Arc<Queue<Device>> {
     let has_streams = device.has_streams;
     let mut host = Host::new(device, 15, has_streams, Limits::default());
-    let facts = identify(&mut host, 0).expect("a disk");
+    let facts = identify(&mut host, 0, Quirks::default()).expect("a disk");
     let mut served = Served::of(&facts, 15, Some(16 << 20), false).expect("enough memory");
     host.transport_mut().medium = (0..SIZE as usize).map(|at| (at / 512) as u8).collect();
     served.block_count = SIZE / 512;

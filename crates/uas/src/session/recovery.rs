@@ -1,13 +1,15 @@
 //! Recovery of a session: task management, reset, and the end of a device that does not answer.
 
 use super::slot::Stage;
-use super::{Recovery, Session};
+use super::{Reason, Recovery, Session};
 use crate::iu::{self, Function, ResponseCode};
 use crate::request::{Failure, Pipe};
 use crate::verdict::Verdict;
 
-/// Resets of the port without any answer after which a device is given up.
-const RESETS_MAX: u8 = 2;
+/// The pause after the second reset of the port without an answer; it doubles with each further one.
+const PAUSE_NS: u64 = 100_000_000;
+/// The longest pause.
+const PAUSE_NS_MAX: u64 = 5_000_000_000;
 
 impl Session {
     /// Sends a task management function about a command.
@@ -23,6 +25,8 @@ impl Session {
             Function::QueryTask => {}
         }
         let (number, lun) = (self.slots[slot].number, self.slots[slot].request.lun);
+        self.reason = Reason::Command(number);
+        self.silent_since_ns.get_or_insert(now_ns);
         self.recovery = Recovery::Managing { function, slot: slot as u16, number, lun };
         self.recovery_deadline_ns = now_ns.saturating_add(self.limits.management_ns);
         self.unit = (function, Self::tag_of(slot), lun);
@@ -31,6 +35,7 @@ impl Session {
     }
 
     fn recovered(&mut self, now_ns: u64) {
+        self.reason = Reason::Outside;
         self.recovery = Recovery::None;
         self.recovery_deadline_ns = u64::MAX;
         self.launch_waiting(now_ns);
@@ -53,14 +58,14 @@ impl Session {
             }
             Function::QueryTask | Function::AbortTask if is_done => {
                 if is_same {
-                    self.lost(index, now_ns);
+                    self.lost(index, true, now_ns);
                 }
             }
             Function::LogicalUnitReset if is_done => {
                 self.expects_attention = true;
                 for index in 0..self.management() {
                     if self.slots[index].stage == Stage::Running && self.slots[index].request.lun == lun {
-                        self.lost(index, now_ns);
+                        self.lost(index, self.slots[index].number == number, now_ns);
                     }
                 }
             }
@@ -72,10 +77,13 @@ impl Session {
         self.recovered(now_ns);
     }
 
-    /// A command that the device does not have any more, without an answer.
-    fn lost(&mut self, index: usize, now_ns: u64) {
-        self.slots[index].silences += 1;
-        let verdict = self.slots[index].after_silence();
+    /// A command that the device does not have any more, without an answer. `is_reason`: it was the reason of the recovery.
+    fn lost(&mut self, index: usize, is_reason: bool, now_ns: u64) {
+        let give_up_ns = self.limits.give_up_ns();
+        let slot = &mut self.slots[index];
+        slot.silences = slot.silences.saturating_add(u8::from(is_reason));
+        let is_over = now_ns.saturating_sub(slot.begun_ns) >= give_up_ns;
+        let verdict = slot.after_silence(is_reason, is_over);
         self.abandon(index, verdict, now_ns);
     }
 
@@ -121,6 +129,7 @@ impl Session {
         }
         self.recovery = Recovery::Draining;
         self.recovery_deadline_ns = now_ns.saturating_add(self.limits.management_ns);
+        self.silent_since_ns.get_or_insert(now_ns);
         self.cancel_everything();
         if self.pending == 0 {
             self.recovery = Recovery::Resetting;
@@ -145,17 +154,25 @@ impl Session {
     pub fn ended_reset(&mut self, streams: Option<u16>, now_ns: u64) {
         assert_eq!(self.recovery, Recovery::Resetting);
         self.counts.port_resets += 1;
-        self.resets_without_answer += 1;
+        self.resets_in_row = self.resets_in_row.saturating_add(1);
+        if self.resets_in_row > 1 {
+            let pause_ns =
+                PAUSE_NS.checked_shl(u32::from(self.resets_in_row) - 2).unwrap_or(u64::MAX).min(PAUSE_NS_MAX);
+            self.paused_until_ns = now_ns.saturating_add(pause_ns);
+        }
+        let is_over =
+            self.silent_since_ns.is_some_and(|since| now_ns.saturating_sub(since) >= self.limits.give_up_ns());
+        let reason = std::mem::replace(&mut self.reason, Reason::Outside);
         self.expects_attention = true;
         self.recovery = Recovery::None;
         let needed = if self.has_streams { self.slots.len() as u16 } else { 0 };
         match streams {
             None => self.die(Failure::Gone),
-            Some(streams) if streams < needed || self.resets_without_answer > RESETS_MAX => self.die(Failure::NoAnswer),
+            Some(streams) if streams < needed || is_over => self.die(Failure::NoAnswer),
             Some(_) => {
                 for index in 0..self.management() {
                     if self.slots[index].stage == Stage::Running {
-                        self.lost(index, now_ns);
+                        self.lost(index, reason.is(self.slots[index].number), now_ns);
                     }
                 }
             }

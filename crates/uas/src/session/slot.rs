@@ -1,6 +1,6 @@
 //! The state of one command in flight.
 
-use crate::request::{Failure, Pipe, Request};
+use crate::request::{Data, Failure, Kind, Pipe, Request};
 use crate::verdict::{Answer, Tries, Verdict};
 
 /// Where a command is.
@@ -49,6 +49,17 @@ impl Pending {
     }
 }
 
+/// Which command is sent for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The request's own.
+    Own,
+    /// A write with FUA as one without, because the device refuses FUA. A flush follows.
+    Plain,
+    /// That flush.
+    Flush,
+}
+
 /// A slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
@@ -60,10 +71,12 @@ pub(super) struct Slot {
     pub(super) transferred: u32,
     pub(super) answer: Option<Answer>,
     pub(super) tries: Tries,
-    /// Times that the device did not answer it.
+    /// Times that the device was silent about it, and it was the reason of the recovery.
     pub(super) silences: u8,
     /// START STOP UNIT is sent in its place.
     pub(super) is_starting: bool,
+    /// Which command is sent.
+    pub(super) step: Step,
     /// Its time limit was prolonged once, because the device reported that it works on it.
     pub(super) is_prolonged: bool,
     pub(super) deadline_ns: u64,
@@ -85,6 +98,7 @@ impl Slot {
             tries: Tries::default(),
             silences: 0,
             is_starting: false,
+            step: Step::Own,
             is_prolonged: false,
             deadline_ns: u64::MAX,
             begun_ns: 0,
@@ -93,12 +107,29 @@ impl Slot {
         }
     }
 
-    /// Returns what follows when the device does not have the command any more and gave no answer.
-    pub(super) fn after_silence(&self) -> Verdict {
+    /// Returns the command that is sent now, without START STOP UNIT.
+    pub(super) fn present(&self) -> Request {
+        match self.step {
+            Step::Own => self.request,
+            Step::Plain => self.request.without_fua(),
+            Step::Flush => Request::flush(self.request.lun),
+        }
+    }
+
+    /// Returns the length of the data of the command that is sent now.
+    pub(super) fn data(&self) -> Data {
+        if self.is_starting { Data::None } else { self.present().data }
+    }
+
+    /// Returns what follows when the device does not have the command any more and gave no answer. `is_reason`: the command
+    /// was the reason of the recovery; others are not charged for it.
+    pub(super) fn after_silence(&self, is_reason: bool, is_over: bool) -> Verdict {
+        // Commands that ask for facts: another one, or an assumption, takes their place.
         const SILENCES_MAX: u8 = 2;
+        let is_question = self.request.kind == Kind::Repeatable && self.silences >= SILENCES_MAX;
         if !self.request.may_repeat() {
             Verdict::Done(Err(Failure::Interrupted))
-        } else if self.silences >= SILENCES_MAX {
+        } else if is_reason && (is_over || is_question) {
             Verdict::Done(Err(Failure::NoAnswer))
         } else {
             Verdict::Again { delay_ns: 0 }

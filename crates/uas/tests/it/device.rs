@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use trueio_uas::disk::identify;
+use trueio_uas::disk::{Quirks, identify};
 use trueio_uas::host::{Ended, Host, Moved, Pipe, TransferError, Transport};
 use trueio_uas::request::Transfer;
 use trueio_uas::serve::Served;
@@ -20,7 +20,7 @@ pub(crate) const BLOCK: usize = 512;
 pub(crate) fn identified(device: Device, change: impl FnOnce(&mut Served)) -> (Host<Device>, Served) {
     let has_streams = device.has_streams;
     let mut host = Host::new(device, 15, has_streams, Limits::default());
-    let facts = identify(&mut host, 0).expect("a disk");
+    let facts = identify(&mut host, 0, Quirks::default()).expect("a disk");
     let mut served = Served::of(&facts, 15, Some(16 << 20), false).expect("enough memory");
     change(&mut served);
     host.transport_mut().log.clear();
@@ -276,6 +276,7 @@ impl Device {
                 let exponent = if self.block_bytes == BLOCK { 3 } else { 0 };
                 [&[0, 0, 0, 0, 0, 0, 0, 63, 0, 0, high, low, 0, exponent], &[0; 18][..]].concat()
             }
+            (0x25, ..) => [&[0, 0, 0, 63, 0, 0][..], &(self.block_bytes as u16).to_be_bytes()].concat(),
             (0x1a, ..) => vec![23, 0, 0x10, 0, 8, 18, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             (0x85, ..) if cdb[14] == 0xec => self.identity(),
             (0x85, ..) if cdb[14] == 0xb0 => smart(),

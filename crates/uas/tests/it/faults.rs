@@ -2,10 +2,11 @@
 
 use crate::device::{BLOCK, Device, Fault};
 use trueio_uas::ata;
-use trueio_uas::disk::{identify, logical_units};
+use trueio_uas::disk::{Quirks, identify, logical_units};
 use trueio_uas::host::{Failure, Host, Pipe};
 use trueio_uas::iu::ResponseCode;
 use trueio_uas::request::{Data, Kind, Request};
+use trueio_uas::serve::Served;
 use trueio_uas::session::Limits;
 
 const SECOND: u64 = 1_000_000_000;
@@ -46,8 +47,8 @@ fn both(case: impl Fn(Device)) {
 fn what_is_written_is_read_back_and_the_facts_are_the_devices() {
     both(|device| {
         let mut host = host(device);
-        assert_eq!(logical_units(&mut host), Ok(vec![0, 1]));
-        let facts = identify(&mut host, 0).expect("a disk");
+        assert_eq!(logical_units(&mut host, Quirks::default()), Ok(vec![0, 1]));
+        let facts = identify(&mut host, 0, Quirks::default()).expect("a disk");
         assert_eq!((facts.inquiry.vendor.as_str(), facts.serial.as_deref()), ("TEST", Some("SERIAL")));
         assert_eq!((facts.capacity.block_count, facts.capacity.physical_bytes), (64, 4096));
         assert_eq!(facts.limits.transfer_blocks_max, 2048);
@@ -64,7 +65,7 @@ fn what_is_written_is_read_back_and_the_facts_are_the_devices() {
 fn a_disk_with_blocks_of_4096_bytes_is_read_and_written_in_them() {
     both(|device| {
         let mut host = host(device.with_blocks_of_4096().with(0x28, Fault::WrongTag));
-        let facts = identify(&mut host, 0).expect("a disk");
+        let facts = identify(&mut host, 0, Quirks::default()).expect("a disk");
         assert_eq!((facts.capacity.block_bytes, facts.capacity.physical_bytes), (4096, 4096));
         assert_eq!((facts.capacity.block_count, facts.capacity.size_bytes()), (64, 64 * 4096));
         let mut data = vec![0xa5; 2 * 4096];
@@ -134,6 +135,7 @@ fn errors_of_the_device_are_reported_in_a_sentence_and_not_repeated() {
     both(|device| {
         let sensed = vec![0xf0, 0, 3, 0, 0, 0, 7, 10, 0, 0, 0, 0, 0x11, 0, 0, 0, 0, 0];
         let mut host = host(device.with(0x28, Fault::Status(2, sensed)).with(0x28, sense(6, 0x28, 0)));
+        host.set_removable(true);
         let error = read(&mut host, 7).expect_err("a bad block");
         assert_eq!(error.to_string(), "an unrecovered read error at block 7 (medium error, 3/11/00)");
         assert_eq!(host.transport().log, [READ]);
@@ -144,10 +146,211 @@ fn errors_of_the_device_are_reported_in_a_sentence_and_not_repeated() {
 }
 
 #[test]
-fn success_with_missing_data_is_a_failure() {
-    both(|device| {
-        let mut host = host(device.with(0x28, Fault::Short));
+fn success_with_missing_data_is_a_failure_after_five_more_tries() {
+    both(|mut device| {
+        for _ in 0..6 {
+            device = device.with(0x28, Fault::Short);
+        }
+        let mut host = host(device);
         assert_eq!(read(&mut host, 1), Err(Failure::Short { wanted: 512, got: 256 }));
+        assert_eq!(host.transport().log, [READ; 6]);
+    });
+}
+
+/// Goal: answers that Linux does not pass on at once are sent again five times here, too, and the sixth is the error.
+#[test]
+fn errors_that_may_pass_are_tried_five_times_more() {
+    let faults = [
+        sense(6, 0x28, 0),
+        sense(6, 0x29, 0),
+        sense(0, 0, 0),
+        sense(3, 0x0c, 0),
+        sense(0xb, 0x47, 3),
+        Fault::Status(2, Vec::new()),
+        Fault::Short,
+        Fault::Response(2),
+        Fault::Response(5),
+        Fault::Response(0x77),
+    ];
+    for fault in faults {
+        both(|mut device| {
+            let streams = device.has_streams;
+            for _ in 0..5 {
+                device = device.with(0x28, fault.clone());
+            }
+            let mut passing = host(device);
+            assert_eq!(read(&mut passing, 3), Ok(vec![3; BLOCK]), "{fault:?}");
+            assert_eq!(passing.transport().log, [READ; 6], "{fault:?}");
+            let mut device = Device::new(streams);
+            for _ in 0..6 {
+                device = device.with(0x28, fault.clone());
+            }
+            let mut lasting = host(device);
+            read(&mut lasting, 3).expect_err("the sixth");
+            assert_eq!(lasting.transport().log, [READ; 6], "{fault:?}");
+            assert_eq!(read(&mut lasting, 3), Ok(vec![3; BLOCK]), "the session goes on");
+            assert_eq!(lasting.transport().resets, 0, "{fault:?}");
+        });
+    }
+}
+
+/// Goal: a bridge that refuses FUA (JMS578) stores durable writes nevertheless, and is asked once.
+#[test]
+fn a_refused_fua_becomes_a_write_and_a_flush_and_is_remembered() {
+    for refusal in [(0x20, 0), (0x24, 0), (0x26, 1), (0, 0)] {
+        both(|device| {
+            let mut host = host(device.with(0x2a, sense(5, refusal.0, refusal.1)));
+            let request = Request::write(0, 5, 1, BLOCK as u32, true);
+            assert_eq!(host.execute(request, &mut [0x5a; BLOCK]), Ok(BLOCK as u32));
+            assert_eq!(host.transport().log, [0x2a, 0x2a, 0x35]);
+            assert!(host.refuses_fua());
+            assert_eq!(host.execute(request, &mut [0x5b; BLOCK]), Ok(BLOCK as u32));
+            assert_eq!(host.transport().log[3..], [0x2a, 0x35], "asked once");
+            assert_eq!(read(&mut host, 5), Ok(vec![0x5b; BLOCK]));
+        });
+    }
+    both(|device| {
+        // Without FUA it is refused as well: the write's own error, and FUA is tried with the next.
+        let mut host = host(device.with(0x2a, sense(5, 0x24, 0)).with(0x2a, sense(5, 0x24, 0)));
+        let request = Request::write(0, 5, 1, BLOCK as u32, true);
+        assert!(matches!(host.execute(request, &mut [1; BLOCK]), Err(Failure::Sense(_))));
+        assert!(!host.refuses_fua());
+    });
+    both(|device| {
+        // A range beyond the end is no refusal of FUA.
+        let mut host = host(device.with(0x2a, sense(5, 0x21, 0)));
+        let request = Request::write(0, 5, 1, BLOCK as u32, true);
+        assert!(matches!(host.execute(request, &mut [1; BLOCK]), Err(Failure::Sense(_))));
+        assert_eq!(host.transport().log, [0x2a]);
+    });
+}
+
+/// Goal: the flush that stands for FUA is one: a loss of power between the write and the flush, and a failed flush, fail the write.
+#[test]
+fn a_write_in_place_of_fua_fails_if_it_was_lost_before_its_flush() {
+    both(|device| {
+        let streams = device.has_streams;
+        let request = Request::write(0, 5, 1, BLOCK as u32, true);
+        let mut lost = host(device.with(0x2a, sense(5, 0x24, 0)).with(0x35, sense(6, 0x29, 1)));
+        assert_eq!(lost.execute(request, &mut [1; BLOCK]), Err(Failure::CacheLost));
+        assert_eq!(flush(&mut lost), Err(Failure::CacheLost), "other writes may be lost, too");
+        let mut failed = host(Device::new(streams).with(0x2a, sense(5, 0x24, 0)).with(0x35, sense(4, 3, 0)));
+        let error = failed.execute(request, &mut [1; BLOCK]).expect_err("the flush failed");
+        assert!(error.to_string().contains("write fault"), "{error}");
+    });
+}
+
+/// Goal: a bridge whose port is reset again and again by something else loses no command.
+#[test]
+fn repeated_resets_end_in_success_when_the_device_recovers_within_its_time() {
+    both(|mut device| {
+        for _ in 0..12 {
+            device = device.with(0x28, Fault::WrongTag);
+        }
+        let mut host = host(device);
+        assert_eq!(read(&mut host, 4), Ok(vec![4; BLOCK]));
+        assert_eq!(host.transport().resets, 12);
+        assert!(host.transport().now_ns < 60 * SECOND, "{}", host.transport().now_ns);
+    });
+}
+
+#[test]
+fn a_device_that_breaks_the_protocol_for_ever_is_given_up_after_90_seconds() {
+    both(|mut device| {
+        for _ in 0..1000 {
+            device = device.with(0x28, Fault::WrongTag);
+        }
+        let mut host = host(device);
+        assert_eq!(read(&mut host, 4), Err(Failure::NoAnswer));
+        assert!((90..100).contains(&(host.transport().now_ns / SECOND)), "{}", host.transport().now_ns);
+        assert!(host.transport().resets < 30, "{}: it pauses between resets", host.transport().resets);
+    });
+}
+
+/// Goal: a command that was in flight next to the one that hangs is not charged for the resets.
+#[test]
+fn a_command_next_to_one_that_hangs_is_repeated_until_it_ends() {
+    both(|mut device| {
+        (device.response, device.unit_reset_response) = (Some(4), None);
+        // The first hangs three times, which is more than its time; the second is always lost with it.
+        for _ in 0..3 {
+            device = device.with(0x28, Fault::Hang).with(0x2a, Fault::Hang);
+        }
+        let mut host = host(device);
+        let (mut first, mut second) = ([0u8; BLOCK], [7u8; BLOCK]);
+        // SAFETY: the buffers outlive the loop below, which awaits both outcomes.
+        unsafe {
+            host.start(Request::read(0, 3, 1, BLOCK as u32), 0, first.as_mut_ptr()).expect("a free slot");
+            host.start(Request::write(0, 4, 1, BLOCK as u32, false), 1, second.as_mut_ptr()).expect("a free slot");
+        }
+        let mut results = [None, None];
+        while results.iter().any(Option::is_none) {
+            if let Some(outcome) = host.poll(None) {
+                results[outcome.user as usize] = Some(outcome.result);
+            }
+        }
+        assert_eq!(results, [Some(Err(Failure::NoAnswer)), Some(Ok(BLOCK as u32))]);
+    });
+}
+
+#[test]
+fn a_flush_has_twice_the_time_of_another_command() {
+    both(|device| {
+        let mut host = host(device.with(0x35, Fault::Slow(55 * SECOND)));
+        flush(&mut host).expect("within 60 s");
+        assert_eq!(host.transport().log, [0x35], "no query");
+    });
+}
+
+/// Goal: facts that a bridge does not give are replaced as Linux does, by another command or an assumption.
+#[test]
+fn commands_for_facts_that_are_never_answered_are_replaced() {
+    both(|mut device| {
+        for operation in [0xa0, 0x9e, 0x1a] {
+            for _ in 0..3 {
+                device = device.with(operation, Fault::Hang);
+            }
+        }
+        let mut host = host(device);
+        assert_eq!(logical_units(&mut host, Quirks::default()), Ok(vec![0]));
+        let facts = identify(&mut host, 0, Quirks::default()).expect("a disk");
+        assert_eq!((facts.capacity.block_count, facts.caching), (64, None));
+        let served = Served::of(&facts, 15, None, false).expect("enough memory");
+        assert!(!served.has_cache && !served.has_fua, "write through");
+    });
+}
+
+#[test]
+fn a_quirk_keeps_its_command_from_the_device() {
+    both(|device| {
+        let streams = device.has_streams;
+        let quirks = Quirks {
+            no_report_luns: true,
+            no_read_capacity_16: true,
+            assumes_cache: true,
+            transfer_bytes_max: Some(240 * 512),
+            broken_fua: true,
+            no_ata: true,
+            ..Quirks::default()
+        };
+        let mut quirked = host(device);
+        assert_eq!(logical_units(&mut quirked, quirks), Ok(vec![0]));
+        let facts = identify(&mut quirked, 0, quirks).expect("a disk");
+        for operation in [0xa0, 0x9e, 0x1a] {
+            assert!(!quirked.transport().log.contains(&operation), "{operation:x}");
+        }
+        let served = Served::of(&facts, 15, None, false).expect("enough memory");
+        assert!(served.has_cache && !served.has_fua && served.has_no_ata);
+        assert_eq!(served.request_bytes_max, 240 * 512);
+        let odd = Quirks { even_block_count: true, ..Quirks::default() };
+        assert_eq!(identify(&mut quirked, 0, odd).expect("a disk").capacity.block_count, 64, "even already");
+        let less = Quirks { one_block_less: true, ..Quirks::default() };
+        assert_eq!(identify(&mut quirked, 0, less).expect("a disk").capacity.block_count, 63);
+        // Without the quirks.
+        let mut plain = host(Device::new(streams));
+        let facts = identify(&mut plain, 0, Quirks::default()).expect("a disk");
+        let served = Served::of(&facts, 15, None, false).expect("enough memory");
+        assert!(served.has_fua && served.request_bytes_max > 240 * 512);
     });
 }
 
@@ -375,7 +578,7 @@ fn a_session_that_follows_another_reports_what_the_disk_lost_in_between() {
         let streams = device.has_streams;
         let mut host = host(device.with(0x28, sense(6, 0x29, 0)));
         host.follow();
-        assert_eq!(identify(&mut host, 0).expect("a disk").lun, 0);
+        assert_eq!(identify(&mut host, 0, Quirks::default()).expect("a disk").lun, 0);
         host.reset().expect("it comes back");
         assert_eq!((host.transport().resets, host.counts().port_resets), (1, 1));
         assert_eq!(read(&mut host, 2), Ok(vec![2; BLOCK]), "29/00 of this session's own reset");
@@ -383,7 +586,7 @@ fn a_session_that_follows_another_reports_what_the_disk_lost_in_between() {
         // The first command on the medium finds it powered on.
         let mut lost = self::host(Device::new(streams).with(0x00, sense(6, 0x29, 0)));
         lost.follow();
-        identify(&mut lost, 0).expect("a disk");
+        identify(&mut lost, 0, Quirks::default()).expect("a disk");
         lost.reset().expect("it comes back");
         assert_eq!(flush(&mut lost), Err(Failure::CacheLost));
         flush(&mut lost).expect("reported once");

@@ -138,7 +138,7 @@ fn no_request_is_answered_before_its_command_has_ended() {
 
 #[test]
 fn an_error_of_the_disk_is_an_error_of_the_request_and_serving_goes_on() {
-    let sense = vec![0x70, 0, 3, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0, 0];
+    let sense = vec![0x70, 0, 4, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x03, 0, 0, 0, 0, 0];
     let mut kernel = serve(Device::new(true).with(0x2a, Fault::Status(2, sense)), |_| {});
     kernel.send(1, 1, 0, BLOCK as u32, &[1; BLOCK]);
     assert_eq!(kernel.reply(), (5, 1), "EIO");
