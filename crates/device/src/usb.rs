@@ -16,6 +16,8 @@ mod module_build;
 mod modules;
 mod others;
 pub mod quirks;
+mod unusual_uas;
+mod user_space;
 
 pub use decision::{Decision, FlagsInForce, QUIRKS, decide, quirk_string};
 pub use descriptors::{Configuration, DescriptorError, Descriptors, Setting, parse_can_superspeed, parse_descriptors};
@@ -28,3 +30,4 @@ pub use others::{
     FREEBSD_COMMAND, ForeignDisk, MACOS_COMMAND, WINDOWS_COMMAND, parse_freebsd, parse_macos, parse_windows,
     switch_refusal,
 };
+pub use user_space::{DriverFlags, driver_flags};

@@ -25,7 +25,7 @@ use trueio_uas::queue::{Disk, Queue, Seen};
 use trueio_uas::serve::{Discard, Served};
 use trueio_uas::session::Limits;
 use trueio_uas::usbfs::Usbfs;
-use trueio_usb::{Claim, Driven, drive, plan_of};
+use trueio_usb::{Barred, Claim, Driven, drive, plan_of};
 
 /// A disk that this process drives.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl UsbDisk {
             let there = if there.is_empty() { "there is no USB disk".to_owned() } else { there.join(", ") };
             return Err(format!("no USB disk is at port {device}: {there} (`trueio usb list`)"));
         };
-        let planned = plan_of(&system, disk).map_err(|error| error_line(&error))?;
+        let planned = plan_of(&system, disk, Barred::Refused).map_err(|error| error_line(&error))?;
         let plan = planned.map_err(|refusal| refusal.reasons.join("; "))?;
         let Driven { host, facts, memory_bytes, keeper } =
             drive(&plan, lun, Limits::default()).map_err(|error| match &error {

@@ -10,8 +10,9 @@ use crate::plan::{Refusal, Uses, in_use};
 use std::io;
 use std::path::PathBuf;
 use trueio_device::System;
-use trueio_device::usb::uas_interface;
+use trueio_device::usb::{driver_flags, quirks, uas_interface};
 use trueio_model::{UsbDisk, UsbTransport};
+use trueio_uas::disk::Quirks;
 use trueio_uas::usbfs::{self, Endpoints, Interface, Usbfs};
 
 /// The speed from which UAS uses streams, in Mbit/s.
@@ -28,6 +29,8 @@ pub struct Claim {
     pub blocks: Vec<String>,
     /// The present transport.
     pub from: UsbTransport,
+    /// What the driver avoids on this device.
+    pub quirks: Quirks,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -70,13 +73,55 @@ pub enum ClaimFailure {
     Interface(#[from] usbfs::ClaimError),
 }
 
+/// Whether a disk on which the kernel does not use UAS is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Barred {
+    /// It is refused.
+    Refused,
+    /// It is claimed, with a warning.
+    Forced,
+}
+
+/// Returns what a driver avoids on a device with these flags.
+///
+/// # Source
+/// Linux `drivers/usb/storage/uas.c` (`uas_sdev_configure`, `uas_target_alloc`, `uas_queuecommand`).
+fn quirks_of(flags: u64) -> Quirks {
+    const SECTOR_BYTES: u32 = 512;
+    let has = |flag: u64| flags & flag != 0;
+    Quirks {
+        no_report_luns: has(quirks::NO_REPORT_LUNS),
+        transfer_bytes_max: match flags {
+            _ if has(quirks::MAX_SECTORS_64) => Some(64 * SECTOR_BYTES),
+            _ if has(quirks::MAX_SECTORS_240) => Some(240 * SECTOR_BYTES),
+            _ => None,
+        },
+        broken_fua: has(quirks::BROKEN_FUA),
+        no_ata: has(quirks::NO_ATA_1X),
+        no_read_capacity_16: has(quirks::NO_READ_CAPACITY_16),
+        no_write_same: has(quirks::NO_SAME),
+        assumes_cache: has(quirks::ALWAYS_SYNC),
+        no_write_protection: has(quirks::NO_WP_DETECT),
+        one_block_less: has(quirks::FIX_CAPACITY),
+        even_block_count: has(quirks::CAPACITY_HEURISTICS),
+    }
+}
+
 /// Plans the claim of a disk.
 ///
 /// # Errors
 /// [`Refusal`] with every reason.
-pub fn plan_claim(system: &System, disk: &UsbDisk, uses: &Uses) -> Result<Claim, Refusal> {
+pub fn plan_claim(system: &System, disk: &UsbDisk, uses: &Uses, barred: Barred) -> Result<Claim, Refusal> {
     let mut reasons = Vec::new();
     let usb = &disk.usb;
+    let known = driver_flags(system, disk);
+    let mut warnings = known.notes;
+    if let Some(why) = known.barred {
+        match barred {
+            Barred::Refused => reasons.push(why),
+            Barred::Forced => warnings.push(why),
+        }
+    }
     if usb.transport == UsbTransport::Other {
         let driver = usb.driver.value.as_deref().unwrap_or("another driver");
         reasons.push(match driver {
@@ -111,7 +156,6 @@ pub fn plan_claim(system: &System, disk: &UsbDisk, uses: &Uses) -> Result<Claim,
         return Err(Refusal { reasons, hint });
     };
     let [command, status, data_in, data_out] = interface.endpoints;
-    let mut warnings: Vec<String> = Vec::new();
     for sentence in uses.iter().flat_map(|(holders, openers)| holders.unseen.iter().chain(&openers.unseen)) {
         if !warnings.contains(sentence) {
             warnings.push(sentence.clone());
@@ -128,6 +172,7 @@ pub fn plan_claim(system: &System, disk: &UsbDisk, uses: &Uses) -> Result<Claim,
         name: usb.interface.clone(),
         blocks: disk.blocks.iter().map(|block| block.name.clone()).collect(),
         from: usb.transport,
+        quirks: quirks_of(known.flags),
         warnings,
     })
 }

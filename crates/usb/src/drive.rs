@@ -2,7 +2,7 @@
 //!
 //! Limits: one logical unit of a device at a time.
 
-use crate::claim::{Claim, ClaimFailure, claim, plan_claim};
+use crate::claim::{Barred, Claim, ClaimFailure, claim, plan_claim};
 use crate::hands::{LiveHands, WAIT};
 use crate::keeper::{Guarded, Keeper};
 use crate::lock::{STATES, take_lock};
@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use trueio_device::{DeviceError, System, who_has_open, who_holds};
 use trueio_model::UsbDisk;
-use trueio_uas::disk::{self, Facts, IdentifyError, Quirks};
+use trueio_uas::disk::{self, Facts, IdentifyError};
 use trueio_uas::host::{Failure, Host};
 use trueio_uas::session::Limits;
 use trueio_uas::usbfs::Usbfs;
@@ -68,17 +68,17 @@ pub enum DriveError {
     Identify(#[source] IdentifyError),
 }
 
-/// Plans the claim of a disk from its present users.
+/// Plans the claim of a disk from its present users. `barred`: what becomes of a disk on which the kernel does not use UAS.
 ///
 /// # Errors
 /// Its users cannot be read; inside, the refusal with every reason.
-pub fn plan_of(system: &System, disk: &UsbDisk) -> Result<Result<Claim, Refusal>, DeviceError> {
+pub fn plan_of(system: &System, disk: &UsbDisk, barred: Barred) -> Result<Result<Claim, Refusal>, DeviceError> {
     let mut uses = Vec::new();
     for block in &disk.blocks {
         let node = PathBuf::from(format!("/dev/{}", block.name));
         uses.push((who_holds(system, &node)?, who_has_open(system, &block.name)));
     }
-    Ok(plan_claim(system, disk, &uses))
+    Ok(plan_claim(system, disk, &uses, barred))
 }
 
 /// Claims a disk, and reads the facts of a logical unit: the named one, or the only one. `limits` hold for all commands.
@@ -132,7 +132,7 @@ fn start(
     if left.is_some() {
         host.follow();
     }
-    let units = disk::logical_units(&mut host, Quirks::default()).map_err(DriveError::Units)?;
+    let units = disk::logical_units(&mut host, plan.quirks).map_err(DriveError::Units)?;
     let lun = match (lun, units.as_slice()) {
         (Some(lun), all) if all.contains(&lun) => lun,
         (None, [one]) => *one,
@@ -141,6 +141,6 @@ fn start(
             return Err(DriveError::Unit { named, all });
         }
     };
-    let facts = disk::identify(&mut host, lun, Quirks::default()).map_err(DriveError::Identify)?;
+    let facts = disk::identify(&mut host, lun, plan.quirks).map_err(DriveError::Identify)?;
     Ok((Driven { host, facts, memory_bytes, keeper }, lock))
 }

@@ -30,7 +30,7 @@ mod spk;
 mod state;
 
 pub use build::{BuildError, BuildPlan, FILES, build, plan_build, usual_headers, verify, why_not_loadable};
-pub use claim::{Claim, ClaimFailure, Claimed, claim, plan_claim};
+pub use claim::{Barred, Claim, ClaimFailure, Claimed, claim, plan_claim};
 pub use drive::{DriveError, Driven, drive, plan_of, take_over};
 pub use execute::{Outcome, execute, resume};
 pub use hands::{Hands, LiveHands, WAIT};

@@ -18,7 +18,8 @@ use trueio_device::usb::usb_report;
 use trueio_files::shared_directory;
 use trueio_model::UsbTransport;
 use trueio_usb::{
-    BuildPlan, Outcome, Refusal, Spk, WAIT, architecture, build, pack, plan_build, plan_of, verify, why_not_loadable,
+    Barred, BuildPlan, Outcome, Refusal, Spk, WAIT, architecture, build, pack, plan_build, plan_of, verify,
+    why_not_loadable,
 };
 
 /// The command line of `trueio usb build-driver`.
@@ -177,7 +178,7 @@ fn may_load(system: &System, disk: &str) -> Result<(), Failure> {
     }
     let report = usb_report(system);
     let found = find(system, &report, disk)?;
-    let planned = plan_of(system, found).map_err(|error| Failure::refused_by(&error, None))?;
+    let planned = plan_of(system, found, Barred::Forced).map_err(|error| Failure::refused_by(&error, None))?;
     planned.map(|_| ()).map_err(|refusal| refused(disk, "moved", &refusal))
 }
 

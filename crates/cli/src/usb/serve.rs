@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_device::System;
-use trueio_device::usb::usb_report;
+use trueio_device::usb::{driver_flags, usb_report};
 use trueio_model::{UsbTransport, units};
 use trueio_report::message;
 use trueio_run::{ignore_hangup, watch_signals};
@@ -31,7 +31,12 @@ use trueio_uas::serve::{End, Front, Served, Server};
 use trueio_uas::session::{Counts, Limits};
 use trueio_uas::ublk::{self, Queue, Ublk, UblkError};
 use trueio_uas::usbfs::Usbfs;
-use trueio_usb::{Claim, DriveError, Driven, Guarded, Keeper, SERVED, ServedDisk, drive, keep, plan_of, take_over};
+use trueio_usb::{
+    Barred, Claim, DriveError, Driven, Guarded, Keeper, SERVED, ServedDisk, drive, keep, plan_of, take_over,
+};
+
+/// The option that serves a disk on which the kernel does not use UAS.
+const FORCE: &str = "force";
 
 /// The command line of `trueio usb serve`.
 pub(super) fn arguments() -> Command {
@@ -46,6 +51,7 @@ pub(super) fn arguments() -> Command {
         )
         .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number").required(true))
         .arg(super::switch("read-only", "Serve it without writing to it"))
+        .arg(super::switch(FORCE, "Serve it although the kernel does not use UAS on this model, because it is known to fail"))
         .arg(super::switch("foreground", "Stay in the foreground, with messages on standard error: for a service manager"))
         .arg(super::switch(detached::OPTION, "Is the process in the background").hide(true))
         .arg(
@@ -140,7 +146,10 @@ fn limits(matches: &ArgMatches) -> Result<Limits, Failure> {
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = System::live();
     let name = matches.get_one::<String>("disk").expect("it is required");
-    let plan = plan(&system, name)?;
+    // A disk that was served is served on.
+    let is_forced = matches.get_flag(FORCE) || matches.get_flag("resume");
+    let barred = if is_forced { Barred::Forced } else { Barred::Refused };
+    let plan = plan(&system, name, barred)?;
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::refused("only root can claim a USB disk and connect a block device"));
     }
@@ -294,7 +303,7 @@ fn not_driven(error: DriveError) -> Failure {
     Failure::refused_by(&error, hint)
 }
 
-fn plan(system: &System, name: &str) -> Result<Claim, Failure> {
+fn plan(system: &System, name: &str, barred: Barred) -> Result<Claim, Failure> {
     let report = usb_report(system);
     let disk = find(system, &report, name)?;
     if disk.usb.transport == UsbTransport::Uas {
@@ -303,8 +312,13 @@ fn plan(system: &System, name: &str) -> Result<Claim, Failure> {
             "`{name}` is not served\n  because: the kernel drives {interface} with UAS already; its own driver is faster and safer"
         )));
     }
-    let planned = plan_of(system, disk).map_err(|error| Failure::refused_by(&error, None))?;
-    planned.map_err(|refusal| refused(name, "served", &refusal))
+    let planned = plan_of(system, disk, barred).map_err(|error| Failure::refused_by(&error, None))?;
+    planned.map_err(|mut refusal| {
+        if barred == Barred::Refused && refusal.hint.is_none() && driver_flags(system, disk).barred.is_some() {
+            refusal.hint = Some("--force serves it nevertheless: keep a backup".to_owned());
+        }
+        refused(name, "served", &refusal)
+    })
 }
 
 /// The command line of the process that outlives a server; started by it, not by people.

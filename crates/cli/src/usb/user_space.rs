@@ -10,7 +10,7 @@ use trueio_device::System;
 use trueio_model::{UsbDisk, UsbTransport};
 use trueio_run::{UsbClaim, claim_usb_disk};
 use trueio_study::{Brought, Target};
-use trueio_usb::plan_of;
+use trueio_usb::{Barred, plan_of};
 
 /// A disk that is claimed for rows on UAS.
 pub(super) struct UserSpace {
@@ -26,7 +26,7 @@ impl UserSpace {
     /// # Errors
     /// The refusal with every reason.
     pub(super) fn new(system: &System, disk: &UsbDisk, unit: &str, path: &str) -> Result<Self, Failure> {
-        let planned = plan_of(system, disk).map_err(|error| Failure::refused_by(&error, None))?;
+        let planned = plan_of(system, disk, Barred::Refused).map_err(|error| Failure::refused_by(&error, None))?;
         planned.map_err(|refusal| switch::refused(path, "driven in user space", &refusal))?;
         let unit = if unit == "0" { String::new() } else { format!("/{unit}") };
         Ok(Self { name: format!("usb:{}{unit}", disk.usb.device), claim: None })

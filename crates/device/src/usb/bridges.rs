@@ -18,7 +18,7 @@ const fn one(vendor: u16, product: u16, note: &'static str) -> Bridge {
     Bridge { vendor, product: Some(product), note }
 }
 
-const BRIDGES: [Bridge; 13] = [
+const BRIDGES: [Bridge; 18] = [
     one(0x152d, 0x1561, "JMicron JMS561U: trouble on UAS is reported on Raspberry Pi (raspberrypi/linux 5060)"),
     one(
         0x152d,
@@ -26,6 +26,19 @@ const BRIDGES: [Bridge; 13] = [
         "JMicron JMS567: the kernel does not use FUA on it; trouble on UAS is reported (home-assistant/operating-system 3220)",
     ),
     one(0x152d, 0x0578, "JMicron JMS578: the kernel does not use FUA on it (raspberrypi/linux 5246)"),
+    one(0x152d, 0x0579, "JMicron JMS579: trouble on UAS is reported (getumbrel/umbrel-os 95)"),
+    one(
+        0x152d,
+        0x0583,
+        "JMicron JMS583: trouble on UAS is reported on Raspberry Pi (home-assistant/operating-system 4366)",
+    ),
+    one(
+        0x174c,
+        0x235c,
+        "ASMedia ASM235CM: trouble on UAS is reported (home-assistant/operating-system 5035, istoreos/istoreos 1006)",
+    ),
+    one(0x125f, 0xa88a, "ADATA SD600Q: trouble on UAS is reported (home-assistant/operating-system 3280)"),
+    one(0x7825, 0xa2a4, "the adapter PA023U3: trouble on UAS is reported (getumbrel/umbrel-os 170)"),
     one(0x357d, 0x7788, "JMicron JMS566"),
     one(
         0x174c,
@@ -53,6 +66,11 @@ const BRIDGES: [Bridge; 13] = [
         note: "Seagate: the kernel passes SMART (SAT) through to none of its USB disks",
     },
 ];
+
+/// Returns the problems on UAS that users report of a device, one sentence each.
+pub(super) fn notes_of_reports(vendor: u16, product: u16) -> impl Iterator<Item = &'static str> {
+    notes(vendor, product).into_iter().filter(|note| note.contains("is reported"))
+}
 
 /// Returns the known problems of a device, one sentence each.
 pub(super) fn notes(vendor: u16, product: u16) -> Vec<&'static str> {

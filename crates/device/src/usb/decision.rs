@@ -18,15 +18,12 @@ use super::descriptors::parse_descriptors;
 use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S, controller};
 use super::kernel_log::{LogLine, lines_of, probe_failed};
 use super::modules::{Driver, MatchedDevice, built_in_flags, config_uas, files_that_bar_uas};
-use super::quirks::{self, IGNORE_UAS, MAX_SECTORS_240, NO_ATA_1X};
+use super::quirks::{self, IGNORE_DEVICE, IGNORE_UAS, MAX_SECTORS_240, NO_ATA_1X};
 use crate::system::{System, why_not};
 use trueio_model::{Fact, UsbAnswer, UsbDisk, UsbReport, UsbRule, UsbRuleName as Rule, UsbTransport};
 
 /// The file of the quirk string in effect.
 pub const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
-
-/// The flag `US_FL_IGNORE_DEVICE`: no driver binds to the device.
-const IGNORE_DEVICE: u64 = 0x0000_0800;
 
 /// The evaluated rules of a disk and their result.
 #[derive(Debug, Clone)]
@@ -85,8 +82,9 @@ impl FlagsInForce {
 }
 
 /// Collects evaluated rules.
-struct Rules {
-    found: Vec<UsbRule>,
+#[derive(Default)]
+pub(super) struct Rules {
+    pub(super) found: Vec<UsbRule>,
 }
 
 impl Rules {
@@ -100,14 +98,14 @@ impl Rules {
 }
 
 /// The device's own properties, as numbers.
-struct Numbers {
-    matched: MatchedDevice,
+pub(super) struct Numbers {
+    pub(super) matched: MatchedDevice,
     max_power: Option<u8>,
     link: Option<f64>,
     stream_count: u32,
 }
 
-fn numbers(system: &System, disk: &UsbDisk) -> Numbers {
+pub(super) fn numbers(system: &System, disk: &UsbDisk) -> Numbers {
     let usb = &disk.usb;
     let hexadecimal = |text: Option<&str>| text.and_then(|text| u16::from_str_radix(text, 16).ok()).unwrap_or(0);
     let (vendor, product) = usb.id.value.as_deref().and_then(|id| id.split_once(':')).unwrap_or_default();
@@ -156,7 +154,7 @@ pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&
         .value
         .as_deref()
         .and_then(|quirks| quirks::entry_letters(quirks, numbers.matched.vendor, numbers.matched.product));
-    let mut rules = Rules { found: Vec::new() };
+    let mut rules = Rules::default();
     authorized(&mut rules, system, disk);
     offers(&mut rules, disk);
     let barred_by = files_that_bar_uas(system);
@@ -383,7 +381,7 @@ fn may_be_barred(system: &System, disk: &UsbDisk, storage: &Driver, quirk_string
     let Some(quirk_string) = quirk_string else { return true };
     let numbers = numbers(system, disk);
     let entry = quirks::entry_letters(quirk_string, numbers.matched.vendor, numbers.matched.product);
-    let mut aside = Rules { found: Vec::new() };
+    let mut aside = Rules::default();
     let (thumb, hiksemi) = rules_of_thumb(&mut aside, disk, &numbers);
     let flags = FlagsInForce::of(storage, &numbers.matched, thumb | hiksemi, entry.as_deref());
     flags.flags.is_none_or(|flags| flags & IGNORE_UAS != 0)
@@ -407,7 +405,7 @@ fn synology(rules: &mut Rules, system: &System) {
 }
 
 /// Evaluates the heuristics for chips that share one ID. Returns the flags that they add.
-fn rules_of_thumb(rules: &mut Rules, disk: &UsbDisk, numbers: &Numbers) -> (u64, u64) {
+pub(super) fn rules_of_thumb(rules: &mut Rules, disk: &UsbDisk, numbers: &Numbers) -> (u64, u64) {
     let (vendor, product) = (numbers.matched.vendor, numbers.matched.product);
     let source = format!("{DEVICES}/{}: idVendor, idProduct, descriptors", disk.usb.device);
     let mut thumb = 0;

@@ -11,6 +11,7 @@ use super::decision::{Decision, QUIRKS, decide, unauthorized_names};
 use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S};
 use super::kernel_log::{kernel_log, troubles};
 use super::quirks;
+use super::user_space::driver_flags;
 use crate::disk::disk_facts;
 use crate::system::System;
 use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport, UsbRuleName as Rule, UsbTransport, UsbWay};
@@ -251,7 +252,7 @@ fn possible_ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<Us
         // Without uas the flag `u` gives the disk to usb-storage.
         ways.extend(to_bot(disk, decision));
         if decision.uas.file.is_none() {
-            ways.extend(to_user_space(disk));
+            ways.extend(to_user_space(system, disk));
         }
         return ways;
     }
@@ -268,7 +269,7 @@ fn possible_ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<Us
                 ways.push(to_own_driver(disk));
             }
             if matches!(decision.decided_by, Some(Rule::KernelWithoutUas | Rule::Synology)) {
-                ways.extend(to_user_space(disk));
+                ways.extend(to_user_space(system, disk));
             }
         }
         UsbTransport::Other => {}
@@ -322,7 +323,7 @@ fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
 }
 
 /// The ways where the kernel has no driver: measure what UAS would bring, then serve the disk.
-fn to_user_space(disk: &UsbDisk) -> Vec<UsbWay> {
+fn to_user_space(system: &System, disk: &UsbDisk) -> Vec<UsbWay> {
     if disk.usb.offers_uas() != Some(true) {
         return Vec::new();
     }
@@ -334,6 +335,10 @@ fn to_user_space(disk: &UsbDisk) -> Vec<UsbWay> {
         undo: vec![undo.to_owned()],
     };
     let device = &disk.usb.device;
+    let (force, caution) = match driver_flags(system, disk).barred {
+        Some(why) => (" --force", format!("; it needs --force, because {why}")),
+        None => ("", String::new()),
+    };
     let measured = if disk.usb.transport == UsbTransport::Bot {
         format!("trueio study usb-transport /dev/{}", target(disk))
     } else {
@@ -351,9 +356,11 @@ fn to_user_space(disk: &UsbDisk) -> Vec<UsbWay> {
             "nothing: the disk is given back when the command ends",
         ),
         way(
-            "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
-             (experimental: keep a backup)",
-            vec!["modprobe ublk_drv || modprobe nbd".to_owned(), format!("trueio usb serve {}", target(disk))],
+            &format!(
+                "Use UAS without the kernel's driver: trueio drives the disk and serves it as another block device \
+                 (experimental: keep a backup){caution}"
+            ),
+            vec!["modprobe ublk_drv || modprobe nbd".to_owned(), format!("trueio usb serve{force} {}", target(disk))],
             "unmount the block device, and end the command with Ctrl-C",
         ),
     ]

@@ -54,6 +54,25 @@ pub struct MatchedDevice {
 }
 
 impl TableEntry {
+    const NONE: Self = Self {
+        match_flags: 0,
+        vendor: 0,
+        product: 0,
+        release_low: 0,
+        release_high: 0,
+        device_class: [0; 3],
+        interface_class: [0; 3],
+        interface_number: 0,
+        flags: 0,
+    };
+
+    /// An entry for the releases of a model, from the first to the last.
+    pub(super) const fn of_model(vendor: u16, product: u16, releases: [u16; 2], flags: u64) -> Self {
+        let [release_low, release_high] = releases;
+        // Vendor, product, and both ends of the releases.
+        Self { match_flags: 0x0f, vendor, product, release_low, release_high, flags, ..Self::NONE }
+    }
+
     fn matches(&self, device: &MatchedDevice) -> bool {
         let asks = |bit: u16| self.match_flags & bit != 0;
         // The bits in the order of `USB_DEVICE_ID_MATCH_…`.

@@ -20,6 +20,29 @@ pub const BROKEN_FUA: u64 = 0x0100_0000;
 /// Requests are limited to 240 sectors.
 pub const MAX_SECTORS_240: u64 = 0x0800_0000;
 
+/// REPORT SUPPORTED OPERATION CODES is not sent.
+pub const NO_REPORT_OPCODES: u64 = 0x0400_0000;
+/// REPORT LUNS is not sent.
+pub const NO_REPORT_LUNS: u64 = 0x1000_0000;
+/// A write cache is assumed, and always flushed.
+pub const ALWAYS_SYNC: u64 = 0x2000_0000;
+/// WRITE SAME is not sent.
+pub const NO_SAME: u64 = 0x4000_0000;
+/// The residue that the device reports is ignored (BOT only).
+pub const IGNORE_RESIDUE: u64 = 0x0000_0020;
+/// The disk has one sector less than it reports.
+pub const FIX_CAPACITY: u64 = 0x0000_0010;
+/// The disk has one sector less than it reports if that number is odd.
+pub const CAPACITY_HEURISTICS: u64 = 0x0000_1000;
+/// Write protection is not asked for.
+pub const NO_WP_DETECT: u64 = 0x0000_0200;
+/// Requests are limited to 64 sectors.
+pub const MAX_SECTORS_64: u64 = 0x0000_0400;
+/// READ CAPACITY(16) is not sent.
+pub const NO_READ_CAPACITY_16: u64 = 0x0008_0000;
+/// No driver binds to the device.
+pub const IGNORE_DEVICE: u64 = 0x0000_0800;
+
 /// A flag that has a letter.
 struct Letter {
     letter: char,
@@ -31,26 +54,30 @@ struct Letter {
 const LETTERS: [Letter; 22] = [
     Letter { letter: 'a', bit: 0x0000_8000, meaning: "reads more than 18 bytes of sense" },
     Letter { letter: 'b', bit: 0x0002_0000, meaning: "reads no more than 18 bytes of sense" },
-    Letter { letter: 'c', bit: 0x0000_0010, meaning: "the last sector is one less than the device reports" },
+    Letter { letter: 'c', bit: FIX_CAPACITY, meaning: "the last sector is one less than the device reports" },
     Letter { letter: 'd', bit: 0x0004_0000, meaning: "no READ DISC INFO" },
-    Letter { letter: 'e', bit: 0x0008_0000, meaning: "no READ CAPACITY(16)" },
-    Letter { letter: 'f', bit: 0x0400_0000, meaning: "no REPORT SUPPORTED OPERATION CODES" },
+    Letter { letter: 'e', bit: NO_READ_CAPACITY_16, meaning: "no READ CAPACITY(16)" },
+    Letter { letter: 'f', bit: NO_REPORT_OPCODES, meaning: "no REPORT SUPPORTED OPERATION CODES" },
     Letter { letter: 'g', bit: MAX_SECTORS_240, meaning: "at most 240 sectors a request" },
-    Letter { letter: 'h', bit: 0x0000_1000, meaning: "the last sector may be one less than the device reports" },
-    Letter { letter: 'i', bit: 0x0000_0800, meaning: "the device is not driven at all" },
-    Letter { letter: 'j', bit: 0x1000_0000, meaning: "no REPORT LUNS" },
-    Letter { letter: 'k', bit: 0x4000_0000, meaning: "no WRITE SAME" },
+    Letter {
+        letter: 'h',
+        bit: CAPACITY_HEURISTICS,
+        meaning: "the last sector may be one less than the device reports",
+    },
+    Letter { letter: 'i', bit: IGNORE_DEVICE, meaning: "the device is not driven at all" },
+    Letter { letter: 'j', bit: NO_REPORT_LUNS, meaning: "no REPORT LUNS" },
+    Letter { letter: 'k', bit: NO_SAME, meaning: "no WRITE SAME" },
     Letter { letter: 'l', bit: 0x0000_0080, meaning: "the medium cannot be locked" },
-    Letter { letter: 'm', bit: 0x0000_0400, meaning: "at most 64 sectors a request" },
+    Letter { letter: 'm', bit: MAX_SECTORS_64, meaning: "at most 64 sectors a request" },
     Letter { letter: 'n', bit: 0x0010_0000, meaning: "the first READ(10) is repeated" },
     Letter { letter: 'o', bit: 0x0001_0000, meaning: "the reported capacity is correct" },
     Letter { letter: 'p', bit: 0x0020_0000, meaning: "the device has a write cache" },
-    Letter { letter: 'r', bit: 0x0000_0020, meaning: "the residue that the device reports is ignored" },
+    Letter { letter: 'r', bit: IGNORE_RESIDUE, meaning: "the residue that the device reports is ignored" },
     Letter { letter: 's', bit: 0x0000_0001, meaning: "one logical unit only" },
     Letter { letter: 't', bit: NO_ATA_1X, meaning: "no ATA pass-through (SMART)" },
     Letter { letter: 'u', bit: IGNORE_UAS, meaning: "UAS is not used" },
-    Letter { letter: 'w', bit: 0x0000_0200, meaning: "write protection is not asked for" },
-    Letter { letter: 'y', bit: 0x2000_0000, meaning: "always flush: the device lies about its cache" },
+    Letter { letter: 'w', bit: NO_WP_DETECT, meaning: "write protection is not asked for" },
+    Letter { letter: 'y', bit: ALWAYS_SYNC, meaning: "always flush: the device lies about its cache" },
 ];
 
 /// Names of flags without a letter that matter here.

@@ -8,7 +8,7 @@ use crate::staged;
 
 use crate::tree::{Machine, recorded};
 use std::fs;
-use trueio_device::usb::{explain, quirks, unauthorized_disks, usb_report};
+use trueio_device::usb::{DriverFlags, driver_flags, explain, quirks, unauthorized_disks, usb_report};
 use trueio_model::{UsbAnswer, UsbExplanation, UsbRuleName as Rule, UsbTransport, UsbTroubleKind as Kind};
 
 const RELEASE: &str = "6.1.0-56-amd64";
@@ -527,4 +527,78 @@ fn keeping_the_module_from_loading_is_never_advised() {
         }
     }
     assert!(count > 40, "{count} explanations are too few to mean anything");
+}
+
+/// Makes the recorded disk `SIM1` another model.
+fn as_model(machine: &Machine, vendor: &str, product: &str, quirk_string: &str) {
+    let folder = machine.folder.path();
+    fs::write(folder.join("sys/module/usb_storage/parameters/quirks"), format!("{quirk_string}\n")).expect("a file");
+    let device = fs::canonicalize(folder.join("sys/bus/usb/devices/2-1")).expect("the device");
+    fs::write(device.join("idVendor"), format!("{vendor}\n")).expect("a file");
+    fs::write(device.join("idProduct"), format!("{product}\n")).expect("a file");
+}
+
+fn flags_of(machine: &Machine) -> DriverFlags {
+    flags_of_disk(machine, "SIM1")
+}
+
+fn flags_of_disk(machine: &Machine, serial: &str) -> DriverFlags {
+    let report = usb_report(&machine.system);
+    let disk = report.disks.iter().find(|disk| disk.usb.serial.value.as_deref() == Some(serial)).expect("the disk");
+    driver_flags(&machine.system, disk)
+}
+
+/// Goal: a driver in user space keeps to what the kernel's driver knows of a model, also where no module is installed.
+#[test]
+fn a_driver_in_user_space_has_the_kernels_flags_without_its_module() {
+    let machine = recorded("usb/dual");
+    for (vendor, product, flags) in [
+        ("152d", "0578", quirks::BROKEN_FUA),
+        ("152d", "0567", quirks::BROKEN_FUA | quirks::NO_REPORT_OPCODES),
+        ("0bc2", "331a", quirks::NO_REPORT_LUNS | quirks::NO_ATA_1X),
+        ("0bc2", "ab24", quirks::NO_ATA_1X),
+        ("4971", "8024", quirks::ALWAYS_SYNC),
+        ("059f", "1061", quirks::NO_REPORT_OPCODES | quirks::NO_SAME),
+        ("1209", "0001", 0),
+    ] {
+        as_model(&machine, vendor, product, "");
+        let found = flags_of(&machine);
+        assert_eq!((found.flags, found.barred), (flags, None), "{vendor}:{product}");
+    }
+    // The user's entry replaces the flags that have a letter.
+    as_model(&machine, "0bc2", "331a", "0bc2:331a:g");
+    assert_eq!(flags_of(&machine).flags, quirks::MAX_SECTORS_240);
+    as_model(&machine, "152d", "0578", "152d:0578:f");
+    assert_eq!(flags_of(&machine).flags, quirks::BROKEN_FUA | quirks::NO_REPORT_OPCODES, "no letter, not replaced");
+}
+
+#[test]
+fn a_model_on_which_linux_does_not_use_uas_is_barred_unless_an_entry_lifts_that() {
+    let machine = recorded("usb/dual");
+    for (vendor, product) in [("0b05", "1932"), ("0781", "55e8"), ("357d", "7788"), ("4971", "1012")] {
+        as_model(&machine, vendor, product, "");
+        let barred = flags_of(&machine).barred.expect("barred");
+        assert!(barred.contains(&format!("{vendor}:{product}")) && barred.contains("unusual_uas.h"), "{barred}");
+        as_model(&machine, vendor, product, &format!("{vendor}:{product}:"));
+        assert_eq!(flags_of(&machine).barred, None, "forced by the entry");
+        as_model(&machine, vendor, product, &format!("{vendor}:{product}:u"));
+        assert!(flags_of(&machine).barred.is_some(), "the entry hides the kernel's own rule");
+        as_model(&machine, vendor, product, &format!("{vendor}:{product}:i"));
+        assert!(flags_of(&machine).barred.is_some_and(|why| why.contains("flag i")));
+    }
+    // ASMedia's rule tells chips of one ID apart.
+    let chips = recorded("usb/built-in-rules");
+    assert!(flags_of_disk(&chips, "S2").barred.is_some_and(|why| why.contains("ASM1051")));
+    assert_eq!(flags_of_disk(&chips, "S3"), DriverFlags::default(), "an ASM1153");
+    assert_eq!(flags_of_disk(&chips, "S4").flags, quirks::MAX_SECTORS_240, "an ASM1053");
+    // The user's own flag is a warning: without the module it is the way to BOT.
+    as_model(&machine, "1209", "0001", "1209:0001:u");
+    let found = flags_of(&machine);
+    assert!(found.barred.is_none() && found.notes[0].contains("flag u"), "{found:?}");
+    for (vendor, product) in [("152d", "0579"), ("152d", "0583"), ("174c", "235c"), ("125f", "a88a"), ("7825", "a2a4")]
+    {
+        as_model(&machine, vendor, product, "");
+        let found = flags_of(&machine);
+        assert!(found.barred.is_none() && found.notes[0].contains("trouble on UAS is reported"), "{found:?}");
+    }
 }
