@@ -23,6 +23,46 @@ export interface Answer {
   side: number;
 }
 
+/** A figure of an operation of a load. */
+export interface AnsweredFigure {
+  /** Why it is not confirmed, in a few words; empty if it is, or if the record does not tell. */
+  cause?: string;
+  /** The upper end. */
+  high?: number | null;
+  /** False if it is withheld. */
+  is_shown: boolean;
+  /** The load: the job's name. */
+  load: string;
+  /** The lower end of its 95 % interval; `None` if there is none. */
+  low?: number | null;
+  /** The operation. */
+  operation: OpKind;
+  /** What it is. */
+  quantity: Quantity;
+  /** Number of operations on which it rests. */
+  sample_count: number;
+  /** The unit of value, low and high: `1/s`, `B/s`, `ns`. */
+  unit: string;
+  /** Its value; `None` if it is withheld, or if the sample cannot support it. */
+  value?: number | null;
+  /** The word of its load. */
+  verdict: Mark;
+}
+
+/** Why loads are not confirmed: everything of one cause. */
+export interface AnsweredFinding {
+  /** The cause. */
+  cause: Cause;
+  /** Each load with what was found of it. */
+  loads: Array<FoundLoad>;
+  /** What to do about it: one sentence without a full stop, which may begin with a command. */
+  next_step: string;
+  /** The finding, with the loads that it concerns, in one sentence without a full stop. */
+  sentence: string;
+  /** The worst word of its loads. */
+  verdict: Mark;
+}
+
 /** The distribution of paced I/Os over time. */
 export type Arrivals = "linear" | "poisson";
 
@@ -350,6 +390,9 @@ export interface CriterionSpan {
 
 /** A figure that may become steady. */
 export type CriterionVariable = "ios" | "bytes" | "latency";
+
+/** The answer to a question of yes or no. */
+export type Decision = "yes" | "no" | "cannot_tell";
 
 /** What the wait before a job's first I/O counts from. */
 export type DelayStart = "phase" | "run";
@@ -848,6 +891,16 @@ export interface Follow {
 /** What follows from an earlier job. */
 export type FollowKind = "repeat" | "complete";
 
+/** What was found of a load. */
+export interface FoundLoad {
+  /** The finding in a few words. */
+  brief: string;
+  /** How much of the figure it can explain at most, in percent; `None` if unknown. */
+  explained_percent?: number | null;
+  /** Its name. */
+  load: string;
+}
+
 /** The result of a condition of `--fail-if` for one side. */
 export interface GateResult {
   /** The condition as it was written. */
@@ -864,6 +917,14 @@ export interface GateResult {
 
 /** Whether there is a regression. */
 export type GateVerdict = "absent" | "cannot_tell" | "shown";
+
+/** A figure on which a statement rests. */
+export interface Ground {
+  /** Its load, or the side of a comparison. */
+  load: string;
+  /** The word of that load. */
+  verdict: Mark;
+}
 
 /** What is reported as one. */
 export type Grouping = "job" | "worker" | "group";
@@ -1300,6 +1361,9 @@ export interface LostRank {
   reason: string;
 }
 
+/** The word for a load, from best to worst. */
+export type Mark = "confirmed" | "unverified" | "unsteady" | "disturbed" | "not the disk" | "failed";
+
 /** The memory of the I/O buffers. */
 export type Memory = "malloc" | "mmap" | "mmap_shared" | "mmap_huge" | "shm" | "shm_huge";
 
@@ -1604,6 +1668,9 @@ export interface ProcessorWait {
   wait_ns?: number;
 }
 
+/** What a figure is. */
+export type Quantity = "iops" | "bandwidth" | "p50" | "p99" | "p99.9" | "max";
+
 /** Queue depth and batches. */
 export interface Queue {
   /** Maximum number of completions reaped at once; 0: all available. */
@@ -1788,8 +1855,28 @@ export interface Ruler {
   null_latency_ns_p50: number;
 }
 
+/** The answer of a run. */
+export interface RunAnswer {
+  /** The answer to the question of `baseline`: whether the disk is as fast as it should be. `None` for other commands. */
+  decision?: Decision | null;
+  /** How many loads are confirmed, and by what: one sentence. */
+  evidence: string;
+  /** Each figure of each load, in the order of the record. */
+  figures: Array<AnsweredFigure>;
+  /** Why loads are not confirmed, the most serious cause first. */
+  findings: Array<AnsweredFinding>;
+  /** The answer in a sentence or two. */
+  headline: string;
+  /** What to do, each step once, in the order of the findings. */
+  next_steps: Array<string>;
+  /** What follows from confirmed figures. */
+  statements: Array<Statement>;
+}
+
 /** One run, whole. */
 export interface RunRecord {
+  /** What every output prints of the run, with each figure ready to use. It is derived: written into JSON, and dropped when it is read. `None` in memory. */
+  answer?: RunAnswer | null;
   /** The ranks, if there were several: phases are then the sums of theirs. */
   cluster?: ClusterRecord | null;
   /** The command line as it was typed. */
@@ -1894,6 +1981,8 @@ export interface Side {
   syscalls?: SyscallTrace | null;
   /** The worst verdict. */
   verdict: Verdict;
+  /** The word of its figures, as `run` prints it: of the recorded causes. `None` in comparisons of earlier versions. */
+  word?: Mark | null;
 }
 
 /** The modelled disk of the `simulated` engine. */
@@ -1956,6 +2045,16 @@ export interface SpecValue {
 
 /** The system call that reads the status of a file. */
 export type StatCall = "statx" | "stat" | "lstat";
+
+/** A sentence that follows from figures. */
+export interface Statement {
+  kind: StatementKind;
+  rests_on: Array<Ground>;
+  sentence: string;
+}
+
+/** What a statement is about. */
+export type StatementKind = "class" | "database" | "limit" | "past" | "winner";
 
 /** The rule: rounds of the same work until it is steady. */
 export interface SteadyPlan {

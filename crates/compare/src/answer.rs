@@ -366,6 +366,7 @@ mod tests {
             buckets: histogram.buckets().collect(),
             shape: Shape::default(),
             verdict: Verdict::Supported,
+            mark: trueio_model::Mark::Confirmed,
             level: EvidenceLevel::E2,
             objections: Vec::new(),
         }

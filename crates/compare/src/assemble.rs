@@ -7,7 +7,7 @@ use crate::records::Compared;
 use crate::sample::Sample;
 use std::collections::BTreeMap;
 use trueio_model::{
-    Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Method, Metric,
+    Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Mark, Method, Metric,
     Outcome, Part, Side, Slice, ToolFacts, Verdict,
 };
 
@@ -113,6 +113,7 @@ fn assembled(
         gates: Vec::new(),
         outcome,
     };
+    comparison.parts.iter_mut().for_each(withhold_winners);
     let results =
         comparison.parts.iter().flat_map(|part| gates.iter().flat_map(|gate| gate.judge(&comparison, part))).collect();
     comparison.gates = results;
@@ -150,6 +151,7 @@ fn side_of(
         name: name.to_owned(),
         detail: detail.to_owned(),
         verdict,
+        word: Some(word_of(verdict, samples())),
         level: samples().map(|s| s.level).min().unwrap_or(EvidenceLevel::E0),
         reasons,
         figures: Metric::ALL
@@ -174,6 +176,42 @@ fn side_of(
                 })
             })
             .collect(),
+    }
+}
+
+/// Makes answers undecided between sides that are not the disk: whatever was faster, it is not the disk.
+fn withhold_winners(part: &mut Part) {
+    for index in 0..part.answers.len() {
+        let sides = part.not_the_disk(part.answers[index].side);
+        if sides.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = sides.into_iter().map(|side| part.sides[side].name.as_str()).collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let reason = format!("{} {verb} not the disk", names.join(" and "));
+        let answer = &mut part.answers[index];
+        answer.conclusion = trueio_model::Conclusion::CannotTell;
+        // What contradicts a side is said in full.
+        answer.reason = answer.reason.take().filter(|_| answer.ratio.is_none()).or(Some(reason));
+        answer.needs = None;
+    }
+}
+
+/// Returns the word of a side's slices: the worst one that as many of them have as make a side doubtful.
+fn word_of<'a>(verdict: Verdict, samples: impl Iterator<Item = &'a Sample>) -> Mark {
+    let marks: Vec<Mark> = samples.map(|sample| sample.mark).collect();
+    let is_frequent = |mark: &Mark| {
+        let count = marks.iter().filter(|known| *known >= mark).count();
+        count > 0 && count as f64 >= CONTRADICTED_MIN * marks.len() as f64
+    };
+    match verdict {
+        Verdict::Supported => Mark::Confirmed,
+        Verdict::Unverified => Mark::Unverified,
+        // A single slice that is not the disk's leaves the side in doubt.
+        Verdict::Suspect | Verdict::Contradicted => {
+            let objecting = Mark::ALL.into_iter().rev().filter(|mark| *mark > Mark::Unverified);
+            objecting.into_iter().find(is_frequent).unwrap_or(Mark::Disturbed)
+        }
     }
 }
 

@@ -58,6 +58,13 @@ pub fn metric_names() -> String {
     Metric::ALL.map(|metric| metric.name()).join(", ")
 }
 
+/// Returns why a side cannot be compared with the first one.
+fn not_the_disk(part: &Part, side: usize) -> String {
+    let names: Vec<&str> = part.not_the_disk(side).into_iter().map(|index| part.sides[index].name.as_str()).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb} not the disk, so a change would not be one of the disk", names.join(" and "))
+}
+
 impl Gate {
     /// Reads a condition.
     ///
@@ -134,6 +141,9 @@ impl Gate {
                         GateVerdict::CannotTell,
                         format!("the sides are not comparable: {} differs", circumstance.name),
                     ),
+                    _ if !part.not_the_disk(answer.side).is_empty() => {
+                        (GateVerdict::CannotTell, not_the_disk(part, answer.side))
+                    }
                     (None, _) => (
                         GateVerdict::CannotTell,
                         answer.reason.clone().unwrap_or_else(|| "there is no interval".to_owned()),

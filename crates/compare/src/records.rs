@@ -17,8 +17,8 @@ use crate::fio;
 use crate::sample::{Sample, dependence_of};
 use trueio_model::ForeignRun;
 use trueio_model::{
-    Answer, Basis, Circumstance, Conclusion, Dependence, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome,
-    Part, PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc, units,
+    Answer, Basis, Circumstance, Conclusion, Dependence, EvidenceLevel, Figure, Histogram, JobRecord, Mark, Metric,
+    Outcome, Part, PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc, units,
 };
 use trueio_stats::{Interval, NoInterval, blocks, decide, log_ratio_of_means, quantile_interval};
 
@@ -190,6 +190,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     detail: format!("{}, {} {}", row.name, run.version, when(run)).trim().to_owned(),
                     // fio collects no evidence: nothing supports the figures, nothing objects.
                     verdict: Verdict::Unverified,
+                    word: Some(Mark::Unverified),
                     level: EvidenceLevel::E0,
                     reasons: vec!["fio collects no evidence of what reached the disk".to_owned()],
                     figures: row.figures,
@@ -245,6 +246,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         name: name.to_owned(),
         detail: format!("{} {id}, {started}", phase.name),
         verdict: phase.verdict,
+        word: Some(Mark::of(phase.verdict, &phase.checks)),
         level: phase.level,
         reasons,
         figures,
@@ -488,6 +490,7 @@ mod tests {
             name: format!("{ns} ns"),
             detail: String::new(),
             verdict: Verdict::Supported,
+            word: None,
             level: EvidenceLevel::E2,
             reasons: Vec::new(),
             figures: Vec::new(),

@@ -5,7 +5,9 @@
 //! syncs and one that does not, latencies are not compared, rates are ([`Shape`]).
 
 use serde::{Deserialize, Serialize};
-use trueio_model::{CheckOutcome, Dependence, EvidenceLevel, Figure, Histogram, Metric, OpKind, PhaseRecord, Verdict};
+use trueio_model::{
+    CheckOutcome, Dependence, EvidenceLevel, Figure, Histogram, Mark, Metric, OpKind, PhaseRecord, Verdict,
+};
 use trueio_stats::{joined_dependence, quantile_within, slice_least_count};
 
 /// What latencies are of: only those of one kind can be compared.
@@ -40,6 +42,8 @@ pub struct Sample {
     pub shape: Shape,
     /// The verdict of the evidence.
     pub verdict: Verdict,
+    /// The word of the slice, of the causes that its checks recorded.
+    pub mark: Mark,
     /// How far it reaches.
     pub level: EvidenceLevel,
     /// The checks that were not passed.
@@ -105,6 +109,7 @@ impl Sample {
             buckets: latency.buckets().collect(),
             shape,
             verdict: phase.verdict,
+            mark: Mark::of(phase.verdict, &phase.checks),
             level: phase.level,
             objections: phase
                 .checks
@@ -138,6 +143,7 @@ impl Sample {
             whole.shape.has_syncs |= part.shape.has_syncs;
             whole.shape.ops.iter_mut().zip(part.shape.ops).for_each(|(has, also)| *has |= also);
             whole.verdict = whole.verdict.max(part.verdict);
+            whole.mark = whole.mark.max(part.mark);
             whole.level = whole.level.min(part.level);
             whole.objections.extend(part.objections);
             latencies.checked_merge(&latency).ok()?;
@@ -206,6 +212,7 @@ mod tests {
             buckets: latency.buckets().collect(),
             shape: Shape { ops: [true, false, false], ..Shape::default() },
             verdict: Verdict::Supported,
+            mark: Mark::Confirmed,
             level: EvidenceLevel::E3,
             objections: Vec::new(),
         };

@@ -3,7 +3,7 @@
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It contains
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be computed again.
 
-use crate::{EvidenceLevel, Histogram, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
+use crate::{EvidenceLevel, Histogram, Mark, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -108,6 +108,9 @@ pub struct Side {
     pub detail: String,
     /// The worst verdict.
     pub verdict: Verdict,
+    /// The word of its figures, as `run` prints it: of the recorded causes. `None` in comparisons of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<Mark>,
     /// The lowest evidence level.
     pub level: EvidenceLevel,
     /// Why the verdict is not better, with how many slices it concerns.
@@ -275,6 +278,23 @@ pub enum Conclusion {
     Same,
     /// Undecided so far.
     CannotTell,
+}
+
+impl Side {
+    /// Returns the word of its figures. Of a comparison of an earlier version it follows from the names of the checks, with which the
+    /// reasons begin.
+    pub fn mark(&self) -> Mark {
+        let names = self.reasons.iter().filter_map(|reason| reason.split([' ', ':']).next());
+        self.word.unwrap_or_else(|| Mark::of_names(self.verdict, names))
+    }
+}
+
+impl Part {
+    /// Returns those of a side and the first one whose figures are not the disk's, as indices: between them there is no winner.
+    pub fn not_the_disk(&self, side: usize) -> Vec<usize> {
+        let is_not = |index: &usize| self.sides.get(*index).is_some_and(|side| !side.mark().is_of_the_disk());
+        [0, side].into_iter().filter(is_not).collect()
+    }
 }
 
 impl Conclusion {

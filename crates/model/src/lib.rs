@@ -10,6 +10,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod answer;
 mod capacity;
 mod cluster;
 mod comparison;
@@ -54,6 +55,9 @@ mod user;
 mod verify;
 mod zones;
 
+pub use answer::{
+    AnsweredFigure, AnsweredFinding, Decision, FoundLoad, Ground, Quantity, RunAnswer, Statement, StatementKind,
+};
 pub use capacity::{
     CAPACITY_FORMAT, CAPACITY_VERSION, CapacityContent, CapacityCounts, CapacityCoverage, CapacityKind, CapacityRecord,
 };

@@ -4,9 +4,12 @@
 //! (`disturbed`), with the words of the finding that determines it (`dd wrote 335 MiB`). All of them take it from here.
 
 use crate::{Cause, Check, CheckOutcome, PhaseRecord, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The word for a load, from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// The disk's own counters agree with the figures.
     Confirmed,
@@ -17,6 +20,7 @@ pub enum Mark {
     /// Other processes, heat or a lack of processors affected the figures.
     Disturbed,
     /// The figures describe something else: memory, a hole, a limit, a link, missing flushes.
+    #[serde(rename = "not the disk")]
     NotTheDisk,
     /// I/Os failed, or blocks did not read back as written.
     Failed,
@@ -26,6 +30,11 @@ impl Mark {
     /// All of them, from best to worst.
     pub const ALL: [Mark; 6] =
         [Mark::Confirmed, Mark::Unverified, Mark::Unsteady, Mark::Disturbed, Mark::NotTheDisk, Mark::Failed];
+
+    /// Returns true if the figures are those of the disk, as far as the evidence shows: they may be compared with those of others.
+    pub const fn is_of_the_disk(self) -> bool {
+        !matches!(self, Mark::NotTheDisk | Mark::Failed)
+    }
 
     /// Returns the word of a load from its verdict and its findings.
     pub fn of(verdict: Verdict, checks: &[Check]) -> Self {

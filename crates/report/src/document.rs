@@ -7,7 +7,7 @@ use crate::comparison::{
 use crate::csv;
 use crate::hdr::{HdrError, comparison_hdr_log, hdr_log};
 use crate::html::html_with;
-use crate::json::{ReadError, head, json, parse};
+use crate::json::{ReadError, head, json_with, parse};
 use crate::junit::{record_junit, study_junit, trend_junit};
 use crate::layout::Style;
 use crate::markdown::markdown;
@@ -129,7 +129,7 @@ impl Document {
         let missing = |missing| Err(RenderError::NotThere { kind: self.kind(), missing });
         let line = |text: String| Ok(format!("{text}\n"));
         match (self, format) {
-            (Document::Record(record), Format::Json) => line(json(record)),
+            (Document::Record(record), Format::Json) => line(json_with(record, past)),
             (Document::Record(record), Format::Html) => Ok(html_with(record, past)),
             (Document::Record(record), Format::Markdown) => Ok(markdown(record, past)),
             (Document::Record(record), Format::Csv) => Ok(csv::record(record)),

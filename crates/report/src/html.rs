@@ -8,6 +8,7 @@ mod shared;
 mod table;
 mod tiles;
 
+use crate::answer::answer_of;
 use crate::badge::Badge;
 use crate::classes::{ClassFigure, class_sources};
 use crate::course::whole_course;
@@ -20,7 +21,7 @@ use crate::standing::{PastRun, Standing, standing};
 use crate::summary::{Row, summary};
 use crate::syscalls::syscalls;
 use crate::text::clean;
-use crate::verdicts::{Reason, accept_hint, conclusion, levels, mark, reasons};
+use crate::verdicts::{Reason, accept_hint, levels, mark, reasons};
 use crate::words::{
     Item, failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences,
     steady_states, target_lines, title_of, verification,
@@ -29,7 +30,7 @@ use phases::{CheckRow, Phase, PlanRow};
 use serde::Serialize;
 use shared::Shared;
 use tiles::Tile;
-use trueio_model::{RunRecord, Verdict};
+use trueio_model::{RunAnswer, RunRecord, Statement, StatementKind, Verdict};
 
 const BODY: &str = include_str!("html/record.html");
 
@@ -43,10 +44,11 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
     let rows = summary(record);
     let placements = standing(record, past);
     let reasons = reasons(record);
+    let answered = answer_of(record, &rows, &placements, &reasons);
     let (name, about) = title_of(record);
     let worst = record.phases.iter().map(mark).max();
     let plotted = plotted(record);
-    let of_phase = |index| Phase::of(record, index, &rows, &placements, plotted.contains(&index));
+    let of_phase = |index| Phase::of(record, index, &rows, &answered.statements, plotted.contains(&index));
     let mut phases: Vec<Phase> = (0..record.phases.len()).map(of_phase).collect();
     let Shared { plan: shared_plan, checks: shared_checks } = Shared::take(&mut phases);
     let facts = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
@@ -61,11 +63,11 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         command: cleaned(&command_line(&record.command)),
         outcome: outcome_sentence(&record.outcome).map(|s| cleaned(&s)),
         class: worst.map_or("none", |worst| Badge::of(worst).class),
-        answer: answer(record, &placements, &reasons),
+        answer: answer(&answered),
         tiles: tiles::tiles(record, &rows, &placements),
         overview: overview(&points(record, &rows)),
-        limits: limits(record, &placements),
-        uses: placements.uses.iter().map(|s| cleaned(s)).collect(),
+        limits: limits(&answered.statements),
+        uses: of_kind(&answered.statements, StatementKind::Database).map(|one| cleaned(one.sentence())).collect(),
         shaded: phases.iter().any(|phase| phase.is_shaded),
         phases,
         plotted_max: PLOTTED_MAX,
@@ -192,16 +194,22 @@ impl ReasonItem {
     }
 }
 
-/// Returns the lines of the answer: how far the figures are confirmed, what disturbed them and the next step, and what
-/// the device is like.
-fn answer(record: &RunRecord, placements: &Standing, reasons: &[Reason]) -> Vec<String> {
-    let mut lines = vec![conclusion(record)];
-    if let Some(worst) = reasons.first() {
-        let mark = Badge::of(worst.mark);
-        lines.push(format!("{} {}: {}. Next: {}.", mark.symbol, mark.word, worst.headline(), worst.next_step));
+/// Returns the lines of the answer: the headline, what the evidence is, what disturbed the figures with the next step, and what the device
+/// is like.
+fn answer(answered: &RunAnswer) -> Vec<String> {
+    let mut lines = vec![answered.headline.clone(), answered.evidence.clone()];
+    if let Some(worst) = answered.findings.first() {
+        let mark = Badge::of(worst.verdict);
+        lines.push(format!("{} {}: {}. Next: {}.", mark.symbol, mark.word, worst.sentence, worst.next_step));
     }
-    lines.extend(placements.sentence());
+    let compared = [StatementKind::Class, StatementKind::Past].into_iter();
+    lines.extend(compared.flat_map(|kind| of_kind(&answered.statements, kind)).map(|one| one.sentence().to_owned()));
     lines.iter().map(|line| cleaned(line)).collect()
+}
+
+/// Returns the statements of a kind.
+fn of_kind(statements: &[Statement], kind: StatementKind) -> impl Iterator<Item = &Statement> {
+    statements.iter().filter(move |statement| statement.kind() == kind)
 }
 
 /// Most phases with plots. The plots of a phase take up to 20 kB, and a page of 200 phases is to have 2 MB.
@@ -228,12 +236,12 @@ fn points(record: &RunRecord, rows: &[Row]) -> Vec<Point> {
     points.collect()
 }
 
-fn limits(record: &RunRecord, placements: &Standing) -> Vec<Named> {
-    let limits = placements.limits.iter().filter_map(|limit| {
-        let phase = record.phases.get(limit.phase_index)?;
-        Some(Named { name: cleaned(&phase.name), text: cleaned(&limit.sentence) })
-    });
-    limits.collect()
+fn limits(statements: &[Statement]) -> Vec<Named> {
+    let named = |limit: &Statement| {
+        let load = limit.rests_on().first()?.load.as_str();
+        Some(Named { name: cleaned(load), text: cleaned(limit.sentence()) })
+    };
+    of_kind(statements, StatementKind::Limit).filter_map(named).collect()
 }
 
 fn plain(texts: Vec<String>) -> Vec<Item> {

@@ -7,6 +7,8 @@
 //! trueio are distinguished from a damaged one. Unknown fields are ignored. Reading never panics, whatever
 //! the text.
 
+use crate::answer::answer;
+use crate::standing::PastRun;
 use serde::Deserialize;
 use serde_json::Value;
 use trueio_model::{Document, RECORD_FORMAT, RECORD_VERSION, RunRecord};
@@ -98,9 +100,22 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Formats the record as indented JSON, without a line feed at its end. [`parse`] returns the same record.
+/// Formats the record as indented JSON with its answer, without a line feed at its end. [`parse`] returns the same record.
 pub fn json(record: &RunRecord) -> String {
-    indented(record)
+    json_with(record, &[])
+}
+
+/// The same; `past` are earlier runs of the same device, for the answer.
+pub(crate) fn json_with(record: &RunRecord, past: &[PastRun]) -> String {
+    let unreachable = |e| unreachable!("a document is always JSON: {e}");
+    let mut compact = record.to_json().unwrap_or_else(unreachable);
+    if record.answer.is_none() {
+        let answer = serde_json::to_string(&answer(record, past)).unwrap_or_else(unreachable);
+        // Before the brace that ends the record: a copy of a record with the answer in it would be large.
+        compact.truncate(compact.len() - 1);
+        compact.push_str(&format!(",\"answer\":{answer}}}"));
+    }
+    indented_text(&compact)
 }
 
 /// Formats a document as indented JSON, without a line feed at its end.

@@ -12,6 +12,7 @@
 
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod answer;
 mod badge;
 mod classes;
 mod comparison;
@@ -36,6 +37,7 @@ mod prometheus;
 mod ranks;
 mod screen;
 mod standing;
+mod statements;
 mod study;
 mod summary;
 mod svg;
@@ -46,6 +48,7 @@ mod trend;
 mod verdicts;
 mod words;
 
+pub use answer::answer;
 pub use classes::{ClassFigure, ClassSource, DeviceClass, Trust, class_sources, classes_of};
 pub use comparison::{
     ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
@@ -67,8 +70,7 @@ pub use progress::progress_line;
 pub use ranks::ranks_text;
 pub use screen::{Current, current_line, load_words, remaining_line, screen, screen_phase, screen_table};
 pub use standing::{
-    Band, ClassValue, Limit, LimitKind, LinkLimit, PastRun, PastValues, Placement, Position, Standing, class_values,
-    standing,
+    Band, ClassValue, LinkLimit, PastRun, PastValues, Placement, Position, Standing, Withheld, class_values, standing,
 };
 pub use study::{
     StudyError, parse_study, study_html, study_json, study_markdown, study_progress, study_rows, study_terminal,

@@ -1,13 +1,14 @@
 //! A record as Markdown: the answer, the table, the reasons. For issues, pull requests and chats.
 
+use crate::answer::answer;
 use crate::badge::Badge;
 use crate::course::whole_course;
-use crate::standing::{PastRun, standing};
+use crate::standing::PastRun;
 use crate::summary::summary;
 use crate::text::{clean, figure};
-use crate::verdicts::{accept_hint, conclusion, reasons};
+use crate::verdicts::{accept_hint, reasons};
 use crate::words::{outcome_sentence, title_of};
-use trueio_model::{RunRecord, units};
+use trueio_model::{RunRecord, StatementKind, units};
 
 /// Formats a record as Markdown (GitHub's tables), ending with a line feed. `past` are earlier runs of the same device.
 pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
@@ -20,9 +21,10 @@ pub fn markdown(record: &RunRecord, past: &[PastRun]) -> String {
     if let Some(sentence) = outcome_sentence(&record.outcome) {
         out.push_str(&format!("**{}**\n\n", escaped(&sentence)));
     }
-    out.push_str(&format!("**{}**", escaped(&conclusion(record))));
-    if let Some(sentence) = standing(record, past).sentence() {
-        out.push_str(&format!(" {}", escaped(&sentence)));
+    let answer = answer(record, past);
+    out.push_str(&format!("**{}** {}", escaped(&answer.headline), escaped(&answer.evidence)));
+    for statement in answer.statements.iter().filter(|statement| statement.kind() == StatementKind::Class) {
+        out.push_str(&format!(" {}", escaped(statement.sentence())));
     }
     out.push_str(
         "\n\n| load | rate | bandwidth | p50 | p99 | p99.9 | max | evidence |\n|---|--:|--:|--:|--:|--:|--:|---|\n",

@@ -1,7 +1,9 @@
-//! The end of a run on a terminal: one line a load, reasons by cause, the next step, and the answer last.
+//! The end of a run on a terminal: of a baseline the answer first, then one line a load, reasons by cause with the next step, and what
+//! the evidence is.
 //!
 //! ```text
-//! vda  virtio, 256 GiB, ext4 on /                    7 loads, 58 s (52 s planned)
+//! Cannot tell: 2 of 3 loads are not confirmed (random read 4k q1: dd wrote 335 MiB). Durable commits: 3,685 per second.
+//! vda  virtio, 256 GiB, ext4 on /                    3 loads, 58 s (52 s planned)
 //!
 //!   sequential read 1m      3.05 GiB/s  ▇▇▇▇▅▅▅▅  p99 3.59 ms  ~ unsteady
 //!   random read 4k q1      10,674 IOPS  ▇▆▆▆▆▅▃▃  p99  770 µs  ! disturbed
@@ -10,9 +12,8 @@
 //! ! neighbour  dd wrote 335 MiB; can explain at most 23 % of random read 4k q1
 //!              → stop `dd` (pid 812), then run `trueio baseline` again
 //!
-//! 1 of 3 loads confirmed by block requests traced by their offset (level E3, the highest of a run).
-//! Earlier runs of this device (3): all figures are within their range.
-//! Good for 3,685 durable commits per second, one at a time (p99 659 µs).
+//! 1 of 3 loads confirmed by the disk's own counters and by traced requests.
+//! Commits like a consumer SSD.
 //! Details: trueio report 2028c53e
 //! ```
 //!
@@ -22,14 +23,18 @@ mod live;
 
 pub use live::{Current, current_line, remaining_line};
 
+use crate::answer::answer;
 use crate::course::course;
 use crate::layout::{Page, Paint, Style};
 use crate::ranks::ranks_within;
-use crate::standing::{PastRun, standing};
+use crate::standing::PastRun;
 use crate::summary::{Row, plan_of, shape_of, summary};
-use crate::text::{clean, width_of};
-use crate::verdicts::{Mark, Reason, accept_hint, conclusion, mark, reasons, worst};
-use trueio_model::{JobPlan, JobRecord, OpKind, OpMix, Order, RunRecord, SeriesRow, Verdict, units};
+use crate::text::{clean, width_of, wrap};
+use crate::verdicts::{Mark, accept_hint, mark, worst};
+use trueio_model::{
+    AnsweredFinding, Decision, JobPlan, JobRecord, OpKind, OpMix, Order, RunAnswer, RunRecord, SeriesRow,
+    StatementKind, Verdict, units,
+};
 
 /// Lines of the smallest terminal, without the line of the next prompt.
 const LINE_COUNT: usize = 23;
@@ -53,20 +58,25 @@ struct Line {
 /// Renders the end of a run, ending with a line feed. `details` is how to get the details: `trueio report 2028c53e`. `past` are
 /// earlier runs of the same device, in any order.
 pub fn screen(record: &RunRecord, style: &Style, details: &str, past: &[PastRun]) -> String {
+    let answer = answer(record, past);
     let mut page = Page::new(style);
+    if let Some(decision) = answer.decision {
+        headline(&mut page, decision, &answer.headline);
+    }
     head(&mut page, record);
     page.out.push('\n');
     table(&mut page, record);
     // Empty for a run of one process.
     page.tree("Ranks", &ranks_within(record, RANKS_MAX));
     let count = |text: &str| text.lines().count();
-    let reasons = reasons(record);
-    // An empty line before the tail, and one before the reasons, of which two are always shown.
-    let least = if reasons.is_empty() { 1 } else { 2 + 2 * reasons.len().min(2) };
+    let findings = &answer.findings;
+    // An empty line before the tail, and one before the findings, of which two are always shown.
+    let lines_of = |finding: &AnsweredFinding| count(&finding_text(&page, finding));
+    let least = if findings.is_empty() { 1 } else { 3 + findings.iter().take(2).map(lines_of).sum::<usize>() };
     let left = LINE_COUNT.saturating_sub(count(&page.out) + least);
-    let end = tail(record, style, details, past, left);
+    let end = tail(record, &answer, style, details, left);
     let left = LINE_COUNT.saturating_sub(count(&page.out) + count(&end) + 2);
-    reason_lines(&mut page, &reasons, left);
+    reason_lines(&mut page, findings, left);
     page.out.push('\n');
     page.out.push_str(&end);
     page.finish()
@@ -88,6 +98,18 @@ pub fn screen_phase(record: &RunRecord, phase_index: usize, style: &Style) -> St
     let lines = lines(record, style.unicode);
     print_lines(&mut page, lines.iter().filter(|line| line.phase_index == phase_index));
     page.finish()
+}
+
+/// Prints the answer of a baseline, which begins with yes, no or cannot tell.
+fn headline(page: &mut Page, decision: Decision, text: &str) {
+    let paint = match decision {
+        Decision::Yes => Paint::Good,
+        Decision::No => Paint::Bad,
+        Decision::CannotTell => Paint::Doubtful,
+    };
+    let mut wrapped = String::new();
+    wrap(&mut wrapped, "", 2, text, page.style.width);
+    page.out.push_str(&wrapped.replacen(decision.word(), &page.paint(paint, decision.word()), 1));
 }
 
 fn head(page: &mut Page, record: &RunRecord) {
@@ -354,39 +376,61 @@ pub(crate) fn spark_of(rates: &[f64], unicode: bool) -> String {
     means.iter().map(|mean| glyphs[level(mean)]).collect()
 }
 
-/// Prints reasons within `left` lines, two each, and how many more there are.
-fn reason_lines(page: &mut Page, reasons: &[Reason], left: usize) {
-    const MARK_WIDTH: usize = 14;
-    if reasons.is_empty() {
+/// Prints findings within `left` lines, each with its next step whole, and how many more there are.
+fn reason_lines(page: &mut Page, findings: &[AnsweredFinding], left: usize) {
+    if findings.is_empty() {
         return;
     }
     page.out.push('\n');
-    // A line for those that do not fit.
-    let fits = (left.saturating_sub(1) / 2).max(1);
-    let width = page.style.width.saturating_sub(MARK_WIDTH);
-    for reason in reasons.iter().take(fits) {
-        let mark = format!("{} {}", reason.mark.symbol(), reason.cause);
-        let mark = page.paint(Paint::of_mark(reason.mark), &format!("{mark:<0$}", MARK_WIDTH));
-        page.line(&format!("{mark}{}", fitted(&clean(&reason.headline()), width)));
-        page.line(&format!("{}→ {}", " ".repeat(MARK_WIDTH), fitted(&clean(&reason.next_step), width - 2)));
+    let texts: Vec<String> = findings.iter().map(|finding| finding_text(page, finding)).collect();
+    // A line for those that do not fit; the first one is always printed.
+    let mut used = 1;
+    let fits = |text: &&String| {
+        used += text.lines().count();
+        used <= left
+    };
+    let shown = texts.iter().take_while(fits).count().max(1);
+    texts.iter().take(shown).for_each(|text| page.out.push_str(text));
+    if texts.len() > shown {
+        page.line(&format!("{}and {} more, see the details", " ".repeat(MARK_WIDTH), texts.len() - shown));
     }
-    if reasons.len() > fits {
-        let more = reasons.len() - fits;
-        page.line(&format!("{}and {more} more, see the details", " ".repeat(MARK_WIDTH)));
+}
+
+/// Columns of the symbol and the cause of a finding.
+const MARK_WIDTH: usize = 14;
+
+fn finding_text(page: &Page, finding: &AnsweredFinding) -> String {
+    let first = format!("{:<MARK_WIDTH$}", format!("{} {}", finding.verdict.symbol(), finding.cause));
+    let (mut text, mut step) = (String::new(), String::new());
+    wrap(&mut text, "", MARK_WIDTH, &finding.sentence, page.style.width - MARK_WIDTH);
+    // At most two lines: the loads that follow are in the details.
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let hang = " ".repeat(MARK_WIDTH);
+    let mut out = format!("{}{}\n", page.paint(Paint::of_mark(finding.verdict), &first), lines.first().unwrap_or(&""));
+    if let [_, second, rest @ ..] = lines.as_slice() {
+        let second = if rest.is_empty() {
+            (*second).to_owned()
+        } else {
+            fitted(&format!("{second} {}", rest[0]), page.style.width - MARK_WIDTH)
+        };
+        out.push_str(&format!("{hang}{second}\n"));
     }
+    wrap(&mut step, &format!("{hang}→ "), MARK_WIDTH + 2, &finding.next_step, page.style.width);
+    out + &step
 }
 
 /// Returns the last sentences, within `left` lines as far as some can be left out: what is confirmed, whether that is good,
 /// how it compares with earlier runs, what it is good for, what limits it, and where the details are.
-fn tail(record: &RunRecord, style: &Style, details: &str, past: &[PastRun], left: usize) -> String {
-    let standing = standing(record, past);
+fn tail(record: &RunRecord, answer: &RunAnswer, style: &Style, details: &str, left: usize) -> String {
+    let first = |kind| answer.statements.iter().find(|statement| statement.kind() == kind);
+    let stated = |kind| first(kind).map(|statement| statement.sentence().to_owned());
     // With the rank by which they are kept if there is no room for all.
     let sentences = [
-        (0, Some(conclusion(record))),
-        (2, standing.sentence()),
-        (3, standing.past_sentence()),
-        (5, standing.limits.first().map(|limit| limit.sentence.clone())),
-        (4, standing.uses.first().cloned()),
+        (0, Some(answer.evidence.clone())),
+        (2, stated(StatementKind::Class)),
+        (3, stated(StatementKind::Past)),
+        (5, stated(StatementKind::Limit)),
+        (4, stated(StatementKind::Database)),
         (1, accept_hint(record)),
         (0, Some(format!("Details: {details}"))),
     ];

@@ -1,18 +1,14 @@
 //! Where a run's figures stand: among published device classes, against the link of the disk, and in the device's own
-//! history; and what limits them, where the evidence shows it.
+//! history.
 //!
-//! A pure function of a record and earlier figures; terminal and page print its data. Only figures with a comparable
-//! load are placed: direct I/O in one job, 64 I/Os or more over half a second or more. A figure that the evidence
-//! contradicts, or that came from a cache, is not placed.
+//! A pure function of a record and earlier figures. Sentences are made of it in `statements.rs`. Only figures with a comparable
+//! load are placed: direct I/O in one job, 64 I/Os or more over half a second or more. A figure that is not the disk's is not
+//! placed; it is named with the reason ([`Standing::withheld`]).
 
 use crate::classes::{ClassFigure, DeviceClass, classes_of, link_rate};
 use crate::summary::{Row, plan_of, shape_of, summary};
-use crate::text::counted;
-use crate::words::percentile_name;
-use trueio_model::{
-    BlockSizes, Cause, CheckOutcome, DirectPolicy, DiskFacts, JobPlan, OpKind, OpMix, Order, PhaseRecord, RunRecord,
-    SyncMode, Verdict, units,
-};
+use crate::verdicts::{mark, row_words};
+use trueio_model::{BlockSizes, DirectPolicy, DiskFacts, JobPlan, Mark, OpKind, OpMix, Order, RunRecord, SyncMode};
 
 /// Fewer I/Os than this are not placed.
 const IO_COUNT_MIN: u64 = 64;
@@ -22,12 +18,6 @@ const ELAPSED_NS_MIN: u64 = 500_000_000;
 const LARGE_BYTES: u64 = 128 << 10;
 /// From this depth on, random I/O counts as deep.
 const DEPTH_MIN: u64 = 16;
-/// A figure is at its link's limit from this share of what devices reach on it.
-const LINK_SHARE_MIN: f64 = 0.9;
-/// Workers that are busy for this share of the time are limited by their processors.
-const BUSY_SHARE_MIN: f64 = 0.9;
-/// A write rate that falls by this factor, and stays, looks like a full write cache.
-const FALL_MIN: f64 = 1.3;
 
 /// A figure of a record that device classes have, too.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,8 +32,8 @@ pub struct ClassValue {
     pub phase_index: usize,
     /// The job's I/O, as [`shape_of`] describes it: only equal loads are compared over time.
     pub load: String,
-    /// True if the evidence supports it; otherwise it is disturbed, unsteady or unverified.
-    pub is_supported: bool,
+    /// The word of its load: confirmed, disturbed, unsteady or unverified.
+    pub mark: Mark,
 }
 
 /// The placed figures of an earlier run of the same device.
@@ -138,57 +128,24 @@ pub struct Placement {
     pub past: Option<PastValues>,
 }
 
-/// What limits a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LimitKind {
-    /// The link between disk and machine.
-    Link,
-    /// Each I/O waits for the previous one: the rate is the reciprocal of the latency.
-    Latency,
-    /// The processors of the workers.
-    Processor,
-    /// Heat: a disk or the processors slow down.
-    Throttle,
-    /// The disk's write cache is full.
-    WriteCache,
-    /// A limit of a control group.
-    ControlGroup,
-}
-
-impl LimitKind {
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            LimitKind::Link => "link",
-            LimitKind::Latency => "latency",
-            LimitKind::Processor => "processor",
-            LimitKind::Throttle => "heat",
-            LimitKind::WriteCache => "write cache",
-            LimitKind::ControlGroup => "control group",
-        }
-    }
-}
-
-/// A limit that the evidence shows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
-    /// Its kind.
-    pub kind: LimitKind,
-    /// The phase, as an index into [`RunRecord::phases`].
-    pub phase_index: usize,
-    /// One sentence with its figures.
-    pub sentence: String,
-}
-
 /// Where the figures of a record stand.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Standing {
     /// Each figure that can be placed, in the order of [`ClassFigure::ALL`].
     pub placements: Vec<Placement>,
-    /// What limits the phases, in their order.
-    pub limits: Vec<Limit>,
-    /// What the figures are good for, one sentence each.
-    pub uses: Vec<String>,
+    /// The figures that would be placed if they were the disk's, in the same order.
+    pub withheld: Vec<Withheld>,
+}
+
+/// A figure that is not the disk's: it has a place and no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withheld {
+    /// Which.
+    pub figure: ClassFigure,
+    /// Its phase, as an index into [`RunRecord::phases`].
+    pub phase_index: usize,
+    /// The word of its load, with the finding: `not the disk: waited for a processor 89 % of the time`.
+    pub reason: String,
 }
 
 /// Places the figures of a record. `past` are earlier runs of the same device, in any order.
@@ -196,8 +153,32 @@ pub fn standing(record: &RunRecord, past: &[PastRun]) -> Standing {
     let link = link_of(record);
     let placements: Vec<Placement> =
         class_values(record).into_iter().filter_map(|value| placed(record, value, link.as_ref(), past)).collect();
-    let limits = limits(record, &placements);
-    Standing { limits, uses: uses(record, &placements), placements }
+    let withheld = withheld(record, &placements);
+    Standing { placements, withheld }
+}
+
+/// Returns the figures whose loads are not the disk's and that no other load has, each once.
+fn withheld(record: &RunRecord, placements: &[Placement]) -> Vec<Withheld> {
+    let mut found: Vec<Withheld> = Vec::new();
+    for row in summary(record) {
+        let phase = &record.phases[row.phase_index];
+        let plan = phase.jobs.get(row.job_index).and_then(|job| plan_of(record, row.phase_index, job));
+        let Some(figure) = plan.filter(|plan| is_comparable(plan)).and_then(|plan| figure_of(plan, row.op)) else {
+            continue;
+        };
+        let is_known = placements.iter().any(|placement| placement.value.figure == figure)
+            || found.iter().any(|known| known.figure == figure);
+        if !mark(phase).is_of_the_disk() && !is_known {
+            found.push(Withheld { figure, phase_index: row.phase_index, reason: row_words(phase) });
+        }
+    }
+    found.sort_by_key(|withheld| withheld.figure);
+    found
+}
+
+/// Returns true if a job's I/O is that of the published figures.
+fn is_comparable(plan: &JobPlan) -> bool {
+    plan.engine.touches_files() && plan.direct != DirectPolicy::Off && plan.pace.is_none() && plan.think.is_none()
 }
 
 /// Returns the figures of a record that can be placed, each once, in the order of [`ClassFigure::ALL`].
@@ -219,39 +200,32 @@ fn class_value(record: &RunRecord, row: &Row, index: usize) -> Option<ClassValue
     let phase = record.phases.get(row.phase_index)?;
     let job = phase.jobs.get(row.job_index)?;
     let plan = plan_of(record, row.phase_index, job)?;
-    let is_comparable = phase.jobs.len() == 1
-        && plan.engine.touches_files()
-        && plan.direct != DirectPolicy::Off
-        && plan.pace.is_none()
-        && plan.think.is_none()
+    let is_placed = phase.jobs.len() == 1
+        && is_comparable(plan)
         && !row.is_withheld
-        && !is_from_cache(phase)
+        && mark(phase).is_of_the_disk()
         && row.io_count >= IO_COUNT_MIN
         && job.elapsed_ns >= ELAPSED_NS_MIN;
-    let (figure, value) = is_comparable.then(|| figure_of(plan, row)).flatten()?;
+    let figure = is_placed.then(|| figure_of(plan, row.op)).flatten()?;
+    let value = value_of(figure, row)?;
     (value.is_finite() && value > 0.0).then(|| ClassValue {
         figure,
         value,
         row: index,
         phase_index: row.phase_index,
         load: shape_of(plan),
-        is_supported: phase.verdict == Verdict::Supported,
+        mark: mark(phase),
     })
 }
 
-/// Returns true if the evidence shows that I/Os of the phase were served by memory: its figures are not the disk's.
-fn is_from_cache(phase: &PhaseRecord) -> bool {
-    phase.checks.iter().any(|check| check.objects() && check.cause == Cause::Cache)
-}
-
-/// Returns the figure of a row that classes have, too.
-fn figure_of(plan: &JobPlan, row: &Row) -> Option<(ClassFigure, f64)> {
+/// Returns the figure of an operation that classes have, too.
+fn figure_of(plan: &JobPlan, of: OpKind) -> Option<ClassFigure> {
     let depth = u64::from(plan.workers) * if plan.engine.holds_a_queue() { u64::from(plan.queue.depth) } else { 1 };
     let is_random = matches!(plan.pattern.order, Order::Random { .. });
     let OpMix::Only(op) = plan.pattern.mix else { return None };
     let sizes = if op == OpKind::Read { &plan.pattern.read_sizes } else { &plan.pattern.write_sizes };
     let BlockSizes::Fixed(bytes) = *sizes else { return None };
-    if row.op != op {
+    if of != op {
         return None;
     }
     let is_durable = plan.flush.fdatasync_every == 1
@@ -259,28 +233,29 @@ fn figure_of(plan: &JobPlan, row: &Row) -> Option<(ClassFigure, f64)> {
         || plan.sync != SyncMode::None
         || plan.write_flags.dsync;
     match op {
-        OpKind::Read if !is_random && bytes >= LARGE_BYTES => Some((ClassFigure::SeqRead, row.bytes_per_s?)),
-        OpKind::Write if !is_random && !is_durable && bytes >= LARGE_BYTES => {
-            Some((ClassFigure::SeqWrite, row.bytes_per_s?))
-        }
-        OpKind::Read if is_random && bytes == 4096 && depth == 1 => {
-            Some((ClassFigure::RandReadLatency, row.quantiles[0]?.value_ns as f64))
-        }
-        OpKind::Read if is_random && bytes == 4096 && depth >= DEPTH_MIN => {
-            Some((ClassFigure::RandRead, row.ios_per_s?))
-        }
+        OpKind::Read if !is_random && bytes >= LARGE_BYTES => Some(ClassFigure::SeqRead),
+        OpKind::Write if !is_random && !is_durable && bytes >= LARGE_BYTES => Some(ClassFigure::SeqWrite),
+        OpKind::Read if is_random && bytes == 4096 && depth == 1 => Some(ClassFigure::RandReadLatency),
+        OpKind::Read if is_random && bytes == 4096 && depth >= DEPTH_MIN => Some(ClassFigure::RandRead),
         OpKind::Write if is_random && !is_durable && bytes == 4096 && depth >= DEPTH_MIN => {
-            Some((ClassFigure::RandWrite, row.ios_per_s?))
+            Some(ClassFigure::RandWrite)
         }
-        OpKind::Write if is_durable && depth == 1 && (512..=8192).contains(&bytes) => {
-            Some((ClassFigure::Commits, row.ios_per_s?))
-        }
+        OpKind::Write if is_durable && depth == 1 && (512..=8192).contains(&bytes) => Some(ClassFigure::Commits),
         _ => None,
     }
 }
 
+/// Returns the value of a figure, in its unit.
+fn value_of(figure: ClassFigure, row: &Row) -> Option<f64> {
+    match figure {
+        ClassFigure::SeqRead | ClassFigure::SeqWrite => row.bytes_per_s,
+        ClassFigure::RandReadLatency => Some(row.quantiles[0]?.value_ns as f64),
+        ClassFigure::RandRead | ClassFigure::RandWrite | ClassFigure::Commits => row.ios_per_s,
+    }
+}
+
 /// Returns the only disk under the targets of a record.
-fn only_disk(record: &RunRecord) -> Option<&DiskFacts> {
+pub(crate) fn only_disk(record: &RunRecord) -> Option<&DiskFacts> {
     let mut disks = record.targets.iter().flat_map(|target| &target.disks);
     let first = disks.next()?;
     disks.all(|disk| disk.name == first.name).then_some(first)
@@ -331,7 +306,7 @@ fn is_of_this_kind(record: &RunRecord, group: &str) -> bool {
 }
 
 /// Groups that are shown on the scale, but that no sentence claims: a cap is no speed.
-fn is_only_shown(group: &str) -> bool {
+pub(crate) fn is_only_shown(group: &str) -> bool {
     matches!(group, "cloud" | "memory")
 }
 
@@ -382,7 +357,8 @@ fn placed(record: &RunRecord, value: ClassValue, link: Option<&LinkLimit>, past:
     let position = position(value.figure, &bands, value.value)?;
     // Faster than its link: a hypervisor emulates the link, or a cache was measured.
     let link = link.filter(|link| value.figure.is_bandwidth() && value.value <= link.bytes_per_s * 1.02).cloned();
-    let is_same = |one: &&ClassValue| (one.figure, &one.load) == (value.figure, &value.load) && one.is_supported;
+    let is_same =
+        |one: &&ClassValue| (one.figure, &one.load) == (value.figure, &value.load) && one.mark == Mark::Confirmed;
     let earlier = past.iter().filter(|run| run.id != record.id).flat_map(|run| &run.values).filter(is_same);
     let mut earlier: Vec<f64> = earlier.map(|one| one.value).collect();
     earlier.sort_by(f64::total_cmp);
@@ -393,217 +369,27 @@ fn placed(record: &RunRecord, value: ClassValue, link: Option<&LinkLimit>, past:
     Some(Placement { value, bands, position, link, past })
 }
 
-fn limits(record: &RunRecord, placements: &[Placement]) -> Vec<Limit> {
-    let mut limits = Vec::new();
-    for (phase_index, phase) in record.phases.iter().enumerate() {
-        if phase.verdict == Verdict::Contradicted {
-            continue;
-        }
-        let mut add = |kind, sentence: Option<String>| {
-            limits.extend(sentence.map(|sentence| Limit { kind, phase_index, sentence }));
-        };
-        let placement = placements.iter().find(|placement| placement.value.phase_index == phase_index);
-        add(LimitKind::Link, placement.and_then(at_link));
-        add(LimitKind::ControlGroup, objection(phase, "io_limits"));
-        add(LimitKind::Throttle, objection(phase, "heat"));
-        add(LimitKind::Processor, busy_workers(record, phase_index, phase));
-        add(LimitKind::WriteCache, falling_writes(phase));
-        add(LimitKind::Latency, placement.and_then(|placement| one_at_a_time(phase, placement)));
-    }
-    limits
-}
-
-/// Returns the sentence of a check that doubts the phase.
-fn objection(phase: &PhaseRecord, name: &str) -> Option<String> {
-    let check = phase.checks.iter().find(|check| check.name == name)?;
-    matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted).then(|| check.sentence.clone())
-}
-
-fn at_link(placement: &Placement) -> Option<String> {
-    let link = placement.link.as_ref()?;
-    (placement.value.value >= link.reached_bytes_per_s * LINK_SHARE_MIN).then(|| {
-        format!(
-            "The link {} limits it: {} of {} (devices reach {} on it).",
-            link.name,
-            units::format_bandwidth(placement.value.value),
-            units::format_bandwidth(link.bytes_per_s),
-            units::format_bandwidth(link.reached_bytes_per_s),
-        )
-    })
-}
-
-fn one_at_a_time(phase: &PhaseRecord, placement: &Placement) -> Option<String> {
-    match placement.value.figure {
-        // By Little's law the mean, and not the median that is placed.
-        ClassFigure::RandReadLatency => {
-            let ops = phase.jobs.iter().flat_map(|job| &job.ops);
-            let mean = ops.filter(|op| op.op == OpKind::Read).find_map(|op| op.latency.total.mean_ns())?;
-            Some(format!(
-                "One read at a time: the mean latency of {} limits the rate, not the bandwidth.",
-                units::format_duration_ns(mean.round() as u64)
-            ))
-        }
-        ClassFigure::Commits => Some(format!(
-            "One commit at a time: a commit takes {} on average, and the next one waits for it.",
-            units::format_duration_ns((1e9 / placement.value.value) as u64)
-        )),
-        _ => None,
-    }
-}
-
-fn busy_workers(record: &RunRecord, phase_index: usize, phase: &PhaseRecord) -> Option<String> {
-    let workers: u32 =
-        phase.jobs.iter().filter_map(|job| plan_of(record, phase_index, job)).map(|plan| plan.workers).sum();
-    let time_ns = phase.elapsed_ns as f64 * f64::from(workers);
-    let cpu_ns = phase.worker_cpu.user_ns as f64 + phase.worker_cpu.system_ns as f64;
-    let share = if time_ns > 0.0 { cpu_ns / time_ns } else { 0.0 };
-    (share >= BUSY_SHARE_MIN).then(|| {
-        format!(
-            "The processor limits it: {} for {:.0} % of the time; more workers may be faster.",
-            if workers == 1 {
-                "the worker was busy".to_owned()
-            } else {
-                format!("{} were busy", counted(u64::from(workers), "worker"))
-            },
-            (share * 100.0).min(100.0)
-        )
-    })
-}
-
-/// Finds a fall of the write rate that lasts. Each side of it has a quarter of the intervals or more.
-fn falling_writes(phase: &PhaseRecord) -> Option<String> {
-    let job = phase.jobs.first().filter(|_| phase.jobs.len() == 1)?;
-    let rows: Vec<_> = job.series.iter().filter(|row| row.span_ns > 0).collect();
-    let rates: Vec<f64> = rows.iter().map(|row| row.write_bytes as f64 / row.span_ns as f64 * 1e9).collect();
-    let is_writing = rows.iter().all(|row| row.read_count == 0) && rates.len() >= 20;
-    let median = |rates: &[f64]| {
-        let mut sorted = rates.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-    };
-    if !is_writing {
-        return None;
-    }
-    // The step that explains most of the variance of the logarithms: dips weigh little.
-    let logs: Vec<f64> = rates.iter().map(|rate| rate.max(1.0).ln()).collect();
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let gain = |at: usize| (mean(&logs[..at]) - mean(&logs[at..])) * (at as f64 * (logs.len() - at) as f64).sqrt();
-    let quarter = rates.len() / 4;
-    let at = (quarter..rates.len() - quarter).max_by(|a, b| gain(*a).total_cmp(&gain(*b)))?;
-    let (before, after) = (median(&rates[..at]), median(&rates[at..]));
-    // Nearly every interval before is faster than nearly every one after.
-    let slow_before = rates[..at].iter().filter(|rate| **rate < (before * after).sqrt()).count();
-    let fast_after = rates[at..].iter().filter(|rate| **rate > (before * after).sqrt()).count();
-    let is_clear = slow_before * 10 <= at && fast_after * 10 <= rates.len() - at;
-    (after > 0.0 && before / after >= FALL_MIN && is_clear).then(|| {
-        format!(
-            "The write rate fell from {} to {} after {} and stayed there: a full write cache looks like that.",
-            units::format_bandwidth(before),
-            units::format_bandwidth(after),
-            units::format_duration_ns(rows[at - 1].end_ns)
-        )
-    })
-}
-
-/// Returns true if no flush could be counted because the disk declares no volatile write cache.
-fn declares_no_cache(phase: &PhaseRecord) -> bool {
-    let is_declared = |check: &trueio_model::Check| {
-        check.name == "flushes" && check.outcome == CheckOutcome::NotSeen && check.source == "queue/write_cache"
-    };
-    phase.checks.iter().any(is_declared)
-}
-
-/// Returns what the figures are good for.
-fn uses(record: &RunRecord, placements: &[Placement]) -> Vec<String> {
-    let rows = summary(record);
-    let mut uses = Vec::new();
-    if let Some(commits) = placements.iter().find(|placement| placement.value.figure == ClassFigure::Commits) {
-        let sync = rows.iter().find(|row| row.phase_index == commits.value.phase_index && row.op == OpKind::Sync);
-        let latency = sync.and_then(|row| row.quantiles[1].map(|q| q.value_ns));
-        let mut text = format!(
-            "A database with one writer that waits for each commit makes at most {} commits per second",
-            units::format_count(commits.value.value.round() as u64)
-        );
-        if let Some(p99) = latency {
-            let name = percentile_name(0.99);
-            text.push_str(&format!(" (flush {name} {})", units::format_duration_ns(p99)));
-            // Source 81 of classes.toml.
-            let limit = 10_000_000;
-            let word = if p99 < limit { "met" } else { "missed" };
-            text.push_str(&format!("; etcd's guideline of less than 10 ms at {name} is {word}"));
-        }
-        text.push('.');
-        if record.phases.get(commits.value.phase_index).is_some_and(declares_no_cache) {
-            text.push_str(
-                " That a power cut loses none of them is declared by the device (no volatile write cache), not proved.",
-            );
-        }
-        uses.push(text);
-    }
-    uses
-}
-
 impl Standing {
     /// Returns the placement of a figure.
     pub fn of(&self, figure: ClassFigure) -> Option<&Placement> {
         self.placements.iter().find(|placement| placement.value.figure == figure)
     }
+}
 
-    /// Returns one sentence that compares the run with device classes; `None` if nothing can be placed.
-    pub fn sentence(&self) -> Option<String> {
-        let verb = |figure| match figure {
-            ClassFigure::SeqRead => Some("reads"),
-            ClassFigure::SeqWrite => Some("writes"),
-            ClassFigure::RandReadLatency => Some("answers a random read"),
-            ClassFigure::Commits => Some("commits"),
-            ClassFigure::RandRead | ClassFigure::RandWrite => None,
-        };
-        // Figures with one position share it.
-        let mut groups: Vec<(String, Vec<&'static str>)> = Vec::new();
-        for placement in &self.placements {
-            let Some(verb) = verb(placement.value.figure) else { continue };
-            let words = placement.position.words();
-            match groups.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, verbs)) => verbs.push(verb),
-                None => groups.push((words, vec![verb])),
-            }
-        }
-        let parts: Vec<String> =
-            groups.into_iter().map(|(words, verbs)| format!("{} {words}", joined(&verbs, "and"))).collect();
-        if parts.is_empty() {
-            return None;
-        }
-        let text = parts.join("; ");
-        let mut letters = text.chars();
-        letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+impl Placement {
+    /// Returns true if the evidence confirms the figure: only then its position and its link are stated.
+    pub fn is_confirmed(&self) -> bool {
+        self.value.mark == Mark::Confirmed
     }
 
-    /// Returns one sentence that compares the run with earlier runs of the device; `None` without one of an equal load.
-    /// A figure is in the range of earlier ones up to a twentieth beyond it.
-    pub fn past_sentence(&self) -> Option<String> {
-        let known = self.placements.iter().filter_map(|placement| Some((placement, placement.past?)));
-        let known: Vec<(&Placement, PastValues)> = known.collect();
-        let count = known.iter().map(|(_, past)| past.count).max()?;
-        let is_within = |value: f64, past: &PastValues| (past.low * 0.95..=past.high * 1.05).contains(&value);
-        let outside: Vec<String> = known
-            .iter()
-            .filter(|(placement, past)| !is_within(placement.value.value, past))
-            .map(|(placement, past)| {
-                let figure = placement.value.figure;
-                let (low, high) = (figure.show(past.low), figure.show(past.high));
-                let range = if low == high { low } else { format!("{low} to {high}") };
-                format!("{} {}, was {range}", figure.name(), figure.show(placement.value.value))
-            })
-            .collect();
-        let runs = if count == 1 { "The earlier run".to_owned() } else { format!("{count} earlier runs") };
-        let text = match (outside.is_empty(), outside.len() == known.len()) {
-            (true, _) => format!("{runs} of this device: all figures are within their range."),
-            (false, true) => format!("{runs} of this device: {}.", outside.join("; ")),
-            (false, false) => {
-                format!("{runs} of this device: {}; the others are within their range.", outside.join("; "))
-            }
-        };
-        Some(text)
+    /// Returns true if the figure is worse than the range of a group on its scale.
+    pub(crate) fn is_worse_than(&self, group: &str) -> bool {
+        let value = self.value.value;
+        self.bands.iter().any(|band| {
+            band.name == group
+                && !band.contains(value)
+                && if self.value.figure.is_more_better() { value < band.low } else { value > band.high }
+        })
     }
 }
 
@@ -624,7 +410,7 @@ impl Position {
 }
 
 /// Formats `a, b and c`.
-fn joined(words: &[&str], and: &str) -> String {
+pub(crate) fn joined(words: &[&str], and: &str) -> String {
     match words {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -633,7 +419,7 @@ fn joined(words: &[&str], and: &str) -> String {
 }
 
 /// Adds `a` or `an`, by the sound of the name's first letter.
-fn with_article(group: &str) -> String {
+pub(crate) fn with_article(group: &str) -> String {
     let is_vowel = ["NVMe", "SD ", "eMMC", "Optane"].iter().any(|start| group.starts_with(start));
     match group {
         "USB 5G" => "a USB SSD on 5 Gbit/s".to_owned(),

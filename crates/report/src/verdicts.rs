@@ -6,8 +6,11 @@
 //!
 //! Reasons are grouped by cause, the most serious cause first. Sentences are those of the record.
 
-use crate::words::{check_sentence, level_meaning, level_step, level_words};
-use trueio_model::{Cause, Check, CheckOutcome, EvidenceLevel, PhaseRecord, RunRecord, finding_words, is_reason};
+use crate::text::counted;
+use crate::words::{check_sentence, level_meaning, level_words};
+use trueio_model::{
+    Cause, Check, CheckOutcome, EvidenceLevel, FoundLoad, PhaseRecord, RunRecord, finding_words, is_reason,
+};
 pub use trueio_model::{Mark, worst};
 
 /// Returns the word of a phase.
@@ -45,6 +48,8 @@ pub struct Reason {
     pub loads: Vec<String>,
     /// How much of a figure its findings can explain at most, in percent; `None` if unknown.
     pub explained_percent: Option<u8>,
+    /// Each load with the worst of its findings, the load of which most can be explained first.
+    pub found: Vec<FoundLoad>,
     /// Its findings, each once, the worst first.
     pub findings: Vec<Finding>,
     /// What to do about it: one sentence without a full stop, which may begin with a command.
@@ -70,29 +75,46 @@ pub struct Finding {
     pub explained_percent: Option<u8>,
     /// The processes that caused it.
     pub culprits: Vec<String>,
+    /// What was found of each load.
+    found: Vec<FoundLoad>,
     contradicts: bool,
 }
 
 impl Reason {
-    /// Returns the reason in one line: `dd wrote 335 MiB; it can explain at most 23 % of rand-read-4k-q1 and 1 more`.
+    /// Returns the reason in one line: `dd wrote 335 MiB; can explain at most 23 % of rr; wal: dd wrote 12 MiB (at most 7 %)`.
     pub fn headline(&self) -> String {
-        let Some(first) = self.findings.first() else { return String::new() };
+        let Some(first) = self.found.first() else { return String::new() };
         format!("{}; {}", first.brief, self.extent())
     }
 
-    /// Returns which loads it concerns, and how much of them: `can explain at most 23 % of rand-read-4k-q1 and 1 more`.
+    /// Returns which loads it concerns, and how much of them: `can explain at most 23 % of rr and wal`. A load of which something else
+    /// was found than of the first one has its own words.
     pub fn extent(&self) -> String {
-        let loads = &self.loads;
-        let of = match loads.len() {
-            0 => String::new(),
-            1 => loads[0].clone(),
-            2 => format!("{} and {}", loads[0], loads[1]),
-            count => format!("{} and {} more", loads[0], count - 1),
+        let Some(first) = self.found.first() else { return String::new() };
+        let is_same =
+            |load: &&FoundLoad| (&load.brief, load.explained_percent) == (&first.brief, first.explained_percent);
+        let (same, others): (Vec<&FoundLoad>, Vec<&FoundLoad>) = self.found.iter().partition(is_same);
+        let names = same.iter().map(|load| load.load.as_str()).collect::<Vec<_>>();
+        let of = match names.as_slice() {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [one, two] => format!("{one} and {two}"),
+            [one, ..] => format!("{one} and {} more", names.len() - 1),
         };
-        match self.explained_percent {
+        let mut text = match first.explained_percent {
             Some(percent) => format!("can explain at most {percent} % of {of}"),
             None => format!("concerns {of}"),
+        };
+        if let Some((other, more)) = others.split_first() {
+            text.push_str(&format!("; {}: {}", other.load, other.brief));
+            if let Some(percent) = other.explained_percent {
+                text.push_str(&format!(" (at most {percent} %)"));
+            }
+            if !more.is_empty() {
+                text.push_str(&format!("; and {} more", counted(more.len() as u64, "load")));
+            }
         }
+        text
     }
 }
 
@@ -130,7 +152,8 @@ pub fn reasons_of<'a>(loads: impl Iterator<Item = Load<'a>>, again: &str) -> Vec
         }
         let explained_percent = findings.iter().filter_map(|finding| finding.explained_percent).max();
         let next_step = next_step(cause, &findings, again);
-        Some(Reason { cause, mark, loads, explained_percent, findings, next_step })
+        let found = found_of(&findings);
+        Some(Reason { cause, mark, loads, explained_percent, found, findings, next_step })
     };
     let mut reasons: Vec<Reason> = Cause::ALL.into_iter().filter_map(of_cause).collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.mark));
@@ -160,6 +183,11 @@ impl Finding {
             sentences: vec![(vec![load.to_owned()], check_sentence(check))],
             explained_percent: check.explained_percent,
             culprits: check.culprits.clone(),
+            found: vec![FoundLoad {
+                load: load.to_owned(),
+                brief: brief.to_owned(),
+                explained_percent: check.explained_percent,
+            }],
             contradicts: check.outcome == CheckOutcome::Contradicted && !check.is_accepted,
         }
     }
@@ -167,6 +195,7 @@ impl Finding {
     /// Adds a load; its words replace those of the others if it is worse.
     fn add(&mut self, load: &str, check: &Check) {
         let mut other = Self::new(load, check);
+        self.found.append(&mut other.found);
         if !self.loads.iter().any(|known| known == load) {
             self.loads.push(load.to_owned());
         }
@@ -181,10 +210,24 @@ impl Finding {
         }
         if (other.contradicts, other.explained_percent) > (self.contradicts, self.explained_percent) {
             let (loads, culprits) = (std::mem::take(&mut self.loads), std::mem::take(&mut self.culprits));
-            let sentences = std::mem::take(&mut self.sentences);
-            *self = Self { loads, culprits, sentences, ..other };
+            let (sentences, found) = (std::mem::take(&mut self.sentences), std::mem::take(&mut self.found));
+            *self = Self { loads, culprits, sentences, found, ..other };
         }
     }
+}
+
+/// Returns each load of findings with the worst of them, the load of which most can be explained first: the findings are in the order
+/// of their weight.
+fn found_of(findings: &[Finding]) -> Vec<FoundLoad> {
+    let mut found: Vec<FoundLoad> = Vec::new();
+    for finding in findings {
+        let mut loads = finding.found.clone();
+        // Stable: loads of equal weight stay in the order of the record.
+        loads.sort_by_key(|load| std::cmp::Reverse(load.explained_percent));
+        loads.retain(|load| !found.iter().any(|known| known.load == load.load));
+        found.append(&mut loads);
+    }
+    found
 }
 
 /// Returns one step that removes a cause.
@@ -276,27 +319,28 @@ pub fn accept_hint(record: &RunRecord) -> Option<String> {
     })
 }
 
-/// Returns how far the evidence of a record reaches, and how many loads it confirms: one sentence.
+/// Returns how many loads of a record are confirmed, and by what: one sentence. Its level is in the details.
 pub fn conclusion(record: &RunRecord) -> String {
     let count = record.phases.len();
-    let confirmed = record.phases.iter().filter(|phase| mark(phase) == Mark::Confirmed).count();
-    let Some(level) = record.phases.iter().map(|phase| phase.level).min() else {
-        return "Nothing was measured.".to_owned();
-    };
+    let confirmed: Vec<&PhaseRecord> = record.phases.iter().filter(|phase| mark(phase) == Mark::Confirmed).collect();
     let loads = if count == 1 { "load" } else { "loads" };
-    let step = level_step(level, step_of(record, level));
-    let by = match (level, &step) {
-        (EvidenceLevel::E0, _) => String::new(),
-        (_, Some(step)) => format!(" by {} (level {level}, {step})", level_meaning(level)),
-        (_, None) => format!(" by {} (level {level})", level_meaning(level)),
+    let Some(level) = confirmed.iter().map(|phase| phase.level).min() else {
+        let level = record.phases.iter().map(|phase| phase.level).min();
+        let is_unseen = record.phases.iter().all(|phase| mark(phase) == Mark::Unverified);
+        return match (level, is_unseen) {
+            (None, _) => "Nothing was measured.".to_owned(),
+            (Some(_), false) => format!("None of {count} {loads} confirmed."),
+            (Some(level), true) => {
+                let step = step_of(record, level).map_or_else(String::new, |step| format!(" (to see more: {step})"));
+                format!("None of {count} {loads} confirmed: no counter of a disk shows the I/O{step}.")
+            }
+        };
     };
-    match confirmed {
-        0 => {
-            let step = step.map_or_else(String::new, |step| format!(" ({step})"));
-            format!("None of {count} {loads} confirmed; level {level}: {}{step}.", level_meaning(level))
-        }
-        _ => format!("{confirmed} of {count} {loads} confirmed{by}."),
-    }
+    let by = match level {
+        EvidenceLevel::E0 | EvidenceLevel::E1 | EvidenceLevel::E2 => "the disk's own counters",
+        EvidenceLevel::E3 | EvidenceLevel::E4 => "the disk's own counters and by traced requests",
+    };
+    format!("{} of {count} {loads} confirmed by {by}.", confirmed.len())
 }
 
 /// Explains the evidence levels that occur in the record; `None` without a phase.

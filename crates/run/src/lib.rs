@@ -199,6 +199,7 @@ impl<'a> Session<'a> {
             phases: Vec::new(),
             outcome: Outcome::Complete,
             cluster: None,
+            answer: None,
         };
         let has_evidence = request.has_evidence;
         Self {

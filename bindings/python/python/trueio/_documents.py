@@ -16,6 +16,30 @@ class Answer(TypedDict):
     side: "int"
 
 
+
+class AnsweredFigure(TypedDict):
+    cause: "NotRequired[str]"
+    high: "NotRequired[float | None]"
+    is_shown: "bool"
+    load: "str"
+    low: "NotRequired[float | None]"
+    operation: "OpKind"
+    quantity: "Quantity"
+    sample_count: "int"
+    unit: "str"
+    value: "NotRequired[float | None]"
+    verdict: "Mark"
+
+
+
+class AnsweredFinding(TypedDict):
+    cause: "Cause"
+    loads: "list[FoundLoad]"
+    next_step: "str"
+    sentence: "str"
+    verdict: "Mark"
+
+
 Arrivals: TypeAlias = "Literal['linear'] | Literal['poisson']"
 
 
@@ -243,6 +267,8 @@ class CriterionSpan(TypedDict):
 
 
 CriterionVariable: TypeAlias = "Literal['ios'] | Literal['bytes'] | Literal['latency']"
+
+Decision: TypeAlias = "Literal['yes'] | Literal['no'] | Literal['cannot_tell']"
 
 DelayStart: TypeAlias = "Literal['phase'] | Literal['run']"
 
@@ -632,6 +658,13 @@ class Follow(TypedDict):
 FollowKind: TypeAlias = "Literal['repeat'] | Literal['complete']"
 
 
+class FoundLoad(TypedDict):
+    brief: "str"
+    explained_percent: "NotRequired[int | None]"
+    load: "str"
+
+
+
 class GateResult(TypedDict):
     condition: "str"
     part: "str"
@@ -641,6 +674,12 @@ class GateResult(TypedDict):
 
 
 GateVerdict: TypeAlias = "Literal['absent'] | Literal['cannot_tell'] | Literal['shown']"
+
+
+class Ground(TypedDict):
+    load: "str"
+    verdict: "Mark"
+
 
 Grouping: TypeAlias = "Literal['job'] | Literal['worker'] | Literal['group']"
 
@@ -905,6 +944,8 @@ class LostRank(TypedDict):
     rank: "int"
     reason: "str"
 
+
+Mark: TypeAlias = "Literal['confirmed'] | Literal['unverified'] | Literal['unsteady'] | Literal['disturbed'] | Literal['not the disk'] | Literal['failed']"
 
 Memory: TypeAlias = "Literal['malloc'] | Literal['mmap'] | Literal['mmap_shared'] | Literal['mmap_huge'] | Literal['shm'] | Literal['shm_huge']"
 
@@ -1190,6 +1231,8 @@ class ProcessorWait(TypedDict):
     wait_ns: "NotRequired[int]"
 
 
+Quantity: TypeAlias = "Literal['iops'] | Literal['bandwidth'] | Literal['p50'] | Literal['p99'] | Literal['p99.9'] | Literal['max']"
+
 
 class Queue(TypedDict):
     complete_max: "int"
@@ -1307,7 +1350,19 @@ class Ruler(TypedDict):
 
 
 
+class RunAnswer(TypedDict):
+    decision: "NotRequired[Decision | None]"
+    evidence: "str"
+    figures: "list[AnsweredFigure]"
+    findings: "list[AnsweredFinding]"
+    headline: "str"
+    next_steps: "list[str]"
+    statements: "list[Statement]"
+
+
+
 class RunRecord(TypedDict):
+    answer: "NotRequired[RunAnswer | None]"
     cluster: "NotRequired[ClusterRecord | None]"
     command: "list[str]"
     environment: "Environment"
@@ -1366,6 +1421,7 @@ class Side(TypedDict):
     slices: "list[Slice]"
     syscalls: "NotRequired[SyscallTrace | None]"
     verdict: "Verdict"
+    word: "NotRequired[Mark | None]"
 
 
 
@@ -1408,6 +1464,15 @@ class SpecValue(TypedDict):
 
 
 StatCall: TypeAlias = "Literal['statx'] | Literal['stat'] | Literal['lstat']"
+
+
+class Statement(TypedDict):
+    kind: "StatementKind"
+    rests_on: "list[Ground]"
+    sentence: "str"
+
+
+StatementKind: TypeAlias = "Literal['class'] | Literal['database'] | Literal['limit'] | Literal['past'] | Literal['winner']"
 
 
 class SteadyPlan(TypedDict):

@@ -93,6 +93,7 @@ impl Bench for Playback<'_> {
             buckets,
             shape: Shape { ops: [true, false, false], ..Shape::default() },
             verdict: Verdict::Supported,
+            mark: trueio_model::Mark::Confirmed,
             level: EvidenceLevel::E2,
             objections: Vec::new(),
         };

@@ -149,6 +149,7 @@ mod tests {
             name: name.to_owned(),
             detail: String::new(),
             verdict: Verdict::Supported,
+            word: None,
             level: EvidenceLevel::E2,
             reasons: Vec::new(),
             figures: vec![Figure { metric: Metric::Iops, value: iops }],

@@ -191,7 +191,7 @@ impl PagePart {
                     letter: words::letter(index),
                     name: cleaned(&side.name),
                     detail: cleaned(&side.detail),
-                    mark: Badge::of(words::mark_of(side)),
+                    mark: Badge::of(side.mark()),
                     level: side.level.to_string(),
                     reasons: side.reasons.iter().map(|s| cleaned(s)).collect(),
                     syscalls: words::syscalls(index, side)
@@ -226,9 +226,12 @@ impl Table {
             headline: cleaned(&words::headline(comparison, part, side)),
             rows: rows
                 .map(|answer| {
-                    let needs = words::needs(answer);
+                    let (why, needs) = match words::not_the_disk(part, answer.side) {
+                        Some(why) => (why, String::new()),
+                        None => (answer.reason.clone().unwrap_or_default(), words::needs(answer)),
+                    };
                     let divergence = words::divergence(comparison, part, answer).unwrap_or_default();
-                    let reason = [answer.reason.clone().unwrap_or_default(), needs, divergence];
+                    let reason = [why, needs, divergence];
                     Row {
                         metric: words::metric_title(answer.metric),
                         first: figure(0, answer.metric),
@@ -238,8 +241,8 @@ impl Table {
                             || "–".to_owned(),
                             |r| format!("{} and {}", words::change(r.low), words::change(r.high)),
                         ),
-                        answer: words::conclusion(answer, comparison.margin),
-                        class: match answer.conclusion {
+                        answer: words::conclusion(part, answer, comparison.margin),
+                        class: match words::concluded(part, answer) {
                             Conclusion::Better | Conclusion::BetterSizeUnclear => "ok",
                             Conclusion::Worse | Conclusion::WorseSizeUnclear => "bad",
                             Conclusion::Same => "",

@@ -28,11 +28,11 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     let mut cases: Vec<Case> = of_gates.collect();
     let answers = comparison.parts.iter().flat_map(|part| part.answers.iter().map(move |answer| (part, answer)));
     for (part, answer) in answers.filter(|_| comparison.gates.is_empty()) {
-        let conclusion = words::conclusion(answer, comparison.margin);
+        let conclusion = words::conclusion(part, answer, comparison.margin);
         let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
         cases.push(Case {
             name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
-            result: match answer.conclusion {
+            result: match words::concluded(part, answer) {
                 Conclusion::CannotTell => {
                     CaseResult::Skipped(answer.reason.clone().unwrap_or_else(|| conclusion.clone()))
                 }

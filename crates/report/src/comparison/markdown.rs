@@ -26,7 +26,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             out.push_str(&format!("### {}\n\n", escaped(&part.name)));
         }
         for (index, side) in part.sides.iter().enumerate() {
-            let mark = Badge::of(words::mark_of(side));
+            let mark = Badge::of(side.mark());
             let verdict = format!("{} {} {}", mark.symbol, mark.word, side.level);
             let detail = if side.detail.is_empty() { String::new() } else { format!(", {}", side.detail) };
             out.push_str(&format!(
@@ -60,7 +60,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
                     words::metric_title(answer.metric),
                     figure(0),
                     figure(side),
-                    words::conclusion(answer, comparison.margin),
+                    words::conclusion(part, answer, comparison.margin),
                 ));
             }
         }

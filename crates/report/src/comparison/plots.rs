@@ -57,7 +57,7 @@ pub(super) fn forest(part: &Part, margin: f64) -> Option<String> {
     }
     for (index, (answer, ratio)) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let (color, dash) = match answer.conclusion {
+        let (color, dash) = match words::concluded(part, answer) {
             Conclusion::Better | Conclusion::BetterSizeUnclear => (2, 0),
             Conclusion::Worse | Conclusion::WorseSizeUnclear => (1, 0),
             Conclusion::Same => (0, 0),

@@ -80,7 +80,7 @@ fn part_of(page: &mut Page, comparison: &Comparison, part: &Part) {
         page.out.push('\n');
     }
     for (index, side) in part.sides.iter().enumerate() {
-        let mark = words::mark_of(side);
+        let mark = side.mark();
         let verdict = format!("{} {} {}", mark.symbol(), mark.word(), side.level);
         let verdict = page.paint(Paint::of_mark(mark), &verdict);
         let detail = if side.detail.is_empty() { String::new() } else { format!("  {}", clean(&side.detail)) };
@@ -123,9 +123,9 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
             words::figure_of(this, answer.metric),
             ratio,
             interval,
-            words::conclusion(answer, comparison.margin),
+            words::conclusion(part, answer, comparison.margin),
         ]);
-        paints.push(paint_of(answer.conclusion));
+        paints.push(paint_of(words::concluded(part, answer)));
     }
     let mut widths = [0; 6];
     for row in &rows {

@@ -1,9 +1,11 @@
 //! Sentences of a comparison.
 
 use crate::text::{counted, figure};
-use crate::verdicts::Mark;
 use crate::words::level_words;
-use trueio_model::{Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Method, Metric, Part, Side, units};
+use trueio_model::{
+    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Method, Metric, Part, Side, Statement,
+    StatementKind, units,
+};
 
 /// Returns `A`, `B`, … `Z`, then `side 27`.
 pub(super) fn letter(side: usize) -> String {
@@ -69,8 +71,16 @@ pub(super) fn percent(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Returns the conclusion of an answer. Between sides that are not the disk there is none.
+pub(super) fn concluded(part: &Part, answer: &Answer) -> Conclusion {
+    if part.not_the_disk(answer.side).is_empty() { answer.conclusion } else { Conclusion::CannotTell }
+}
+
 /// Describes a conclusion.
-pub(super) fn conclusion(answer: &Answer, margin: f64) -> String {
+pub(super) fn conclusion(part: &Part, answer: &Answer, margin: f64) -> String {
+    if !part.not_the_disk(answer.side).is_empty() {
+        return "not the disk".to_owned();
+    }
     let (better, worse) = match answer.metric {
         Metric::CpuPerIo => ("less CPU", "more CPU"),
         _ => ("faster", "slower"),
@@ -86,6 +96,27 @@ pub(super) fn conclusion(answer: &Answer, margin: f64) -> String {
     }
 }
 
+/// Returns why a side cannot be compared with the first one; `None` if both measured the disk.
+pub(super) fn not_the_disk(part: &Part, side: usize) -> Option<String> {
+    let names: Vec<String> = part.not_the_disk(side).into_iter().map(|index| side_name(part, index)).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| format!("{} {verb} not the disk", names.join(" and ")))
+}
+
+/// Returns `B (after)`.
+fn side_name(part: &Part, index: usize) -> String {
+    part.sides.get(index).map_or_else(String::new, |side| format!("{} ({})", letter(index), side.name))
+}
+
+/// Returns sides as a statement rests on them.
+fn grounds(part: &Part, sides: &[usize]) -> Vec<Ground> {
+    let of = |index: &usize| {
+        let side = part.sides.get(*index)?;
+        Some(Ground { load: letter(*index), verdict: side.mark() })
+    };
+    sides.iter().filter_map(of).collect()
+}
+
 /// Describes how many more pairs would decide the answer; empty if unknown.
 pub(super) fn needs(answer: &Answer) -> String {
     let Some(needs) = answer.needs.filter(|n| n.pair_count > 0) else { return String::new() };
@@ -96,14 +127,20 @@ pub(super) fn needs(answer: &Answer) -> String {
     format!("about {pairs} ({}) would decide it", units::format_duration_ns(needs.time_ns))
 }
 
-/// Returns the sentence that compares one side with the first.
+/// Returns the sentence that compares one side with the first. It names a winner only between sides that measured the disk.
 pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> String {
+    let (this, first) = (side_name(part, side), side_name(part, 0));
+    if let Some(reason) = not_the_disk(part, side) {
+        return format!("No winner is named: {reason}.");
+    }
+    let compared = compared(comparison, part, side, &this, &first);
+    let made = Statement::on(StatementKind::Winner, compared, grounds(part, &[0, side]));
+    made.map_or_else(|| format!("{this} cannot be compared with {first}."), |made| made.sentence().to_owned())
+}
+
+fn compared(comparison: &Comparison, part: &Part, side: usize, this: &str, first: &str) -> String {
     let of = |metric: Metric| part.answers.iter().find(|a| a.side == side && a.metric == metric);
-    let names =
-        |index: usize| part.sides.get(index).map_or_else(String::new, |s| format!("{} ({})", letter(index), s.name));
-    let (this, first) = (names(side), names(0));
-    let is_past = comparison.method == Method::Records;
-    let verb = if is_past { "was" } else { "is" };
+    let verb = if comparison.method == Method::Records { "was" } else { "is" };
     let described = |answer: &Answer| {
         let ratio = answer.ratio.as_ref()?;
         Some(format!(
@@ -130,14 +167,11 @@ pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> Str
                 percent(comparison.margin)
             )
         }
-        (_, Some(figures)) => {
-            let word = if answer.conclusion == Conclusion::Better || answer.conclusion == Conclusion::BetterSizeUnclear
-            {
-                "faster"
-            } else {
-                "slower"
-            };
-            format!("{this} {verb} {word} than {first}: {figures}.")
+        (Conclusion::Better | Conclusion::BetterSizeUnclear, Some(figures)) => {
+            format!("{this} {verb} faster than {first}: {figures}.")
+        }
+        (Conclusion::Worse | Conclusion::WorseSizeUnclear, Some(figures)) => {
+            format!("{this} {verb} slower than {first}: {figures}.")
         }
         (_, None) => format!("{this} cannot be compared with {first}."),
     }
@@ -178,9 +212,11 @@ pub(super) fn meaning(comparison: &Comparison) -> String {
 /// Returns the reasons of undecided answers, each once with its metrics.
 pub(super) fn reasons(part: &Part) -> Vec<String> {
     let mut found: Vec<(usize, String, Vec<&'static str>)> = Vec::new();
-    for answer in part.answers.iter().filter(|a| a.conclusion == Conclusion::CannotTell) {
-        let mut text = answer.reason.clone().unwrap_or_default();
-        let needs = needs(answer);
+    for answer in part.answers.iter().filter(|answer| concluded(part, answer) == Conclusion::CannotTell) {
+        let withheld = not_the_disk(part, answer.side);
+        // A longer run decides nothing about another thing.
+        let needs = if withheld.is_some() { String::new() } else { needs(answer) };
+        let mut text = withheld.or_else(|| answer.reason.clone()).unwrap_or_default();
         if !needs.is_empty() {
             text = if text.is_empty() { needs } else { format!("{text}; {needs}") };
         }
@@ -240,22 +276,30 @@ pub(super) fn divergences(comparison: &Comparison, part: &Part) -> Vec<String> {
     part.answers.iter().filter_map(of_answer).collect()
 }
 
-/// Returns which of many sides was best, as measured; `None` for two sides, or without a rate.
+/// Returns which of many sides was best, as measured, of those that measured the disk; `None` for two sides, or without a rate.
 pub(super) fn best(part: &Part) -> Option<String> {
     let of = |side: &Side, metric: Metric| side.figures.iter().find(|f| f.metric == metric).map(|f| f.value);
+    let is_of_disk = |(_, side): &(usize, &Side)| side.mark().is_of_the_disk();
+    let sides: Vec<(usize, &Side)> = part.sides.iter().enumerate().filter(is_of_disk).collect();
     let found = |metric: Metric, is_more_better: bool| {
-        let values = part.sides.iter().enumerate().filter_map(|(index, side)| Some((index, of(side, metric)?)));
+        let values = sides.iter().filter_map(|(index, side)| Some((*index, of(side, metric)?)));
         let (index, value) =
             values.max_by(|a, b| if is_more_better { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) })?;
-        Some((format!("{} ({})", letter(index), part.sides[index].name), self::value(metric, value)))
+        Some((side_name(part, index), self::value(metric, value)))
     };
-    let (most, rate) = found(Metric::Iops, true).filter(|_| part.sides.len() > 2)?;
+    let (most, rate) = found(Metric::Iops, true).filter(|_| part.sides.len() > 2 && sides.len() > 1)?;
     let rate = rate.trim_end_matches(" 1/s").to_owned();
     let shortest = found(Metric::P99, false).map_or_else(String::new, |(side, latency)| match side == most {
         true => format!(" and the shortest latency p99, {latency}"),
         false => format!("; {side} had the shortest latency p99, {latency}"),
     });
-    Some(format!("Of {} sides {most} had the most IOPS, {rate}{shortest}.", part.sides.len()))
+    let of = match part.sides.len() - sides.len() {
+        0 => format!("Of {} sides", sides.len()),
+        _ => format!("Of the {} sides that measured the disk,", sides.len()),
+    };
+    let text = format!("{of} {most} had the most IOPS, {rate}{shortest}.");
+    let indices: Vec<usize> = sides.iter().map(|(index, _)| *index).collect();
+    Some(Statement::on(StatementKind::Winner, text, grounds(part, &indices))?.sentence().to_owned())
 }
 
 /// Returns the sentences of each side's suspect and contradicting checks.
@@ -265,7 +309,7 @@ pub(super) fn doubts(part: &Part) -> Vec<(String, Vec<String>)> {
         .enumerate()
         .filter(|(_, side)| !side.reasons.is_empty())
         .map(|(index, side)| {
-            let word = mark_of(side).word();
+            let word = side.mark().word();
             (format!("{} ({}) {word} {}", letter(index), side.name, side.level), side.reasons.clone())
         })
         .collect()
@@ -284,11 +328,6 @@ pub(super) fn levels(part: &Part) -> Option<String> {
     };
     let text: Vec<String> = levels.iter().map(|level| level_words(*level, step(*level))).collect();
     (!text.is_empty()).then(|| format!("Evidence level: {}.", text.join("; ")))
-}
-
-/// Returns the word of a side. Of its findings a comparison keeps the sentences, which begin with the check's name.
-pub(super) fn mark_of(side: &Side) -> Mark {
-    Mark::of_names(side.verdict, side.reasons.iter().filter_map(|reason| reason.split([' ', ':']).next()))
 }
 
 /// Returns the differences between the sides' settings and machines.

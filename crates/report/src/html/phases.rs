@@ -7,13 +7,14 @@ use crate::latency_parts::{REST, phase_parts};
 use crate::plot::Shade;
 use crate::plot::job::{bandwidth, latency, percentiles, steady_state};
 use crate::plot::places::places;
-use crate::standing::Standing;
 use crate::summary::{Row, manner_of, plan_of, shape_of};
 use crate::text::{UNKNOWN, clean, figure};
 use crate::verdicts::{outcome_words, worst};
 use crate::words::{check_sentence, is_same, outcome_sentence};
 use serde::Serialize;
-use trueio_model::{Cause, Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Verdict, units};
+use trueio_model::{
+    Cause, Check, CheckOutcome, JobRecord, PhaseRecord, RunRecord, Statement, StatementKind, Verdict, units,
+};
 
 /// A phase of the page.
 #[derive(Serialize)]
@@ -72,10 +73,11 @@ pub(super) struct CheckRow {
 }
 
 impl Phase {
-    pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], placements: &Standing, is_plotted: bool) -> Self {
+    pub(super) fn of(record: &RunRecord, index: usize, rows: &[Row], stated: &[Statement], is_plotted: bool) -> Self {
         let phase = &record.phases[index];
         let shades = shades(phase);
-        let limits = placements.limits.iter().filter(|limit| limit.phase_index == index);
+        let is_of_phase = |one: &&Statement| one.rests_on().iter().any(|ground| ground.load == phase.name);
+        let limits = super::of_kind(stated, StatementKind::Limit).filter(is_of_phase);
         Phase {
             anchor: format!("phase-{}", index + 1),
             name: cleaned(&phase.name),
@@ -98,7 +100,7 @@ impl Phase {
                 .filter(|row| row.phase_index == index)
                 .map(|row| TableRow::of(record, phase, row, &shades))
                 .collect(),
-            limits: limits.map(|limit| cleaned(&limit.sentence)).collect(),
+            limits: limits.map(|limit| cleaned(limit.sentence())).collect(),
             parts: {
                 let parts = phase_parts(phase);
                 let rest = (!parts.is_empty()).then(|| REST.to_owned());

@@ -4,8 +4,9 @@ use super::cleaned;
 use crate::badge::Badge;
 use crate::classes::ClassFigure;
 use crate::plot::scale::scale;
-use crate::standing::{Placement, Standing};
+use crate::standing::{Placement, Standing, Withheld};
 use crate::summary::Row;
+use crate::verdicts::row_words;
 use serde::Serialize;
 use trueio_model::{OpKind, RunRecord, units};
 
@@ -21,43 +22,65 @@ pub(super) struct Tile {
     mark: Badge,
 }
 
-/// Returns the tiles of the figures that a record has.
+/// Returns the tiles of the figures that a record has. A figure that is not the disk's keeps its tile, with the reason.
 pub(super) fn tiles(record: &RunRecord, rows: &[Row], placements: &Standing) -> Vec<Tile> {
     let shown = [ClassFigure::SeqRead, ClassFigure::SeqWrite, ClassFigure::RandReadLatency, ClassFigure::Commits];
     let tiles = shown.into_iter().filter_map(|figure| {
-        let placement = placements.of(figure)?;
-        Some(tile(record, rows, placements, placement))
+        let withheld = || placements.withheld.iter().find(|withheld| withheld.figure == figure);
+        let placed = placements.of(figure).map(|placement| tile(record, rows, placements, placement));
+        placed.or_else(|| withheld().map(|withheld| withheld_tile(record, withheld)))
     });
     tiles.collect()
+}
+
+fn withheld_tile(record: &RunRecord, withheld: &Withheld) -> Tile {
+    Tile {
+        name: withheld.figure.name(),
+        value: "withheld".to_owned(),
+        unit: String::new(),
+        scale: String::new(),
+        position: cleaned(&format!("withheld: {}", withheld.reason)),
+        lines: Vec::new(),
+        mark: Badge::of_phase(&record.phases[withheld.phase_index]),
+    }
 }
 
 fn tile(record: &RunRecord, rows: &[Row], placements: &Standing, placement: &Placement) -> Tile {
     let figure = placement.value.figure;
     let text = figure.show(placement.value.value);
     let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
-    let mut lines = vec![detail(rows, placements, placement)];
-    if let Some(link) = &placement.link {
-        let share = placement.value.value / link.bytes_per_s * 100.0;
-        let supported = link.supported.as_ref().map_or_else(String::new, |faster| format!(" ({faster})"));
-        lines.push(format!("{share:.0} % of the link {}{supported}; dashed line", link.name));
-    }
-    if let Some(past) = &placement.past {
-        let (low, high) = (figure.show(past.low), figure.show(past.high));
-        lines.push(match past.count {
-            1 => format!("earlier run: {low}"),
-            count => format!("{count} earlier runs: {low} to {high}"),
-        });
-    }
     let phase = &record.phases[placement.value.phase_index];
+    let mut lines = vec![detail(rows, placements, placement)];
+    // A class, a link and earlier runs are stated of a confirmed figure only.
+    if placement.is_confirmed() {
+        lines.extend(link_line(placement));
+        lines.extend(past_line(placement));
+    }
     Tile {
         name: figure.name(),
         value: value.to_owned(),
         unit: unit.to_owned(),
-        scale: scale(placement),
-        position: cleaned(&placement.position.words()),
+        scale: if placement.is_confirmed() { scale(placement) } else { String::new() },
+        position: cleaned(&if placement.is_confirmed() { placement.position.words() } else { row_words(phase) }),
         lines: lines.iter().filter(|line| !line.is_empty()).map(|line| cleaned(line)).collect(),
         mark: Badge::of_phase(phase),
     }
+}
+
+fn link_line(placement: &Placement) -> Option<String> {
+    let link = placement.link.as_ref()?;
+    let share = placement.value.value / link.bytes_per_s * 100.0;
+    let supported = link.supported.as_ref().map_or_else(String::new, |faster| format!(" ({faster})"));
+    Some(format!("{share:.0} % of the link {}{supported}; dashed line", link.name))
+}
+
+fn past_line(placement: &Placement) -> Option<String> {
+    let (figure, past) = (placement.value.figure, placement.past.as_ref()?);
+    let (low, high) = (figure.show(past.low), figure.show(past.high));
+    Some(match past.count {
+        1 => format!("earlier run: {low}"),
+        count => format!("{count} earlier runs: {low} to {high}"),
+    })
 }
 
 /// Returns the line below the figure: its tail, its depth.
@@ -69,7 +92,7 @@ fn detail(rows: &[Row], placements: &Standing, placement: &Placement) -> String 
         ClassFigure::RandReadLatency => {
             parts.push("median of one 4 KiB read".to_owned());
             parts.extend(p99(row));
-            if let Some(deep) = placements.of(ClassFigure::RandRead) {
+            if let Some(deep) = placements.of(ClassFigure::RandRead).filter(|deep| deep.is_confirmed()) {
                 parts.push(format!("{} with many in flight", deep.value.figure.show(deep.value.value)));
             }
         }

@@ -26,6 +26,7 @@ fn side(name: &str, ns: u64) -> Side {
         name: name.to_owned(),
         detail: "randread 4k q1".to_owned(),
         verdict: Verdict::Supported,
+        word: None,
         level: EvidenceLevel::E2,
         reasons: vec![format!("foreign_io (1 of 8 slices): {EVIL}")],
         figures: vec![
@@ -108,6 +109,44 @@ fn comparison(name: &str) -> Comparison {
 
 fn style(width: usize) -> Style {
     Style { width, color: false, unicode: true }
+}
+
+/// Goal: no winner is named between sides that are not the disk, and one between unverified sides is hedged. Method: the same answers, with
+/// each word of a side, in every output.
+#[test]
+fn no_winner_is_named_between_sides_that_are_not_the_disk() {
+    use trueio_model::Mark;
+    let texts = |marks: [Mark; 2]| {
+        let mut comparison = comparison("after");
+        comparison.gates.clear();
+        comparison.parts[0].sides.iter_mut().zip(marks).for_each(|(side, mark)| side.word = Some(mark));
+        [
+            comparison_terminal(&comparison, &style(400)),
+            comparison_markdown(&comparison),
+            comparison_html(&comparison).split("<script").next().unwrap_or_default().to_owned(),
+            comparison_junit(&comparison),
+        ]
+    };
+    for marks in [[Mark::NotTheDisk; 2], [Mark::Confirmed, Mark::NotTheDisk], [Mark::Failed, Mark::Disturbed]] {
+        for (index, text) in texts(marks).into_iter().enumerate() {
+            // The page explains its margin in general.
+            let of_page = if index == 2 { &["no difference larger than"][..] } else { &[] };
+            let words = ["faster than", "slower than", "no difference larger than", "more pairs"];
+            for word in words.iter().filter(|word| !of_page.contains(word)) {
+                assert!(!text.contains(word), "`{word}` with {marks:?}:\n{text}");
+            }
+            assert!(text.contains("not the disk"), "{text}");
+        }
+    }
+    let [terminal, ..] = texts([Mark::NotTheDisk; 2]);
+    assert!(terminal.contains("No winner is named: A (before) and B (after) are not the disk."), "{terminal}");
+    let [terminal, ..] = texts([Mark::Unverified; 2]);
+    assert!(terminal.contains("A and B are unverified: this holds if the disk is what was measured."), "{terminal}");
+    let [terminal, ..] = texts([Mark::Confirmed; 2]);
+    assert!(
+        terminal.contains("B (after) is slower than A (before): ") && !terminal.contains("this holds if"),
+        "{terminal}"
+    );
 }
 
 #[test]

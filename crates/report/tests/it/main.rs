@@ -1,5 +1,6 @@
 //! The integration tests of this crate: one program, one module a file.
 
+mod answer;
 mod any_record;
 mod comparison;
 mod fixture;

@@ -11,7 +11,7 @@ fn plain(width: usize) -> Style {
 }
 
 /// Compares with `tests/expected/<name>`, or writes it if `TRUEIO_BLESS` is set.
-fn assert_expected(name: &str, actual: &str) {
+pub(crate) fn assert_expected(name: &str, actual: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);
     if std::env::var_os("TRUEIO_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -2,8 +2,15 @@
 
 use crate::fixture;
 
-use trueio_model::{Cause, CheckOutcome, DirectPolicy, DiskLink, Fact, RunRecord, Verdict};
-use trueio_report::{ClassFigure, LimitKind, PastRun, Position, class_values, standing};
+use trueio_model::{Cause, CheckOutcome, DirectPolicy, DiskLink, Fact, Mark, RunRecord, StatementKind, Verdict};
+use trueio_report::{ClassFigure, PastRun, Position, answer, class_values, standing};
+
+/// Returns the sentences of a kind, each with its first load.
+fn stated(record: &RunRecord, past: &[PastRun], kind: StatementKind) -> Vec<(String, String)> {
+    let statements = answer(record, past).statements;
+    let of_kind = statements.iter().filter(|one| one.kind() == kind);
+    of_kind.map(|one| (one.rests_on()[0].load.clone(), one.sentence().to_owned())).collect()
+}
 
 fn linked(gt_per_s: f64, lanes: u32) -> RunRecord {
     let mut record = fixture::baseline(6);
@@ -25,15 +32,13 @@ fn a_baseline_is_placed_among_device_classes_and_described_in_one_sentence() {
     let record = fixture::baseline(6);
     let placed = standing(&record, &[]);
     let figures: Vec<ClassFigure> = placed.placements.iter().map(|placement| placement.value.figure).collect();
-    assert_eq!(figures, ClassFigure::ALL);
-    assert_eq!(
-        placed.sentence().unwrap(),
-        "Reads, writes and answers a random read like an NVMe SSD; commits like a consumer SSD."
-    );
-    let write = placed.of(ClassFigure::SeqWrite).unwrap();
-    assert!(!write.value.is_supported, "its phase is suspect");
-    assert!(placed.of(ClassFigure::SeqRead).unwrap().value.is_supported);
-    let uses = placed.uses.join(" ");
+    let withheld: Vec<ClassFigure> = placed.withheld.iter().map(|withheld| withheld.figure).collect();
+    assert_eq!(figures, ClassFigure::ALL.into_iter().filter(|one| *one != ClassFigure::SeqWrite).collect::<Vec<_>>());
+    assert_eq!(withheld, [ClassFigure::SeqWrite], "the writes are not the disk");
+    let class = stated(&record, &[], StatementKind::Class);
+    assert_eq!(class[0].1, "Reads and answers a random read like an NVMe SSD; commits like a consumer SSD.");
+    assert_eq!(placed.of(ClassFigure::SeqRead).unwrap().value.mark, Mark::Confirmed);
+    let uses = stated(&record, &[], StatementKind::Database)[0].1.clone();
     assert!(
         uses.starts_with("A database with one writer that waits for each commit makes at most 612 commits"),
         "{uses}"
@@ -62,17 +67,15 @@ fn the_link_is_named_as_the_limit_only_if_the_figure_is_near_it() {
     let link = near.of(ClassFigure::SeqRead).unwrap().link.clone().unwrap();
     assert_eq!((link.name.as_str(), link.bytes_per_s), ("PCIe 3.0 x4", 3_940_000_000.0));
     assert_eq!(link.supported.as_deref(), Some("the device supports PCIe 4.0 x4"));
-    let limit = near.limits.iter().find(|limit| limit.kind == LimitKind::Link).unwrap();
-    assert_eq!(limit.phase_index, 0);
-    assert!(
-        limit.sentence.starts_with("The link PCIe 3.0 x4 limits it: 3.21 GiB/s of 3.67 GiB/s"),
-        "{}",
-        limit.sentence
-    );
+    let is_link =
+        |limit: &(String, String)| limit.1.starts_with("The link PCIe 3.0 x4 limits it: 3.21 GiB/s of 3.67 GiB/s");
+    let limits = stated(&linked(8.0, 4), &[], StatementKind::Limit);
+    assert!(limits.iter().any(|limit| limit.0 == "read 1m q8" && is_link(limit)), "{limits:?}");
 
     let far = standing(&linked(16.0, 4), &[]);
     assert!(far.of(ClassFigure::SeqRead).unwrap().link.is_some());
-    assert!(!far.limits.iter().any(|limit| limit.kind == LimitKind::Link));
+    let limits = stated(&linked(16.0, 4), &[], StatementKind::Limit);
+    assert!(!limits.iter().any(|limit| limit.1.contains("The link")), "{limits:?}");
     // A link that was exceeded is emulated and limits nothing.
     let exceeded = standing(&linked(2.5, 1), &[]);
     assert_eq!(exceeded.of(ClassFigure::SeqRead).unwrap().link, None);
@@ -87,12 +90,12 @@ fn a_figure_that_is_contradicted_buffered_paced_or_short_is_not_placed() {
         change(&mut record);
         class_values(&record).len()
     };
-    assert_eq!(count(&|_| {}), 6);
-    assert_eq!(count(&|record| record.phases[0].verdict = Verdict::Contradicted), 5);
-    assert_eq!(count(&|record| record.plan.jobs[0].direct = DirectPolicy::Off), 5);
-    assert_eq!(count(&|record| record.phases[0].jobs[0].elapsed_ns = 400_000_000), 5);
-    assert_eq!(count(&|record| record.phases[0].jobs[0].ops[0].io_count = 63), 5);
-    assert_eq!(count(&|record| record.plan.jobs[0].pattern.read_sizes = trueio_model::BlockSizes::Fixed(65_536)), 5);
+    assert_eq!(count(&|_| {}), 5);
+    assert_eq!(count(&|record| record.phases[0].verdict = Verdict::Contradicted), 4);
+    assert_eq!(count(&|record| record.plan.jobs[0].direct = DirectPolicy::Off), 4);
+    assert_eq!(count(&|record| record.phases[0].jobs[0].elapsed_ns = 400_000_000), 4);
+    assert_eq!(count(&|record| record.phases[0].jobs[0].ops[0].io_count = 63), 4);
+    assert_eq!(count(&|record| record.plan.jobs[0].pattern.read_sizes = trueio_model::BlockSizes::Fixed(65_536)), 4);
     assert_eq!(
         count(&|record| {
             record.phases[0].checks[2].name = "page_cache".into();
@@ -100,7 +103,7 @@ fn a_figure_that_is_contradicted_buffered_paced_or_short_is_not_placed() {
             record.phases[0].checks[2].cause = Cause::Cache;
             record.phases[0].verdict = Verdict::Suspect;
         }),
-        5
+        4
     );
 }
 
@@ -129,11 +132,11 @@ fn earlier_runs_of_the_same_load_form_the_range_and_disturbed_ones_do_not() {
     assert!((range.low / value - 0.9).abs() < 0.01 && (range.high / value - 1.1).abs() < 0.01);
     assert!((range.median / value - 1.0).abs() < 0.01);
 
-    let words = placed.past_sentence().unwrap();
-    assert_eq!(words, "4 earlier runs of this device: all figures are within their range.");
-    assert!(standing(&record, &[]).past_sentence().is_none(), "no history, no sentence");
-    let slower = standing(&record, &past[1..2]);
-    let words = slower.past_sentence().unwrap();
+    let said =
+        |past: &[PastRun]| stated(&record, past, StatementKind::Past).into_iter().map(|(_, sentence)| sentence).next();
+    assert_eq!(said(&past).unwrap(), "4 earlier runs of this device: all confirmed figures are within their range.");
+    assert!(said(&[]).is_none(), "no history, no sentence");
+    let words = said(&past[1..2]).unwrap();
     assert!(words.starts_with("The earlier run of this device: Sequential read "), "{words}");
     assert!(words.contains(", was ") && words.ends_with("; the others are within their range."), "{words}");
 
@@ -143,29 +146,26 @@ fn earlier_runs_of_the_same_load_form_the_range_and_disturbed_ones_do_not() {
 }
 
 #[test]
-fn busy_workers_heat_and_a_write_rate_that_falls_are_limits() {
+fn busy_workers_and_a_write_rate_that_falls_are_limits_of_confirmed_figures() {
     let mut record = fixture::baseline(6);
     record.phases[3].worker_cpu.user_ns = 5_900_000_000;
-    record.phases[2].checks[1].name = "heat".into();
-    record.phases[2].checks[1].outcome = CheckOutcome::Suspect;
-    record.phases[2].checks[1].sentence = "nvme0n1 is at its limit.".into();
     for row in record.phases[1].jobs[0].series.iter_mut().skip(25) {
         row.write_bytes /= 3;
     }
-    let limits = standing(&record, &[]).limits;
-    let of = |kind| limits.iter().filter(move |limit| limit.kind == kind).collect::<Vec<_>>();
-    assert_eq!(of(LimitKind::Processor)[0].phase_index, 3);
-    assert_eq!(
-        (of(LimitKind::Throttle)[0].phase_index, of(LimitKind::Throttle)[0].sentence.as_str()),
-        (2, "nvme0n1 is at its limit.")
-    );
-    let fall = of(LimitKind::WriteCache);
-    assert_eq!((fall.len(), fall[0].phase_index), (1, 1));
-    assert!(fall[0].sentence.contains("after 2.50 s and stayed there"), "{}", fall[0].sentence);
+    let fell = |record: &RunRecord| {
+        let limits = stated(record, &[], StatementKind::Limit);
+        limits.into_iter().find(|(load, _)| load == "write 1m q8").map(|(_, sentence)| sentence)
+    };
+    assert_eq!(fell(&record), None, "the writes are suspect");
+    record.phases[1].checks.iter_mut().for_each(|check| check.outcome = CheckOutcome::Passed);
+    record.phases[1].verdict = Verdict::Supported;
+    assert!(fell(&record).is_some_and(|sentence| sentence.contains("after 2.50 s and stayed there")));
+    let limits = stated(&record, &[], StatementKind::Limit);
+    assert!(limits.iter().any(|(load, text)| load == "randread 4k q32" && text.starts_with("The processor limits it")));
 
-    // The honest run has dips, and none of these limits.
-    let honest = standing(&fixture::baseline(6), &[]).limits;
-    assert!(honest.iter().all(|limit| limit.kind == LimitKind::Latency), "{honest:?}");
+    // The honest run has dips, and neither of these limits.
+    let honest = stated(&fixture::baseline(6), &[], StatementKind::Limit);
+    assert!(honest.iter().all(|(_, text)| text.starts_with("One ")), "{honest:?}");
 }
 
 #[test]

@@ -1,0 +1,264 @@
+//! The answer of a run: what every output prints of it, ready to be laid out.
+//!
+//! `trueio_report::answer` makes it of a record, and a record written as JSON contains it. It is derived: reading a record drops
+//! it, so a record of an earlier version gets the answer of the version that reads it.
+//!
+//! A [`Statement`] carries the figures on which it rests, and can only be made by [`Statement::on`], which drops or hedges it if
+//! one of them is not confirmed.
+
+use crate::{Cause, Mark, OpKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The answer of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunAnswer {
+    /// The answer to the question of `baseline`: whether the disk is as fast as it should be. `None` for other commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The answer in a sentence or two.
+    pub headline: String,
+    /// Each figure of each load, in the order of the record.
+    pub figures: Vec<AnsweredFigure>,
+    /// What follows from confirmed figures.
+    pub statements: Vec<Statement>,
+    /// Why loads are not confirmed, the most serious cause first.
+    pub findings: Vec<AnsweredFinding>,
+    /// What to do, each step once, in the order of the findings.
+    pub next_steps: Vec<String>,
+    /// How many loads are confirmed, and by what: one sentence.
+    pub evidence: String,
+}
+
+/// The answer to a question of yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// The figures that would decide it are not confirmed.
+    CannotTell,
+}
+
+impl Decision {
+    /// Returns the word with which the headline begins.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Decision::Yes => "Yes",
+            Decision::No => "No",
+            Decision::CannotTell => "Cannot tell",
+        }
+    }
+}
+
+/// What a figure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Quantity {
+    /// Operations per second; of sync calls: commits per second.
+    #[serde(rename = "iops")]
+    Iops,
+    /// Bytes per second.
+    #[serde(rename = "bandwidth")]
+    Bandwidth,
+    /// The median latency.
+    #[serde(rename = "p50")]
+    P50,
+    /// The 99th percentile.
+    #[serde(rename = "p99")]
+    P99,
+    /// The 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    P999,
+    /// The longest latency.
+    #[serde(rename = "max")]
+    Max,
+}
+
+impl Quantity {
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::Iops => "iops",
+            Quantity::Bandwidth => "bandwidth",
+            Quantity::P50 => "p50",
+            Quantity::P99 => "p99",
+            Quantity::P999 => "p99.9",
+            Quantity::Max => "max",
+        }
+    }
+
+    /// Returns the unit of its values.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Quantity::Iops => "1/s",
+            Quantity::Bandwidth => "B/s",
+            Quantity::P50 | Quantity::P99 | Quantity::P999 | Quantity::Max => "ns",
+        }
+    }
+}
+
+/// A figure of an operation of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredFigure {
+    /// The load: the job's name.
+    pub load: String,
+    /// The operation.
+    pub operation: OpKind,
+    /// What it is.
+    pub quantity: Quantity,
+    /// Its value; `None` if it is withheld, or if the sample cannot support it.
+    pub value: Option<f64>,
+    /// The unit of value, low and high: `1/s`, `B/s`, `ns`.
+    pub unit: String,
+    /// The lower end of its 95 % interval; `None` if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Number of operations on which it rests.
+    pub sample_count: u64,
+    /// The word of its load.
+    pub verdict: Mark,
+    /// Why it is not confirmed, in a few words; empty if it is, or if the record does not tell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// False if it is withheld.
+    pub is_shown: bool,
+}
+
+/// What a statement is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementKind {
+    /// A class of devices.
+    Class,
+    /// A use, such as a database, with its published guideline.
+    Database,
+    /// What limits a figure.
+    Limit,
+    /// Earlier runs of the device.
+    Past,
+    /// Which of several sides is better.
+    Winner,
+}
+
+/// A figure on which a statement rests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ground {
+    /// Its load, or the side of a comparison.
+    pub load: String,
+    /// The word of that load.
+    pub verdict: Mark,
+}
+
+/// A sentence that follows from figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Statement {
+    kind: StatementKind,
+    sentence: String,
+    rests_on: Vec<Ground>,
+}
+
+impl Statement {
+    /// Makes a statement of figures. `None` without a figure, and if one of them does not permit it:
+    ///
+    /// - A class, a database, a limit or a comparison with earlier runs needs confirmed figures.
+    /// - A winner needs figures of the disk; if one of them is disturbed, unsteady or unverified, a sentence says what that means.
+    pub fn on(kind: StatementKind, sentence: impl Into<String>, rests_on: Vec<Ground>) -> Option<Self> {
+        let worst = rests_on.iter().map(|ground| ground.verdict).max()?;
+        let mut sentence = sentence.into();
+        match (kind, worst) {
+            (_, Mark::Confirmed) => {}
+            (_, Mark::NotTheDisk | Mark::Failed) => return None,
+            (StatementKind::Winner, _) => {
+                let of = |ground: &&Ground| ground.verdict == worst;
+                let names: Vec<&str> = rests_on.iter().filter(of).map(|ground| ground.load.as_str()).collect();
+                let verb = if names.len() == 1 { "is" } else { "are" };
+                let hedge = match worst {
+                    Mark::Disturbed => "the difference may be that of the disturbance",
+                    Mark::Unsteady => "the difference may be that of the change while it was measured",
+                    _ => "this holds if the disk is what was measured",
+                };
+                sentence.push_str(&format!(" {} {verb} {}: {hedge}.", names.join(" and "), worst.word()));
+            }
+            _ => return None,
+        }
+        Some(Self { kind, sentence, rests_on })
+    }
+
+    /// Returns what it is about.
+    pub fn kind(&self) -> StatementKind {
+        self.kind
+    }
+
+    /// Returns the sentence, with its hedge.
+    pub fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
+    /// Returns the figures on which it rests.
+    pub fn rests_on(&self) -> &[Ground] {
+        &self.rests_on
+    }
+}
+
+/// Why loads are not confirmed: everything of one cause.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredFinding {
+    /// The cause.
+    pub cause: Cause,
+    /// The worst word of its loads.
+    pub verdict: Mark,
+    /// The finding, with the loads that it concerns, in one sentence without a full stop.
+    pub sentence: String,
+    /// Each load with what was found of it.
+    pub loads: Vec<FoundLoad>,
+    /// What to do about it: one sentence without a full stop, which may begin with a command.
+    pub next_step: String,
+}
+
+/// What was found of a load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundLoad {
+    /// Its name.
+    pub load: String,
+    /// The finding in a few words.
+    pub brief: String,
+    /// How much of the figure it can explain at most, in percent; `None` if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained_percent: Option<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(kind: StatementKind, words: &[(&str, Mark)]) -> Option<Statement> {
+        let ground = |(load, verdict): &(&str, Mark)| Ground { load: (*load).to_owned(), verdict: *verdict };
+        Statement::on(kind, "A sentence.", words.iter().map(ground).collect())
+    }
+
+    #[test]
+    fn a_statement_rests_on_confirmed_figures_only_and_a_winner_is_hedged() {
+        use StatementKind::{Class, Database, Limit, Past, Winner};
+        for kind in [Class, Database, Limit, Past, Winner] {
+            assert_eq!(on(kind, &[]), None, "without a figure there is nothing to state");
+            assert!(on(kind, &[("a", Mark::Confirmed)]).is_some_and(|it| it.sentence() == "A sentence."));
+            for mark in [Mark::NotTheDisk, Mark::Failed] {
+                assert_eq!(on(kind, &[("a", Mark::Confirmed), ("b", mark)]), None);
+            }
+            for mark in [Mark::Unverified, Mark::Unsteady, Mark::Disturbed] {
+                let made = on(kind, &[("A", mark), ("B", Mark::Confirmed)]);
+                assert_eq!(made.is_some(), kind == Winner, "{kind:?} {mark:?}");
+            }
+        }
+        let hedged = on(Winner, &[("A", Mark::Unverified), ("B", Mark::Unverified)]).expect("hedged");
+        assert_eq!(
+            hedged.sentence(),
+            "A sentence. A and B are unverified: this holds if the disk is what was measured."
+        );
+    }
+}

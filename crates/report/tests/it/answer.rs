@@ -1,0 +1,369 @@
+//! The answer: a sentence about a class, a database, a limit or a winner rests on confirmed figures, in every output.
+
+use crate::fixture;
+
+use trueio_model::{
+    Cause, Check, CheckOutcome, Decision, Mark, PhaseRecord, Quantity, RunRecord, StatementKind, Verdict,
+};
+use trueio_report::{Document, Format, Style, answer, html, json, mark, parse, reasons, screen, terminal};
+
+const STYLE: Style = Style { width: 80, color: false, unicode: true };
+
+fn finding(name: &str, brief: &str, percent: Option<u8>) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome: CheckOutcome::Suspect,
+        cause: Cause::usual_of(name).expect("a check of today"),
+        source: "a source".to_owned(),
+        expected: String::new(),
+        found: String::new(),
+        sentence: format!("The sentence of {name}."),
+        brief: brief.to_owned(),
+        explained_percent: percent,
+        culprits: Vec::new(),
+        is_accepted: false,
+    }
+}
+
+/// Gives a phase one finding; a contradiction withholds its figures.
+fn stage(phase: &mut PhaseRecord, check: Check) {
+    phase.checks.retain(|known| !known.objects() && known.name != check.name);
+    phase.checks.push(check);
+    phase.verdict = Verdict::of(&phase.checks);
+}
+
+fn contradicted(check: Check) -> Check {
+    Check { outcome: CheckOutcome::Contradicted, ..check }
+}
+
+/// A baseline of which every load is confirmed.
+fn clean() -> RunRecord {
+    let mut record = fixture::baseline(2);
+    for phase in &mut record.phases {
+        phase.checks.iter_mut().filter(|check| check.objects()).for_each(|check| check.outcome = CheckOutcome::Passed);
+        phase.verdict = Verdict::Supported;
+    }
+    record
+}
+
+/// Every finding that a load can have, each of another cause or word, doubting and contradicting.
+fn findings() -> Vec<Check> {
+    let doubts = [
+        finding("memory_backed", "the device is in memory", None),
+        finding("io_limits", "limited to 1 MiB/s", None),
+        finding("processor_wait", "waited for a processor 89 % of the time", Some(89)),
+        finding("foreign_io", "dd wrote 335 MiB", Some(23)),
+        finding("steadiness", "fell from 4.1 to 2.9 GiB/s after 2.0 s", Some(17)),
+        finding("heat", "too hot", None),
+        finding("page_cache", "99 % from memory", Some(99)),
+        finding("stops", "stopped for 2.1 s", Some(70)),
+        finding("flushes", "no flush was executed", None),
+        finding("call_results", "3 of 9 I/Os failed", None),
+    ];
+    doubts.iter().cloned().chain(doubts.iter().cloned().map(contradicted)).collect()
+}
+
+/// The records of the repository, and a record of each finding of each load alone and of all loads together.
+fn records() -> Vec<RunRecord> {
+    let mut all = vec![fixture::baseline(6), fixture::baseline(2), fixture::troubled(), fixture::small()];
+    for version in ["v1", "v2", "v3"] {
+        let path = format!("{}/../store/tests/records/{version}.json", env!("CARGO_MANIFEST_DIR"));
+        all.push(parse(&std::fs::read_to_string(path).expect("a kept record")).expect("a record"));
+    }
+    let clean = fixture::baseline(2);
+    for check in findings() {
+        let mut whole = clean.clone();
+        whole.phases.iter_mut().for_each(|phase| stage(phase, check.clone()));
+        all.push(whole);
+        for index in [0, 2, 6] {
+            let mut one = clean.clone();
+            stage(&mut one.phases[index], check.clone());
+            all.push(one);
+        }
+    }
+    let mut unseen = clean.clone();
+    for phase in &mut unseen.phases {
+        phase.checks.clear();
+        phase.verdict = Verdict::Unverified;
+    }
+    all.push(unseen);
+    let as_run = all.clone().into_iter().map(|record| RunRecord { kind: "run".to_owned(), ..record });
+    let both = as_run.collect::<Vec<_>>();
+    all.extend(both);
+    all
+}
+
+/// Every output as text, on one line each.
+fn outputs(record: &RunRecord) -> Vec<(&'static str, String)> {
+    let document = Document::Record(Box::new(record.clone()));
+    let of = |format| document.render(format, &[]).expect("a record has it");
+    // The page holds the record itself at its end.
+    let page = html(record);
+    let page = page.split("<script").next().unwrap_or_default().replace("<p>", " ");
+    let one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    vec![
+        ("screen", one_line(screen(record, &STYLE, "add -v", &[]))),
+        ("terminal", one_line(terminal(record, &STYLE))),
+        ("markdown", one_line(of(Format::Markdown))),
+        ("junit", one_line(of(Format::Junit))),
+        ("page", one_line(page)),
+    ]
+}
+
+/// Words of sentences about a class, a database and a limit.
+const WORDS: [&str; 9] = [
+    "like a",
+    "as fast as a",
+    "faster than a",
+    "slower than a",
+    "etcd",
+    "A database",
+    "limits it",
+    "limits the rate",
+    "a full write cache looks like that",
+];
+
+/// Goal: no sentence about a class, a database or a limit stands next to a figure that is not confirmed, in any output.
+/// Method: each finding, in each load and in all of them. Where no load is confirmed, no output has such words; and where some are, each
+/// statement names the loads on which it rests, and these are confirmed.
+#[test]
+fn no_statement_stands_next_to_a_figure_that_is_not_confirmed() {
+    for record in records() {
+        let answered = answer(&record, &[]);
+        let of = |load: &str| record.phases.iter().find(|phase| phase.name == load).expect("its phase");
+        for statement in &answered.statements {
+            assert!(!statement.rests_on().is_empty());
+            for ground in statement.rests_on() {
+                let verdict = mark(of(&ground.load));
+                assert_eq!((ground.verdict, verdict), (Mark::Confirmed, Mark::Confirmed), "{statement:?}");
+            }
+        }
+        let is_none_confirmed = record.phases.iter().all(|phase| mark(phase) != Mark::Confirmed);
+        let commits = record.phases.iter().find(|phase| phase.name == "append 4k fdatasync");
+        let is_commit_open = commits.is_some_and(|phase| mark(phase) != Mark::Confirmed);
+        for (output, text) in outputs(&record) {
+            for word in WORDS.iter().filter(|_| is_none_confirmed) {
+                assert!(!text.contains(word), "`{word}` in {output}:\n{text}");
+            }
+            for word in ["etcd", "commits like", "per second. "].iter().filter(|_| is_commit_open) {
+                assert!(!text.contains(word), "`{word}` in {output}:\n{text}");
+            }
+        }
+        if is_none_confirmed && record.kind == "baseline" {
+            assert!(matches!(answered.decision, Some(Decision::CannotTell | Decision::No)), "{}", answered.headline);
+            assert!(!answered.headline.starts_with("Yes"));
+        }
+    }
+}
+
+/// Goal: a device in memory, and a limit of a control group, are no class, whatever their figures.
+#[test]
+fn a_device_in_memory_and_a_limited_one_are_like_no_class() {
+    for check in
+        [finding("memory_backed", "the device is in memory", None), finding("io_limits", "limited to 1 MiB/s", None)]
+    {
+        let mut record = fixture::baseline(2);
+        record.phases.iter_mut().for_each(|phase| stage(phase, check.clone()));
+        let answered = answer(&record, &[]);
+        assert_eq!(answered.statements, []);
+        let brief = &check.brief;
+        assert_eq!(
+            answered.headline,
+            format!(
+                "Cannot tell: no load is confirmed (read 1m q8: {brief}). Durable commits: withheld, not the disk: {brief}."
+            )
+        );
+    }
+}
+
+/// Goal: figures that are not the disk's keep their place on the page, with the reason.
+#[test]
+fn withheld_commits_stay_on_the_page_with_their_reason() {
+    let waited = contradicted(finding("processor_wait", "waited for a processor 89 % of the time", Some(89)));
+    let mut record = fixture::baseline(2);
+    stage(&mut record.phases[6], waited);
+    let page = html(&record);
+    let tile = page.split("<section class=\"tile\">").find(|tile| tile.contains("<h3>Durable commits</h3>"));
+    let tile = tile.expect("its tile");
+    assert!(tile.contains("withheld: not the disk: waited for a processor 89 % of the time"), "{tile}");
+    let text = screen(&record, &STYLE, "add -v", &[]).replace("\n  ", " ");
+    assert!(text.contains("Durable commits: withheld, not the disk: waited for a processor 89 %"), "{text}");
+}
+
+/// Goal: what is true of one load is not stated of a group. Method: two loads waited for a processor, 89 % and 7 % of the time; a third
+/// one was stopped, which is of the same cause.
+#[test]
+fn a_finding_of_several_loads_has_the_words_of_each() {
+    let waited = |percent: u8| {
+        finding("processor_wait", &format!("waited for a processor {percent} % of the time"), Some(percent))
+    };
+    let mut record = fixture::baseline(2);
+    stage(&mut record.phases[2], waited(7));
+    stage(&mut record.phases[3], waited(89));
+    let sentence =
+        answer(&record, &[]).findings.iter().find(|one| one.cause == Cause::Tool).expect("it").sentence.clone();
+    assert_eq!(
+        sentence,
+        "waited for a processor 89 % of the time; can explain at most 89 % of randread 4k q32; randread 4k q1: waited for a \
+         processor 7 % of the time (at most 7 %)"
+    );
+    stage(&mut record.phases[4], finding("stops", "stopped for 2.1 s", Some(70)));
+    let found = answer(&record, &[]).findings;
+    let found = found.iter().find(|one| one.cause == Cause::Tool).expect("it");
+    assert_eq!(found.loads.len(), 3);
+    for load in &found.loads {
+        let phase = record.phases.iter().find(|phase| phase.name == load.load).expect("its phase");
+        assert!(
+            phase
+                .checks
+                .iter()
+                .any(|check| check.brief == load.brief && check.explained_percent == load.explained_percent)
+        );
+    }
+    for record in records() {
+        for reason in reasons(&record) {
+            let first = &reason.found[0];
+            let of_first = reason.headline();
+            let same = reason
+                .found
+                .iter()
+                .filter(|load| (&load.brief, load.explained_percent) == (&first.brief, first.explained_percent));
+            let others = reason.found.len() - same.count();
+            assert_eq!(
+                others > 0,
+                of_first[first.brief.len()..].contains("; ")
+                    && of_first.matches("; ").count() > 1 + first.brief.matches("; ").count(),
+                "{of_first}"
+            );
+        }
+    }
+}
+
+/// Goal: the JSON has each figure ready to use. Method: the values are those of the table, with their unit, interval, sample and verdict.
+#[test]
+fn the_json_of_a_record_has_its_answer_with_every_figure() {
+    let mut record = fixture::baseline(6);
+    stage(&mut record.phases[6], contradicted(finding("flushes", "no flush was executed", None)));
+    let text = json(&record);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let figures = value["answer"]["figures"].as_array().expect("figures");
+    let of = |load: &str, quantity: &str| {
+        let is_it = |one: &&serde_json::Value| one["load"] == load && one["quantity"] == quantity;
+        figures.iter().find(is_it).unwrap_or_else(|| panic!("{load} {quantity}")).clone()
+    };
+    let p99 = of("randread 4k q1", "p99");
+    assert_eq!((p99["unit"].as_str(), p99["verdict"].as_str()), (Some("ns"), Some("confirmed")));
+    assert!(
+        p99["value"].as_f64().is_some_and(|ns| ns > 70_000.0) && p99["sample_count"].as_u64() == Some(80_520),
+        "{p99}"
+    );
+    assert!(of("read 1m q8", "bandwidth")["value"].as_f64().is_some_and(|rate| (3.2e9..3.6e9).contains(&rate)));
+    let withheld = of("append 4k fdatasync", "iops");
+    assert_eq!((&withheld["value"], &withheld["is_shown"]), (&serde_json::Value::Null, &false.into()));
+    assert_eq!(
+        (withheld["verdict"].as_str(), withheld["cause"].as_str()),
+        (Some("not the disk"), Some("no flush was executed"))
+    );
+    assert_eq!(parse(&text).expect("a record"), record, "the answer is derived");
+    let answered = answer(&record, &[]);
+    assert!(
+        answered.figures.iter().all(|one| one.unit == one.quantity.unit() && (one.value.is_some() <= one.is_shown))
+    );
+    assert_eq!(answered.figures.iter().filter(|one| one.quantity == Quantity::Iops).count(), 9);
+    assert_eq!(value["answer"], serde_json::to_value(&answered).expect("JSON"));
+    let kinds: Vec<StatementKind> = answered.statements.iter().map(|one| one.kind()).collect();
+    assert!(kinds.contains(&StatementKind::Class) && !kinds.contains(&StatementKind::Database), "{kinds:?}");
+}
+
+/// Goal: a baseline begins with yes, no or cannot tell. Method: a disk as fast as its kind, a slow one, one with failed I/Os, and a run of
+/// which most loads are disturbed.
+#[test]
+fn a_baseline_begins_with_yes_no_or_cannot_tell() {
+    let begin = |record: &RunRecord| {
+        let text = screen(record, &STYLE, "add -v", &[]);
+        let answered = answer(record, &[]);
+        assert!(text.replace("\n  ", " ").starts_with(&answered.headline), "{text}");
+        answered.headline
+    };
+    let clean = fixture::baseline(2);
+    assert_eq!(begin(&clean), "Yes: as fast as an NVMe SSD. Durable commits: 612 per second.");
+    let mut slow = clean.clone();
+    for op in &mut slow.phases[0].jobs[0].ops {
+        (op.io_count, op.byte_count) = (op.io_count / 20, op.byte_count / 20);
+    }
+    assert!(begin(&slow).starts_with("No: slower than an NVMe SSD: sequential read "), "{}", begin(&slow));
+    let mut failed = clean.clone();
+    stage(&mut failed.phases[3], contradicted(finding("call_results", "3 of 9 I/Os failed", None)));
+    assert!(begin(&failed).starts_with("No: randread 4k q32 failed: 3 of 9 I/Os failed."), "{}", begin(&failed));
+    let mut busy = clean.clone();
+    for phase in &mut busy.phases[1..6] {
+        stage(phase, finding("foreign_io", "dd wrote 335 MiB", Some(23)));
+    }
+    assert_eq!(
+        begin(&busy),
+        "Cannot tell: 5 of 7 loads are not confirmed (write 1m q8: dd wrote 335 MiB). Durable commits: 612 per second."
+    );
+    // A run of jobs has no question of yes or no.
+    let run = RunRecord { kind: "run".to_owned(), ..clean };
+    assert_eq!(answer(&run, &[]).decision, None);
+    assert!(!screen(&run, &STYLE, "add -v", &[]).starts_with("Yes"));
+}
+
+/// Goal: the screen of each staged situation at 80 columns and 24 lines, whole. `TRUEIO_BLESS=1` rewrites them; read the difference.
+#[test]
+fn the_screens_of_staged_situations_fit_80_by_24() {
+    let all = |check: Check| {
+        let mut record = clean();
+        record.phases.iter_mut().for_each(|phase| stage(phase, check.clone()));
+        record
+    };
+    let some = |indices: &[usize], check: Check| {
+        let mut record = clean();
+        indices.iter().for_each(|index| stage(&mut record.phases[*index], check.clone()));
+        record
+    };
+    let mut neighbour = finding("foreign_io", "dd wrote 335 MiB", Some(23));
+    neighbour.culprits = vec!["dd (pid 812)".to_owned()];
+    let mut quota =
+        some(&[0, 3], contradicted(finding("processor_wait", "waited for a processor 89 % of the time", Some(89))));
+    stage(&mut quota.phases[6], finding("processor_wait", "waited for a processor 41 % of the time", Some(41)));
+    let mut one = clean();
+    one.phases.truncate(1);
+    one.plan.jobs.truncate(1);
+    one.kind = "run".to_owned();
+    let situations = [
+        ("memory", all(finding("memory_backed", "the device is in memory", None))),
+        ("cgroup", all(finding("io_limits", "limited to 1 MiB/s", None))),
+        ("starved", all(finding("processor_wait", "waited for a processor 12 % of the time", Some(12)))),
+        ("neighbour", some(&[2, 6], neighbour)),
+        ("stopped", some(&[6], finding("stops", "stopped for 2.1 s", Some(70)))),
+        ("quota", quota),
+        ("clean", clean()),
+        ("one", one),
+    ];
+    for (name, record) in situations {
+        let text = screen(&record, &STYLE, "trueio report -v 3f9c21ab", &[]);
+        assert!(text.lines().count() <= 23 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let steps = answer(&record, &[]).next_steps;
+        assert!(steps.first().is_none_or(|step| joined.contains(step)), "the next step is whole: {text}");
+        crate::outputs::assert_expected(&format!("screen-{name}.txt"), &text);
+    }
+}
+
+/// Goal: the contradictions of a check are accepted when a record is printed again, too.
+#[test]
+fn an_accepted_check_shows_the_figures_of_a_stored_record() {
+    let mut record = clean();
+    stage(&mut record.phases[6], contradicted(finding("flushes", "no flush was executed", None)));
+    let line = |record: &RunRecord| {
+        let text = screen(record, &STYLE, "add -v", &[]);
+        text.lines().find(|line| line.starts_with("  durable commits")).expect("its line").to_owned()
+    };
+    assert!(!line(&record).contains("612/s"), "{}", line(&record));
+    record.accept("processor_wait");
+    assert_eq!(record.phases[6].verdict, Verdict::Contradicted, "another check");
+    record.accept("flushes");
+    assert_eq!(record.phases[6].verdict, Verdict::Suspect);
+    assert!(line(&record).contains("612/s") && line(&record).contains("x not the disk"), "{}", line(&record));
+}
