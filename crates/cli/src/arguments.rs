@@ -9,13 +9,26 @@ use std::ffi::OsString;
 use trueio_job::table::suggestion;
 use trueio_report::{Color, has_colors, message, set_color};
 
-/// Parses a command line. `trueio PATH` means `trueio baseline PATH`.
+/// What `trueio` alone prints.
+pub(crate) const START: &str = "\
+trueio measures storage and proves what it measured.
+
+  trueio baseline              the disk under this directory, in about a minute
+  trueio baseline --quick      the same in about ten seconds
+  trueio run --rw randread --bs 4k --size 1g --runtime 10s
+                               a load of your own, or of a file: trueio run JOB.toml
+
+It writes only to files that it creates itself, and removes them.
+trueio --help lists all commands; trueio COMMAND --help explains one.
+";
+
+/// Parses a command line. `trueio PATH` means `trueio baseline PATH`, and `trueio --quick` means `trueio baseline --quick`.
 ///
 /// # Errors
 /// clap's; help and version are among them.
 pub(crate) fn parse(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-    if let Some(position) = path_position(&words) {
+    if let Some(position) = path_position(&words).or_else(|| option_position(&words)) {
         words.insert(position, "baseline".into());
     }
     flags::parse(command, words)
@@ -32,6 +45,17 @@ fn path_position(words: &[OsString]) -> Option<usize> {
     let word = &words[position];
     let is_command = || word == "help" || command().get_subcommands().any(|known| *word == known.get_name());
     (std::path::Path::new(word).exists() && !is_command()).then_some(position)
+}
+
+/// Returns where the first option is that belongs to a command, if no command is named.
+fn option_position(words: &[OsString]) -> Option<usize> {
+    const OWN: [&str; 6] = ["--help", "-h", "--version", "-V", "--color", "--help-all"];
+    let of_program =
+        |word: &OsString| word.to_str().is_some_and(|word| OWN.iter().any(|own| word.split('=').next() == Some(*own)));
+    let first = words.get(1)?;
+    let is_option = first.to_str().is_some_and(|word| word.starts_with('-') && word.len() > 1);
+    let is_command = |word: &OsString| command().get_subcommands().any(|known| *word == known.get_name());
+    (is_option && !words.iter().any(of_program) && !words.iter().skip(1).any(is_command)).then_some(1)
 }
 
 /// Applies `--color`.
@@ -120,7 +144,8 @@ pub(crate) fn print_unknown(error: &clap::Error, words: &[OsString]) -> bool {
         _ => None,
     };
     let root = complete();
-    let typed = words.iter().skip(1).find_map(|word| root.find_subcommand(word.to_str()?));
+    let named = words.iter().skip(1).find_map(|word| root.find_subcommand(word.to_str()?));
+    let typed = named.or_else(|| option_position(words).and_then(|_| root.find_subcommand("baseline")));
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let Some(flag) = text(ContextKind::InvalidArg).filter(|flag| flag.starts_with("--")) else { return false };

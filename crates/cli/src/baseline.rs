@@ -1,11 +1,12 @@
-//! `trueio baseline`: seven phases that describe the performance of a disk.
+//! `trueio baseline`: eight phases that describe the performance of a disk.
 //!
 //! | phase | what it represents |
 //! |---|---|
 //! | sequential read, write, 1 MiB, depth 8 | backups, scans and copies |
 //! | random read 4 KiB, depth 1 | the latency of one lookup |
 //! | random read 4 KiB, depth 32 | the parallelism of the disk |
-//! | random write 4 KiB, depth 32 | the same for writes |
+//! | random write 4 KiB, depth 1 | the latency of one write |
+//! | random write 4 KiB, depth 32 | the parallelism of the disk for writes |
 //! | random 70/30 mix, depth 32 | a database under constant load |
 //! | append 4 KiB + fdatasync | the commit of a database's log |
 //!
@@ -61,6 +62,27 @@ pub(crate) fn arguments(command: Command) -> Command {
             "trace-syscalls",
             "Record every system call of the workers, with its cost (as root); it slows them",
         ))
+        .arg(
+            Arg::new("loads")
+                .long("loads")
+                .value_name("NAME,…")
+                .help("Measure only these loads, with the names of the record: seq-read-1m,append-4k-fdatasync")
+                .value_delimiter(','),
+        )
+        .arg(
+            Arg::new("runtime")
+                .long("runtime")
+                .value_name("TIME")
+                .help("Measured time of each load [default: 7s, 1s with --quick, 30s with --thorough]")
+                .value_parser(|text: &str| units::parse_duration_ns(text)),
+        )
+        .arg(
+            Arg::new("size")
+                .long("size")
+                .value_name("SIZE")
+                .help("Size of the test file, or of the part of an existing target [default: by the disk and its free space]")
+                .value_parser(|text: &str| units::parse_bytes(text)),
+        )
         .arg(switch("thorough", "Repeat each phase until it is steady (SNIA rule): 10 to 30 minutes"))
         .arg(
             Arg::new("overwrite")
@@ -87,6 +109,8 @@ struct Budget {
     idle: Duration,
     /// Maximum size of the test file, on a quick device and on a slow one.
     size_bytes: (u64, u64),
+    /// The size that the user set.
+    asked_bytes: Option<u64>,
 }
 
 impl Budget {
@@ -97,12 +121,19 @@ impl Budget {
             _ => (7_000, 300, (2048 * MIB, 1024 * MIB)),
         };
         let ms = Duration::from_millis;
-        Self { phase: ms(phase), idle: ms(idle), size_bytes }
+        let phase = matches.get_one::<u64>("runtime").map_or(ms(phase), |ns| Duration::from_nanos(*ns));
+        Self { phase, idle: ms(idle), size_bytes, asked_bytes: matches.get_one::<u64>("size").copied() }
     }
 
     /// Returns the size of the test file, and the reason for it. It depends on the target and not on how fast the disk
     /// happens to be, so that two runs on one device do the same.
-    fn size(self, facts: &TargetFacts, free: u64) -> (u64, String) {
+    ///
+    /// # Errors
+    /// The size that the user set does not fit.
+    fn size(self, facts: &TargetFacts, free: u64) -> Result<(u64, String), Failure> {
+        if let Some(bytes) = self.asked_bytes {
+            return self.asked(bytes, free / 2).map(|bytes| (bytes, "as set by --size".to_owned()));
+        }
         let (quick, slow) = self.size_bytes;
         let is_slow = |disk: &DiskFacts| {
             let link = disk.usb.as_ref().and_then(|usb| usb.link_mbit_per_s.value);
@@ -117,7 +148,23 @@ impl Budget {
             true => format!("at most a tenth of the {} of free space", units::format_bytes(free)),
             false => why.to_owned(),
         };
-        (size, why)
+        Ok((size, why))
+    }
+
+    /// Returns the size that the user set, in whole MiB.
+    ///
+    /// # Errors
+    /// It is less than can be measured, or more than `most`.
+    fn asked(self, bytes: u64, most: u64) -> Result<u64, Failure> {
+        if (SIZE_MIN_BYTES..=most).contains(&bytes) {
+            return Ok(bytes / MIB * MIB);
+        }
+        Err(Failure::refused(format!(
+            "--size {} is not possible here\n\nhint: at least {}, at most {}",
+            units::format_bytes(bytes),
+            units::format_bytes(SIZE_MIN_BYTES),
+            units::format_bytes(most)
+        )))
     }
 }
 
@@ -197,6 +244,7 @@ fn planned_phases(matches: &ArgMatches, rank: Option<u32>) -> Result<(Vec<JobSpe
             return Err(Failure::refused(format!("`{}` is a character device: it is no disk", target.display())));
         }
     };
+    select(&mut specs, matches)?;
     for spec in specs.iter_mut().skip(1) {
         spec.set("stonewall", "true", preset());
     }
@@ -215,6 +263,26 @@ fn planned_phases(matches: &ArgMatches, rank: Option<u32>) -> Result<(Vec<JobSpe
     drop(looked);
     plan.notes.splice(0..0, notes);
     Ok((specs, (plan, targets), has_evidence))
+}
+
+/// Keeps the loads that `--loads` names.
+///
+/// # Errors
+/// It names one that is not measured on this target.
+fn select(specs: &mut Vec<JobSpec>, matches: &ArgMatches) -> Result<(), Failure> {
+    let wanted: Vec<&str> = matches.get_many::<String>("loads").into_iter().flatten().map(|name| name.trim()).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    if let Some(unknown) = wanted.iter().find(|name| !specs.iter().any(|spec| spec.name == **name)) {
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        return Err(Failure::refused(format!(
+            "--loads `{unknown}` is not a load of this target\n\nhint: its loads are {}",
+            names.join(", ")
+        )));
+    }
+    specs.retain(|spec| wanted.contains(&spec.name.as_str()));
+    Ok(())
 }
 
 fn preset() -> Origin {
@@ -243,11 +311,12 @@ fn reading(common: &[(&str, String)]) -> [JobSpec; 3] {
 }
 
 /// Returns the phases that write, except the durable append. The final flush is part of the measured time.
-fn writing(common: &[(&str, String)]) -> [JobSpec; 3] {
+fn writing(common: &[(&str, String)]) -> [JobSpec; 4] {
     let flushed = ("end_fsync", "true");
     [
         job("seq-write-1m", &[("rw", "write"), ("bs", "1m"), ("iodepth", "8"), flushed], common),
         job("rand-write-4k-q32", &[("rw", "randwrite"), ("bs", "4k"), ("iodepth", "32"), flushed], common),
+        job("rand-write-4k-q1", &[("rw", "randwrite"), ("bs", "4k"), ("iodepth", "1"), flushed], common),
         job(
             "rand-mix-4k-q32",
             &[("rw", "randrw"), ("rwmixread", "70"), ("bs", "4k"), ("iodepth", "32"), flushed],
@@ -268,10 +337,10 @@ pub(crate) fn preset_job(name: &str) -> Result<JobSpec, Failure> {
 }
 
 /// Sorts the phases in the order of the table.
-fn in_order(reading: [JobSpec; 3], writing: [JobSpec; 3], append: JobSpec) -> Vec<JobSpec> {
+fn in_order(reading: [JobSpec; 3], writing: [JobSpec; 4], append: JobSpec) -> Vec<JobSpec> {
     let [seq_read, read_q1, read_q32] = reading;
-    let [seq_write, write_q32, mix] = writing;
-    vec![seq_read, seq_write, read_q1, read_q32, write_q32, mix, append]
+    let [seq_write, write_q32, write_q1, mix] = writing;
+    vec![seq_read, seq_write, read_q1, read_q32, write_q1, write_q32, mix, append]
 }
 
 /// Returns a path as a list of one, because a colon would begin the next.
@@ -331,7 +400,7 @@ fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result
             std::io::Error::from(error)
         )));
     }
-    let (size_bytes, why) = budget.size(facts, free);
+    let (size_bytes, why) = budget.size(facts, free)?;
     let mut notes = vec![format!(
         "test file: {} ({why}); it is filled with random content and has no name, so nothing is left of it",
         units::format_bytes(size_bytes)
@@ -371,6 +440,7 @@ fn on_existing(
             units::format_bytes(SIZE_MIN_BYTES)
         )));
     }
+    let size = budget.asked_bytes.map_or(Ok(size), |bytes| budget.asked(bytes, size))?;
     let path = target.to_string_lossy().into_owned();
     let mut common = common(&path, size / MIB * MIB, budget);
     let mut notes = vec![];

@@ -73,14 +73,7 @@ pub(crate) fn quiet() -> Arg {
 /// Adds the outputs of a run's record, and the flags of its content.
 pub(crate) fn run_outputs(command: Command) -> Command {
     outputs(command)
-        .arg(
-            Arg::new("verbose")
-                .long("verbose")
-                .short('v')
-                .help("Print every detail instead of one screen, as `trueio report` does later")
-                .help_heading("Output")
-                .action(ArgAction::SetTrue),
-        )
+        .arg(verbose())
         .arg(quiet().conflicts_with("verbose"))
         .arg(
             Arg::new("wait-idle")
@@ -98,16 +91,29 @@ pub(crate) fn run_outputs(command: Command) -> Command {
             switch("no-evidence", "Do not collect evidence; verdicts then use only the results of the calls")
                 .help_heading("Output"),
         )
-        .arg(
-            Arg::new("accept")
-                .long("accept")
-                .value_name("CHECK")
-                .help("Show figures that this check contradicts; they are suspect, and the reason stays")
-                .help_heading("Output")
-                .action(ArgAction::Append)
-                .hide_possible_values(true)
-                .value_parser(PossibleValuesParser::new(trueio_evidence::CHECKS.iter().map(|(name, _)| *name))),
-        )
+        .arg(accept())
+}
+
+/// The flag that prints every detail.
+pub(crate) fn verbose() -> Arg {
+    Arg::new("verbose")
+        .long("verbose")
+        .short('v')
+        .help("Print every detail instead of one screen")
+        .help_heading("Output")
+        .action(ArgAction::SetTrue)
+}
+
+/// The flag that shows figures in spite of a check.
+pub(crate) fn accept() -> Arg {
+    Arg::new("accept")
+        .long("accept")
+        .value_name("CHECK")
+        .help("Show figures that this check contradicts; they stay doubtful, and the reason stays")
+        .help_heading("Output")
+        .action(ArgAction::Append)
+        .hide_possible_values(true)
+        .value_parser(PossibleValuesParser::new(trueio_evidence::CHECKS.iter().map(|(name, _)| *name)))
 }
 
 /// Adds job files and every row of the option table.

@@ -106,7 +106,8 @@ pub(crate) const ABOUT_REPORT: &str = "Print a record, comparison, study or tren
 
 /// The command line of `trueio report`.
 pub(crate) fn report_arguments(command: Command) -> Command {
-    flags::outputs(command).arg(flags::quiet()).arg(Arg::new("record").value_name("RECORD").required(true).help(
+    let command = flags::outputs(command).arg(flags::verbose()).arg(flags::quiet().conflicts_with("verbose"));
+    command.arg(flags::accept()).arg(Arg::new("record").value_name("RECORD").required(true).help(
         "An ID (or a unique prefix) of a run in the history, the JSON file of a record, comparison, study or trend, or the trace of \
          a run (`run --trace`)",
     ))
@@ -121,7 +122,11 @@ pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         traced::report(Path::new(name), file, outputs, matches)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let document = find_document(name)?;
+    let mut document = find_document(name)?;
+    if let trueio_report::Document::Record(record) = &mut document {
+        let accepted = matches.get_many::<String>("accept").into_iter().flatten();
+        accepted.for_each(|check| record.accept(check));
+    }
     let outputs = Outputs::reserve(matches, std::iter::once(Path::new(name)))?;
     match &document {
         trueio_report::Document::Record(record) => drop(output::deliver(record, outputs, matches, false)?),

@@ -56,6 +56,9 @@ fn main() -> ExitCode {
     if let Some(arguments) = fio::arguments() {
         return trueio_fio::command::run(&arguments, &fio::PROGRAM);
     }
+    if std::env::args_os().len() == 1 {
+        return output::print_all(arguments::START).map_or_else(|failure| failure.show(), |()| ExitCode::SUCCESS);
+    }
     let matches = match arguments::parse(std::env::args_os()) {
         Ok(matches) => matches,
         Err(error) => {

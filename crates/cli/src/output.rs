@@ -173,7 +173,7 @@ pub(crate) fn deliver_as(
     let text = made("the results", || match (is_json_to_stdout(matches), printer) {
         (true, _) => format!("{}\n", trueio_report::json(record)),
         (false, Some(print)) => print(record),
-        (false, None) => text_of(record, matches, keep),
+        (false, None) => text_of(record, matches),
     });
     results.push(match text {
         Ok(text) => print_all(&text),
@@ -274,20 +274,30 @@ pub(crate) fn is_json_to_stdout(matches: &ArgMatches) -> bool {
     path_of(matches, "json").is_some_and(|path| path == Path::new("-"))
 }
 
-/// Returns the text of a record: the table with `-q`; all details with `-v`, or if it is printed again; else one screen.
-fn text_of(record: &RunRecord, matches: &ArgMatches, is_new: bool) -> String {
+/// Returns the text of a record: the table with `-q`, all details with `-v`, else one screen, whether it is new or printed again.
+fn text_of(record: &RunRecord, matches: &ArgMatches) -> String {
     let style = style_of(&std::io::stdout());
     let has = |name: &str| matches.try_get_one::<bool>(name).ok().flatten() == Some(&true);
     if has("quiet") {
         return trueio_report::screen_table(record, &style);
     }
-    if has("verbose") || !is_new {
+    if has("verbose") {
         return trueio_report::terminal(record, &style);
     }
     let id: String = record.id.chars().take(8).collect();
-    let details = if has("no-history") { "add -v".to_owned() } else { format!("trueio report {id}") };
+    let file = matches.try_get_one::<String>("record").ok().flatten().filter(|name| Path::new(name).is_file());
+    let details = match file {
+        Some(file) => format!("trueio report -v {file}"),
+        None if has("no-history") => "add -v".to_owned(),
+        None => format!("trueio report -v {id}"),
+    };
     let past = if has("no-history") { Vec::new() } else { crate::kept::past_runs(record) };
     trueio_report::screen(record, &style, &details, &past)
+}
+
+/// Returns the width that the variable `COLUMNS` sets; `None` if it sets none that text fits in.
+fn columns(value: Option<&str>) -> Option<usize> {
+    value?.trim().parse().ok().filter(|width| (40..=1000).contains(width))
 }
 
 fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
@@ -314,8 +324,8 @@ pub(crate) fn style_of(stream: &(impl IsTerminal + AsFd)) -> Style {
     let is_terminal = stream.is_terminal();
     let width = match rustix::termios::tcgetwinsize(stream) {
         Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),
-        // A pipe has no width: wide enough for the table of a baseline.
-        _ => 110,
+        // A pipe has no width of its own: wide enough for the table of a baseline.
+        _ => columns(std::env::var("COLUMNS").ok().as_deref()).unwrap_or(110),
     };
     let locale =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));

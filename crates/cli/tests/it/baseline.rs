@@ -31,7 +31,7 @@ fn whole() -> &'static Whole {
 }
 
 #[test]
-fn a_directory_is_measured_in_seven_phases_and_nothing_is_left() {
+fn a_directory_is_measured_in_eight_phases_and_nothing_is_left() {
     let whole = whole();
     whole.ran.assert_code(0);
     assert_eq!(whole.left, [""; 0]);
@@ -45,6 +45,7 @@ fn a_directory_is_measured_in_seven_phases_and_nothing_is_left() {
             "seq-write-1m",
             "rand-read-4k-q1",
             "rand-read-4k-q32",
+            "rand-write-4k-q1",
             "rand-write-4k-q32",
             "rand-mix-4k-q32",
             "append-4k-fdatasync",
@@ -83,10 +84,10 @@ fn every_io_of_a_baseline_is_in_its_histograms() {
 #[test]
 fn a_log_is_flushed_after_every_append_and_writes_are_flushed_once_at_the_end() {
     let phases = &whole().record.phases;
-    let (writes, _) = totals(&phases[6], OpKind::Write);
-    let (syncs, _) = totals(&phases[6], OpKind::Sync);
+    let (writes, _) = totals(&phases[7], OpKind::Write);
+    let (syncs, _) = totals(&phases[7], OpKind::Sync);
     assert!(writes > 0 && (syncs == writes || syncs + 1 == writes), "{writes} writes, {syncs} sync calls");
-    for phase in [&phases[1], &phases[4], &phases[5]] {
+    for phase in [&phases[1], &phases[4], &phases[5], &phases[6]] {
         assert_eq!(totals(phase, OpKind::Sync).0, 1, "{}", phase.name);
     }
 }
@@ -136,7 +137,7 @@ fn csv_prometheus_and_markdown_of_a_baseline_hold_its_figures() {
             }
         }
     }
-    assert_eq!((rows.next(), op_count, table.len()), (None, 9, 9), "{csv}\n{markdown}");
+    assert_eq!((rows.next(), op_count, table.len()), (None, 10, 10), "{csv}\n{markdown}");
     assert!(prom.contains("kind=\"baseline\""), "{prom}");
 }
 
@@ -258,14 +259,49 @@ fn a_directory_in_memory_is_never_supported_and_the_reason_is_printed() {
     documents.next().expect("a document").expect("JSON");
     assert!(documents.next().is_none(), "more than one document on stdout");
     let record = trueio_report::parse(&json.out).expect("a record");
-    assert_eq!(record.phases.len(), 7);
+    assert_eq!(record.phases.len(), 8);
     for phase in &record.phases {
         assert_ne!(phase.verdict, Verdict::Supported, "{}", phase.name);
         let found = |name: &str| phase.checks.iter().any(|c| c.name == name && c.outcome != CheckOutcome::Passed);
         assert!(found("direct_granted") && found("memory_backed"), "{}", phase.name);
     }
     assert_eq!(json.err, "", "JSON goes to stdout, and nothing else anywhere");
-    let talk = sandbox.run(&["report", &record.id]).out_joined();
+    let talk = sandbox.run(&["report", "-v", &record.id]).out_joined();
     assert!(talk.contains("is in memory") && talk.contains("no disk was measured"), "{json:?}");
     assert_eq!(listing(&mount.path), [""; 0]);
+}
+
+/// Goal: loads, their time and the size of the file are chosen by flags. Method: two loads of 0.3 s on a file of 16 MiB, and what does not exist.
+#[test]
+fn loads_runtime_and_size_are_chosen_by_flags() {
+    let sandbox = Sandbox::new();
+    let chosen = ["--loads", "rand-write-4k-q1,rand-read-4k-q1", "--runtime", "300ms", "--size", "16m"];
+    let (_, record) = sandbox.record(&[&["baseline", "--quick", "."], &chosen[..]].concat());
+    let names: Vec<&str> = record.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(names, ["rand-read-4k-q1", "rand-write-4k-q1"]);
+    for job in &record.plan.jobs {
+        assert_eq!((job.limits.runtime_ns, job.files[0].size_bytes), (Some(300_000_000), 16 << 20));
+    }
+    sandbox
+        .run(&["baseline", "--loads", "seq-raed"])
+        .assert_refused(&["`seq-raed`", "hint: its loads are seq-read-1m, "]);
+    sandbox
+        .run(&["baseline", "--size", "1m"])
+        .assert_refused(&["--size 1 MiB is not possible here", "at least 16 MiB"]);
+    // Without the word `baseline`: an option of it, and a path.
+    let without = sandbox.run(&["--quick", "--loads", "seq-raed"]);
+    without.assert_refused(&["`seq-raed`"]);
+    sandbox.run(&["--quik"]).assert_refused(&["did you mean `--quick`?"]);
+}
+
+/// Goal: the program alone prints how to start, in about ten lines.
+#[test]
+fn the_program_alone_prints_how_to_start() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(&[]);
+    ran.assert_code(0);
+    assert!(ran.out.lines().count() <= 10 && ran.out.lines().all(|line| line.chars().count() <= 84), "{}", ran.out);
+    for word in ["proves what it measured", "trueio baseline ", "trueio baseline --quick", "trueio run ", "--help"] {
+        assert!(ran.out.contains(word), "{}", ran.out);
+    }
 }

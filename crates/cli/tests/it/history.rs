@@ -38,12 +38,12 @@ fn a_run_is_stored_and_can_be_reported_by_id_prefix_or_file() {
     assert!(listed.out.starts_with(&format!("{}  {}  run ", &record.id[..8], record.started_at)), "{listed:?}");
 
     for name in [record.id.as_str(), &record.id[..8], &record.id[..4]] {
-        let reported = sandbox.run(&["report", name, "--json", text]);
+        let reported = sandbox.run(&["report", "-v", name, "--json", text]);
         reported.assert_code(0);
         assert_eq!(reported.out, ran.out, "a report is not what the run printed");
         assert_eq!(read_record(&json), record);
     }
-    let reported = sandbox.run(&["report", text, "--html", "page.html", "--hdr", "log.hdr"]);
+    let reported = sandbox.run(&["report", "-v", text, "--html", "page.html", "--hdr", "log.hdr"]);
     reported.assert_code(0);
     assert_eq!(reported.out, ran.out);
     assert!(fs::read_to_string(sandbox.path("page.html")).expect("a page").contains(&record.id[..8]));
@@ -443,7 +443,7 @@ fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
     let heading: Vec<String> = reader.headers().expect("a heading").iter().map(str::to_owned).collect();
     let csv_rows: Vec<Vec<String>> =
         reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();
-    // Eleven operations of seven phases (the end's flush is no row), three of fio.
+    // The operations of all phases (the end's flush is no row), three of fio.
     let kept = trueio_report::summary(&read_record(Path::new(&path))).len();
     assert_eq!(csv_rows.len(), kept + 3);
     let file = fs::File::open(sandbox.path("table.parquet")).expect("a file");

@@ -16,8 +16,10 @@ fn a_run_ends_with_one_screen_and_v_q_and_report_choose_more_or_less() {
     ran.assert_code(0);
     assert!(ran.out.contains("? unverified"), "no device is involved: {}", ran.out);
     let last = ran.out.lines().last().expect("lines");
-    let id = last.strip_prefix("Details: trueio report ").unwrap_or_else(|| panic!("{}", ran.out));
-    let details = sandbox.run(&["report", id]);
+    let id = last.strip_prefix("Details: trueio report -v ").unwrap_or_else(|| panic!("{}", ran.out));
+    let again = sandbox.run(&["report", id]);
+    assert_eq!(again.out, ran.out, "a report prints the screen of the run");
+    let details = sandbox.run(&["report", "-v", id]);
     details.assert_code(0);
     assert!(details.out.contains("Cost of the tool itself"), "{}", details.out);
     let verbose = sandbox.run(&with(&["-v"]));
@@ -27,6 +29,11 @@ fn a_run_ends_with_one_screen_and_v_q_and_report_choose_more_or_less() {
         assert_eq!(quiet.out.lines().count(), 1, "{}", quiet.out);
         assert!(quiet.out.contains("  p99 "), "{}", quiet.out);
     }
+    let mut narrow = sandbox.command(NULL);
+    let narrow = narrow.env("COLUMNS", "60").output().expect("it runs");
+    let narrow = String::from_utf8_lossy(&narrow.stdout).into_owned();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "COLUMNS in a pipe: {narrow}");
+    assert!(narrow.lines().skip(2).any(|line| line.starts_with("  ") && line.chars().count() <= 60), "{narrow}");
     let unsaved = sandbox.run(NULL);
     assert_eq!(unsaved.out.lines().last(), Some("Details: add -v"), "{}", unsaved.out);
 }

@@ -119,13 +119,12 @@ fn doctor_lists_features_in_text_and_in_json() {
 #[test]
 fn malformed_requests_exit_with_2_and_answers_with_0() {
     let sandbox = Sandbox::new();
-    for request in [&[][..], &["frobnicate"], &["run", "--nonsense"], &["baseline", "--quick", "--thorough"], &["run"]]
-    {
+    for request in [&["frobnicate"][..], &["run", "--nonsense"], &["baseline", "--quick", "--thorough"], &["run"]] {
         let ran = sandbox.run(request);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{request:?}\n{ran:?}");
         assert!(!ran.err.is_empty());
     }
-    for request in [&["--help"][..], &["--version"], &["run", "--help"], &["help", "baseline"]] {
+    for request in [&[][..], &["--help"], &["--version"], &["run", "--help"], &["help", "baseline"]] {
         let ran = sandbox.run(request);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{request:?}\n{ran:?}");
     }
