@@ -30,6 +30,7 @@ mod shared;
 pub mod star;
 #[cfg(test)]
 mod testing;
+pub mod token;
 mod weight;
 
 pub use checks::NAMES as CHECKS;

@@ -27,7 +27,6 @@ mod sandbox;
 mod server;
 mod session;
 mod stream;
-mod token;
 
 pub(super) use client::command as clients;
 pub(super) use process::{LISTEN, SESSION};
@@ -39,6 +38,8 @@ use std::time::Duration;
 use trueio_cluster::range::cut;
 use trueio_report::{clean_lines, message};
 
+/// Tokens that servers create have this word in their names.
+const OWN_TOKENS: &str = "fio";
 /// Time limit of the handshake, up to the last byte of the jobs.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Read, Write};
 use trueio_cluster::frame;
 pub use trueio_cluster::frame::FrameError;
+pub use trueio_cluster::token::TOKEN_BYTES_MAX;
 
 /// The first bytes that each side sends.
 pub const MAGIC: [u8; 16] = *b"trueio-fio-wire\n";
@@ -15,8 +16,6 @@ pub const MAGIC: [u8; 16] = *b"trueio-fio-wire\n";
 pub const TO_SERVER_BYTES_MAX: u32 = 4 << 20;
 /// Longest message to a server that holds no jobs, in bytes.
 pub const SHORT_BYTES_MAX: u32 = 64 << 10;
-/// Longest token, in bytes.
-pub const TOKEN_BYTES_MAX: u32 = 1024;
 /// Longest message to a client, in bytes: a record of thousands of jobs has thousands of histograms. A client takes less, by its jobs.
 pub const TO_CLIENT_BYTES_MAX: u32 = 256 << 20;
 /// Longest plan for a client, in bytes: a line for each job.

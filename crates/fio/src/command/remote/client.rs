@@ -5,7 +5,6 @@
 //! signal ends this process, and with it the runs.
 
 use super::stream::Stream;
-use super::token::{Token, own_path};
 use super::{HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, SILENCE, hello};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program, ProgressLine};
@@ -28,6 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use trueio_cluster::range::cut;
+use trueio_cluster::token::{Token, own_path};
 use trueio_job::options::limits::rows::{RAMP_TIME, RUNTIME, STARTDELAY};
 use trueio_job::{Content, FileUse, Role};
 use trueio_model::{FileId, JobSpec, RunRecord, error_chain, error_line, units};
@@ -391,7 +391,7 @@ fn token_for(address: SocketAddr, named: Option<&str>) -> Result<Result<Token, S
     }
     let hint =
         "hint: name a copy of the server's token file with `--token FILE`; the server prints its name when it starts";
-    match own_path(address).filter(|_| address.ip().to_canonical().is_loopback()) {
+    match own_path(super::OWN_TOKENS, address).filter(|_| address.ip().to_canonical().is_loopback()) {
         None => Ok(Err(format!("\n\n{hint}"))),
         Some(path) if !path.exists() => Ok(Err(format!("\n  because: there is no `{}`\n\n{hint}", path.display()))),
         Some(path) => Token::read_own(&path).map(Ok),

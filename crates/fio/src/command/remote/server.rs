@@ -10,7 +10,6 @@ use super::process::{
 };
 use super::sandbox::Sandbox;
 use super::stream::{Listener, Stream};
-use super::token::Token;
 use crate::command::program::Program;
 use crate::command::refused;
 use crate::language::{Serve, Settings};
@@ -26,6 +25,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
+use trueio_cluster::token::Token;
 use trueio_files::shared_directory;
 use trueio_job::Content;
 use trueio_report::message;
@@ -140,7 +140,10 @@ fn token_word(serve: &Serve, listener: &Listener) -> Result<Option<String>, Stri
                     its clients"
             .to_owned());
     }
-    Ok(Some(format!("{OWN_TOKEN}{}", Token::create(address)?.display())))
+    Ok(Some(format!(
+        "{OWN_TOKEN}{}",
+        Token::create(super::OWN_TOKENS, address, "hint: name a token with `--token FILE`")?.display()
+    )))
 }
 
 /// Returns what sessions may do besides using files, as words of their command lines.

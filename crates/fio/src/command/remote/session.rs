@@ -11,7 +11,6 @@ use super::process::{
 };
 use super::sandbox::Sandbox;
 use super::stream::Stream;
-use super::token::Token;
 use super::{ADMISSION, ALIVE_EVERY, HANDSHAKE, NO_PATTERN_FILE, REFUSAL_BYTES_MAX, hello, note};
 use crate::command::around::ThisMachine;
 use crate::command::program::{Hidden, Program};
@@ -38,6 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trueio_cluster::token::Token;
 use trueio_device::{identity_of, path_of_descriptor};
 use trueio_job::CommandFiles;
 use trueio_job::option;

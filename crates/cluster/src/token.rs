@@ -7,7 +7,6 @@
 //!
 //! Source: XDG Base Directory Specification 0.8 (`XDG_RUNTIME_DIR`, `XDG_STATE_HOME`).
 
-use crate::wire::frame::TOKEN_BYTES_MAX;
 use rustix::process::geteuid;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -16,6 +15,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use trueio_files::{PathError, TextFile, own_directory, own_file};
 
+/// Longest token, in bytes.
+pub const TOKEN_BYTES_MAX: u32 = 1024;
 /// Shortest token, in bytes. A hexadecimal digit has 4 bits, so 16 of them have 64.
 const TOKEN_BYTES_MIN: usize = 16;
 /// Random bytes of a token that a server creates.
@@ -24,14 +25,14 @@ const RANDOM_BYTES: usize = 32;
 const OTHERS: u32 = 0o077;
 
 /// A token. It has no `Debug`, so that no message prints it.
-pub(super) struct Token(Vec<u8>);
+pub struct Token(Vec<u8>);
 
 impl Token {
     /// Reads a token from a file, in which it is the only line.
     ///
     /// # Errors
     /// The file cannot be read, other users may use it, or it holds no token.
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |reason: &str| format!("the token `{}` cannot be used: {reason}", path.display());
         let io = |error: std::io::Error| failed(&error.to_string());
         let text = TextFile::open(path, u64::MAX).map_err(|error| failed(&error.to_string()))?;
@@ -61,13 +62,12 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
-    /// Creates the token of a server on a loopback address, and returns its file.
+    /// Creates the token of a server on a loopback address, and returns its file. `hint` names the option for another one.
     ///
     /// # Errors
     /// There is no directory for it, or other users may write there.
-    pub(super) fn create(address: SocketAddr) -> Result<PathBuf, String> {
-        let hint = "hint: name a token with `--token FILE`";
-        let Some(path) = own_path(address) else {
+    pub fn create(program: &str, address: SocketAddr, hint: &str) -> Result<PathBuf, String> {
+        let Some(path) = own_path(program, address) else {
             return Err(format!(
                 "no directory for its token is known: neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is set to an \
                  absolute path\n\n{hint}"
@@ -82,32 +82,33 @@ impl Token {
     ///
     /// # Errors
     /// As [`Token::read`]; its directory is another user's or can be changed by others.
-    pub(super) fn read_own(path: &Path) -> Result<Self, String> {
+    pub fn read_own(path: &Path) -> Result<Self, String> {
         let failed = |error: PathError| format!("the token `{}` cannot be used: {error}", path.display());
         own_directory(path.parent().expect("it was joined")).map_err(failed)?;
         own_file(path).map_err(failed)?;
         Self::read(path)
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// Returns its bytes.
+    pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Compares a token in a time that does not depend on where the two differ. The time depends on their lengths.
-    pub(super) fn is_equal(&self, sent: &[u8]) -> bool {
+    pub fn is_equal(&self, sent: &[u8]) -> bool {
         let differences =
             self.0.iter().zip(sent).fold(0, |all, (own, their)| std::hint::black_box(all | (own ^ their)));
         self.0.len() == sent.len() && differences == 0
     }
 }
 
-/// Returns the file for the token of a server on a loopback address.
-pub(super) fn own_path(address: SocketAddr) -> Option<PathBuf> {
+/// Returns the file for the token of a program's server on a loopback address.
+pub fn own_path(program: &str, address: SocketAddr) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let directory = absolute("XDG_RUNTIME_DIR")
         .or_else(|| absolute("XDG_STATE_HOME"))
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-    Some(directory.join("trueio").join(format!("fio-{},{}.token", address.ip().to_canonical(), address.port())))
+    Some(directory.join("trueio").join(format!("{program}-{},{}.token", address.ip().to_canonical(), address.port())))
 }
 
 /// Creates a file with a random token, which replaces that of an earlier server.
