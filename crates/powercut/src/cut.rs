@@ -11,10 +11,11 @@ mod method;
 mod region;
 mod stamp;
 mod standing;
+mod witness;
 mod writer;
 
 pub use check::{CheckError, Checked, Loss, LossCounts, LossKind, Readback, check};
-pub use load::{Ended, Load, Part};
+pub use load::{Ended, Load, Part, safe_ms};
 pub use log::{Epoch, RISK_WINDOW_MS, RegionLog};
 pub use method::{Method, Place};
 pub use region::{Order, Region, lay_out};
@@ -22,4 +23,5 @@ pub use stamp::{SectorContent, Stamp};
 pub use standing::{
     AT_RISK_MIN, CONFIDENCE as CUT_CONFIDENCE, Cut, Standing, Tally, Verdict, cuts_below, disk_standing, loss_bound,
 };
+pub use witness::{FromWitness, MESSAGE_BYTES_MAX, Offence, Round, RoundPlan, ToWitness, Witness, window_of};
 pub use writer::{Medium, Phase, Refused, Step, Writer, phase_at};

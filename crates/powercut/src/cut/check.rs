@@ -96,7 +96,7 @@ impl LossCounts {
 }
 
 /// One acknowledged write that is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// How.
     pub kind: LossKind,
@@ -109,7 +109,7 @@ pub struct Loss {
 }
 
 /// What one region held after a cut.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// Acknowledged writes that no later one replaced: each was read.
     pub acknowledged: u64,
@@ -244,7 +244,8 @@ impl Reading<'_> {
             return;
         }
         self.found.acknowledged += 1;
-        self.found.at_risk += u64::from(sequence > self.safe);
+        // A loss is not seen with certainty where a write was under way.
+        self.found.at_risk += u64::from(sequence > self.safe && !is_under_way);
         let Some(kind) = kind else { return };
         if is_under_way && !is_old {
             self.found.damaged_under_way += 1;

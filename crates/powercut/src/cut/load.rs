@@ -55,22 +55,27 @@ impl Ended {
     /// Returns the time before which acknowledged writes of a method were not at risk, in ms: long before the end, or, with FUA, before
     /// the last flush of another method.
     pub fn safe_ms(&self, method: Method) -> u64 {
-        let flushes = self.logs.iter().filter(|(region, _)| region.method.flushes() == Some(true));
-        let flushed = flushes.map(|(_, log)| log.last_ms()).max().unwrap_or(0);
-        let early = self.end_ms.saturating_sub(RISK_WINDOW_MS);
-        if method.flushes() == Some(false) { early.max(flushed) } else { early }
+        safe_ms(&self.logs, self.end_ms, method)
     }
 }
 
+/// Returns [`Ended::safe_ms`] of logs whose last acknowledgement was at `end_ms`.
+pub fn safe_ms(logs: &[(Region, RegionLog)], end_ms: u64, method: Method) -> u64 {
+    let flushes = logs.iter().filter(|(region, _)| region.method.flushes() == Some(true));
+    let flushed = flushes.map(|(_, log)| log.last_ms()).max().unwrap_or(0);
+    let early = end_ms.saturating_sub(RISK_WINDOW_MS);
+    if method.flushes() == Some(false) { early.max(flushed) } else { early }
+}
+
 impl Load {
-    /// Begins to write. No region is written beyond `limit` until [`Load::permit`].
-    pub fn start(stamp: Stamp, parts: Vec<Part>, limit: u64) -> Self {
+    /// Begins to write. No region is written beyond its `limit` until [`Load::permit`].
+    pub fn start(stamp: Stamp, parts: Vec<Part>, limit: impl Fn(&Region) -> u64) -> Self {
         let (began, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
         let (mut shared, mut threads) = (Vec::new(), Vec::new());
         let has = |kind| parts.iter().any(|(region, _)| region.method.flushes() == Some(kind));
         let takes_turns = has(true) && has(false);
         for (region, mut medium) in parts {
-            let part = Arc::new(Shared { region, log: Mutex::default(), limit: AtomicU64::new(limit) });
+            let part = Arc::new(Shared { region, log: Mutex::default(), limit: AtomicU64::new(limit(&region)) });
             let (own, stop) = (Arc::clone(&part), Arc::clone(&stop));
             threads.push(std::thread::spawn(move || {
                 let refused = write(stamp, &own, medium.as_mut(), began, takes_turns, &stop);
@@ -186,7 +191,7 @@ mod tests {
             Box::new(Failing { syncs_left, calls_after: Arc::clone(&calls_after) })
         };
         let load =
-            Load::start(Stamp { run: 1 }, vec![(regions[0], medium(7)), (regions[1], medium(u64::MAX))], u64::MAX);
+            Load::start(Stamp { run: 1 }, vec![(regions[0], medium(7)), (regions[1], medium(u64::MAX))], |_| u64::MAX);
         while !load.has_failed() {
             std::thread::yield_now();
         }
@@ -229,7 +234,7 @@ mod tests {
     fn a_load_waits_at_its_limit() {
         let region = lay_out(&[Method::DirectFdatasync], 4096, 64).expect("room")[0];
         let medium = Failing { syncs_left: u64::MAX, calls_after: Arc::default() };
-        let load = Load::start(Stamp { run: 1 }, vec![(region, Box::new(medium))], 1000);
+        let load = Load::start(Stamp { run: 1 }, vec![(region, Box::new(medium))], |_| 1000);
         while load.acknowledged()[0] + EPOCH_MAX <= 1000 {
             std::thread::yield_now();
         }

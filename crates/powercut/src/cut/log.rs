@@ -2,6 +2,7 @@
 //!
 //! Memory is bounded: epochs of equal length are one entry, times are kept for the last seconds only.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Writes that were acknowledged within this time before the cut may still have been in a volatile cache, in ms.
@@ -14,7 +15,7 @@ const MARKS: usize = (2 * RISK_WINDOW_MS / MARK_MS) as usize;
 const RUNS: usize = 1024;
 
 /// The writes that one sync covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its number, from 1 on.
     pub number: u64,

@@ -8,6 +8,7 @@
 
 use super::check::{Checked, Loss, LossCounts, LossKind};
 use super::method::Method;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trueio_model::units::format_count;
 
@@ -68,7 +69,8 @@ pub struct Tally {
 }
 
 /// What cuts show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No acknowledged write was lost, and writes were at risk.
     Kept,
@@ -93,7 +95,7 @@ impl Verdict {
 }
 
 /// A verdict with its sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// The method; `None`: the disk.
     pub method: Option<Method>,
