@@ -5,9 +5,12 @@
 
 mod media;
 mod presence;
+mod remote;
 mod subject;
+mod witness;
 
 use crate::failure::Failure;
+use crate::flags;
 use crate::output;
 use crate::progress::Line;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
@@ -19,7 +22,8 @@ use subject::Subject;
 use trueio_model::units::{self, format_count};
 use trueio_powercut::BLOCK_BYTES;
 use trueio_powercut::cut::{
-    Checked, Cut, Ended, Load, Method, Refused, Stamp, Standing, Tally, Verdict, check, disk_standing,
+    Checked, Cut, Ended, Load, Method, Refused, Region, RegionLog, Stamp, Standing, Tally, Verdict, check,
+    disk_standing,
 };
 use trueio_report::{clean, message};
 use trueio_run::machine::entropy;
@@ -35,20 +39,43 @@ const VANISHING: Duration = Duration::from_secs(5);
 
 /// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
-    let names: Vec<&str> = Method::ALL.into_iter().map(Method::name).collect();
-    command
+    let command = command
         .long_about(
             "Find out whether a disk keeps what it acknowledged when its power goes: writes, asks you to pull the cable, waits \
              until the disk is back, and reads back every write that was acknowledged.",
         )
+        .subcommand_negates_reqs(true)
+        .args_conflicts_with_subcommands(true)
+        .subcommand(witness::arguments(Command::new("witness").about(witness::ABOUT)))
+        .subcommand(remote::with_witness(load_arguments(Command::new("arm").about(remote::ABOUT_ARM))).arg(
+            flags::switch("discard", "Forget a round that was not verified"),
+        ))
+        .subcommand(remote::with_witness(Command::new("verify").about(remote::ABOUT_VERIFY).arg(target())))
         .arg(
-            Arg::new("target")
-                .value_name("TARGET")
-                .required(true)
-                .help("The disk or a file on it, which is overwritten, or a directory on it, in which a folder is created")
-                .value_hint(ValueHint::AnyPath)
-                .value_parser(value_parser!(PathBuf)),
-        )
+            Arg::new("cuts")
+                .long("cuts")
+                .value_name("N")
+                .help("Cuts in a row")
+                .default_value("1")
+                .value_parser(value_parser!(u64).range(1..)),
+        );
+    load_arguments(command)
+}
+
+fn target() -> Arg {
+    Arg::new("target")
+        .value_name("TARGET")
+        .required(true)
+        .help("The disk or a file on it, which is overwritten, or a directory on it, in which a folder is created")
+        .value_hint(ValueHint::AnyPath)
+        .value_parser(value_parser!(PathBuf))
+}
+
+/// Adds the target, and how it is written.
+fn load_arguments(command: Command) -> Command {
+    let names: Vec<&str> = Method::ALL.into_iter().map(Method::name).collect();
+    command
+        .arg(target())
         .arg(
             Arg::new("overwrite")
                 .long("overwrite")
@@ -62,14 +89,6 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .long("overwrite-signature")
                 .value_name("NAMES")
                 .help("Signatures on the disk that may be written over, with the names of `wipefs`: dos,vfat"),
-        )
-        .arg(
-            Arg::new("cuts")
-                .long("cuts")
-                .value_name("N")
-                .help("Cuts in a row")
-                .default_value("1")
-                .value_parser(value_parser!(u64).range(1..)),
         )
         .arg(
             Arg::new("load")
@@ -108,14 +127,29 @@ struct Request {
 
 /// `trueio powercut`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    match matches.subcommand() {
+        Some(("witness", arguments)) => witness::command(arguments),
+        Some(("arm", arguments)) => remote::arm(arguments),
+        Some(("verify", arguments)) => remote::verify(arguments),
+        _ => by_hand(matches),
+    }
+}
+
+/// Reads the options of a load.
+fn request_of(matches: &ArgMatches) -> Request {
     let target = matches.get_one::<PathBuf>("target").expect("clap requires it").to_string_lossy().into_owned();
-    let request = Request {
+    Request {
         target,
         methods: methods_of(matches),
-        cuts: *matches.get_one::<u64>("cuts").expect("it has a default"),
+        cuts: matches.try_get_one::<u64>("cuts").ok().flatten().copied().unwrap_or(1),
         load: Duration::from_nanos(*matches.get_one::<u64>("load").expect("it has a default")),
-    };
-    let mut subject = open(&request, matches)?;
+    }
+}
+
+/// `trueio powercut TARGET`.
+fn by_hand(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let request = request_of(matches);
+    let mut subject = open(&request, entropy(), matches)?;
     let stop = watch_signals();
     let mut tally = Tally::new(subject.has_cache);
     let ended = cut_in_a_row(&mut subject, &request, &mut tally, stop);
@@ -143,7 +177,7 @@ fn methods_of(matches: &ArgMatches) -> Vec<Method> {
 }
 
 /// Opens the target, with every refusal of a job that writes it.
-fn open(request: &Request, matches: &ArgMatches) -> Result<Subject, Failure> {
+fn open(request: &Request, run: u64, matches: &ArgMatches) -> Result<Subject, Failure> {
     let target = request.target.as_str();
     let size = *matches.get_one::<u64>("size").expect("it has a default");
     let positions = (size / BLOCK_BYTES as u64).max(64);
@@ -155,7 +189,7 @@ fn open(request: &Request, matches: &ArgMatches) -> Result<Subject, Failure> {
                 "`{target}` is a directory: a folder is created in it, and nothing is overwritten\n\nhint: leave `--overwrite` out"
             )));
         }
-        return Subject::folder(target, entropy(), &request.methods, positions);
+        return Subject::folder(target, run, &request.methods, positions);
     }
     match overwrite {
         None => Err(Failure::refused(format!(
@@ -205,7 +239,7 @@ fn one_cut(
         message!("note: `{}` is left out: the filesystem has no direct I/O", method.name());
     }
     let line = Line::new();
-    let load = Load::start(stamp, parts, u64::MAX);
+    let load = Load::start(stamp, parts, |_| u64::MAX);
     wait_until_ended(subject, &load, request, number, &line, stop);
     let elapsed = load.elapsed();
     let ended = load.finish();
@@ -278,10 +312,21 @@ fn read_back(
     ended: &Ended,
     stop: &'static AtomicBool,
 ) -> Result<Option<Cut>, Failure> {
+    read_regions(subject, stamp, &ended.logs, |method| ended.safe_ms(method), stop)
+}
+
+/// Reads back regions; `None`: a signal ended it. `safe_ms` is that of [`check`].
+fn read_regions(
+    subject: &mut Subject,
+    stamp: Stamp,
+    logs: &[(Region, RegionLog)],
+    safe_ms: impl Fn(Method) -> u64,
+    stop: &'static AtomicBool,
+) -> Result<Option<Cut>, Failure> {
     let line = Line::new();
     let mut cut = Cut::default();
     let mut read = 0;
-    for (region, log) in &ended.logs {
+    for (region, log) in logs {
         let mut go_on = |count: u64| {
             read += count;
             line.show(&format!("reading back: {}", units::format_bytes(read * BLOCK_BYTES as u64)));
@@ -292,7 +337,7 @@ fn read_back(
         };
         let checked: Result<Checked, Failure> = match subject.readback(*region) {
             Err(error) => Err(unread(&error)),
-            Ok(mut readback) => check(stamp, region, log, ended.safe_ms(region.method), readback.as_mut(), &mut go_on)
+            Ok(mut readback) => check(stamp, region, log, safe_ms(region.method), readback.as_mut(), &mut go_on)
                 .map_err(|error| unread(&error)),
         };
         match checked {
@@ -305,20 +350,26 @@ fn read_back(
     Ok(Some(cut))
 }
 
-/// Prints the verdicts; returns whether the disk keeps what it acknowledged.
-fn report(tally: &Tally, request: &Request) -> Result<bool, Failure> {
-    let standings = tally.standings();
-    let disk = disk_standing(&standings);
+/// Returns the verdict of a disk, and a line for each method.
+fn verdicts(disk: &Standing, standings: &[Standing]) -> String {
     let word = match disk.verdict {
         Verdict::Kept => "Kept",
         Verdict::Lost => "Lost",
         _ => "Cannot tell",
     };
     let mut text = format!("{word}: {}\n", disk.sentence);
-    for Standing { method, verdict, sentence } in &standings {
+    for Standing { method, verdict, sentence } in standings {
         let name = method.map_or("disk", Method::name);
         text.push_str(&format!("{name:<24} {:<12} {sentence}\n", verdict.word()));
     }
+    text
+}
+
+/// Prints the verdicts; returns whether the disk keeps what it acknowledged.
+fn report(tally: &Tally, request: &Request) -> Result<bool, Failure> {
+    let standings = tally.standings();
+    let disk = disk_standing(&standings);
+    let mut text = verdicts(&disk, &standings);
     if let Some(lost) = standings.iter().find(|standing| standing.verdict == Verdict::Lost) {
         let target = &request.target;
         let overwrite = if std::fs::metadata(target).is_ok_and(|found| found.is_dir()) {

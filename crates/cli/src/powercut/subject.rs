@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_direct::{OpenOptions, Policy, SyncMode, sync_directory};
 use trueio_model::{TargetFacts, units};
-use trueio_powercut::cut::{Medium, Method, Order, Part, Place, Readback, Region, lay_out};
+use trueio_powercut::cut::{Medium, Method, Order, Part, Place, Readback, Region, RoundPlan, lay_out};
 use trueio_powercut::{BLOCK_BYTES, DiskIdentity};
+use trueio_report::clean;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Blocks that are appended to a file at most.
@@ -108,7 +109,7 @@ impl Subject {
                 "it needs {needed}, and {free} are free\n\nhint: a smaller `--size` writes less"
             )));
         }
-        let root = Path::new(path).join(format!("trueio-powercut-{run:016x}"));
+        let root = Path::new(path).join(folder_name(run));
         let inode = create_files(&root, &regions).map_err(|error| {
             // Only what this run created is in it.
             let _ = std::fs::remove_dir_all(&root);
@@ -123,6 +124,60 @@ impl Subject {
             presence: Presence::of(path, &facts),
             place: PlaceOf::Folder { root, inode },
         })
+    }
+
+    /// Takes up what another run of the program has written before a cut; every refusal of a job that writes it holds.
+    pub(super) fn of_round(target: &str, plan: &RoundPlan) -> Result<Self, Failure> {
+        let other = |what: &str| {
+            Failure::refused(format!(
+                "`{target}` is not what was written\n  because: {what}; the round is of `{}`",
+                clean(&plan.target)
+            ))
+        };
+        if plan.is_folder {
+            let root = Path::new(target).join(folder_name(plan.run));
+            let found = std::fs::symlink_metadata(&root).map_err(|_| other("the folder of the run is missing"))?;
+            if !found.is_dir() || plan.identity.inode != Some(found.ino()) {
+                return Err(other("the folder of the run is another one"));
+            }
+            let facts = trueio_device::target_facts(&System::live(), Path::new(target));
+            let facts = facts.map_err(|e| Failure::refused_by(&e, None))?;
+            let place = PlaceOf::Folder { root, inode: found.ino() };
+            return Ok(Self::again(target, plan, Presence::of(target, &facts), place));
+        }
+        let names = claimed::signatures_of(target)?;
+        let names = (!names.is_empty()).then(|| names.join(","));
+        let claimed = Claimed::of("powercut", target, names.as_deref(), Default::default())?;
+        if claimed.identity != plan.identity {
+            return Err(other("size, serial number or inode differ"));
+        }
+        let presence = Presence::of(target, &claimed.facts);
+        let place = PlaceOf::Disk { signatures: claimed.signatures.clone(), claimed: Some(Box::new(claimed)) };
+        Ok(Self::again(target, plan, presence, place))
+    }
+
+    fn again(target: &str, plan: &RoundPlan, presence: Presence, place: PlaceOf) -> Self {
+        Self {
+            named: target.to_owned(),
+            path: target.to_owned(),
+            place,
+            identity: plan.identity.clone(),
+            regions: plan.regions.clone(),
+            has_cache: plan.has_cache,
+            presence,
+        }
+    }
+
+    /// Returns what a witness must know; the regions are those that are written.
+    pub(super) fn plan(&self, run: u64, regions: Vec<Region>) -> RoundPlan {
+        RoundPlan {
+            run,
+            target: self.named.clone(),
+            is_folder: matches!(self.place, PlaceOf::Folder { .. }),
+            identity: self.identity.clone(),
+            has_cache: self.has_cache,
+            regions,
+        }
     }
 
     /// Returns whether the disk went away.
@@ -295,6 +350,11 @@ impl Subject {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the name of a run's folder.
+fn folder_name(run: u64) -> String {
+    format!("trueio-powercut-{run:016x}")
 }
 
 /// Returns a region for each method: in one file, in files of their own, and in directories.

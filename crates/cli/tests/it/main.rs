@@ -55,6 +55,7 @@ mod neighbours;
 mod outputs;
 mod owners;
 mod powercut;
+mod powercut_witness;
 mod progress;
 mod ranks;
 mod ranks_commands;
