@@ -88,7 +88,8 @@ fn check_series(job: &JobRecord) -> Result<(), OutOfRange> {
     let total = |kinds: &[OpKind], of: fn(&OpRecord) -> u64| {
         job.ops.iter().filter(|op| kinds.contains(&op.op)).map(of).fold(0, u64::saturating_add)
     };
-    let (count, bytes): (fn(&OpRecord) -> u64, fn(&OpRecord) -> u64) = (|op| op.io_count, |op| op.byte_count);
+    let count: fn(&OpRecord) -> u64 = |op| op.io_count;
+    let bytes: fn(&OpRecord) -> u64 = |op| op.byte_count;
     let (read, write, trim) = (&[OpKind::Read][..], &[OpKind::Write][..], &[OpKind::Trim][..]);
     at_most("the number of reads in all intervals", sum(|row| row.read_count), total(read, count))?;
     at_most("the bytes read in all intervals", sum(|row| row.read_bytes), total(read, bytes))?;
