@@ -236,7 +236,7 @@ impl Table {
                         metric: words::metric_title(answer.metric),
                         first: figure(0, answer.metric),
                         this: figure(side, answer.metric),
-                        ratio: answer.ratio.map_or_else(|| "–".to_owned(), |r| words::change(r.estimate)),
+                        ratio: answer.ratio.map_or_else(|| "–".to_owned(), |r| words::change_of(&r)),
                         interval: answer.ratio.map_or_else(
                             || "–".to_owned(),
                             |r| format!("{} and {}", words::change(r.low), words::change(r.high)),

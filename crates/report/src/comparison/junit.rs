@@ -41,7 +41,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             out: match &answer.ratio {
                 Some(ratio) => format!(
                     "{conclusion}: {}, between {} and {}",
-                    words::change(ratio.estimate),
+                    words::change_of(ratio),
                     words::change(ratio.low),
                     words::change(ratio.high)
                 ),

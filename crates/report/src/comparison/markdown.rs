@@ -47,9 +47,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
             out.push_str(&format!("| | A | {letter} | {letter} to A | between | |\n|---|--:|--:|--:|---|---|\n"));
             for answer in part.answers.iter().filter(|a| a.side == side) {
                 let (ratio, interval) = match &answer.ratio {
-                    Some(r) => {
-                        (words::change(r.estimate), format!("{} and {}", words::change(r.low), words::change(r.high)))
-                    }
+                    Some(r) => (words::change_of(r), format!("{} and {}", words::change(r.low), words::change(r.high))),
                     None => ("–".to_owned(), "–".to_owned()),
                 };
                 let figure = |index: usize| {

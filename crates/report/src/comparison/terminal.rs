@@ -41,12 +41,7 @@ pub fn comparison_progress(round: u32, round_max: u32, left_ns: u64, answers: &[
             let what = format!("{} {}", words::letter(answer.side), words::metric_title(answer.metric));
             match &answer.ratio {
                 Some(r) => {
-                    format!(
-                        "{what} {} [{} … {}]",
-                        words::change(r.estimate),
-                        words::change(r.low),
-                        words::change(r.high)
-                    )
+                    format!("{what} {} [{} … {}]", words::change_of(r), words::change(r.low), words::change(r.high))
                 }
                 None => format!("{what} –"),
             }
@@ -114,7 +109,7 @@ fn table(page: &mut Page, comparison: &Comparison, part: &Part, side: usize) {
     let mut paints = vec![Paint::Bold];
     for answer in part.answers.iter().filter(|a| a.side == side) {
         let (ratio, interval) = match &answer.ratio {
-            Some(r) => (words::change(r.estimate), format!("{} and {}", words::change(r.low), words::change(r.high))),
+            Some(r) => (words::change_of(r), format!("{} and {}", words::change(r.low), words::change(r.high))),
             None => ("–".to_owned(), "–".to_owned()),
         };
         rows.push([

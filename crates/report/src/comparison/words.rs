@@ -3,7 +3,7 @@
 use crate::text::{counted, figure};
 use crate::words::level_words;
 use trueio_model::{
-    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Method, Metric, Part, Side, Statement,
+    Answer, Comparison, Conclusion, EvidenceLevel, GateVerdict, Ground, Method, Metric, Part, Ratio, Side, Statement,
     StatementKind, units,
 };
 
@@ -63,6 +63,25 @@ pub(super) fn change(ratio: f64) -> String {
         "+"
     };
     format!("{sign}{text} %")
+}
+
+/// Returns the end of the interval next to 1, if the interval shows the direction of a change and not its size: one end is more than twice the
+/// other. Six pairs cannot show more than that of a change that differs between them.
+pub(super) fn least_change(ratio: &Ratio) -> Option<f64> {
+    const UNSURE: f64 = 2.0;
+    if ratio.high < ratio.low * UNSURE {
+        return None;
+    }
+    match (ratio.low > 1.0, ratio.high < 1.0) {
+        (true, _) => Some(ratio.low),
+        (_, true) => Some(ratio.high),
+        _ => None,
+    }
+}
+
+/// Formats a ratio's estimate as a change, or its end next to 1 if the interval does not show the size.
+pub(super) fn change_of(ratio: &Ratio) -> String {
+    least_change(ratio).map_or_else(|| change(ratio.estimate), |least| format!("at least {}", change(least)))
 }
 
 /// Formats a share in percent without unnecessary digits.
@@ -143,6 +162,10 @@ fn compared(comparison: &Comparison, part: &Part, side: usize, this: &str, first
     let verb = if comparison.method == Method::Records { "was" } else { "is" };
     let described = |answer: &Answer| {
         let ratio = answer.ratio.as_ref()?;
+        let is_decided = !matches!(answer.conclusion, Conclusion::Same | Conclusion::CannotTell);
+        if let Some(least) = least_change(ratio).filter(|_| is_decided) {
+            return Some(format!("{} at least {}", metric_title(answer.metric), change(least)));
+        }
         Some(format!(
             "{} {}, between {} and {}",
             metric_title(answer.metric),
@@ -373,6 +396,15 @@ pub(super) fn syscalls(index: usize, side: &Side) -> Vec<crate::words::Item> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_whose_size_is_unsure_is_given_as_its_least() {
+        let of = |estimate, low, high| change_of(&Ratio { estimate, low, high, alpha: 0.05, p: None, pair_count: 6 });
+        assert_eq!(of(3.74, 1.16, 16.8), "at least +16 %");
+        assert_eq!(of(1.0 / 3.74, 1.0 / 16.8, 1.0 / 1.16), "at least −14 %");
+        assert_eq!(of(3.74, 2.9, 4.5), "×3.74");
+        assert_eq!(of(1.1, 0.6, 1.9), "+10 %", "neither faster nor slower");
+    }
 
     #[test]
     fn a_change_has_a_sign_and_a_doubling_is_a_factor() {
