@@ -399,8 +399,10 @@ export type DelayStart = "phase" | "run";
 
 /** How much the I/Os of an operation depend on each other. */
 export interface Dependence {
-  /** By thresholds, from the lowest latency to the highest. */
+  /** By thresholds, from the lowest latency to the highest. A threshold is missing if too few I/Os are above it, or the run is too short for their dependence. */
   inflations: Array<Inflation>;
+  /** How much more the mean latency varies than if I/Os were independent: a ratio of variances, at least 1. `None` if the run is too short for the dependence of its I/Os, and in records of earlier versions. */
+  mean_factor?: number | null;
   /** Slices of the measured time from which it was estimated. */
   slice_count: number;
   /** The measured time, in nanoseconds. */
@@ -646,6 +648,16 @@ export interface Environment {
   memory_limit_bytes?: number | null;
   /** Operating system and its version (`Linux 6.18.44 x86_64`). */
   system: string;
+}
+
+/** A figure of one run and its 95 % interval, with allowance for the dependence of I/Os. */
+export interface Estimate {
+  /** Upper end. */
+  high: number;
+  /** Lower end of the interval. */
+  low: number;
+  /** The figure. */
+  value: number;
 }
 
 /** How far the evidence reaches. */
@@ -992,7 +1004,7 @@ export interface IgnoredError {
 
 /** How much more the share of I/Os above a threshold varies than if I/Os were independent. */
 export interface Inflation {
-  /** The upper limit of the ratio of variances, at least 1: the number of I/Os that are worth one independent I/O. */
+  /** The ratio of variances with an allowance for being an estimate, at least 1: the number of I/Os that are worth one independent I/O. */
   factor: number;
   /** The share of I/Os above the threshold: 0.01 at the 99th percentile. */
   share_above: number;
@@ -1450,8 +1462,12 @@ export interface OpRecord {
   error_count: number;
   /** How many succeeded in full or in part. */
   io_count: number;
+  /** Operations per second, with their interval; `None` as for the mean. */
+  ios_per_s?: Estimate | null;
   /** Their latencies. */
   latency: LatencySet;
+  /** Mean of the total latency in nanoseconds, with its interval; `None` if the run is too short for one, and in records of earlier versions. */
+  mean_latency_ns?: Estimate | null;
   /** Which. */
   op: OpKind;
   /** Percentiles of the total latency with their intervals, for readers that do not evaluate histograms; percentiles that the sample cannot support are omitted. They are derived from `LatencySet::total`, which is authoritative. */
@@ -1567,7 +1583,7 @@ export interface Percentile {
   high_ns?: number | null;
   /** The latency that this percentage does not exceed, in nanoseconds. */
   latency_ns: number;
-  /** Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os. In records without `OpRecord::dependence` it takes I/Os as independent, and is too narrow. */
+  /** Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os; without an upper end, what the percentile is at least. In records without `OpRecord::dependence` it takes I/Os as independent, and is too narrow. */
   low_ns?: number | null;
   /** About how many more nanoseconds of the run an interval needs; only without one. */
   needs_ns?: number | null;

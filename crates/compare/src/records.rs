@@ -440,17 +440,17 @@ fn percentile_interval(
         let name = &entry.side.name;
         let (low, high) = quantile_interval(&entry.side.latency, q, entry.dependence.as_ref(), entry.elapsed_ns, alpha)
             .map_err(|why| match why {
-                NoInterval::Needs(_) if entry.side.latency.is_empty() || entry.elapsed_ns == 0 => {
+                NoInterval::Short { .. } if entry.side.latency.is_empty() || entry.elapsed_ns == 0 => {
                     "there is no histogram, and without one no interval".to_owned()
                 }
-                NoInterval::Needs(_) if entry.dependence.is_none() => format!(
+                NoInterval::Short { .. } if entry.dependence.is_none() => format!(
                     "the record of `{name}` does not show how its I/Os depend on each other: the run was shorter than 5 s, or \
                      an earlier version wrote it"
                 ),
-                NoInterval::Needs(ns) => format!(
+                NoInterval::Short { missing_ns, .. } => format!(
                     "`{name}` is too short for an interval of this percentile, because its I/Os depend on each other: run it \
                      about {} longer",
-                    units::format_duration_ns(ns)
+                    units::format_duration_ns(missing_ns)
                 ),
                 NoInterval::NoPercentile => "there is no histogram, and without one no interval".to_owned(),
             })?;
@@ -500,8 +500,12 @@ mod tests {
             slices: Vec::new(),
         };
         let inflations = |factor| [0.5, 0.1, 0.01].map(|share_above| Inflation { share_above, factor }).to_vec();
-        let dependence =
-            factor.map(|factor| Dependence { slice_count: 40, span_ns: elapsed_ns, inflations: inflations(factor) });
+        let dependence = factor.map(|factor| Dependence {
+            slice_count: 40,
+            span_ns: elapsed_ns,
+            inflations: inflations(factor),
+            mean_factor: Some(factor),
+        });
         Entry {
             side,
             shape: None,
@@ -533,7 +537,7 @@ mod tests {
         let short = reason(&long, &entry(30_000, Some(3.0), 8_000_000_000));
         assert!(short.starts_with("`30000 ns` is too short for an interval of this percentile"), "{short}");
         assert!(short.ends_with("run it about 17.0 s longer"), "{short}");
-        let dependent = reason(&long, &entry(30_000, Some(100.0), 30_000_000_000));
+        let dependent = reason(&long, &entry(30_000, Some(200.0), 30_000_000_000));
         assert!(dependent.ends_with("run it about 30.0 s longer"), "{dependent}");
         let unknown = reason(&long, &entry(30_000, None, 30_000_000_000));
         assert!(unknown.contains("does not show how its I/Os depend on each other"), "{unknown}");

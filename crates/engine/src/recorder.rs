@@ -114,6 +114,8 @@ pub(crate) fn empty_op(op: OpKind) -> OpRecord {
         priorities: Vec::new(),
         percentiles: Vec::new(),
         dependence: None,
+        mean_latency_ns: None,
+        ios_per_s: None,
     }
 }
 
@@ -330,6 +332,8 @@ impl Recorder {
                 priorities: self.priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                 percentiles: Vec::new(),
                 dependence: None,
+                mean_latency_ns: None,
+                ios_per_s: None,
             })
         });
         let mut series = self.series.clone();
@@ -367,6 +371,8 @@ impl Recorder {
                     priorities: priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                     percentiles: Vec::new(),
                     dependence: None,
+                    mean_latency_ns: None,
+                    ios_per_s: None,
                 })
             })
             .collect();

@@ -35,7 +35,7 @@ const fn bucket_index(ns: u64) -> usize {
 }
 
 /// The smallest value of a bucket.
-const fn bucket_low(index: usize) -> u64 {
+pub(crate) const fn bucket_low(index: usize) -> u64 {
     if index < 256 {
         return index as u64;
     }
@@ -44,7 +44,7 @@ const fn bucket_low(index: usize) -> u64 {
 }
 
 /// The largest value of a bucket.
-const fn bucket_high(index: usize) -> u64 {
+pub(crate) const fn bucket_high(index: usize) -> u64 {
     if index < 256 {
         return index as u64;
     }

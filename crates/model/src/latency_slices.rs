@@ -4,7 +4,7 @@
 //! length and added. From 32 slices on they show how much the I/Os of a run depend on each other
 //! (`stats::dependence`). They are not part of a record: it keeps only what follows from them.
 
-use crate::histogram::{BUCKET_COUNT, Histogram};
+use crate::histogram::{BUCKET_COUNT, Histogram, bucket_high, bucket_low};
 use std::ops::Range;
 
 /// Number of slices at which two neighbours become one. Between half of it and all of it are in use in a long run.
@@ -18,6 +18,17 @@ pub struct SliceCount {
     pub count: f64,
     /// I/Os above the threshold.
     pub above: f64,
+}
+
+/// One slice's latencies in sum, each in the middle of its bucket.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SliceSum {
+    /// I/Os.
+    pub count: f64,
+    /// The sum of their latencies, in nanoseconds.
+    pub sum_ns: f64,
+    /// The sum of the squares.
+    pub squares_ns2: f64,
 }
 
 /// Latencies by slices of the measured time, in the making.
@@ -167,6 +178,24 @@ impl LatencySlices {
         let rows = self.counts.chunks_exact(self.slice_count);
         let counts = rows.flat_map(|row| row.chunks(each).map(|c| c.iter().fold(0, |a: u64, b| a.saturating_add(*b))));
         Self { counts: counts.collect(), intervals_per_slice: intervals, slice_count, ..*self }
+    }
+
+    /// Every slice's latencies in sum.
+    pub fn sums(&self) -> Vec<SliceSum> {
+        let mut sums = vec![SliceSum::default(); self.slice_count];
+        if self.is_empty() {
+            return sums;
+        }
+        for (index, row) in self.counts.chunks_exact(self.slice_count).enumerate() {
+            let bucket = self.first_bucket + index;
+            let ns = bucket_low(bucket) as f64 / 2.0 + bucket_high(bucket) as f64 / 2.0;
+            for (sum, &n) in sums.iter_mut().zip(row) {
+                sum.count += n as f64;
+                sum.sum_ns += ns * n as f64;
+                sum.squares_ns2 += ns * ns * n as f64;
+            }
+        }
+        sums
     }
 
     /// For each share, descending or not: every slice's I/Os, and those above the threshold that this share of all I/Os

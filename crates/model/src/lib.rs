@@ -90,7 +90,7 @@ pub use iolog::{
 };
 pub use json::Document;
 pub use latency::LatencySet;
-pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder};
+pub use latency_slices::{LatencySlices, SliceCount, SliceRecorder, SliceSum};
 pub use link::DiskLink;
 pub use mark::{Mark, finding_words, is_reason, run_words, worst};
 pub use numa::{MemoryMode, MemoryPolicy};
@@ -109,7 +109,7 @@ pub use plan::{
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
-    ClusterRecord, CpuTime, Dependence, DeviceCounters, DeviceDelta, Inflation, JobRecord, OpRecord, Outcome,
+    ClusterRecord, CpuTime, Dependence, DeviceCounters, DeviceDelta, Estimate, Inflation, JobRecord, OpRecord, Outcome,
     Percentile, PhaseRecord, RECORD_FORMAT, RECORD_VERSION, RankRecord, ReadBack, Residency, Ruler, RunRecord,
     SeriesRow, ToolFacts,
 };

@@ -336,6 +336,23 @@ pub struct OpRecord {
     /// else the total ones. `None` if the run was too short to show it, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependence: Option<Dependence>,
+    /// Mean of the total latency in nanoseconds, with its interval; `None` if the run is too short for one, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_latency_ns: Option<Estimate>,
+    /// Operations per second, with their interval; `None` as for the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ios_per_s: Option<Estimate>,
+}
+
+/// A figure of one run and its 95 % interval, with allowance for the dependence of I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// How much the I/Os of an operation depend on each other.
@@ -345,8 +362,13 @@ pub struct Dependence {
     pub slice_count: u32,
     /// The measured time, in nanoseconds.
     pub span_ns: u64,
-    /// By thresholds, from the lowest latency to the highest.
+    /// By thresholds, from the lowest latency to the highest. A threshold is missing if too few I/Os are above it, or the run is too
+    /// short for their dependence.
     pub inflations: Vec<Inflation>,
+    /// How much more the mean latency varies than if I/Os were independent: a ratio of variances, at least 1. `None` if the run is too
+    /// short for the dependence of its I/Os, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_factor: Option<f64>,
 }
 
 /// How much more the share of I/Os above a threshold varies than if I/Os were independent.
@@ -354,7 +376,8 @@ pub struct Dependence {
 pub struct Inflation {
     /// The share of I/Os above the threshold: 0.01 at the 99th percentile.
     pub share_above: f64,
-    /// The upper limit of the ratio of variances, at least 1: the number of I/Os that are worth one independent I/O.
+    /// The ratio of variances with an allowance for being an estimate, at least 1: the number of I/Os that are worth one independent
+    /// I/O.
     pub factor: f64,
 }
 
@@ -379,8 +402,8 @@ pub struct Percentile {
     pub percent: f64,
     /// The latency that this percentage does not exceed, in nanoseconds.
     pub latency_ns: u64,
-    /// Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os. In records without
-    /// [`OpRecord::dependence`] it takes I/Os as independent, and is too narrow.
+    /// Lower end of its 95 % interval, in nanoseconds, with allowance for the dependence of I/Os; without an upper end, what the
+    /// percentile is at least. In records without [`OpRecord::dependence`] it takes I/Os as independent, and is too narrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low_ns: Option<u64>,
     /// Upper end, in nanoseconds.

@@ -18,9 +18,9 @@ use crate::plot::overview::{Point, overview};
 use crate::priorities::priorities;
 use crate::ranks::ranks;
 use crate::standing::{PastRun, Standing, standing};
-use crate::summary::{Row, summary};
+use crate::summary::{Interval, Row, summary};
 use crate::syscalls::syscalls;
-use crate::text::clean;
+use crate::text::{clean, rough_time};
 use crate::verdicts::{Reason, accept_hint, levels, mark, reasons};
 use crate::words::{
     Item, failed_ios, footnotes, machine_lines, manners, not_seen, notes, outcome_sentence, ruler_sentences,
@@ -93,12 +93,24 @@ pub(crate) fn html_with(record: &RunRecord, past: &[PastRun]) -> String {
         ]),
         sources: record.targets.iter().flat_map(target_tables).chain([machine_table(&record.environment)]).collect(),
         classes: classes(&placements),
+        missing: missing(&rows),
         levels: levels(record).map(|s| cleaned(&s)).unwrap_or_default(),
         copy_markdown: data(&crate::markdown::markdown(record, past)),
         copy_command: data(&command_line(&record.command)),
         record: Data::of(record),
     };
     render(&cleaned(&format!("{name} – {} {} – {started}", record.tool.name, record.kind)), BODY, &page)
+}
+
+/// Returns how much longer the run must be for an interval of each load's median; empty if none is missing.
+fn missing(rows: &[Row]) -> String {
+    let needs = rows.iter().filter_map(|row| match row.intervals[0] {
+        Interval::Needs(ns) => Some(ns),
+        _ => None,
+    });
+    needs
+        .max()
+        .map_or_else(String::new, |ns| format!("A load must run about {} longer for all intervals.", rough_time(ns)))
 }
 
 pub(crate) fn cleaned(text: &str) -> String {
@@ -135,6 +147,8 @@ struct Page {
     folded: Vec<Section>,
     sources: Vec<FactTable>,
     classes: Vec<ClassRow>,
+    /// How much longer the run must be for intervals of all medians, as a sentence; empty if none is missing.
+    missing: String,
     levels: String,
     copy_markdown: String,
     copy_command: String,

@@ -4,8 +4,8 @@
 //! 95 % interval, the bandwidth of sync calls, a rate over no time, any figure of a contradicted phase.
 
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, Histogram, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord,
-    RunRecord, SyncMode, Verdict, units,
+    BlockSizes, DirectPolicy, EngineKind, Estimate, Histogram, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order,
+    PhaseRecord, RunRecord, SyncMode, Verdict, units,
 };
 use trueio_stats::{NoInterval, Quantile, quantile, quantile_interval};
 
@@ -17,7 +17,9 @@ pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub enum Interval {
     /// From, to, in nanoseconds.
     Given(u64, u64),
-    /// The run is too short for one: about how many more nanoseconds are needed.
+    /// The run is too short for one, but shows what the percentile is at least, in nanoseconds.
+    AtLeast(u64),
+    /// The run is too short: about how many more nanoseconds are needed for an interval.
     Needs(u64),
     /// There is no percentile, or the record does not show how its I/Os depend on each other.
     Unknown,
@@ -33,7 +35,8 @@ impl Interval {
         }
         match quantile_interval(histogram, q, op.dependence.as_ref(), elapsed_ns, 0.05) {
             Ok((low, high)) => Self::Given(low, high),
-            Err(NoInterval::Needs(ns)) => Self::Needs(ns),
+            Err(NoInterval::Short { at_least_ns: Some(ns), .. }) => Self::AtLeast(ns),
+            Err(NoInterval::Short { missing_ns, .. }) => Self::Needs(missing_ns),
             Err(NoInterval::NoPercentile) => Self::Unknown,
         }
     }
@@ -60,10 +63,14 @@ pub struct Row {
     pub bytes_per_s: Option<f64>,
     /// Operations per second; `None` if no time passed.
     pub ios_per_s: Option<f64>,
+    /// The interval of operations per second; `None` if the run is too short for one.
+    pub ios_per_s_interval: Option<Estimate>,
+    /// The mean latency and its interval; `None` as for the rate, and with a pace.
+    pub mean_latency: Option<Estimate>,
     /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace, from the
     /// time the I/O was due.
     pub quantiles: [Option<Quantile>; 3],
-    /// The 95 % intervals of these percentiles, or the time that is missing for one.
+    /// The 95 % intervals of these percentiles, or what is known instead.
     pub intervals: [Interval; 3],
     /// The maximum latency, in nanoseconds; `None` without an I/O.
     pub latency_ns_max: Option<u64>,
@@ -145,6 +152,8 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                     short_count: op.short_count,
                     bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
                     ios_per_s: per_s(op.io_count),
+                    ios_per_s_interval: op.ios_per_s.filter(|_| !is_withheld),
+                    mean_latency: op.mean_latency_ns.filter(|_| !is_withheld && !is_from_intended),
                     quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !is_withheld)),
                     intervals: QUANTILES.map(|q| match is_withheld {
                         true => Interval::Unknown,

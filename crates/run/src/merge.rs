@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use trueio_engine::{OpSlices, WorkerReport};
 use trueio_model::{
-    CpuTime, Dependence, Grouping, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, LatencySlices, OpKind,
-    OpRecord, Percentile, ReadBack, SeriesRow, SliceRecorder, ThreadUsage, ZoneUse,
+    CpuTime, Dependence, Estimate, Grouping, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, LatencySlices,
+    OpKind, OpRecord, Percentile, ReadBack, SeriesRow, SliceRecorder, ThreadUsage, ZoneUse,
 };
-use trueio_stats::{NoInterval, dependence, joined_dependence, quantile_interval};
+use trueio_stats::{NoInterval, dependence, joined_dependence, mean_interval, quantile_interval, rate_interval};
 
 /// Figures that do not fit 64 bits together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,10 +47,14 @@ fn percentile(latencies: &Histogram, percent: f64, found: Option<&Dependence>, s
     Some(Percentile {
         percent,
         latency_ns,
-        low_ns: interval.ok().map(|(low, _)| low),
+        low_ns: match interval {
+            Ok((low, _)) => Some(low),
+            Err(NoInterval::Short { at_least_ns, .. }) => at_least_ns,
+            Err(NoInterval::NoPercentile) => None,
+        },
         high_ns: interval.ok().map(|(_, high)| high),
         needs_ns: match interval {
-            Err(NoInterval::Needs(ns)) => Some(ns),
+            Err(NoInterval::Short { missing_ns, .. }) => Some(missing_ns),
             _ => None,
         },
     })
@@ -192,6 +196,8 @@ fn conclude(plan: &JobPlan, record: &mut JobRecord, slices: &[Slices]) {
         let of = slices.iter().find(|of| of.op == op.op);
         let total = of.and_then(|of| dependence(&of.total, span_ns));
         op.percentiles = percentiles(&op.latency.total, total.as_ref(), span_ns);
+        op.mean_latency_ns = mean_latency(&op.latency.total, total.as_ref());
+        op.ios_per_s = rate(op.op, &record.series);
         op.dependence = match op.latency.from_intended.is_empty() {
             true => total,
             false => of.and_then(|of| dependence(&of.from_intended, span_ns)),
@@ -210,6 +216,25 @@ fn conclude(plan: &JobPlan, record: &mut JobRecord, slices: &[Slices]) {
 
 fn percentiles(latencies: &Histogram, found: Option<&Dependence>, span_ns: u64) -> Vec<Percentile> {
     PERCENTS.iter().filter_map(|&percent| percentile(latencies, percent, found, span_ns)).collect()
+}
+
+fn mean_latency(latencies: &Histogram, found: Option<&Dependence>) -> Option<Estimate> {
+    let (low, high) = mean_interval(latencies, found, 0.05)?;
+    Some(Estimate { value: latencies.mean_ns()?, low, high })
+}
+
+/// The operations of a kind per second, from the series.
+fn rate(op: OpKind, series: &[SeriesRow]) -> Option<Estimate> {
+    let count = |row: &SeriesRow| match op {
+        OpKind::Read => row.read_count,
+        OpKind::Write => row.write_count,
+        OpKind::Trim => row.trim_count,
+        OpKind::Sync => row.other_count.saturating_sub(row.trim_count),
+    };
+    let rows: Vec<(u64, u64)> = series.iter().map(|row| (count(row), row.span_ns)).collect();
+    let (low, high) = rate_interval(&rows)?;
+    let seconds: f64 = rows.iter().map(|row| row.1 as f64 / 1e9).sum();
+    Some(Estimate { value: rows.iter().map(|row| row.0 as f64).sum::<f64>() / seconds, low, high })
 }
 
 fn without_intervals(latencies: &Histogram) -> Vec<Percentile> {
@@ -390,6 +415,8 @@ pub fn conclude_sum(sum: &mut JobRecord, series: SeriesSum, elapsed_ns: u64) {
             true => without_intervals(&op.latency.total),
             false => percentiles(&op.latency.total, op.dependence.as_ref(), elapsed_ns),
         };
+        op.mean_latency_ns = mean_latency(&op.latency.total, op.dependence.as_ref().filter(|_| !is_paced));
+        op.ios_per_s = rate(op.op, &sum.series);
     }
     if let Some(back) = &mut sum.read_back {
         back.reads.percentiles = without_intervals(&back.reads.latency.total);

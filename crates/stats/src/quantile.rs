@@ -8,7 +8,7 @@
 //! in Statistical Packages", The American Statistician 50 (1996), for the definition.
 
 use crate::interval_ranks;
-use trueio_model::{Histogram, MAX_TRACKABLE_NS};
+use trueio_model::Histogram;
 
 /// A quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,24 +31,11 @@ pub fn quantile(histogram: &Histogram, q: f64) -> Option<Quantile> {
     Some(Quantile { value_ns: histogram.value_at_rank(rank)?, count })
 }
 
-/// The lower edge of the bucket that holds `rank`, never below the exact minimum.
-pub(crate) fn low_edge_at_rank(histogram: &Histogram, rank: u64) -> Option<u64> {
-    let min_ns = histogram.min_ns()?;
-    let mut seen = 0u64;
-    for (low, _, count) in histogram.buckets() {
-        seen = seen.saturating_add(count);
-        if seen >= rank {
-            // A record from elsewhere may state a minimum that its buckets do not hold.
-            return Some(low.max(min_ns).min(histogram.max_ns()?));
-        }
-    }
-    Some(MAX_TRACKABLE_NS.min(histogram.max_ns()?).max(min_ns))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use trueio_model::MAX_TRACKABLE_NS;
 
     fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::new();

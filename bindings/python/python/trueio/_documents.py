@@ -275,6 +275,7 @@ DelayStart: TypeAlias = "Literal['phase'] | Literal['run']"
 
 class Dependence(TypedDict):
     inflations: "list[Inflation]"
+    mean_factor: "NotRequired[float | None]"
     slice_count: "int"
     span_ns: "int"
 
@@ -476,6 +477,13 @@ class Environment(TypedDict):
     memory_bytes: "Fact"
     memory_limit_bytes: "NotRequired[int | None]"
     system: "str"
+
+
+
+class Estimate(TypedDict):
+    high: "float"
+    low: "float"
+    value: "float"
 
 
 EvidenceLevel: TypeAlias = "Literal['E0'] | Literal['E1'] | Literal['E2'] | Literal['E3'] | Literal['E4']"
@@ -1031,7 +1039,9 @@ class OpRecord(TypedDict):
     dependence: "NotRequired[Dependence | None]"
     error_count: "int"
     io_count: "int"
+    ios_per_s: "NotRequired[Estimate | None]"
     latency: "LatencySet"
+    mean_latency_ns: "NotRequired[Estimate | None]"
     op: "OpKind"
     percentiles: "NotRequired[list[Percentile]]"
     priorities: "NotRequired[list[PriorityRecord]]"

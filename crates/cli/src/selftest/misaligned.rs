@@ -197,6 +197,8 @@ fn write_blindly(file: &File, path: &str) -> Calls {
         priorities: Vec::new(),
         percentiles: Vec::new(),
         dependence: None,
+        mean_latency_ns: None,
+        ios_per_s: None,
     };
     Calls { elapsed: begin.elapsed(), write, failures }
 }

@@ -69,6 +69,8 @@ pub fn op(op: OpKind, io_count: u64, byte_count: u64, latency_ns: u64) -> OpReco
         priorities: Vec::new(),
         percentiles: Vec::new(),
         dependence: None,
+        mean_latency_ns: None,
+        ios_per_s: None,
     }
 }
 

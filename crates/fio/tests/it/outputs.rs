@@ -72,6 +72,8 @@ fn op(op: OpKind, count: u64, bytes: u64) -> OpRecord {
         priorities: Vec::new(),
         percentiles: Vec::new(),
         dependence: None,
+        mean_latency_ns: None,
+        ios_per_s: None,
     }
 }
 

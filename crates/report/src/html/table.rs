@@ -4,7 +4,7 @@ use super::cleaned;
 use crate::plot::Shade;
 use crate::plot::job::spark;
 use crate::summary::{Interval, QUANTILES, Row, plan_of, shape_of};
-use crate::text::{figure, rough_time};
+use crate::text::figure;
 use crate::words::{is_same, percentile_name};
 use serde::Serialize;
 use trueio_model::{OpKind, PhaseRecord, RunRecord, units};
@@ -19,6 +19,8 @@ pub(super) struct TableRow {
     shape: String,
     rate: String,
     rate_other: String,
+    rate_interval: String,
+    mean: String,
     latencies: Vec<Latency>,
     max: String,
     cpu: String,
@@ -26,7 +28,7 @@ pub(super) struct TableRow {
     errors: String,
 }
 
-/// A percentile and its interval, or how much longer the run must be for one; empty if the record does not show it.
+/// A percentile and its interval, or what it is at least; empty if the record shows neither.
 #[derive(Serialize)]
 struct Latency {
     name: String,
@@ -47,6 +49,13 @@ impl TableRow {
             shape: cleaned(&shape),
             rate: if row.is_withheld { absent() } else { rate },
             rate_other: if row.is_withheld { String::new() } else { rate_other },
+            rate_interval: row
+                .ios_per_s_interval
+                .map_or_else(String::new, |of| format!("{} – {} /s", figure(of.low), figure(of.high))),
+            mean: row.mean_latency.map_or_else(String::new, |of| {
+                let [value, low, high] = [of.value, of.low, of.high].map(|of| ns(of.round() as u64));
+                format!("mean {value}: {low} – {high}")
+            }),
             latencies: row
                 .quantiles
                 .iter()
@@ -60,8 +69,8 @@ impl TableRow {
                             value: ns(q.value_ns),
                             interval: match interval {
                                 Interval::Given(low, high) => format!("{} – {}", ns(low), ns(high)),
-                                Interval::Needs(missing) => format!("run {} longer", rough_time(missing)),
-                                Interval::Unknown => String::new(),
+                                Interval::AtLeast(ns) => format!("≥ {}", units::format_duration_ns(ns)),
+                                Interval::Needs(_) | Interval::Unknown => String::new(),
                             },
                         },
                         None => {

@@ -445,7 +445,10 @@ pub fn baseline(seconds: u64) -> RunRecord {
                             inflations: [0.5, 0.1, 0.01, 0.001]
                                 .map(|share_above| Inflation { share_above, factor: 3.0 })
                                 .to_vec(),
+                            mean_factor: Some(3.0),
                         }),
+                        mean_latency_ns: None,
+                        ios_per_s: None,
                     })
                     .collect(),
                 series: series(&phase.shapes, seconds * 10, &mut draws),

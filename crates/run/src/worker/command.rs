@@ -215,6 +215,8 @@ fn operation(op: OpKind, byte_count: u64, latencies: &[u64]) -> OpRecord {
         priorities: Vec::new(),
         percentiles: Vec::new(),
         dependence: None,
+        mean_latency_ns: None,
+        ios_per_s: None,
     }
 }
 
