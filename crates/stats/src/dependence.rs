@@ -23,7 +23,7 @@
 
 use crate::long_run::{SLICES_MIN, variance_of_sum};
 use crate::{normal_quantile, quantile, quantile_within, stddev_ns};
-use trueio_model::{Dependence, Histogram, Inflation, LatencySlices, SliceCount};
+use trueio_model::{Dependence, Histogram, Inflation, LatencySlices, SliceCount, SliceSum};
 
 /// Fewest nanoseconds of measured time for an interval: 25 stretches of a second, as long as a busy machine's ups and
 /// downs last at least.
@@ -50,6 +50,9 @@ const SHARES: [f64; 23] = [
     2.5e-5, 1e-5, 5e-6, 2.5e-6, 1e-6,
 ];
 
+/// The share above the median.
+const MEDIAN: f64 = 0.5;
+
 /// Why a percentile has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoInterval {
@@ -75,8 +78,17 @@ pub fn dependence(slices: &LatencySlices, span_ns: u64) -> Option<Dependence> {
         let is_known = total * share_above.min(1.0 - share_above) >= ABOVE_MIN;
         Some(Inflation { share_above, factor: is_known.then(|| inflation(&slices)).flatten()? })
     });
-    let inflations = inflations.collect();
-    Some(Dependence { slice_count: slices.len() as u32, span_ns, inflations, mean_factor: mean_inflation(slices) })
+    let inflations: Vec<Inflation> = inflations.collect();
+    let sums = slices.sums();
+    let count: f64 = sums.iter().map(|of| of.count).sum();
+    // What moves the median as slowly as the run lasts moves every other figure, too.
+    let is_slow = count * MEDIAN >= ABOVE_MIN && !inflations.iter().any(|of| of.share_above == MEDIAN);
+    Some(Dependence {
+        slice_count: slices.len() as u32,
+        span_ns,
+        inflations: if is_slow { Vec::new() } else { inflations },
+        mean_factor: if is_slow { None } else { mean_inflation(&sums) },
+    })
 }
 
 /// The dependence of several operations' I/Os together, each with their number: as if a slow moment delayed all of them
@@ -123,8 +135,7 @@ fn inflation(slices: &[SliceCount]) -> Option<f64> {
 }
 
 /// By how much the variance of the mean latency exceeds that of independent I/Os, at least 1; `None` as for a share.
-fn mean_inflation(slices: &LatencySlices) -> Option<f64> {
-    let sums = slices.sums();
+fn mean_inflation(sums: &[SliceSum]) -> Option<f64> {
     let (count, sum, squares) =
         sums.iter().fold((0.0, 0.0, 0.0), |all, of| (all.0 + of.count, all.1 + of.sum_ns, all.2 + of.squares_ns2));
     let mean = sum / count;
@@ -269,6 +280,11 @@ impl Factors {
             let near = ratios().filter(|of| if is_beyond { of.0 <= SAME } else { of.0 >= 1.0 / SAME });
             near.min_by(|a, b| a.0.ln().abs().total_cmp(&b.0.ln().abs())).filter(|of| of.0 >= 1.0 / NEIGHBOURS)
         };
+        let is_wanted = |share: &f64| (share / share_above - 1.0).abs() < SAME - 1.0;
+        let is_known = dependence.inflations.iter().any(|of| is_wanted(&of.share_above));
+        if !is_known && SHARES.iter().any(|share| is_wanted(share)) {
+            return None;
+        }
         let own = nearest(true)?.1.max(nearest(false).map_or(1.0, |of| of.1));
         let near = ratios().filter(|of| (1.0 / NEIGHBOURS..=NEIGHBOURS).contains(&of.0));
         Some(Self { own, largest: near.fold(own, |most, of| most.max(of.1)) })
