@@ -2339,6 +2339,8 @@ export interface TraceRecord {
   filesystem?: RequestSum;
   /** Why requests elsewhere cannot be distinguished from ours; `None` if they can. */
   inseparable?: string | null;
+  /** What kernel threads did elsewhere, in words, busiest first, one entry for each disk. */
+  kernel_work?: Array<TracedProcess>;
   /** Where the time of the sampled direct transfers went, for each operation. */
   latency?: Array<LatencyParts>;
   /** Events that were lost because the kernel's buffer was full. The windows end before the first of them. */
@@ -2371,6 +2373,8 @@ export interface TraceRecord {
   window_count?: number;
   /** All windows together, in nanoseconds. */
   window_ns?: number;
+  /** Programs whose dirty pages the kernel wrote back in the windows, or that dirtied pages of the measured files, busiest first, one entry for each disk. `write_bytes` is about what they were seen to dirty of these files. */
+  write_back?: Array<TracedProcess>;
 }
 
 /** The requests of another program to one disk, in the windows: what was seen, not more. */
@@ -2381,9 +2385,9 @@ export interface TracedProcess {
   has_ended?: boolean;
   /** Of both, those in the measured files. */
   in_files_bytes?: number;
-  /** Its name when it submitted them, as the kernel reports it. */
+  /** Its name when it submitted them, as the kernel reports it; what they do, of threads of the kernel. */
   name?: string;
-  /** The thread that submitted; 0 if its number is of another PID namespace. */
+  /** The thread that submitted; 0 if its number is of another PID namespace, and for threads of the kernel. */
   process?: number;
   /** Bytes that it read. */
   read_bytes?: number;

@@ -26,8 +26,9 @@ mod session;
 pub(crate) mod tracefs;
 mod users;
 pub(crate) mod window;
+mod write_back;
 
-pub(crate) use attribution::{moved_words, others_in};
+pub(crate) use attribution::{WRITE_BACK, moved_words, others_in};
 pub use chunks::ChunkMap;
 pub use extents::{FileExtents, MappedExtent};
 pub use layers::{Layers, PassingDevice, TracedDisk};

@@ -60,6 +60,11 @@ pub struct TraceRecord {
     pub others_busy_ns: u64,
     /// A few other programs, busiest first, one entry for each disk.
     pub other_processes: Vec<TracedProcess>,
+    /// What kernel threads did elsewhere, in words, busiest first, one entry for each disk.
+    pub kernel_work: Vec<TracedProcess>,
+    /// Programs whose dirty pages the kernel wrote back in the windows, or that dirtied pages of the measured files, busiest first, one entry for each
+    /// disk. `write_bytes` is about what they were seen to dirty of these files.
+    pub write_back: Vec<TracedProcess>,
     /// Why requests elsewhere cannot be distinguished from ours; `None` if they can.
     pub inseparable: Option<String>,
     /// How often the driver had no room for a request and returned it; it counts once.
@@ -98,9 +103,9 @@ pub struct BelowTrace {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TracedProcess {
-    /// Its name when it submitted them, as the kernel reports it.
+    /// Its name when it submitted them, as the kernel reports it; what they do, of threads of the kernel.
     pub name: String,
-    /// The thread that submitted; 0 if its number is of another PID namespace.
+    /// The thread that submitted; 0 if its number is of another PID namespace, and for threads of the kernel.
     pub process: i32,
     /// The disk.
     pub disk: String,

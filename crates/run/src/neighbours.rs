@@ -285,6 +285,43 @@ mod tests {
         }
     }
 
+    /// Goal: write-back is named by what it does and by the program that wrote, with the name that it had then, though it has ended and a thread of the kernel
+    /// submits the requests. Method: on a private disk, a shell runs `dd` through the page cache, has the pages written, and becomes `sleep`; then a shell
+    /// that writes itself becomes `sleep`.
+    #[test]
+    fn write_back_is_named_by_the_program_that_wrote_and_not_by_what_it_became() {
+        let system = System::live();
+        let mount = match trueio_testkit::on_loop("ext4", 128 << 20, 512, "noatime") {
+            Ok(mount) => mount,
+            Err(why) => return trueio_testkit::skip("loop", &why),
+        };
+        let facts = trueio_device::target_facts(&system, &mount.path).expect("facts");
+        let mut lookout = Lookout::new(&system, &[facts]);
+        assert_eq!(lookout.busiest(), None, "nothing to compare with");
+        if !matches!(lookout.namer, Some(Namer::Trace(_))) {
+            return println!("skipped: requests cannot be traced here");
+        }
+        let write = "dd if=/dev/zero of=\"$0\" bs=1M count=32 2>/dev/null";
+        let itself = "text=$(printf %4096s); for i in $(seq 2048); do echo \"$text\"; done > \"$0\"";
+        let ends = [(write, "dd", ", which has ended)"), (itself, "sh", ")")];
+        for (number, (writes, name, end)) in ends.into_iter().enumerate() {
+            let script = format!("{writes}; sync -f \"$0\"; exec sleep 60");
+            let file = mount.path.join(number.to_string());
+            let mut child = std::process::Command::new("sh");
+            let mut child = child.args(["-c", &script]).arg(file).spawn().expect("sh starts");
+            let comm = format!("/proc/{}/comm", child.id());
+            while fs::read_to_string(&comm).is_ok_and(|name| name.trim() != "sleep") {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let who = lookout.busiest().expect("somebody wrote");
+            let _ = child.kill();
+            let _ = child.wait();
+            let begin = format!("write-back of dirty pages, by {name} (pid ");
+            assert!(who.starts_with(&begin) && who.ends_with(end) && !who.contains("sleep"), "{who}");
+        }
+        assert!(lookout.busiest().is_none_or(|who| !who.contains(" by ")), "what was written back is forgotten");
+    }
+
     #[test]
     fn the_deepest_control_group_with_most_bytes_on_the_disks_is_named() {
         let text = "7:0 rbytes=9 wbytes=9\n254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n";

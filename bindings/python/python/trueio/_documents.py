@@ -1654,6 +1654,7 @@ class TraceRecord(TypedDict):
     disks: "NotRequired[list[str]]"
     filesystem: "NotRequired[RequestSum]"
     inseparable: "NotRequired[str | None]"
+    kernel_work: "NotRequired[list[TracedProcess]]"
     latency: "NotRequired[list[LatencyParts]]"
     lost_event_count: "NotRequired[int]"
     missing: "NotRequired[str | None]"
@@ -1670,6 +1671,7 @@ class TraceRecord(TypedDict):
     unattributed: "NotRequired[RequestSum]"
     window_count: "NotRequired[int]"
     window_ns: "NotRequired[int]"
+    write_back: "NotRequired[list[TracedProcess]]"
 
 
 

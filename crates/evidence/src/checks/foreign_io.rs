@@ -4,20 +4,21 @@
 //! rates with the phase's. Within the phase, I/O in the other direction belongs to other processes, too: a
 //! phase that only reads causes no writes. Where requests were traced, they are attributed: to other processes by name, direction and disk, also
 //! those in the measured files; elsewhere to the filesystem (metadata, journal), to our own threads, or to
-//! kernel threads, which write for processes that the trace does not name. Bytes of a process are those that were seen; extrapolated ones are
-//! marked "about".
+//! kernel threads, which are named by what they do, and write-back by the programs that dirtied the pages. Bytes of a process are those that were seen;
+//! extrapolated ones are marked "about".
 //!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
-//! two traced windows); those below the disk (other guests of the host, other volumes of an array).
+//! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an array).
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes per second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes in the other
 //! direction above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8 requests or 1 MiB,
-//! and 5 % of all requests or bytes by others, or 10 % of unknown origin. Suspect. A busy baseline is ignored
+//! and 5 % of all requests or bytes by others, or 10 % by kernel threads; 1 MiB of the measured files, and 5 % of the job's bytes in the windows, dirtied by
+//! others. Suspect. A busy baseline is ignored
 //! if three windows with 32 requests and without a lost event show no I/O of others.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
-use crate::trace::moved_words;
+use crate::trace::{WRITE_BACK, moved_words};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
 use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord, TracedProcess};
 
@@ -103,8 +104,11 @@ struct Disturbance {
 /// Returns the background work that may have caused the I/O, and the programs whose requests were traced.
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
+    let written_back = facts.traced().ok().map(programs_behind_write_back).filter(|programs| !programs.is_empty());
+    let written_back = written_back.map(|by| format!(" Traced: {WRITE_BACK}, by {by}."));
     let traced = culprits(facts, None);
     let traced = if traced.is_empty() { traced } else { format!(" Traced{traced}.") };
+    let traced = traced + &written_back.unwrap_or_default();
     if background.is_empty() { traced } else { format!(" Active on this machine: {}.{traced}", background.join("; ")) }
 }
 
@@ -112,6 +116,12 @@ fn suspects(facts: &PhaseFacts<'_>) -> String {
 fn processes<'a>(facts: &PhaseFacts<'a>) -> impl Iterator<Item = &'a TracedProcess> + use<'a> {
     let trace = facts.traced().ok().filter(|trace| trace.inseparable.is_none());
     trace.into_iter().flat_map(|trace| &trace.other_processes)
+}
+
+/// Returns the programs whose dirty pages were written back, busiest first; none if requests could not be attributed.
+fn writers_behind<'a>(facts: &PhaseFacts<'a>) -> impl Iterator<Item = &'a TracedProcess> + use<'a> {
+    let trace = facts.traced().ok().filter(|trace| trace.inseparable.is_none());
+    trace.into_iter().flat_map(|trace| &trace.write_back)
 }
 
 /// Returns what a process moved in one direction, or in both.
@@ -133,7 +143,8 @@ pub(crate) fn culprits_of(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> Vec<Str
         }
     };
     let mut culprits: Vec<String> = Vec::new();
-    for culprit in processes(facts).filter(|process| bytes_of(process, op) > 0).map(name) {
+    let all = processes(facts).chain(writers_behind(facts));
+    for culprit in all.filter(|process| bytes_of(process, op) > 0).map(name) {
         if !culprits.contains(&culprit) {
             culprits.push(culprit);
         }
@@ -172,15 +183,45 @@ pub(crate) fn culprits(facts: &PhaseFacts<'_>, op: Option<OpKind>) -> String {
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
 }
 
-/// `dd (process 812, wrote 3 MiB in the traced windows)`.
-fn words_of(process: &TracedProcess) -> String {
-    let number = match (process.process, process.has_ended) {
+/// `dd (process 812, which has ended, dirtied about 3 MiB of them)` for each program whose dirty pages were written back; empty if none is known.
+fn programs_behind_write_back(trace: &TraceRecord) -> String {
+    let word = |process: &TracedProcess| {
+        let files = if process.in_files_bytes > 0 { ", also of the measured files" } else { "" };
+        let about = format_bytes(process.write_bytes);
+        format!("{} ({}dirtied about {about} of them{files})", process.name, number_words(process))
+    };
+    trace.write_back.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what threads of the kernel did, and for whom, with what was seen of it, as a list.
+fn kernel_words(trace: &TraceRecord) -> String {
+    let programs = programs_behind_write_back(trace);
+    let word = |work: &TracedProcess| {
+        let by = match work.name == WRITE_BACK {
+            true if programs.is_empty() => {
+                " of programs that were not seen to write, or tables of the filesystem".to_owned()
+            }
+            true => format!(", by {programs}"),
+            false => String::new(),
+        };
+        format!("{}{by} ({} in the traced windows)", work.name, moved_words(work))
+    };
+    trace.kernel_work.iter().map(word).collect::<Vec<_>>().join("; ")
+}
+
+/// `process 812, which has ended, `; empty without a number.
+fn number_words(process: &TracedProcess) -> String {
+    match (process.process, process.has_ended) {
         (0, _) => String::new(),
         (number, true) => format!("process {number}, which has ended, "),
         (number, false) => format!("process {number}, "),
-    };
+    }
+}
+
+/// `dd (process 812, wrote 3 MiB in the traced windows)`.
+fn words_of(process: &TracedProcess) -> String {
     let files = if process.in_files_bytes > 0 { ", also of the measured files" } else { "" };
-    format!("{} ({number}{} in the traced windows{files})", process.name, moved_words(process))
+    format!("{} ({}{} in the traced windows{files})", process.name, number_words(process), moved_words(process))
 }
 
 /// Returns everything that was traced.
@@ -214,14 +255,13 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             trace.window_ns / 1_000_000
         )
     };
-    // What they can explain is bounded by their bytes and by the time of their requests: the smaller one counts.
-    let share = |sum: RequestSum| {
-        let of = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64).min(1.0);
-        let about = scaled(facts, trace, sum.bytes);
-        of(sum.bytes, all.bytes)
-            .min(of(about, about.saturating_add(moved_by_jobs(facts))))
-            .min(of(trace.others_busy_ns, trace.window_ns))
+    let of = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64).min(1.0);
+    let share_of_bytes = |bytes: u64| {
+        let about = scaled(facts, trace, bytes);
+        of(bytes, all.bytes).min(of(about, about.saturating_add(moved_by_jobs(facts))))
     };
+    // What they can explain is bounded by their bytes and by the time of their requests: the smaller one counts.
+    let share = |sum: RequestSum| share_of_bytes(sum.bytes).min(of(trace.others_busy_ns, trace.window_ns));
     let in_windows = |what: String| format!("{what} in {} ms", trace.window_ns / 1_000_000);
     if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
         let names = culprits(facts, None);
@@ -239,15 +279,38 @@ fn others_traced(facts: &PhaseFacts<'_>, trace: &TraceRecord) -> Option<Disturba
             share: share(trace.others),
         });
     }
+    let in_files: Vec<&TracedProcess> = trace.write_back.iter().filter(|process| process.in_files_bytes > 0).collect();
+    let in_files_bytes: u64 = in_files.iter().map(|process| process.in_files_bytes).sum();
+    if in_files_bytes >= TRACED_BYTES_MIN && in_files_bytes as f64 > trace.ours.bytes as f64 * OTHERS_SHARE_MAX {
+        let mut names: Vec<&str> = in_files.iter().map(|process| process.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let about = format_bytes(in_files_bytes);
+        let programs = programs_behind_write_back(trace);
+        return Some(Disturbance {
+            found: format!("about {about} of dirty pages of others in the measured files"),
+            sentence: format!(
+                "Other programs wrote the measured files at the same time, through the page cache: {programs}."
+            ),
+            brief: in_windows(format!("{} wrote about {about} of the measured files", names.join(", "))),
+            // The job's own threads may submit those requests.
+            share: share_of_bytes(in_files_bytes),
+        });
+    }
     exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
-        let sentence = format!(
-            "The kernel used {disks} outside the measured files at the same time: write-back of dirty pages of other processes, or \
-             tables of the filesystem."
-        );
+        let work = trace.kernel_work.first();
+        let what = work.map_or("the kernel", |work| work.name.as_str());
+        let is_write_back = what == WRITE_BACK;
+        let by = trace.write_back.first().filter(|_| is_write_back);
+        let by = by.map_or_else(String::new, |process| format!(", by {},", process.name));
+        let moved = work.map_or_else(|| format!("moved {}", format_bytes(trace.unattributed.bytes)), moved_words);
         Disturbance {
             found: found(trace.unattributed),
-            sentence,
-            brief: in_windows(format!("write-back moved {}", format_bytes(trace.unattributed.bytes))),
+            sentence: format!(
+                "The kernel used {disks} outside the measured files at the same time: {}.",
+                kernel_words(trace)
+            ),
+            brief: in_windows(format!("{what}{by} {moved}")),
             share: share(trace.unattributed),
         }
     })

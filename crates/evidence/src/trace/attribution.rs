@@ -3,13 +3,17 @@
 //! A request in the measured files is the job's, unless another program submitted it itself: that one is a neighbour. Threads of the kernel
 //! (`kworker`) and of filesystems (`jbd2`) submit requests for others, in the measured files for the job.
 //!
-//! Cannot see: for whom the kernel wrote back pages elsewhere; requests between windows. Sums are what was seen, and not scaled.
+//! What threads of the kernel submitted is named by what they do: the programs whose dirty pages are written back are named where events of
+//! those pages show them ([`super::write_back`]).
+//!
+//! Cannot see: who dirtied pages before the trace; requests between windows. Sums are what was seen, and not scaled.
 
 use super::format::Kind;
 use super::layers::Layers;
 use super::phase_trace::PhaseTrace;
 use super::places::{AddressSpace, Hops};
 use super::window::{Request, Window};
+use super::write_back::{DirtiedFile, Dirtiers, PageFile};
 use std::collections::BTreeMap;
 use trueio_model::units::format_bytes;
 use trueio_model::{Cause, DisturbedSpan, RequestSum, TraceRecord, TracedProcess};
@@ -119,6 +123,7 @@ impl<'a> Ranges<'a> {
 pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
     let ranges = Ranges::of(traced);
     let mut processes: BTreeMap<(&str, i32, u32), TracedProcess> = BTreeMap::new();
+    let mut kernel: BTreeMap<(&str, u32), TracedProcess> = BTreeMap::new();
     for window in &traced.windows {
         let mut busy: Vec<(u64, u64)> = Vec::new();
         for Attributed { request, name, party, is_in_files } in ranges.requests(window) {
@@ -126,7 +131,11 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
                 Party::Ours => &mut record.ours,
                 Party::Filesystem => &mut record.filesystem,
                 Party::OwnElsewhere => &mut record.own_elsewhere,
-                Party::Kernel => &mut record.unattributed,
+                Party::Kernel => {
+                    let work = kernel.entry((work_of(name, request.flags.kind), request.device)).or_default();
+                    add_to_process(work, request, is_in_files);
+                    &mut record.unattributed
+                }
                 Party::Others => {
                     let process = processes.entry((name, request.process, request.device)).or_default();
                     add_to_process(process, request, is_in_files);
@@ -147,10 +156,77 @@ pub(super) fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
         has_ended: traced.ended.contains(&process),
         ..sum
     });
-    let mut named: Vec<TracedProcess> = named.collect();
-    named.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
-    named.truncate(NAMES_MAX);
-    record.other_processes = named;
+    record.other_processes = busiest_first(named.collect());
+    let kernel = kernel.into_iter().map(|((work, device), sum)| TracedProcess {
+        name: work.to_owned(),
+        disk: traced.layers.name_of(device).to_owned(),
+        ..sum
+    });
+    record.kernel_work = busiest_first(kernel.collect());
+    record.write_back = busiest_first(written_back(traced));
+}
+
+fn busiest_first(mut processes: Vec<TracedProcess>) -> Vec<TracedProcess> {
+    processes.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    processes.truncate(NAMES_MAX);
+    processes
+}
+
+/// Returns the programs whose dirty pages the kernel wrote back to the disks of a trace, and those that dirtied pages of the measured files: these may be
+/// written by the job's own threads, whose direct I/O to the same place waits for it.
+fn written_back(traced: &PhaseTrace) -> Vec<TracedProcess> {
+    let mut dirtiers = Dirtiers::default();
+    let mut sums: BTreeMap<(String, i32, u32), TracedProcess> = BTreeMap::new();
+    for pages in traced.windows.iter().map(|window| &window.pages) {
+        let is_measured = |file: &PageFile, device: u32| {
+            traced.inodes.iter().any(|(disks, inode)| *inode == file.inode && disks.contains(&device))
+        };
+        let written_back = dirtiers.written_back(pages);
+        let written = written_back.iter().map(|dirtied| (dirtied, false));
+        // The program may be that of a job.
+        let in_files = pages.dirtied.iter().filter(|_| !traced.runs_programs).map(|dirtied| (dirtied, true));
+        for (DirtiedFile { file, thread, name, bytes }, is_in_files) in written.chain(in_files) {
+            let below = traced.backing.get(&file.backing).into_iter().flatten().copied();
+            let ours = below.filter(|device| traced.layers.disk(*device).is_some());
+            for device in ours.filter(|device| is_measured(file, *device) == is_in_files) {
+                let sum = sums.entry((name.clone(), *thread, device)).or_default();
+                sum.write_bytes += bytes;
+                sum.in_files_bytes += if is_in_files { *bytes } else { 0 };
+            }
+        }
+    }
+    let named = sums.into_iter().map(|((name, process, device), sum)| TracedProcess {
+        name,
+        process,
+        disk: traced.layers.name_of(device).to_owned(),
+        has_ended: traced.ended.contains(&process),
+        ..sum
+    });
+    named.collect()
+}
+
+/// What threads of the kernel write for programs.
+pub(crate) const WRITE_BACK: &str = "write-back of dirty pages";
+
+/// Returns what a thread of the kernel does when it submits a request, by its name and the request.
+pub(super) fn work_of(name: &str, kind: Kind) -> &'static str {
+    let named = [
+        ("jbd2/", "the journal of ext4"),
+        ("xfsaild/", "the log of XFS"),
+        ("xfs-", "the log of XFS"),
+        ("btrfs-", "trees of btrfs"),
+        ("dmcrypt_write", "encrypted writes of dm-crypt"),
+        ("kswapd", "swapping"),
+        ("md", "an array of md"),
+    ];
+    let found = named.iter().find(|(begin, _)| name.starts_with(begin));
+    match (found, kind) {
+        (Some((_, work)), _) => work,
+        (None, Kind::Write) => WRITE_BACK,
+        (None, Kind::Read) => "reads of the kernel for others",
+        (None, Kind::Discard) => "discards of a filesystem",
+        (None, Kind::Flush | Kind::Other) => "flushes",
+    }
 }
 
 /// Returns true if a process or thread has ended.
@@ -374,6 +450,66 @@ pub(crate) mod tests {
         attribute(&PhaseTrace { runs_programs: true, ..trace }, &mut record);
         assert_eq!((record.ours.count, record.others.count), (22, 16));
         assert_eq!(union_ns(vec![(5, 9), (0, 2), (1, 3), (8, 12)]), 10);
+    }
+
+    /// Goal: what the kernel writes back is named by that, and by the program that dirtied it, with its name at that time; a program that dirtied other files is
+    /// not. Method: `dd` dirties a file and ends, a shell dirties the measured file and becomes `sleep`, `log` dirties a file that is not written back, and
+    /// a thread of this program one that is. The kernel writes in the next window.
+    #[test]
+    fn write_back_is_named_by_the_programs_that_dirtied_the_pages() {
+        use crate::trace::write_back::{PageEvent, PageWhat, PageWindow};
+        let file = |inode| PageFile { backing: "254:0".to_owned(), inode };
+        let event = |at_ns, thread, what| PageEvent { at_ns, thread, what };
+        let name_of = |thread: i32| (thread != 10).then(|| if thread == 11 { "sleep" } else { "log" }.to_owned());
+        let join = |events| PageWindow::of(events, name_of, |thread| thread != 1, |thread| thread == 5);
+        let mut first = window(0, 0);
+        first.pages = join(vec![
+            event(9, 10, PageWhat::WasNamed("dd".to_owned())),
+            event(1, 10, PageWhat::Dirtied(file(70))),
+            event(2, 10, PageWhat::Dirtied(file(70))),
+            event(3, 11, PageWhat::Dirtied(file(71))),
+            event(4, 11, PageWhat::WasNamed("sh".to_owned())),
+            event(5, 12, PageWhat::Dirtied(file(72))),
+            event(6, 1, PageWhat::Dirtied(file(70))),
+            event(7, 12, PageWhat::Written(file(72))),
+        ]);
+        let mut second = window(500, 16);
+        second.names[1] = "kworker/u8:1".to_owned();
+        second.pages = join(vec![event(20, 5, PageWhat::Written(file(70)))]);
+        let mut trace = traced(vec![first, second]);
+        trace.backing = BTreeMap::from([("254:0".to_owned(), vec![1])]);
+        trace.inodes = vec![(vec![1], 71)];
+        trace.ended = vec![10];
+        let mut record = TraceRecord::default();
+        attribute(&trace, &mut record);
+        let seen = |all: &[TracedProcess]| -> Vec<(String, i32, u64, u64, bool)> {
+            let one =
+                |of: &TracedProcess| (of.name.clone(), of.process, of.write_bytes, of.in_files_bytes, of.has_ended);
+            all.iter().map(one).collect()
+        };
+        let unit = 64 * rustix::param::page_size() as u64;
+        let expected = [("dd".to_owned(), 10, 2 * unit, 0, true), ("sh".to_owned(), 11, unit, unit, false)];
+        assert_eq!(seen(&record.write_back), expected);
+        assert_eq!(seen(&record.kernel_work), [(WRITE_BACK.to_owned(), 0, 16 << 16, 0, false)]);
+        assert_eq!(record.unattributed, RequestSum { count: 16, bytes: 16 << 16 });
+        // On another disk they are no neighbours.
+        trace.backing = BTreeMap::from([("254:0".to_owned(), vec![9])]);
+        let mut record = TraceRecord::default();
+        attribute(&trace, &mut record);
+        assert_eq!(record.write_back, []);
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_named_by_what_they_do() {
+        for (name, kind, work) in [
+            ("kworker/u8:1", Kind::Write, WRITE_BACK),
+            ("kworker/0:2", Kind::Read, "reads of the kernel for others"),
+            ("jbd2/vda1-8", Kind::Write, "the journal of ext4"),
+            ("kswapd0", Kind::Write, "swapping"),
+            ("md0_resync", Kind::Read, "an array of md"),
+        ] {
+            assert_eq!(work_of(name, kind), work, "{name}");
+        }
     }
 
     /// Goal: a neighbour is shown from the first to the last of successive windows that saw it, and a phase alone has no span.

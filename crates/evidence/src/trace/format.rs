@@ -9,6 +9,8 @@
 //! Source: Linux `Documentation/trace/ring-buffer-design.rst`, `include/linux/ring_buffer.h` (`enum
 //! ring_buffer_type`); `events/header_page`, `events/*/format`.
 
+use super::write_back::{PageEvent, PageFormats};
+
 /// One event of the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -292,6 +294,26 @@ pub(crate) struct Formats {
     insert: EventFormat,
     requeue: EventFormat,
     remap: Option<RemapFormat>,
+    /// Events of dirty pages; `None` if this kernel lacks one of them.
+    pages: Option<PageFormats>,
+}
+
+/// An event of a page of the buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// Of a request.
+    Request(Event),
+    /// Of dirty pages.
+    Page(PageEvent),
+}
+
+impl Recorded {
+    pub(crate) fn at_ns(&self) -> u64 {
+        match self {
+            Self::Request(event) => event.at_ns,
+            Self::Page(event) => event.at_ns,
+        }
+    }
 }
 
 impl Formats {
@@ -307,7 +329,17 @@ impl Formats {
             insert: EventFormat::parse(texts.insert, Some("comm"))?,
             requeue: EventFormat::parse(texts.requeue, None)?,
             remap: texts.remap.map(RemapFormat::parse).transpose()?,
+            pages: None,
         })
+    }
+
+    /// Parses events of dirty pages, too.
+    pub(crate) fn with_pages(self, pages: Option<PageFormats>) -> Self {
+        Self { pages, ..self }
+    }
+
+    pub(crate) fn pages(&self) -> Option<&PageFormats> {
+        self.pages.as_ref()
     }
 
     fn event(&self, at_ns: u64, data: &[u8]) -> Option<Event> {
@@ -343,8 +375,13 @@ impl Formats {
 
     /// Calls `event` for each event of a page, oldest first. Returns false if the page ends in bytes that
     /// cannot be parsed; the events before them were passed.
-    pub(crate) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) -> bool {
-        self.page.read(page, |at_ns, fields| self.event(at_ns, fields).into_iter().for_each(&mut event))
+    pub(crate) fn read_page(&self, page: &[u8], event: impl FnMut(Recorded)) -> bool {
+        let parse = |at_ns, fields: &[u8]| {
+            let of_pages = || self.pages.as_ref()?.event(at_ns, fields).map(Recorded::Page);
+            self.event(at_ns, fields).map(Recorded::Request).or_else(of_pages)
+        };
+        let mut event = event;
+        self.page.read(page, |at_ns, fields| parse(at_ns, fields).into_iter().for_each(&mut event))
     }
 }
 
@@ -412,7 +449,10 @@ mod tests {
         let formats = formats();
         for (cpu, page) in PAGES.into_iter().enumerate() {
             let mut lines = Vec::new();
-            assert!(formats.read_page(page, |event| lines.push(line(&event))));
+            assert!(formats.read_page(page, |event| match event {
+                Recorded::Request(event) => lines.push(line(&event)),
+                Recorded::Page(_) => unreachable!("none is parsed"),
+            }));
             let of_cpu = TEXT.lines().filter(|line| line.starts_with(&format!("[00{cpu}]")));
             assert_eq!(lines, of_cpu.map(line_of_text).collect::<Vec<_>>());
             assert!(lines.len() > 10);

@@ -4,6 +4,7 @@ use super::extents::FileExtents;
 use super::layers::Layers;
 use super::loops::Loops;
 use super::window::Window;
+use std::collections::BTreeMap;
 
 /// The traced requests of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +25,10 @@ pub struct PhaseTrace {
     pub thread_cpu_ns: u64,
     /// Threads of other programs that had ended when the phase ended.
     pub(crate) ended: Vec<i32>,
+    /// The disks below backing devices with dirty pages of others.
+    pub(crate) backing: BTreeMap<String, Vec<u32>>,
+    /// The inodes of the measured files, each with the disks below.
+    pub(crate) inodes: Vec<(Vec<u32>, u64)>,
     /// Oldest first.
     pub(crate) windows: Vec<Window>,
 }

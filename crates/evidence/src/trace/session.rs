@@ -3,11 +3,15 @@
 use super::attribution::ended;
 use super::extents::{FileExtents, FileLocation};
 use super::format::Formats;
+use super::layers::encode;
 use super::loops::OpenLoops;
 use super::phase_trace::PhaseTrace;
 use super::tracefs::{Instance, RecordedDevices, Recording, Tracefs};
 use super::window::{Paths, Sampler, TracedDevices, Window};
+use super::write_back::disks_of;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use trueio_device::System;
@@ -36,11 +40,28 @@ pub(crate) struct ObservedFile<'a> {
 fn ended_in(windows: &[Window]) -> Vec<i32> {
     let requests = windows.iter().flat_map(|window| &window.requests);
     let others = requests.filter(|request| !request.is_own && request.process > 0).map(|request| request.process);
-    let mut others: Vec<i32> = others.collect();
+    let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied).map(|dirtied| dirtied.thread);
+    let mut others: Vec<i32> = others.chain(dirtied).collect();
     others.sort_unstable();
     others.dedup();
     others.retain(|number| ended(*number));
     others
+}
+
+/// Returns the inode to which the pages of a file or block device belong.
+fn inode_of(file: &File) -> Option<u64> {
+    let metadata = file.metadata().ok()?;
+    let number = metadata.rdev();
+    // That of a block device is its number.
+    let of_device = || u64::from(encode(rustix::fs::major(number), rustix::fs::minor(number)));
+    Some(if metadata.file_type().is_block_device() { of_device() } else { metadata.ino() })
+}
+
+/// Returns the disks below each backing device with dirty pages of others.
+fn backing_of(system: &System, windows: &[Window]) -> BTreeMap<String, Vec<u32>> {
+    let dirtied = windows.iter().flat_map(|window| &window.pages.dirtied);
+    let names: BTreeSet<&String> = dirtied.map(|dirtied| &dirtied.file.backing).collect();
+    names.into_iter().map(|name| (name.clone(), disks_of(system, name))).collect()
 }
 
 /// The tracing of one phase.
@@ -97,7 +118,7 @@ impl TraceSession {
         let devices = RecordedDevices { has_scheduler, ..recorded.recorded() };
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats(!devices.passing.is_empty())?;
-            Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices).with_pages(&formats))?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),
@@ -120,6 +141,8 @@ impl TraceSession {
             before,
             after: Vec::new(),
         });
+        let disks = location.layers.disks.iter().map(|disk| disk.device).collect();
+        self.seen.inodes.extend(inode_of(watched.file).map(|inode| (disks, inode)));
         self.locations.push((watched.path.to_owned(), location));
         Ok(())
     }
@@ -158,6 +181,7 @@ impl TraceSession {
             match sampler.end() {
                 Ok((windows, thread_cpu_ns, instance)) => {
                     self.seen.ended = ended_in(&windows);
+                    self.seen.backing = backing_of(&self.system, &windows);
                     self.seen.windows = windows;
                     self.seen.thread_cpu_ns = thread_cpu_ns;
                     self.spent = Some(instance);

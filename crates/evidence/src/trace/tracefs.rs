@@ -16,6 +16,7 @@
 //! `kernel/trace/trace.c`; fsopen(2), fsmount(2) (Linux 5.2).
 
 use super::format::{Formats, PageFormat, RequestEvents};
+use super::write_back::PageFormats;
 use crate::clocks::namespace_offset_ns;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -70,6 +71,12 @@ impl Recording {
             buffer_kib_min: 64,
             buffer_kib_max: 512,
         }
+    }
+
+    /// Records whose dirty pages are written back, too.
+    pub(crate) fn with_pages(mut self, formats: &Formats) -> Self {
+        self.events.extend(formats.pages().into_iter().flat_map(PageFormats::events));
+        self
     }
 
     /// Records only who submits requests to these devices.
@@ -168,7 +175,7 @@ impl Tracefs {
 
     /// Returns the formats of block requests, and of hops between devices where they are recorded.
     pub(crate) fn formats(&self, has_hops: bool) -> Result<Formats, String> {
-        let text = |event| self.event_format(event);
+        let text = |event: &str| self.event_format(event);
         let remap = has_hops.then(|| text(REMAP)).transpose()?;
         let texts = RequestEvents {
             issue: &text(ISSUE)?,
@@ -177,7 +184,9 @@ impl Tracefs {
             requeue: &text(REQUEUE)?,
             remap: remap.as_deref(),
         };
-        Formats::new(self.page_format()?, &texts)
+        // A kernel without one of them is traced without the programs behind write-back.
+        let pages = PageFormats::new(text).ok();
+        Ok(Formats::new(self.page_format()?, &texts)?.with_pages(pages))
     }
 
     /// Removes instances whose process is gone.

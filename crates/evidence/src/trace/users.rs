@@ -3,13 +3,16 @@
 //! A request carries the name that its thread had when it submitted it. So a program that ended, or became another one (`exec`), is named as it
 //! was, and only what it did on these disks counts.
 //!
-//! Cannot see: requests after a buffer was full, until the next call; for whom a thread of the kernel writes pages back.
+//! Threads of the kernel are named by what they do, and write-back by the programs that dirtied the pages, if they did so in the trace.
+//!
+//! Cannot see: requests after a buffer was full, until the next call.
 
-use super::attribution::ended;
-use super::format::{Formats, Kind};
+use super::attribution::{WRITE_BACK, ended, work_of};
+use super::format::{Formats, Kind, Recorded};
 use super::layers::Layers;
 use super::tracefs::{Instance, Recording, Tracefs};
 use super::window::{OwnThreads, Window};
+use super::write_back::{DirtiedFile, Dirtiers, disks_of};
 use std::collections::BTreeMap;
 use trueio_device::System;
 
@@ -18,7 +21,13 @@ use trueio_device::System;
 pub struct DiskUsers {
     instance: Instance,
     formats: Formats,
+    system: System,
+    disks: Vec<u32>,
+    dirtiers: Dirtiers,
 }
+
+/// Programs whose dirty pages are written back, in words.
+const PROGRAMS_MAX: usize = 2;
 
 impl DiskUsers {
     /// Begins to trace the requests of disks, given by their kernel names.
@@ -38,36 +47,61 @@ impl DiskUsers {
         }
         let tracefs = Tracefs::open()?;
         let formats = tracefs.formats(false)?;
-        let mut instance = Instance::new(tracefs, Recording::of_users(&layers.recorded()))?;
+        let mut instance = Instance::new(tracefs, Recording::of_users(&layers.recorded()).with_pages(&formats))?;
         instance.enable()?;
-        Ok(Self { instance, formats })
+        let disks = layers.disks.iter().map(|disk| disk.device).collect();
+        Ok(Self { instance, formats, system: system.clone(), disks, dirtiers: Dirtiers::default() })
     }
 
     /// Returns the other program that moved most bytes since the last call: `dd (pid 812)`; `None` if none was seen.
     pub fn busiest(&mut self) -> Option<String> {
-        let mut events = Vec::new();
+        let (mut events, mut pages) = (Vec::new(), Vec::new());
         let formats = &self.formats;
         self.instance.drain(|_, page| {
-            formats.read_page(page, |event| events.push(event));
+            formats.read_page(page, |event| match event {
+                Recorded::Request(event) => events.push(event),
+                Recorded::Page(event) => pages.push(event),
+            });
         });
         let mut own = OwnThreads::default();
         own.look();
+        let written_back = self.dirtiers.written_back(&own.pages(pages));
         let mut window = Window::of(1, (0, u64::MAX), events, &own);
         own.describe(&mut window);
         let mut sums: BTreeMap<(&str, i32), u64> = BTreeMap::new();
         for request in window.requests.iter().filter(|request| !request.is_own && request.flags.kind != Kind::Flush) {
+            let name = window.names[usize::from(request.name)].as_str();
             let user = match request.is_kernel {
-                true => ("", 0),
-                false => (window.names[usize::from(request.name)].as_str(), request.process),
+                true => (work_of(name, request.flags.kind), 0),
+                false => (name, request.process),
             };
             *sums.entry(user).or_default() += request.end - request.begin;
         }
         let ((name, process), _) = sums.into_iter().filter(|(_, bytes)| *bytes > 0).max_by_key(|(_, bytes)| *bytes)?;
-        Some(match (name, process) {
-            ("", _) => "write-back of dirty pages".to_owned(),
-            (name, 0) => name.to_owned(),
-            (name, process) if ended(process) => format!("{name} (pid {process}, which has ended)"),
-            (name, process) => format!("{name} (pid {process})"),
-        })
+        Some(if name == WRITE_BACK { self.write_back_words(written_back) } else { words_of(name, process) })
+    }
+
+    /// `write-back of dirty pages, by dd (pid 812, which has ended)`.
+    fn write_back_words(&self, written_back: Vec<DirtiedFile>) -> String {
+        let mut sums: BTreeMap<(String, i32), u64> = BTreeMap::new();
+        for DirtiedFile { file, thread, name, bytes } in written_back {
+            if disks_of(&self.system, &file.backing).iter().any(|disk| self.disks.contains(disk)) {
+                *sums.entry((name, thread)).or_default() += bytes;
+            }
+        }
+        let mut programs: Vec<((String, i32), u64)> = sums.into_iter().collect();
+        programs.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let words = programs.iter().take(PROGRAMS_MAX).map(|((name, process), _)| words_of(name, *process));
+        let words: Vec<String> = words.collect();
+        if words.is_empty() { WRITE_BACK.to_owned() } else { format!("{WRITE_BACK}, by {}", words.join(" and ")) }
+    }
+}
+
+/// `dd (pid 812, which has ended)`.
+fn words_of(name: &str, process: i32) -> String {
+    match process {
+        0 => name.to_owned(),
+        process if ended(process) => format!("{name} (pid {process}, which has ended)"),
+        process => format!("{name} (pid {process})"),
     }
 }

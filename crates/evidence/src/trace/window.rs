@@ -8,9 +8,10 @@
 //!
 //! Cannot see: requests between two windows.
 
-use super::format::{Event, Flags, Formats, Kind, Submitter, What};
+use super::format::{Event, Flags, Formats, Kind, Recorded, Submitter, What};
 use super::layers::Layers;
 use super::tracefs::Instance;
+use super::write_back::{PageEvent, PageWindow};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex};
@@ -100,6 +101,8 @@ pub(crate) struct Window {
     pub(crate) below: Vec<Request>,
     /// Until this time all of them are known.
     pub(crate) below_until_ns: u64,
+    /// Dirty pages of other programs, and files that the kernel wrote back.
+    pub(crate) pages: PageWindow,
 }
 
 /// Returns `CLOCK_MONOTONIC`, in nanoseconds: the instance uses the same clock.
@@ -318,6 +321,21 @@ impl OwnThreads {
         if self.has_numbers { self.threads.contains(&pid) } else { self.names.contains(name) }
     }
 
+    /// Joins events of dirty pages, with the names of other threads. None in another PID namespace: the trace has numbers, and `/proc` others.
+    pub(crate) fn pages(&self, events: Vec<PageEvent>) -> PageWindow {
+        if !self.has_numbers {
+            return PageWindow::default();
+        }
+        let threads: BTreeSet<i32> = events.iter().map(|event| event.thread).collect();
+        let of_thread = |number: i32| (number, Thread::of(number, self.rank_file));
+        let threads: HashMap<i32, Thread> = threads.into_iter().map(of_thread).collect();
+        let is_other = |number: &i32| {
+            let thread = threads[number];
+            !thread.is_kernel && !thread.is_rank && !self.threads.contains(number)
+        };
+        PageWindow::of(events, thread_name, |number| is_other(&number), |number| threads[&number].is_kernel)
+    }
+
     /// Adds to the requests of other threads what `/proc` has of them, while most of them still run: whether they are threads of the kernel,
     /// or other ranks of this run. A worker of io_uring is named after the thread for which it works.
     pub(crate) fn describe(&self, window: &mut Window) {
@@ -484,7 +502,7 @@ impl Tracer {
     /// Follows an open window to its end and closes it. Returns true if the thread must stop.
     fn window(&mut self, number: u32, begin_ns: u64) -> (Window, bool) {
         let began = Instant::now();
-        let mut events = Vec::new();
+        let (mut events, mut pages) = (Vec::new(), Vec::new());
         let mut complete = CompleteSpan::new(self.instance.room());
         let mut look = LOOK_FIRST;
         let is_stopped = loop {
@@ -493,7 +511,7 @@ impl Tracer {
             if is_stopped || began.elapsed() >= LENGTH_MAX {
                 break is_stopped;
             }
-            self.read(&mut events, &mut complete);
+            self.read(&mut events, &mut pages, &mut complete);
             let issues = || events.iter().filter(|event| matches!(event.what, What::Issue(_)));
             let below_count = issues().filter(|event| self.devices.is_below(event)).count();
             let has_enough = issues().count() - below_count >= ISSUE_COUNT_ENOUGH || below_count >= BELOW_COUNT_ENOUGH;
@@ -504,7 +522,7 @@ impl Tracer {
         self.number.store(0, Release);
         let end_ns = monotonic_ns();
         self.instance.disable();
-        self.read(&mut events, &mut complete);
+        self.read(&mut events, &mut pages, &mut complete);
         self.own.look();
         self.devices.paths.join(&mut events);
         let span = (begin_ns, end_ns.min(complete.until_ns));
@@ -514,16 +532,20 @@ impl Tracer {
         let below = Window::of(number, span, below, &self.own);
         (window.below, window.below_until_ns) = (below.requests, below.end_ns);
         window.lost_count = complete.lost_count;
+        window.pages = self.own.pages(pages);
         (window, is_stopped)
     }
 
     /// Reads the buffers, and then checks whether events were lost.
-    fn read(&mut self, events: &mut Vec<Event>, complete: &mut CompleteSpan) {
+    fn read(&mut self, events: &mut Vec<Event>, pages: &mut Vec<PageEvent>, complete: &mut CompleteSpan) {
         let formats = &self.formats;
         self.instance.drain(|cpu, page| {
             formats.read_page(page, |event| {
-                complete.saw(cpu, event.at_ns);
-                events.push(event);
+                complete.saw(cpu, event.at_ns());
+                match event {
+                    Recorded::Request(event) => events.push(event),
+                    Recorded::Page(event) => pages.push(event),
+                }
             });
         });
         complete.lost(&self.instance.newly_dropped());

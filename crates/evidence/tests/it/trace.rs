@@ -339,6 +339,58 @@ fn a_program_that_reads_the_measured_file_is_named() {
     judgement.assert_listed("`dd` reads the measured file", &["foreign_io"]);
 }
 
+/// Reads past the page cache while a neighbour runs again and again.
+fn read_beside(path: &Path, neighbour: impl Fn() + Send + Sync) -> Judgement {
+    with_neighbour(neighbour, |times| {
+        stage(plan(path, OpKind::Read, DirectPolicy::Require), |calls| {
+            let file = open(path, libc::O_DIRECT);
+            let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
+            while began.elapsed() < std::time::Duration::from_secs(3) || times.load(Ordering::Relaxed) < before + 8 {
+                calls.blocks(OpKind::Read, &file, path, 256);
+            }
+        })
+    })
+}
+
+/// Goal: write-back is named by what it does and by the program that wrote to the page cache, though a thread of the kernel submits its
+/// requests, the program has ended, and the one that waits for the disk (`sync`) is another one.
+/// Method: a shell runs `dd` through the page cache, waits for it, and becomes `sync`.
+#[test]
+fn write_back_is_named_by_the_program_that_dirtied_the_pages() {
+    let _alone = alone();
+    let Some((mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let neighbour = mount.path.join("neighbour");
+    drop(stored_file(&neighbour, SIZE));
+    let script = r#"dd if=/dev/zero of="$0" bs=64k count=128 conv=notrunc 2>/dev/null; exec sync -f "$0""#;
+    let shell = || {
+        let _ = std::process::Command::new("sh").args(["-c", script]).arg(&neighbour).output().expect("sh");
+    };
+    let judgement = read_beside(&path, shell);
+    let by = "outside the measured files at the same time: write-back of dirty pages, by dd (process";
+    judgement.assert("foreign_io", CheckOutcome::Suspect, by);
+    judgement.assert("foreign_io", CheckOutcome::Suspect, ", which has ended, dirtied about");
+    let trace = judgement.trace.as_ref().expect("a trace");
+    assert!(trace.write_back.iter().all(|process| process.name == "dd"), "{:?}", trace.write_back);
+    judgement.assert_listed("`dd` writes another file through the page cache", &["foreign_io"]);
+}
+
+/// Goal: a program that writes the measured file through the page cache is named. Method: `dd` does so while we read past it, so that our own
+/// reads write its pages back.
+#[test]
+fn a_program_that_writes_the_measured_file_through_the_page_cache_is_named() {
+    let _alone = alone();
+    let Some((_mount, path)) = mounted_file("ext4", "noatime") else { return };
+    let of = format!("of={}", path.display());
+    let dd = || {
+        let arguments = [of.as_str(), "if=/dev/urandom", "bs=64k", "count=128", "conv=notrunc"];
+        let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+    };
+    let judgement = read_beside(&path, dd);
+    let words = "Other programs wrote the measured files at the same time, through the page cache: dd (process";
+    judgement.assert("foreign_io", CheckOutcome::Suspect, words);
+    judgement.assert_listed("`dd` writes the measured file through the page cache", &["foreign_io"]);
+}
+
 /// Goal: the start of the partition is added to the filesystem's own offsets. Method: a loop device with a
 /// partition table, a filesystem in its only partition, at 1 MiB.
 #[test]

@@ -251,8 +251,31 @@ fn traced_processes_are_named_and_unknown_origins_are_suspect() {
     let mut surplus = large.clone();
     surplus.observation.devices[0].measured.read_bytes += 400 * MIB;
     surplus.judge().assert("block_layer_bytes", Suspect, "used it at the same time: dd (process 12,");
-    let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
-    nameless.judge().assert("foreign_io", Suspect, "write-back of dirty pages of other processes");
+    let nameless = with(|trace| {
+        trace.unattributed = RequestSum { count: 40, bytes: 40 * 65536 };
+        trace.kernel_work = vec![process("write-back of dirty pages", 0, 0, 40 * 65536)];
+    });
+    let unseen = "at the same time: write-back of dirty pages of programs that were not seen to write, or tables of the filesystem (wrote 2.50 MiB";
+    nameless.judge().assert("foreign_io", Suspect, unseen);
+    assert!(nameless.judge().check("foreign_io").culprits.is_empty(), "nothing that could be stopped");
+    let mut named = nameless.clone();
+    let dd = TracedProcess { has_ended: true, ..process("dd", 812, 0, 8 * MIB) };
+    named.trace.as_mut().expect("a trace").write_back = vec![dd.clone()];
+    let by = "write-back of dirty pages, by dd (process 812, which has ended, dirtied about 8 MiB of them) (wrote 2.50 MiB in the traced windows).";
+    named.judge().assert("foreign_io", Suspect, by);
+    let check = named.judge().check("foreign_io").clone();
+    assert_eq!(check.brief, "write-back of dirty pages, by dd, wrote 2.50 MiB in 40 ms");
+    assert_eq!(check.culprits, ["dd (pid 812, which has ended)"]);
+    let mut of_kernel = nameless.clone();
+    of_kernel.trace.as_mut().expect("a trace").kernel_work = vec![process("swapping", 0, 0, 40 * 65536)];
+    assert_eq!(of_kernel.judge().check("foreign_io").brief, "swapping wrote 2.50 MiB in 40 ms");
+    // A few pages of another file are no neighbour; those of the measured file are.
+    let mut dirtied = traced_reads(100, 0);
+    dirtied.trace.as_mut().expect("a trace").write_back = vec![dd.clone()];
+    dirtied.judge().assert("foreign_io", Passed, "");
+    dirtied.trace.as_mut().expect("a trace").write_back = vec![TracedProcess { in_files_bytes: 8 * MIB, ..dd }];
+    let files = "Other programs wrote the measured files at the same time, through the page cache: dd (process 812, which has ended, dirtied about 8 MiB";
+    dirtied.judge().assert("foreign_io", Suspect, files);
 
     // The trace of the phase itself has precedence over a busy baseline.
     let busy = |phase: &mut Phase| {
