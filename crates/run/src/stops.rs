@@ -5,7 +5,11 @@
 //! stop: by a signal, a debugger or a frozen control group, or of a virtual machine that was paused. The check `stops` compares it with the
 //! latencies of the workers, whose clocks contain the same gap.
 //!
-//! Cannot see: stops shorter than [`STOP_NS_MIN`], and those while the thread waits for results so far or looks for other programs.
+//! All of these stop every thread of a process at once, and all threads read one clock, so this thread's gap is that of each worker. A worker that
+//! read clock and run queue after each I/O would find the same gap, at the cost of a system call per I/O; and while it waits for an I/O, only
+//! the latency shows it.
+//!
+//! Cannot see: a single worker that a debugger stops; stops shorter than [`STOP_NS_MIN`], and those while the thread waits for results so far or looks for other programs.
 
 use std::time::{Duration, Instant};
 use trueio_engine::thread_usage;
