@@ -282,7 +282,7 @@ impl Factors {
         };
         let is_wanted = |share: &f64| (share / share_above - 1.0).abs() < SAME - 1.0;
         let is_known = dependence.inflations.iter().any(|of| is_wanted(&of.share_above));
-        if !is_known && SHARES.iter().any(|share| is_wanted(share)) {
+        if !is_known && SHARES.iter().any(is_wanted) {
             return None;
         }
         let own = nearest(true)?.1.max(nearest(false).map_or(1.0, |of| of.1));
