@@ -196,7 +196,7 @@ fn a_record_of_each_version_is_imported_listed_and_reported() {
         let paths = [&html, &csv, &markdown, &prom, &json].map(|path| path.to_str().expect("UTF-8"));
         let outputs =
             ["--html", paths[0], "--csv", paths[1], "--markdown", paths[2], "--prom", paths[3], "--json", paths[4]];
-        let ran = sandbox.run(&[&["report", &record.id][..], &outputs].concat());
+        let ran = sandbox.run(&[&["report", "-v", &record.id][..], &outputs].concat());
         ran.assert_code(0);
         for name in record.phases.iter().map(|phase| &phase.name) {
             assert!(ran.out.contains(name.as_str()), "{name}: {ran:?}");
@@ -813,7 +813,7 @@ fn two_baselines_of_one_device_are_compared_and_followed() {
     let ran = sandbox.run(&["history", "compare", "--", "--json", "-"]);
     ran.assert_code(0);
     let comparison: serde_json::Value = serde_json::from_str(&ran.out).expect("one document");
-    assert_eq!(comparison["parts"].as_array().map(Vec::len), Some(7), "each load is compared\n{ran:?}");
+    assert_eq!(comparison["parts"].as_array().map(Vec::len), Some(8), "each load is compared\n{ran:?}");
     let page = sandbox.aside("trend.html");
     let ran = sandbox.run(&["history", "trend", "--html", page.to_str().expect("UTF-8")]);
     ran.assert_code(0);
