@@ -327,7 +327,10 @@ impl Word {
 /// A job before its clones are made.
 #[derive(Debug)]
 pub(in crate::language) struct Section {
+    /// The job's name, which `name` sets.
     name: String,
+    /// The name between brackets, or after `--name`: that of its files, and of its further clones.
+    title: String,
     globals: Rc<Vec<Word>>,
     words: Vec<Word>,
     is_from_command_line: bool,
@@ -349,6 +352,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     let mut globals = Rc::new(Vec::new());
     let mut sections: Vec<Section> = Vec::new();
     let mut current: Option<Section> = None;
+    let mut is_skipped = false;
     let mut files = Vec::new();
     for item in items {
         match item {
@@ -360,10 +364,14 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                 let word = Word::new(option, value, Rc::clone(&position), value_column);
                 if option.name() == "name" {
                     sections.extend(current.take());
-                    // `--name=global` sets options for all jobs again.
-                    if word.text() != "global" {
+                    // As in fio, `--section` selects among the jobs after it, and a name that begins with `global` sets options
+                    // for all jobs again.
+                    let is_global = word.text().starts_with("global");
+                    is_skipped = !is_global && !is_selected(&program.settings, word.text());
+                    if !is_global && !is_skipped {
                         current = Some(Section {
                             name: word.text().to_owned(),
+                            title: word.text().to_owned(),
                             globals: Rc::clone(&globals),
                             words: vec![word],
                             is_from_command_line: true,
@@ -374,6 +382,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                     continue;
                 }
                 match &mut current {
+                    _ if is_skipped => {}
                     Some(section) => add(&mut section.words, word, &mut problems),
                     None => add(Rc::make_mut(&mut globals), word, &mut problems),
                 }
@@ -412,6 +421,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     if action == Action::ParseOnly && sections.is_empty() && problems.is_empty() {
         let section = Section {
             name: "global".to_owned(),
+            title: "global".to_owned(),
             globals: Rc::clone(&globals),
             words: Vec::new(),
             is_from_command_line: true,
@@ -482,6 +492,11 @@ fn finish(
     Ok(FioRequest { action, jobs, settings, notes, warnings, globals: Vec::new() })
 }
 
+/// Returns true if `--section` names the job, or is not set.
+fn is_selected(settings: &Settings, name: &str) -> bool {
+    settings.sections.is_empty() || settings.sections.iter().any(|section| section == name)
+}
+
 fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {
     if words.len() >= WORDS_MAX {
         let message = format!("one section has more than {WORDS_MAX} options");
@@ -513,13 +528,14 @@ fn read_sections(
                 // A name that begins with `global` holds for all jobs, as in fio.
                 into = if name.starts_with("global") {
                     Into::Global
-                } else if !settings.sections.is_empty() && !settings.sections.contains(&name) {
+                } else if !is_selected(settings, &name) {
                     Into::Skipped
                 } else if sections.len() >= JOBS_MAX {
                     return problems.add((*position).clone(), format!("there are more than {JOBS_MAX} jobs"), None);
                 } else {
                     sections.push(Section {
-                        name,
+                        name: name.clone(),
+                        title: name,
                         globals: Rc::clone(globals),
                         words: Vec::new(),
                         is_from_command_line: false,

@@ -92,7 +92,7 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
         let Some(mut spec) = lower_clone(&job, clone, clones, lowering, problems) else { return false };
         set_wait(&job, &wait, clone, &mut spec);
         spec.fio = Some(Box::new(FioJob {
-            name: section.name.clone(),
+            name: clone_name(section, clone).to_owned(),
             clone: clone as u32,
             clones: clones as u32,
             number: lowering.jobs.len() as u32 + 1,
@@ -104,6 +104,11 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     }
     lowering.together.push(section.name.clone());
     true
+}
+
+/// Returns fio's name of a clone: `name` of a section names only the first, and the others have the name of the section.
+fn clone_name(section: &Section, clone: u64) -> &str {
+    if clone == 0 { &section.name } else { &section.title }
 }
 
 /// Makes one clone; `None`: reading must end.
@@ -120,20 +125,20 @@ fn lower_clone(
         return None;
     }
     of_clone(job, clone, lowering.jobs.len() as u64, &mut spec, problems);
-    verify_files(job, lowering, &mut spec);
+    verify_files(job, clone, lowering, &mut spec);
     Some(spec)
 }
 
 /// Names the files of the job's verification as fio does: its verify state by the job's name and its number in the run, and
 /// both that and its dumps in `--aux-path`.
-fn verify_files(job: &JobWords, lowering: &Lowering, spec: &mut JobSpec) {
+fn verify_files(job: &JobWords, clone: u64, lowering: &Lowering, spec: &mut JobSpec) {
     if let Some(directory) = lowering.settings.aux_path.as_deref().filter(|_| VERIFY_DUMP.value_in(spec)) {
         spec.set(VERIFY_DUMP_DIRECTORY.name, directory, preset());
     }
     if !VERIFY_STATE_SAVE.value_in(spec) && !VERIFY_STATE_LOAD.value_in(spec) {
         return;
     }
-    let name = job.section.name.replace('/', ".");
+    let name = clone_name(job.section, clone).replace('/', ".");
     let file = format!("local-{name}-{}-verify.state", lowering.jobs.len());
     spec.set(VERIFY_STATE_FILE.name, join_path(lowering.settings.aux_path.as_deref(), &file), preset());
 }

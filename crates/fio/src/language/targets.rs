@@ -62,8 +62,10 @@ pub fn meet_targets(
             });
             continue;
         }
-        // A job with the name of a device uses the device.
+        // A job with the name of a device uses the device; `name` of a section in a file is no such name.
+        let is_renamed = !fio.is_from_command_line && fio.word("name").is_some();
         if replayed.is_none()
+            && !is_renamed
             && fio.word("filename").is_none()
             && fio.name.contains('/')
             && let Target::Present(device) = facts.look(&fio.name)

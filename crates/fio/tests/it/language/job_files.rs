@@ -110,3 +110,33 @@ fn a_missing_include_ends_its_section() {
     let error = read("[a]\ninclude none.inc\nsize=1m\n").unwrap_err().render();
     assert!(error.contains("`size=1m` follows the include of `none.inc`, which is missing"), "{error}");
 }
+
+/// Goal: `name` of a section names its first clone; files, `$jobname` and further clones have the name of the section, as in fio.
+#[test]
+fn a_section_with_another_name_keeps_its_own_for_files_and_clones() {
+    let file = "[global]\nsize=64k\n[sec]\nname=other\nnumjobs=3\n[sec2]\nname=other\n[sec3]\nname=x\nfilename_format=$jobname.f\n";
+    let request = read_job_file("job.fio", file, &World::with(&[])).unwrap_or_else(|e| panic!("{}", e.render()));
+    let names: Vec<&str> = request.jobs.iter().map(|job| job.fio.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names, ["other", "sec", "sec", "other", "x"]);
+    let files: Vec<&str> = request.jobs.iter().map(|job| text(job, "filename")).collect();
+    assert_eq!(files, ["sec.0.0", "sec.2.0", "sec.1.0", "sec2.0.0", "sec3.f"]);
+}
+
+/// Goal: only what `--section` names runs, in job files and on the command line, where it selects among the jobs after it.
+#[test]
+fn only_selected_jobs_of_files_and_of_the_command_line_are_read() {
+    let world = World::with(&[("k.fio", "[reads]\nsize=1m\n[writes]\nsize=1m\nrw=write\n")]);
+    let of = |line: &str| {
+        let request = read(&words(line), &world).unwrap_or_else(|e| panic!("{line}\n{}", e.render()));
+        request.jobs.iter().map(|job| job.fio.as_ref().unwrap().name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("--section=reads k.fio --name=w --size=1m --rw=write"), ["reads"]);
+    assert_eq!(of("--section=w k.fio --name=w --size=1m --rw=write"), ["w"]);
+    assert_eq!(of("--section=w --section=writes k.fio --name=v --size=1m --name=w --size=1m"), ["w", "writes"]);
+    assert_eq!(of("--name=w --size=1m --section=reads k.fio --name=v --size=1m"), ["w", "reads"], "as in fio");
+    assert_eq!(of("k.fio --name=w --size=1m"), ["w", "reads", "writes"]);
+    let reads = read(&words("--section=reads --name=w --rw=write --filename=precious k.fio"), &world).unwrap();
+    assert_eq!((text(&reads.jobs[0], "rw"), text(&reads.jobs[0], "filename")), ("", "reads.0.0"));
+    let none = read(&words("--section=q --name=w --size=1m"), &world).unwrap_err();
+    assert!(none.render().contains("no job is defined"), "{}", none.render());
+}
