@@ -74,8 +74,11 @@ pub struct EngineSetup<'a> {
     pub flags: WriteFlags,
     /// io_uring's choices.
     pub uring: UringOptions,
-    /// True if each write is durable when it completes (`sync`): the engine `uas` has no file that was opened so.
+    /// True if each write is durable when it completes (`sync`): the engine `uas` has no file that was opened so, and to a mapping the
+    /// flags of its file do not apply.
     pub is_synchronous: bool,
+    /// True if what is written is verified: `mmap` lets one writer of a file follow the other.
+    pub verifies: bool,
     /// True if the job writes: `mmap` needs a writable mapping.
     pub writes: bool,
     /// Shares of the I/Os with priorities of their own; only `libaio` and `io_uring` can give an I/O one.

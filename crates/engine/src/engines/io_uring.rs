@@ -571,6 +571,7 @@ mod tests {
         let mut custom = |vectored, async_every| {
             let setup = EngineSetup {
                 is_synchronous: false,
+                verifies: false,
                 files: &[],
                 depth: 4,
                 buffers: (buffer.as_mut_ptr(), buffer.len()),
@@ -618,6 +619,7 @@ mod tests {
         for i in 0..40 {
             let setup = EngineSetup {
                 is_synchronous: false,
+                verifies: false,
                 files: &[],
                 depth: 4,
                 buffers: (buffer.as_mut_ptr(), buffer.len()),
@@ -644,6 +646,7 @@ mod tests {
     fn a_depth_beyond_the_kernels_rings_is_refused_in_words() {
         let setup = EngineSetup {
             is_synchronous: false,
+            verifies: false,
             files: &[],
             depth: ENTRIES_MAX + 1,
             buffers: (std::ptr::null_mut(), 0),

@@ -7,18 +7,33 @@
 //! [`bus_error`] turns both into results, EIO or a short transfer. Pages that were lost once stay
 //! lost, because they are replaced by empty ones.
 //!
+//! With `sync`, each I/O ends with `msync(MS_SYNC)` of its pages and unmaps them (`MADV_DONTNEED`), as fio does with `direct=1`. Two
+//! copies to one block at the same time would mix their bytes, where the kernel lets one `write` follow the other; so in a job that
+//! verifies, a file has one writer at a time.
+//!
 //! Cannot see: which error it was.
 
 use super::bus_error;
 use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, negative_errno, sync_descriptor, trim};
 use crate::request::Request;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use trueio_model::{Advice, EngineKind, OpKind};
+
+/// The locks of writers that share a file, of all workers of the process; a file's is found by its device and inode. Two files may
+/// have one.
+static WRITERS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+
+/// Pages of a mapping are as large on every system that this program supports, or a multiple of it.
+const PAGE_BYTES: usize = 4096;
 
 #[derive(Debug)]
 struct Mapping {
     address: *mut u8,
     length: usize,
+    /// Its file's place in [`WRITERS`].
+    writers: usize,
 }
 
 impl Drop for Mapping {
@@ -36,6 +51,10 @@ pub struct MmapEngine {
     request: Request,
     buffer: *mut u8,
     result: Option<i64>,
+    /// Each I/O ends with `msync` of its pages.
+    is_synchronous: bool,
+    /// A file has one writer at a time.
+    verifies: bool,
     /// Ranges of addresses that could not be had; empty unless something failed.
     lost: Vec<(usize, usize)>,
 }
@@ -53,6 +72,8 @@ impl MmapEngine {
             let length = target.end_bytes as usize;
             // A copy beyond the file's end would be a SIGBUS, not an error.
             let metadata = target.file.metadata();
+            let writers =
+                metadata.as_ref().map_or(0, |file| (file.ino() ^ file.dev() ^ file.rdev()) as usize % WRITERS.len());
             if let Ok(file) = metadata
                 && file.is_file()
                 && file.len() < target.end_bytes
@@ -70,7 +91,7 @@ impl MmapEngine {
             if address == libc::MAP_FAILED {
                 return Err(EngineError::last(Self::KIND, &format!("mapping {length} bytes of `{}`", target.path)));
             }
-            let mapping = Mapping { address: address.cast(), length };
+            let mapping = Mapping { address: address.cast(), length, writers };
             let advice = match setup.advice {
                 Advice::None | Advice::Noreuse => None,
                 Advice::Random => Some(libc::MADV_RANDOM),
@@ -89,8 +110,33 @@ impl MmapEngine {
             request: Request::NONE,
             buffer: std::ptr::null_mut(),
             result: None,
+            is_synchronous: setup.is_synchronous,
+            verifies: setup.verifies,
             lost: Vec::new(),
         })
+    }
+
+    /// Waits until no other worker writes to the file of the present I/O.
+    #[cold]
+    fn only_writer(&self) -> MutexGuard<'static, ()> {
+        let mapping = &self.mappings[usize::from(self.request.file)];
+        WRITERS[mapping.writers].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the pages of the present I/O back and unmaps them; returns its length, or the negative error number.
+    #[cold]
+    fn write_back(&self) -> i64 {
+        let mapping = &self.mappings[usize::from(self.request.file)];
+        let begin = self.request.offset as usize / PAGE_BYTES * PAGE_BYTES;
+        let end = self.request.offset as usize + self.request.length as usize;
+        // SAFETY: whole pages of our own mapping, which begins with a page; the assertion of `submit` keeps `end` inside. Both
+        // calls keep what is in the file.
+        let failed = unsafe {
+            let address = mapping.address.add(begin).cast();
+            libc::msync(address, end - begin, libc::MS_SYNC) != 0
+                || libc::madvise(address, end - begin, libc::MADV_DONTNEED) != 0
+        };
+        if failed { negative_errno() } else { i64::from(self.request.length) }
     }
 
     /// The result of an I/O that touched what could not be had: short, if the file ends before it.
@@ -135,9 +181,12 @@ impl Engine for MmapEngine {
                 self.buffer.copy_from_nonoverlapping(mapping.address.add(offset), length)
             }),
             // SAFETY: as above; the mapping is writable, because the job writes.
-            OpKind::Write => bus_error::guarded(begin, end, || unsafe {
-                self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length)
-            }),
+            OpKind::Write => {
+                let _writer = self.verifies.then(|| self.only_writer());
+                bus_error::guarded(begin, end, || unsafe {
+                    self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length)
+                })
+            }
             OpKind::Trim => {
                 let target = &self.files[usize::from(request.file)];
                 self.result = Some(trim(target.file.as_raw_fd(), &target.trim_call, request));
@@ -149,6 +198,8 @@ impl Engine for MmapEngine {
         if let Some(lost) = lost {
             self.lost.push(lost);
             self.result = Some(self.result_of_lost());
+        } else if self.is_synchronous {
+            self.result = Some(self.write_back());
         }
         Ok(())
     }

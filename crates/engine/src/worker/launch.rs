@@ -57,6 +57,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         flags: plan.write_flags,
         uring: plan.uring,
         is_synchronous: plan.sync != trueio_model::SyncMode::None,
+        verifies: plan.verify.is_some(),
         writes: plan.modifies_files(),
         priorities: &plan.priorities,
         seed: worker_seed(plan.seed, context.worker),

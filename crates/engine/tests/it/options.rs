@@ -135,6 +135,7 @@ fn a_drained_io_waits_for_those_before_it() {
         let pool = BufferPool::new(2, 4096, 4096).unwrap();
         let setup = EngineSetup {
             is_synchronous: false,
+            verifies: false,
             files: &[pipe_target(reader), target(&path, MIB, Open::ReadOnly)],
             depth: 2,
             buffers: pool.region(),
@@ -190,6 +191,7 @@ fn a_wait_of_no_length_brings_completions_to_the_ring() {
     let pool = BufferPool::new(1, 4096, 4096).unwrap();
     let setup = EngineSetup {
         is_synchronous: false,
+        verifies: false,
         files: &[pipe_target(reader)],
         depth: 1,
         buffers: pool.region(),
@@ -234,6 +236,7 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
     let files = [target(path, MIB, Open::ReadOnly)];
     let setup = EngineSetup {
         is_synchronous: false,
+        verifies: false,
         files: &files,
         depth: slots,
         buffers: pool.region(),
@@ -456,6 +459,7 @@ fn the_kernel_receives_the_priority_of_each_io() {
             let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
             let setup = EngineSetup {
                 is_synchronous: false,
+                verifies: false,
                 files: &files,
                 depth: slots,
                 buffers: pool.region(),

@@ -61,6 +61,7 @@ fn run_on<E: Engine, C: Clock>(
     let pool = Buffers::new(&plan.handling, depth as usize, 4096, 4096, 0).expect("memory");
     let setup = EngineSetup {
         is_synchronous: false,
+        verifies: false,
         files: &[],
         depth,
         buffers: (std::ptr::null_mut(), 0),

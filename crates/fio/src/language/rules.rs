@@ -5,14 +5,14 @@ use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::priority::shares;
 use super::problem::Problems;
 use super::value::{BadValue, listed, read_number, read_time_ns};
-use trueio_job::option::OptionRow;
+use trueio_job::option::{OptionRow, Words};
 use trueio_job::options::content::rows::{
     BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
     DEDUPE_WORKING_SET_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, VERIFY,
     VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_EACH_LOOP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_ONLY, VERIFY_PATTERN,
     VERIFY_PATTERN_INTERVAL, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE, VerifyMethod, ZERO_BUFFERS,
 };
-use trueio_job::options::durability::rows::DIRECT;
+use trueio_job::options::durability::rows::{DIRECT, SYNC, UNCACHED};
 use trueio_job::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, SHORT_RAMP};
 use trueio_job::options::pace::rows::RATE_SETTLE_TIME;
 use trueio_job::options::pattern::rows::{
@@ -22,7 +22,7 @@ use trueio_job::options::pattern::rows::{
 use trueio_job::options::process::rows::{CONTINUE_ON_ERROR, ContinueOnError};
 use trueio_job::options::target::rows::{FALLOCATE, FILE_APPEND, Fallocate, OFFSET, OVERWRITE, SIZE};
 use trueio_job::value::{Extent, Value, write_bytes, write_duration};
-use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, switch_of};
+use trueio_model::{BlockSizes, Checksum, DirectPolicy, EngineKind, JobSpec, Origin, SyncMode, switch_of};
 
 /// Applies the rules of this file, except [`flushes`].
 pub(super) fn apply(job: &mut JobWords, lowering: &mut Lowering, problems: &mut Problems) {
@@ -156,12 +156,28 @@ fn cache(job: &mut JobWords, lowering: &mut Lowering) {
             DIRECT.set_in(&mut job.spec, direct, origin);
         }
     }
-    if job.engine() == Some(EngineKind::Mmap) && DIRECT.value_in(&job.spec) == DirectPolicy::Require {
-        let reason = "`mmap` works in the page cache; fio writes each I/O back (msync), which is not done here: use \
-                      `sync=sync` with another engine to measure that"
-            .to_owned();
-        lowering.note(&job.section.name, format!("`direct=1` has no effect: {reason}"));
-        DIRECT.set_in(&mut job.spec, DirectPolicy::Off, Origin::Derived { reason });
+    if job.engine() == Some(EngineKind::Mmap) {
+        mapped(job, lowering);
+    }
+    if UNCACHED.value_in(&job.spec) && DIRECT.value_in(&job.spec) == DirectPolicy::Require {
+        // The kernel accepts the flag, and ignores it for direct I/O.
+        job.spec.options.remove(UNCACHED.name);
+        lowering.note(&job.section.name, "`uncached` has no effect next to `direct=1`, as in fio".to_owned());
+    }
+}
+
+/// Sets what `direct` and `sync` are to a mapping, to which the flags of the open file do not apply: with `direct=1`, fio calls
+/// `msync` after each I/O.
+fn mapped(job: &mut JobWords, lowering: &mut Lowering) {
+    if job.spec.options.remove(SYNC.name).is_some_and(|sync| sync.text != SyncMode::None.word()) {
+        lowering.note(&job.section.name, "`sync` has no effect on a mapping, as in fio".to_owned());
+    }
+    if DIRECT.value_in(&job.spec) == DirectPolicy::Require {
+        let reason = "with `direct=1`, `mmap` calls `msync` after each I/O, as in fio; reads come from the page cache";
+        lowering.note(&job.section.name, reason.to_owned());
+        let origin = || Origin::Derived { reason: reason.to_owned() };
+        DIRECT.set_in(&mut job.spec, DirectPolicy::Off, origin());
+        SYNC.set_in(&mut job.spec, SyncMode::Sync, origin());
     }
 }
 

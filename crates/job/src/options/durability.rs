@@ -30,10 +30,10 @@ pub(crate) struct Request {
 }
 
 /// Plans sync calls, and what is requested of the page cache before the targets are known.
-pub(crate) fn plan(job: &JobInput<'_>, shape: &Shape, engine: &Engine) -> Result<(Request, Decisions), Refusal> {
+pub(crate) fn plan(job: &JobInput<'_>, engine: &Engine) -> Result<(Request, Decisions), Refusal> {
     let mut decisions = Decisions::default();
     let direct = direct::plan_direct(job, &mut decisions, engine.kind, engine.flags, engine.uring)?;
-    let sync = flush::plan_sync(job, &mut decisions, engine.kind, shape.ops)?;
+    let sync = flush::plan_sync(job, &mut decisions, engine.kind);
     let flush = flush::plan_flush(job, &mut decisions, engine.kind)?;
     Ok((Request { direct, sync, flush }, decisions))
 }

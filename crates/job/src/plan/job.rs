@@ -101,7 +101,7 @@ pub(super) fn plan_job(run: &mut Run<'_>, values: Values, index: usize, phase: u
         // A file name has no size; files are counted.
         shape.sizes = [const { BlockSizes::Fixed(1) }; 3];
     }
-    let request = job.section(|job| durability::plan(job, &shape, &engine))?;
+    let request = job.section(|job| durability::plan(job, &engine))?;
     let body = job.section(|job| content::settle(job, &shape, &engine))?;
     let fills = plan_fill(&job.values, engine.kind, shape.ops)?;
     let files = job.section(|job| target::plan(job, &shape, &engine, log, fills))?;

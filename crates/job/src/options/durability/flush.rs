@@ -4,27 +4,16 @@ use crate::input::{Decisions, JobInput};
 use crate::options::durability::rows::{
     END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, INVALIDATE, SYNC, SYNC_FILE_RANGE,
 };
-use crate::options::shape::Ops;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{EngineKind, Flush, OpKind, SyncMode};
+use trueio_model::{EngineKind, Flush, SyncMode};
 
-pub(crate) fn plan_sync(
-    values: &JobInput<'_>,
-    decisions: &mut Decisions,
-    engine: EngineKind,
-    ops: Ops,
-) -> Result<SyncMode, Refusal> {
+pub(crate) fn plan_sync(values: &JobInput<'_>, decisions: &mut Decisions, engine: EngineKind) -> SyncMode {
     let sync = values.get(SYNC);
-    if sync != SyncMode::None && engine == EngineKind::Mmap && ops.has(OpKind::Write) {
-        let lack = "copies into memory, where O_SYNC and O_DSYNC have no effect".into();
-        let hint = "use `fsync = N` or `fdatasync = N`, or another engine";
-        return Err(values.refuse(SYNC, Rule::EngineLacks { engine, lack, hint }));
-    }
     if !engine.touches_files() {
         let because = format!("{} moves no data", engine.name());
         decisions.note_unused(values, &[SYNC.row(), INVALIDATE.row()], &because);
     }
-    Ok(sync)
+    sync
 }
 
 /// Plans sync calls between the writes and after them.

@@ -61,7 +61,9 @@ crate::option::rows! {
     pub const SYNC: Opt<SyncMode> = word("sync")
         .default("none")
         .scope(&[Scope::Writes])
-        .summary("Open flags that make each write durable before it returns");
+        .summary("Open flags that make each write durable before it returns")
+        .detail("`mmap`, to which open flags do not apply, calls `msync(MS_SYNC)` after each I/O and unmaps its pages, \
+                 as fio does with `direct=1`.");
 
     pub const FSYNC: Opt<u64> = count("fsync", 0, u64::MAX)
         .default("0")

@@ -116,7 +116,8 @@ fn options_that_need_or_exclude_direct_io_set_it_or_are_refused() {
     assert_eq!(rule_name(&with(&[("uncached", "1"), ("direct", "require")])), "contradiction");
     assert_eq!(rule_name(&with(&[("uncached", "1"), ("atomic", "1")])), "contradiction");
     assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("direct", "require")])), "engine_lacks");
-    assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("rw", "write"), ("sync", "dsync")])), "engine_lacks");
+    let synced = plan_one(&with(&[("ioengine", "mmap"), ("rw", "write"), ("sync", "dsync")])).unwrap();
+    assert_eq!(synced.sync, trueio_model::SyncMode::Dsync);
 }
 
 #[test]
