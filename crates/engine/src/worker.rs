@@ -17,7 +17,7 @@ pub use launch::{run_worker, run_worker_on};
 use crate::clock::Clock;
 use crate::engines::{Engine, EngineError};
 use crate::recorder::WorkerReport;
-use crate::request::Step;
+use crate::request::{Request, Step};
 use crate::stages::Stage;
 use crate::view::{Admission, Call, Done, LoopState, Run, StepQueue, View};
 use std::sync::atomic::Ordering::Relaxed;
@@ -98,7 +98,7 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
                         self.handle_events_by(now);
                         continue;
                     }
-                    Admission::Drain if in_flight == 0 && self.state.outcome.is_done => return Ok(()),
+                    Admission::Drain if in_flight == 0 && self.state.outcome.is_done => return self.complete_pair(),
                     Admission::Drain if in_flight == 0 => continue,
                     Admission::Drain => (1, None),
                     _ => match self.wait(wait, in_flight) {
@@ -149,28 +149,66 @@ impl<E: Engine, C: Clock, S: Stage> Worker<'_, E, C, S> {
                     wait => return Ok((queued, wait)),
                 }
             }
-            StepQueue::assert_planned(self.state.context, &request);
-            self.state.steps.advance();
-            let slot = self.state.queue.take();
-            let mut buffer = slot as usize;
-            if request.op == OpKind::Write {
-                buffer += self.state.payload.writes_from;
-                if self.state.payload.needs_data() {
-                    self.state.payload.fill(buffer, &request);
-                    self.stages.filled(buffer, &request, &mut view!(self));
-                }
-            }
-            let pointer = self.state.payload.pointer(buffer, &request);
-            // SAFETY: the buffer is the slot's own and holds the I/O (`Payload::pointer`). Until the slot is given back, after
-            // its completion was reaped, nothing borrows it, and it is freed only with nothing in flight (`finish`).
-            unsafe { self.engine.queue(slot, &request, pointer) };
-            self.state.queue.slot_mut(slot).request = request;
-            if self.stages.hooks().is_issuing {
-                self.stages.issued(slot, &mut view!(self));
-            }
+            self.queue_io(&request);
             queued += 1;
         }
         Ok((queued, Admission::Ready))
+    }
+
+    /// Queues an I/O that was admitted, in a free slot.
+    #[inline(always)]
+    fn queue_io(&mut self, request: &Request) {
+        StepQueue::assert_planned(self.state.context, request);
+        self.state.steps.advance();
+        let slot = self.state.queue.take();
+        let mut buffer = slot as usize;
+        if request.op == OpKind::Write {
+            buffer += self.state.payload.writes_from;
+            if self.state.payload.needs_data() {
+                self.state.payload.fill(buffer, request);
+                self.stages.filled(buffer, request, &mut view!(self));
+            }
+        }
+        let pointer = self.state.payload.pointer(buffer, request);
+        // SAFETY: the buffer is the slot's own and holds the I/O (`Payload::pointer`). Until the slot is given back, after
+        // its completion was reaped, nothing borrows it, and it is freed only with nothing in flight (`finish`).
+        unsafe { self.engine.queue(slot, request, pointer) };
+        self.state.queue.slot_mut(slot).request = *request;
+        if self.stages.hooks().is_issuing {
+            self.stages.issued(slot, &mut view!(self));
+        }
+    }
+
+    /// Writes the block that a job of trims and writes has trimmed, if the job ended between the two: the pair is one step, also
+    /// when the time is up or the run is stopped. Nothing is in flight.
+    ///
+    /// Limit: a write that `thinktime` or `flow` holds back is not made.
+    #[cold]
+    fn complete_pair(&mut self) -> Result<(), EngineError> {
+        let plan = self.state.context.plan;
+        if !plan.pattern.steps.trims_first || self.state.steps.is_exhausted() || self.state.outcome.has_failed(plan) {
+            return Ok(());
+        }
+        if self.state.steps.peek().is_none() && !self.refill() {
+            return Ok(());
+        }
+        let Some(&Step::Io(mut request)) = self.state.steps.peek() else { return Ok(()) };
+        if request.op != OpKind::Write
+            || (self.stages.hooks().is_issuing
+                && self.stages.admit(&mut request, &mut view!(self))? != Admission::Ready)
+        {
+            return Ok(());
+        }
+        self.queue_io(&request);
+        let (mut count, mut now, call) = self.submit(1)?;
+        while count == 0 {
+            count = self.engine.reap(1, None, &mut self.state.completions)?;
+            now = self.clock.now();
+        }
+        self.handle_events_by(now);
+        self.complete(count, now, &call);
+        self.state.time.last = now;
+        Ok(())
     }
 
     /// Takes the next block of steps; false if the job has no more.

@@ -99,6 +99,31 @@ fn a_deadline_lets_what_is_in_flight_end_and_issues_nothing_more() {
     assert!(!report.was_stopped);
 }
 
+/// Goal: a block that `trimwrite` trimmed is written, also if the time is up or the run is stopped in between.
+/// Method: each I/O takes 3 ms, and the deadlines lie within the trim, between trim and write, and within the write. A run that is
+/// stopped beforehand does nothing.
+#[test]
+fn a_trimmed_block_is_written_although_the_time_is_up() {
+    for (runtime_ns, ios) in [(97 * MS, 34), (99 * MS, 34), (100 * MS, 34), (102 * MS, 34), (103 * MS, 36)] {
+        for depth in [1, 4] {
+            let mut job = Job::simulated(3 * MS, 1).depth(depth).time(runtime_ns).op(OpKind::Write);
+            job.plan.pattern.steps.trims_first = true;
+            let report = job.run();
+            assert_clean(&report, "trimwrite");
+            let (trims, writes) = (op(&report, OpKind::Trim).io_count, op(&report, OpKind::Write).io_count);
+            assert_eq!(trims, writes, "{runtime_ns} ns, depth {depth}");
+            if depth == 1 {
+                assert_eq!(trims + writes, ios, "{runtime_ns} ns");
+            }
+        }
+    }
+    let mut job = Job::simulated(MS, 1).op(OpKind::Write);
+    job.plan.pattern.steps.trims_first = true;
+    job.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let report = job.run();
+    assert_eq!(report.ops.iter().map(|op| op.io_count).sum::<u64>(), 0);
+}
+
 #[test]
 fn a_deadline_ends_a_job_whose_limits_are_far_and_limits_end_one_whose_deadline_is() {
     let mut job = Job::simulated(MS, 1);
