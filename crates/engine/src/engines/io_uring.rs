@@ -16,6 +16,7 @@ use crate::request::Request;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
 use trueio_model::{EngineKind, OpKind};
 
 const ENTER_GETEVENTS: u32 = 1 << 0;
@@ -27,6 +28,9 @@ const UNREGISTER_RING_FDS: u32 = 21;
 
 /// The most entries that a ring can have (Linux `io_uring/io_uring.h`, `IORING_MAX_ENTRIES`).
 const ENTRIES_MAX: u32 = 32_768;
+
+/// For how long completions are looked for without a system call where a kernel thread submits, in nanoseconds.
+const POLL_NS: u64 = 1_000_000;
 
 /// How often in a row an `io_uring_enter` may take nothing, with nothing to be collected, before the
 /// engine gives up: the kernel has no memory for a request, and may have some later.
@@ -258,6 +262,20 @@ impl IoUringEngine {
 
     /// `io_uring_enter`. EINTR, ETIME and (with something to collect first) EBUSY and EAGAIN give 0.
     #[inline(always)]
+    /// Looks for `min` completions without a system call, as fio does: where a kernel thread submits, it brings them to the ring, too.
+    /// Ends after [`POLL_NS`], because of a slow disk or a thread that needs this processor.
+    #[cold]
+    fn poll(&mut self, min: usize, timeout_ns: Option<u64>, out: &mut [Completion]) -> usize {
+        let limit = Duration::from_nanos(timeout_ns.unwrap_or(POLL_NS).min(POLL_NS));
+        let began = Instant::now();
+        let mut count = 0;
+        while count < min && began.elapsed() < limit {
+            std::hint::spin_loop();
+            count += self.collect(&mut out[count..]);
+        }
+        count
+    }
+
     fn enter(&self, submit: u32, min: u32, flags: u32, timeout_ns: Option<u64>) -> Result<u32, EngineError> {
         let mut flags = flags | self.enter_flags;
         let timespec;
@@ -362,6 +380,12 @@ impl Engine for IoUringEngine {
         let mut count = self.collect(out);
         // A wait of no length: with deferred task work, completions reach the ring only within an enter.
         if count < min || timeout_ns == Some(0) {
+            if self.has_sqpoll {
+                count += self.poll(min.saturating_sub(count), timeout_ns, &mut out[count..]);
+                if count >= min {
+                    return Ok(count);
+                }
+            }
             let missing = min.saturating_sub(count) as u32;
             let n = self.enter(self.noted, missing, ENTER_GETEVENTS, timeout_ns)?;
             self.noted -= n.min(self.noted);
