@@ -151,6 +151,14 @@ pub enum FileError {
     Stopped,
 }
 
+impl FileError {
+    /// Returns true if a file of this name was created after planning.
+    pub(crate) fn has_appeared(&self) -> bool {
+        let Self::Create { source, .. } = self else { return false };
+        matches!(&**source, trueio_direct::OpenError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
+    }
+}
+
 /// Calls `act` as the job's user, if the job sets one.
 pub(crate) fn acting<T>(user: Option<UserPlan>, act: impl FnOnce() -> Result<T, FileError>) -> Result<T, FileError> {
     let Some(user) = user else { return act() };

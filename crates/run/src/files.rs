@@ -1,12 +1,12 @@
 //! The files under test: created, filled, opened and removed.
 //!
-//! A file that the user did not name is written only if this module created it, with `O_EXCL`. A file that is to be
-//! removed is unlinked as soon as it is open. Existing targets are open already ([`Targets`]); each job opens them through
-//! that descriptor.
+//! A file that the user did not name is written only if this module created it, with `O_EXCL`, or if it appeared after planning with
+//! the planned length and owner, as when two runs create a file that they share. A file that is to be removed is unlinked as
+//! soon as it is open. Existing targets are open already ([`Targets`]); each job opens them through that descriptor.
 
 use crate::Observer;
 use crate::file_error::{FileError, acting};
-use crate::fill::{Filling, Space, check_growth, create, extend, fill_error, make_directory};
+use crate::fill::{Filling, Space, await_appeared, check_growth, create, extend, fill_error, make_directory};
 use crate::held::{Held, HoldError};
 use crate::sharing::Sharing;
 use crate::targets::Targets;
@@ -163,11 +163,18 @@ impl Prepared {
             | Prepare::CreateAllocated
             | Prepare::CreateReserved
             | Prepare::CreateSparse
-            | Prepare::CreateEmpty => {
-                let (created, space) = acting(user, || create(file, sharing, filling, stop, observer))?;
-                self.targets.add_created(file, created)?;
-                space
-            }
+            | Prepare::CreateEmpty => match acting(user, || create(file, sharing, filling, stop, observer)) {
+                Ok((created, space)) => {
+                    self.targets.add_created(file, created)?;
+                    space
+                }
+                Err(error) if error.has_appeared() && sharing.may_appear => {
+                    let targets = &mut self.targets;
+                    acting(user, || await_appeared(file, targets.get_or_open(file)?, sharing.end_bytes, stop))?;
+                    Space::AsPlanned
+                }
+                Err(error) => return Err(error),
+            },
         };
         let note = space.note(&file.path);
         self.files.insert(file.path.clone(), Ready { phase: sharing.phase, note, lock: OnceCell::new() });
@@ -382,6 +389,7 @@ mod tests {
             begin_bytes_max,
             phase_begin_bytes_max: begin_bytes_max,
             access: FileAccess::Private,
+            may_appear: true,
         };
         let stop = AtomicBool::new(false);
         let prepare_of = |offset_bytes, begin_bytes_max| {
@@ -441,6 +449,7 @@ mod tests {
             begin_bytes_max: 0,
             phase_begin_bytes_max: 0,
             access: FileAccess::Private,
+            may_appear: true,
         };
         let made =
             prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, &random(), &stop, &mut NoObserver);
@@ -459,6 +468,66 @@ mod tests {
         );
         assert!(line.contains("Permission denied"), "{line}");
         prepared.open(&job(None)).expect("it is root's");
+    }
+
+    /// Goal: of two runs that create one file at the same time, the second uses it as soon as it has the planned length, and neither
+    /// truncates nor refills it; a file of another length or with a second name is refused, and kept.
+    #[test]
+    fn a_file_that_another_run_creates_after_planning_is_used_with_the_planned_length_only() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
+        let prepare_of = |prepare, may_appear| {
+            let file = FilePlan {
+                path: path.clone(),
+                prepare,
+                remove_after: false,
+                offset_bytes: 0,
+                size_bytes: 4096,
+                extends_from: None,
+            };
+            let sharing = Sharing {
+                phase: 0,
+                end_bytes: 4096,
+                earlier_end_bytes: 0,
+                begin_bytes_max: 0,
+                phase_begin_bytes_max: 0,
+                access: FileAccess::Private,
+                may_appear,
+            };
+            let stop = AtomicBool::new(false);
+            Prepared::default().prepare(&file, None, sharing, &random(), &stop, &mut NoObserver)
+        };
+        for prepare in [Prepare::CreateFilled, Prepare::CreateAllocated, Prepare::CreateSparse, Prepare::CreateEmpty] {
+            std::fs::write(&path, [7; 4096]).expect("a file");
+            prepare_of(prepare, true)
+                .unwrap_or_else(|error| panic!("{prepare:?}: {}", trueio_model::error_line(&error)));
+            assert_eq!(std::fs::read(&path).expect("a file"), [7; 4096], "{prepare:?}");
+            let line = trueio_model::error_line(&prepare_of(prepare, false).expect_err("a job removes it"));
+            assert!(line.contains("File exists"), "{line}");
+        }
+        for length in [100, 5000] {
+            std::fs::write(&path, vec![7; length]).expect("a file");
+            let line = trueio_model::error_line(&prepare_of(Prepare::CreateFilled, true).expect_err("another length"));
+            assert!(line.contains(&format!("it has {length} bytes")), "{line}");
+            assert_eq!(std::fs::read(&path).expect("a file"), vec![7; length]);
+        }
+        // The other run is about to write it: it has its length only later.
+        std::fs::write(&path, [7; 100]).expect("a file");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                std::fs::write(&path, [8; 4096]).expect("a file");
+            });
+            prepare_of(Prepare::CreateFilled, true).expect("it gets its length");
+        });
+        let other = directory.path().join("other");
+        std::fs::hard_link(&path, &other).expect("a link");
+        let line = trueio_model::error_line(&prepare_of(Prepare::CreateFilled, true).expect_err("two names"));
+        assert!(line.contains("no file of this user with one name"), "{line}");
+        std::fs::remove_file(&path).expect("a file");
+        std::os::unix::fs::symlink(&other, &path).expect("a link");
+        prepare_of(Prepare::CreateFilled, true).expect_err("a link");
+        assert_eq!(std::fs::read(&other).expect("a file"), [8; 4096]);
     }
 
     /// Goal: the same for a file that the run does not extend beforehand, and that another program extends during an

@@ -18,12 +18,16 @@ use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
 use trueio_engine::{FileFill, unlink_same};
 use trueio_model::{Content, FilePlan, JobPlan, Prepare};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
+
+/// For how long a file that another run creates may keep its length before it counts as complete.
+const STILL: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
 /// Creates a directory that only this user can access. A directory of the same user that appeared after planning is
 /// accepted, because another run may have created it. A link, or a directory of another user, is refused.
@@ -162,6 +166,39 @@ pub(crate) fn create(
             }
             Err(error)
         }
+    }
+}
+
+/// Waits until a file that appeared after planning is as long as planned. Another run, or another server, may be creating it: two
+/// runs that share a file do this at the same time. The file is neither truncated nor extended here.
+///
+/// # Errors
+/// It is a link, belongs to another user, or does not get the planned length: then it is not the file that was planned.
+pub(crate) fn await_appeared(file: &FilePlan, held: &Held, end_bytes: u64, stop: &AtomicBool) -> Result<(), FileError> {
+    let is_filled_later = matches!(file.prepare, Prepare::CreateEmpty | Prepare::CreateReserved);
+    let changed = |error: HoldError| error.of("", &file.path);
+    let (mut length, mut still_since) = (u64::MAX, Instant::now());
+    loop {
+        let entry = held.entry().map_err(changed)?;
+        let failed = |source| fill_error(file, "using the file that another program created", 0, end_bytes, source);
+        let found = std::fs::metadata(&entry.path).map_err(failed)?;
+        if !found.is_file() || found.nlink() != 1 || found.uid() != rustix::process::geteuid().as_raw() {
+            let text = "after the run was planned, and it is no file of this user with one name";
+            return Err(failed(io::Error::other(text)));
+        }
+        if found.len() == end_bytes || (is_filled_later && found.len() < end_bytes) {
+            return Ok(());
+        }
+        if stop.load(Relaxed) {
+            return Err(FileError::Stopped);
+        }
+        if found.len() != length {
+            (length, still_since) = (found.len(), Instant::now());
+        } else if still_since.elapsed() >= STILL {
+            let text = format!("after the run was planned, and it has {length} bytes, which is not the planned length");
+            return Err(failed(io::Error::other(text)));
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

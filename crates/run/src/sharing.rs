@@ -17,6 +17,8 @@ pub(crate) struct Sharing {
     pub(crate) phase_begin_bytes_max: u64,
     /// The users that may use the file, if a job creates it: those that the first of the jobs permits.
     pub(crate) access: FileAccess,
+    /// True if a file that appeared after planning may be used: no job removes it (`unlink_each_loop`).
+    pub(crate) may_appear: bool,
 }
 
 impl Sharing {
@@ -30,10 +32,12 @@ impl Sharing {
             begin_bytes_max: 0,
             phase_begin_bytes_max: 0,
             access: first.map_or(FileAccess::Private, |job| job.handling.new_files),
+            may_appear: true,
         };
         for job in jobs {
             for file in job.files.iter().filter(|file| file.path == path) {
                 let end = file.offset_bytes + file.size_bytes;
+                sharing.may_appear &= !job.handling.remakes_each_pass && !file.remove_after;
                 sharing.end_bytes = sharing.end_bytes.max(end);
                 sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
                 if job.phase == phase {
