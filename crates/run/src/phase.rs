@@ -111,8 +111,8 @@ impl Setting<'_> {
             let OpenedFiles { targets, notes } = self.prepared.open(plan)?;
             jobs.push(OpenJob { plan, files: targets.into(), notes });
         }
-        for job in jobs.iter().filter(|job| job.plan.invalidate) {
-            drop_cached_pages(job.plan, &job.files);
+        for job in jobs.iter_mut().filter(|job| job.plan.invalidate) {
+            job.notes.extend(drop_cached_pages(job.plan, &job.files));
         }
         for job in plans.iter().filter(|job| job.pre_read) {
             for file in &job.files {
@@ -328,13 +328,28 @@ pub(crate) fn io_failure(job: &JobPlan, record: &JobRecord) -> Option<String> {
     })
 }
 
-/// Flushes a job's files and drops their cached pages, so that the job starts without them. If the flush fails, dirty
-/// pages stay in the cache, and the page-cache check reports them.
-fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) {
+/// Flushes a job's files and drops their cached pages, so that the job starts without them. Returns a note about the first file
+/// that had dirty pages: the flush takes its time before the job. If the flush fails, dirty pages stay in the cache, and the page-cache
+/// check reports them.
+fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) -> Option<String> {
+    let mut note = None;
     for (file, plan) in files.iter().zip(&job.files).filter(|(file, _)| file.disk.is_none()) {
+        let found = trueio_direct::residency(&file.file, plan.offset_bytes, plan.size_bytes);
+        let dirty = found.map_or(0, |found| found.dirty_pages.unwrap_or(0).saturating_mul(found.page_size_bytes));
+        if dirty > 0 {
+            note.get_or_insert_with(|| {
+                format!(
+                    "`{}`: {} of dirty pages were written to the disk before the job, so that all cached pages could be dropped; \
+                     fio drops the clean ones only",
+                    plan.path,
+                    trueio_model::units::format_bytes(dirty)
+                )
+            });
+        }
         let _ = file.file.sync_data();
         let _ = trueio_direct::evict(&file.file, plan.offset_bytes, plan.size_bytes);
     }
+    note
 }
 
 #[cfg(test)]
