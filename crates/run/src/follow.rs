@@ -87,6 +87,13 @@ impl Follower<'_> {
                 self.timeline.iter_mut().for_each(|timeline| timeline.look((now - self.begin).as_nanos() as u64));
             }
             if is_over {
+                // As in fio, an interval that ends with the run has its results, too.
+                if let Some(status) = &self.status
+                    && status.is_due(now, &mut status_due)
+                {
+                    let so_far = status.so_far(self.plans, (now - self.begin).as_nanos() as u64);
+                    observer.notify(Event::Interim(&so_far));
+                }
                 let disturbances = self.timeline.map_or_else(Vec::new, Timeline::end);
                 return Followed { stops: self.heartbeat.stops, disturbances };
             }
