@@ -16,6 +16,7 @@
 mod background;
 mod control_group;
 mod counters;
+mod device_link;
 mod disk;
 mod environment;
 mod error;
@@ -45,6 +46,7 @@ mod uuid;
 pub use background::background_work;
 pub use control_group::{IoHierarchy, cpu_quota, io_hierarchy, memory_limit_bytes, thread_limit, throttled_ns};
 pub use counters::{counters, parse_counters};
+pub use device_link::device_of_link;
 pub use disk::disk_facts;
 pub use environment::environment;
 pub use error::DeviceError;

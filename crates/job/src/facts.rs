@@ -49,6 +49,12 @@ pub trait FactsSource {
     /// one, and again for a `name_directory`. A dangling symbolic link is `Unreadable`: creating a file through it is never intended.
     fn look(&self, path: &str) -> Target;
 
+    /// Returns the device that a link below `/dev` leads to, if only root can lead it elsewhere; `None`: it is no such link.
+    fn device_of_link(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
+
     /// Returns the identity of the file or device at `path`, which the run compares. Called once for each path of a plan,
     /// before all other facts about it. `None`: there is none, or it is unknown, and the run does not compare it.
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {

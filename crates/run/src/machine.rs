@@ -188,6 +188,10 @@ impl FactsSource for MachineFacts {
         })
     }
 
+    fn device_of_link(&self, path: &str) -> Option<String> {
+        Some(trueio_device::device_of_link(Path::new(path))?.to_str()?.to_owned())
+    }
+
     fn target_identity(&self, path: &str) -> Option<TargetIdentity> {
         let (file, identity) = trueio_device::open_target(Path::new(path)).ok()?;
         let mut opened = self.opened.borrow_mut();

@@ -9,9 +9,11 @@
 use crate::language::{FioRequest, Written, meet_targets};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use trueio_job::options::durability::rows::DIRECT;
+use trueio_job::options::engine::rows::HIPRI;
 use trueio_job::plan::directory_of;
 use trueio_job::{FactsSource, InUse, Machine, Refusal, Rule, Target, explain_refusal_in, plan};
-use trueio_model::{DirectFacts, DirectSupport, Fact, TargetFacts, TargetKind};
+use trueio_model::{DirectFacts, DirectPolicy, DirectSupport, Fact, TargetFacts, TargetKind};
 
 /// The size of each file and device that is imagined: any job fits.
 const SIZE_BYTES: u64 = 1 << 50;
@@ -96,6 +98,12 @@ enum Reason {
 fn imagined(request: &FioRequest, kind: Option<TargetKind>) -> Option<Reason> {
     let facts = Imagined { kind, directories: RefCell::default() };
     let mut jobs = request.jobs.clone();
+    for spec in &mut jobs {
+        // fio's first I/O fails then.
+        if DIRECT.value_in(spec) == DirectPolicy::Off {
+            spec.options.remove(HIPRI.name);
+        }
+    }
     // Which disk a job has, and its scheduler, are facts of a machine.
     for given in jobs.iter_mut().filter_map(|spec| Some(&mut spec.fio.as_mut()?.given)) {
         given.retain(|word| word.name != "ioscheduler");

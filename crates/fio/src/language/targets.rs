@@ -12,13 +12,16 @@ use super::{FioError, FioProblem, Settings};
 use trueio_job::facts::{Content, FactsSource, Target};
 use trueio_job::option::Words;
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
+use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
 use trueio_job::options::pattern::rows::{Direction, RW, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE, ZoneMode};
 use trueio_job::options::target::rows::{FILE_APPEND, OFFSET_INCREMENT, REGION_NUMBER};
 use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{BlockSizes, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, TargetKind, switch_of};
+use trueio_model::{
+    BlockSizes, DirectPolicy, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, TargetKind, switch_of,
+};
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
 ///
@@ -31,6 +34,7 @@ pub fn meet_targets(
 ) -> Result<Vec<String>, FioError> {
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
     for spec in jobs {
+        name_devices(spec, facts);
         let of_job = [without_state(spec, facts), without_polling(spec, facts), in_memory::without_direct(spec, facts)];
         let Some(fio) = &spec.fio else { continue };
         notes.extend(of_job.into_iter().flatten().map(|note| format!("job `{}`: {note}", fio.name)));
@@ -110,6 +114,22 @@ pub fn meet_targets(
         }
     }
     if problems.is_empty() { Ok(notes) } else { Err(FioError { problems }) }
+}
+
+/// Replaces links that only root can change by the names of their devices (`/dev/VG/LV`, `/dev/disk/by-id/ID`). Other links stay, and are
+/// not written through.
+fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) {
+    let Some(given) = spec.options.get("filename") else { return };
+    if spec.options.contains_key("directory") || !given.text.contains("/dev/") {
+        return;
+    }
+    let origin = given.origin.clone();
+    let names = read_paths(spec, "filename", ValueKind::Paths);
+    let named: Vec<String> =
+        names.iter().map(|name| facts.device_of_link(name).unwrap_or_else(|| name.clone())).collect();
+    if named != names {
+        spec.set("filename", write_paths(&named), origin);
+    }
 }
 
 /// Drops a state that is saved only by default where its file cannot be written; fio goes on without it, too. Returns a note.
@@ -196,16 +216,23 @@ fn disks(spec: &JobSpec, facts: &dyn FactsSource) -> Vec<DiskFacts> {
     disks
 }
 
-/// Drops the polling of `pvsync2` where a disk has no queue for it: the kernel ignores the flag there, and fio goes on. Returns a
+/// Drops the polling of `pvsync2` where I/O is not direct, or a disk has no queue for it: the kernel ignores the flag there, and fio goes on. Returns a
 /// note. (io_uring's first I/O would fail, in fio, too.)
 fn without_polling(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
     if IOENGINE.value_in(spec) != Some(EngineKind::Pvsync2) || !HIPRI.value_in(spec) {
         return None;
     }
-    let disk = disks(spec, facts).into_iter().find(|disk| disk.limits.can_poll.value == Some(false))?;
+    let why = match DIRECT.value_in(spec) {
+        DirectPolicy::Off => "I/O is not direct".to_owned(),
+        _ => {
+            let disks = disks(spec, facts);
+            let disk = disks.iter().find(|disk| disk.limits.can_poll.value == Some(false))?;
+            format!("the disk `{}` has no queue that is polled", disk.name)
+        }
+    };
     spec.options.remove(HIPRI.name);
     spec.options.remove(HIPRI_PERCENTAGE.name);
-    Some(format!("`hipri` has no effect: the disk `{}` has no queue that is polled", disk.name))
+    Some(format!("`hipri` has no effect: {why}"))
 }
 
 /// Permits to extend files that are too short for their job, as fio does: if the job writes, if they are empty, or if they
