@@ -445,7 +445,9 @@ fn no_region(values: &Values, path: &str, target_bytes: u64, why: NoRegion) -> R
 /// Returns how a new file, or a new part of one, is prepared. Reads of unwritten extents never reach the device, and trims
 /// of them do nothing, so a file stays unwritten only for a job that just writes.
 fn prepare_new(values: &Values, usage: &Use) -> Prepare {
-    if usage.moves_no_data || usage.fills {
+    // As in fio, `falloc` reads a file that has its data: it allocates what is allocated.
+    let reads_laid_out = usage.needs_content && values.get(REGION_RULES) == RegionRules::Fio;
+    if (usage.moves_no_data && !reads_laid_out) || usage.fills {
         Prepare::CreateEmpty
     } else if usage.needs_content || values.get(OVERWRITE) {
         Prepare::CreateFilled
