@@ -468,12 +468,12 @@ pub(crate) fn failed_jobs(record: &RunRecord) -> usize {
     units_of(record).iter().filter(|unit| error_of(unit) != 0).count()
 }
 
-/// Returns which units are one entry: neighbours in a group that both set `group_reporting`.
+/// Returns which units are one entry: as in fio, a job that sets `group_reporting` joins the one before it in its group.
 fn entries_of(units: Vec<Unit<'_>>) -> Vec<Vec<Unit<'_>>> {
     let mut entries: Vec<Vec<Unit<'_>>> = Vec::new();
     for unit in units {
         match entries.last_mut() {
-            Some(last) if last[0].group == unit.group && last[0].is_grouped && unit.is_grouped => {
+            Some(last) if last[0].group == unit.group && unit.is_grouped => {
                 last.push(unit);
             }
             _ => entries.push(vec![unit]),
@@ -561,8 +561,11 @@ impl Entry<'_> {
         if self.first_error == 0 {
             self.first_error = job.failures.first().map_or(0, |failure| or_eio(failure.errno));
         }
+        if self.first_error == 0 && job.verify_failure_count > 0 {
+            self.first_error = EILSEQ;
+        }
         let failures = total(job.failures.iter().map(|failure| failure.count));
-        self.failure_count = self.failure_count.saturating_add(failures);
+        self.failure_count = self.failure_count.saturating_add(failures).saturating_add(job.verify_failure_count);
     }
 
     /// Adds the I/Os of a job and the resets of its zones.
@@ -584,10 +587,13 @@ impl Entry<'_> {
             add_op(figures, op, elapsed_ns, plan.is_paced(), plan);
         }
         if let Some(back) = &job.read_back {
-            // fio counts the read back as reads, and its time after the time of the job's own reads.
+            // fio counts the read back as reads, and its time after the time of the job's own reads: without the writes between
+            // two loops, but with those between two batches of a backlog.
             let reads_itself = job.ops.iter().any(|op| op.op == OpKind::Read && op.io_count > 0);
-            let within_ns = if reads_itself || back.within_count > 0 { job.elapsed_ns } else { 0 };
-            let elapsed_ns = within_ns.saturating_add(back.elapsed_ns);
+            let has_backlog = back.within_count > 0 && plan.verify.as_ref().is_some_and(|verify| verify.backlog > 0);
+            let own_ns = job.elapsed_ns.saturating_sub(back.loops_ns);
+            let within_ns = if reads_itself || has_backlog { own_ns } else { 0 };
+            let elapsed_ns = within_ns.saturating_add(back.loops_ns).saturating_add(back.elapsed_ns);
             add_op(&mut self.ops[0], &back.reads, elapsed_ns, false, plan);
         }
     }
