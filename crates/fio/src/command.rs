@@ -10,6 +10,7 @@
 mod anywhere;
 mod around;
 mod bandwidth;
+mod dump_file;
 mod exec;
 mod idle;
 mod parsed;
@@ -19,6 +20,7 @@ mod ranks;
 mod remote;
 mod status;
 mod trigger;
+mod unstarted;
 
 pub use program::{Program, ProgressLine};
 
@@ -210,7 +212,8 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     let bandwidth_log = settings.bandwidth_log.clone();
     files.extend(bandwidth_log.iter().flat_map(|prefix| BandwidthLog::files(prefix)));
     let command_files = CommandFiles { files, sends_logs: false, may_replace: true };
-    let (mut plan, targets) = match planned(&mut request, command_files, |_| Ok(())) {
+    let (result, unstarted) = unstarted::planned_without(&mut request, command_files);
+    let (mut plan, targets) = match result {
         Ok(planned) => planned,
         Err(text) => {
             refused(&text);
@@ -218,6 +221,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
             return ExitCode::from(failed.max(1));
         }
     };
+    let commands = if unstarted > 0 { exec::Commands::of(&request).unwrap_or(commands) } else { commands };
     show(&mut plan, &request.settings);
     let bandwidth = match bandwidth_log.as_deref().map(BandwidthLog::create).transpose() {
         Ok(bandwidth) => bandwidth,
@@ -235,12 +239,12 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     }
     let has_baseline = plan.idle_baseline_ns > 0;
     let has_line = request.settings.eta != Eta::Never;
-    let stop = watch_signals();
+    let (stop, asked) = (watch_signals(), watch_status_signal());
     let shows_any = plan.jobs.iter().any(|job| job.output.shows_any());
     let reporting = Reporting {
         hides_contents: false,
         interim_every: results.every(),
-        interim_asked: Some(watch_status_signal()),
+        interim_asked: Some(asked),
         bandwidth_every: bandwidth.is_some().then_some(bandwidth::EVERY),
         watches_disks: false,
         logs: Some(FioLogs::writer_with_io_lines(if shows_any { results.shown_in().map(Arc::new) } else { None })),
@@ -261,11 +265,12 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     };
     let line = if has_line { (program.progress_line)(has_baseline) } else { Box::new(Hidden) };
     let waiting = trigger::Waiting::new(&request.settings.trigger, stop);
-    let mut observer = exec::Around::new(line, commands, results, bandwidth, waiting);
+    let dump_file = dump_file::DumpFile::new(asked);
+    let mut observer = exec::Around::new(line, commands, results, bandwidth, waiting).with_dump_file(dump_file);
     let record = trueio_run::run(whole, stop, &mut observer);
     drop(pinned);
     let (failed_command, results, fired) = observer.finish();
-    let code = deliver(results, &record, failed_command, fired);
+    let code = deliver(results, &record, failed_command, fired, unstarted);
     match request.settings.trigger.command.filter(|_| fired).map(|command| trigger::run_command(&command)) {
         Some(Err(reason)) => refused(&reason),
         _ => code,
@@ -360,8 +365,14 @@ fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
     if jobs.iter().filter_map(runtime_s).max().unwrap_or(0) >= 5 { machine::IDLE_BASELINE_NS } else { 0 }
 }
 
-/// `fired`: a trigger ended the run.
-fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<FioError>, fired: bool) -> ExitCode {
+/// `fired`: a trigger ended the run. `unstarted`: as many jobs failed before it.
+fn deliver(
+    results: status::Results,
+    record: &RunRecord,
+    failed_command: Option<FioError>,
+    fired: bool,
+    unstarted: usize,
+) -> ExitCode {
     if let Err(text) = results.end(record) {
         return refused(&text);
     }
@@ -371,10 +382,12 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
     show_verify_errors(record);
     match ended(record) {
         (INTERRUPTED, None) if fired => ExitCode::SUCCESS,
-        (code, None) => ExitCode::from(code),
-        (code, Some(reason)) => {
-            refused(reason);
-            ExitCode::from(code)
+        (INTERRUPTED, None) => ExitCode::from(INTERRUPTED),
+        (code, reason) => {
+            if let Some(reason) = reason {
+                refused(reason);
+            }
+            ExitCode::from(u8::try_from(unstarted).unwrap_or(u8::MAX).saturating_add(code))
         }
     }
 }

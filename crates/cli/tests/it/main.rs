@@ -23,6 +23,7 @@ mod fio_directories;
 mod fio_files;
 mod fio_formats;
 mod fio_iolog;
+mod fio_kinds;
 mod fio_live_output;
 mod fio_logs;
 mod fio_names;

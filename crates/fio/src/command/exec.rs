@@ -9,6 +9,7 @@
 //! after a phase, which cleans up, first gets another minute.
 
 use super::bandwidth::BandwidthLog;
+use super::dump_file::DumpFile;
 use super::program::ProgressLine;
 use super::status::Results;
 use super::trigger::Waiting;
@@ -99,6 +100,7 @@ pub(super) struct Around {
     results: Results,
     bandwidth: Option<BandwidthLog>,
     trigger: Waiting,
+    dump_file: Option<DumpFile>,
 }
 
 impl Around {
@@ -109,7 +111,13 @@ impl Around {
         bandwidth: Option<BandwidthLog>,
         trigger: Waiting,
     ) -> Self {
-        Self { line, commands, begun: 0, failed: None, results, bandwidth, trigger }
+        Self { line, commands, begun: 0, failed: None, results, bandwidth, trigger, dump_file: None }
+    }
+
+    /// Looks for a file that requests the results so far, too.
+    pub(super) fn with_dump_file(mut self, dump_file: DumpFile) -> Self {
+        self.dump_file = Some(dump_file);
+        self
     }
 
     /// Removes the progress line; returns the first failure of a command or log, the results, and whether a trigger ended the
@@ -244,6 +252,7 @@ impl Around {
 impl Observer for Around {
     fn notify(&mut self, event: Event<'_>) {
         self.trigger.look();
+        self.dump_file.iter_mut().for_each(DumpFile::look);
         match event {
             Event::BeforePhase { index, failure } => *failure = self.before_phase(index).err(),
             Event::AfterPhase { index } => self.after_phase(index),

@@ -1,0 +1,278 @@
+//! What one job of a run cannot do leaves the others alone, links of device managers name their devices, and a mapping is written
+//! back: as in fio's HEAD, whose values these are.
+
+use crate::common::*;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn fio(sandbox: &Sandbox, line: &str) -> Ran {
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    sandbox.run(&words)
+}
+
+trait NotStarted {
+    /// Asserts that nothing was run for this reason.
+    fn assert_not_started(&self, sentence: &str);
+}
+
+impl NotStarted for Ran {
+    #[track_caller]
+    fn assert_not_started(&self, sentence: &str) {
+        assert_eq!((self.code, self.out.as_str()), (Some(1), ""), "{self:?}");
+        assert!(self.err.contains(sentence), "`{sentence}` is missing\n{self:?}");
+    }
+}
+
+/// Returns the jobs of a document: name, error, bytes read and written.
+#[track_caller]
+fn jobs(ran: &Ran) -> Vec<(String, u64, u64, u64)> {
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let of = |job: &Value| {
+        let name = job["jobname"].as_str().expect("a name").to_owned();
+        (name, number(&job["error"]), number(&job["read"]["io_bytes"]), number(&job["write"]["io_bytes"]))
+    };
+    document["jobs"].as_array().expect("jobs").iter().map(of).collect()
+}
+
+/// Goal: a job without a size fails alone; the jobs next to it, and behind a stonewall, run.
+#[test]
+fn a_job_without_a_size_does_not_refuse_its_neighbours() {
+    let sandbox = Sandbox::new();
+    let line = "--output-format=json --name=a --rw=write --filename=a --name=b --rw=write --filename=b --size=64k \
+                --name=c --stonewall --rw=read --filename=b --name=d --size=50% --filename=d";
+    let ran = fio(&sandbox, line);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.err.contains("job `a` was not started") && ran.err.contains("job `d` was not started"), "{ran:?}");
+    assert_eq!(jobs(&ran), [("b".to_owned(), 0, 0, 65536), ("c".to_owned(), 0, 65536, 0)]);
+    assert_eq!(sandbox.listing().len(), 1, "{:?}", sandbox.listing());
+    // Without another job, and with one that is refused for another reason, nothing runs.
+    fio(&sandbox, "--name=a --rw=write --filename=a").assert_not_started("rule: size_missing");
+    let both =
+        "--name=a --rw=write --filename=a --name=e --rw=write --filename=e --size=64k --ioengine=psync --nowait=1";
+    let ran = fio(&sandbox, both);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(!sandbox.path("e").exists());
+}
+
+/// Goal: a clone, or a job, that begins beyond the end of its device does nothing, and the others run. fio's clone is a success.
+#[test]
+fn a_clone_beyond_the_end_of_a_device_leaves_the_others_alone() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 64 << 20);
+    for rw in ["read", "write"] {
+        let line = format!(
+            "--output-format=json --name=a --filename={} --rw={rw} --bs=1M --numjobs=3 --offset_increment=40M --size=10M",
+            disk.device
+        );
+        let ran = fio(&sandbox, &line);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let moved: Vec<u64> = jobs(&ran).iter().map(|job| job.2 + job.3).collect();
+        assert_eq!(moved, [10 << 20, 10 << 20], "{rw}");
+        assert!(ran.err.contains("job `a.2` was not started"), "{ran:?}");
+    }
+    let line =
+        format!("--output-format=json --bs=1M --filename={} --name=a --offset=80M --name=b --offset=60M", disk.device);
+    let ran = fio(&sandbox, &line);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(jobs(&ran), [("b".to_owned(), 0, 4 << 20, 0)]);
+}
+
+/// Goal: a link below `/dev` that only root can change is the name of its device; in a directory that others can write, it is a link.
+/// Method: links as of device managers, in a directory of the test's own; to a link, and relative.
+#[test]
+fn a_link_below_dev_that_only_root_can_change_names_its_device() {
+    if lacks("loop") || lacks("root") {
+        return;
+    }
+    struct Removed(std::path::PathBuf);
+    impl Drop for Removed {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 4 << 20);
+    let directory = Removed(format!("/dev/trueio-links-{}", std::process::id()).into());
+    let mode = |mode| fs::set_permissions(&directory.0, fs::Permissions::from_mode(mode)).expect("a mode");
+    fs::create_dir(&directory.0).expect("a directory");
+    mode(0o755);
+    let name = disk.device.trim_start_matches("/dev/");
+    symlink(format!("../{name}"), directory.0.join("volume")).expect("a link");
+    symlink("volume", directory.0.join("by-id")).expect("a link");
+    let file = sandbox.data_file("data", 1 << 20);
+    symlink(&file, directory.0.join("file")).expect("a link");
+    let write = |link: &str| {
+        fio(&sandbox, &format!("--name=a --rw=write --size=64k --filename={}/{link}", directory.0.display()))
+    };
+    let before = disk.content();
+    write("volume").assert_code(0);
+    assert_ne!(disk.content(), before);
+    write("by-id").assert_code(0);
+    write("file").assert_not_started("rule: target_is_link");
+    let written = disk.content();
+    for others in [0o777, 0o775, 0o1777] {
+        mode(others);
+        write("volume").assert_not_started("rule: target_is_link");
+        write("by-id").assert_not_started("rule: target_is_link");
+    }
+    mode(0o755);
+    std::os::unix::fs::lchown(directory.0.join("volume"), Some(65534), None).expect("an owner");
+    write("volume").assert_not_started("rule: target_is_link");
+    assert_eq!(disk.content(), written);
+}
+
+/// Goal: `mmap` with `direct=1` calls `msync` after each I/O, reads too, as fio does; `sync` alone has no effect there.
+#[test]
+fn a_mapping_is_written_back_after_each_io_with_direct() {
+    if lacks("strace") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (words, count) in [
+        ("--rw=write --direct=1", 256),
+        ("--rw=randread --direct=1", 256),
+        ("--rw=write --direct=1 --bs=1000 --number_ios=50", 50),
+        ("--rw=write --direct=0", 0),
+        ("--rw=write --sync=1", 0),
+    ] {
+        let trace = sandbox.aside("trace");
+        let line = format!("fio --name=a --filename=f --size=1m --ioengine=mmap --output=o {words}");
+        let plain = sandbox.command(&line.split_whitespace().collect::<Vec<_>>());
+        let mut traced = std::process::Command::new("strace");
+        traced.args(["-f", "-qq", "-e", "trace=msync", "-e", "signal=none", "-o"]).arg(&trace);
+        traced.arg(plain.get_program()).args(plain.get_args()).current_dir(sandbox.root());
+        traced.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Ran::of(traced.output().expect("strace")).assert_code(0);
+        let calls =
+            strace_lines(&trace).iter().filter(|line| line.contains("MS_SYNC") && line.ends_with("= 0")).count();
+        assert_eq!(calls, count, "{words}");
+    }
+}
+
+/// Goal: clones that write and verify one file through mappings find whole blocks.
+/// Method: blocks of 1 MiB, whose copies take long; without the order of writers, each run found mixed blocks.
+#[test]
+fn four_clones_verify_one_file_through_mappings() {
+    let sandbox = Sandbox::new();
+    for round in 0..3 {
+        let line = format!(
+            "--name=a --filename=f --size=16m --bs=1m --rw=randwrite --ioengine=mmap --verify=crc32c --numjobs=4 --randseed={round}"
+        );
+        fio(&sandbox, &line).assert_code(0);
+    }
+}
+
+/// Goal: the time of reading back between loops, and after them, has no time of writes in it, as in fio.
+/// Method: synchronous writes take several times as long as reads.
+#[test]
+fn the_time_of_reading_back_loops_excludes_the_writes() {
+    let sandbox = Sandbox::new();
+    let line = "--output-format=json --name=a --size=1m --bs=4k --rw=write --sync=dsync --verify=crc32c --loops=3";
+    let ran = fio(&sandbox, line);
+    let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let runtime = |op: &str| document["jobs"][0][op]["runtime"].as_u64().expect("a time");
+    let (read, write) = (runtime("read"), runtime("write"));
+    assert!(read > 0 && write > 2 * read, "reads took {read} ms, writes {write} ms");
+}
+
+/// Goal: options that fio accepts and ignores are accepted, with a note.
+#[test]
+fn polling_and_uncached_io_are_no_contradictions() {
+    let sandbox = Sandbox::new();
+    for line in [
+        "--parse-only --name=a --size=64k --ioengine=pvsync2 --hipri",
+        "--parse-only --name=a --size=64k --ioengine=io_uring --hipri",
+        "--parse-only --name=a --size=64k --ioengine=pvsync2 --uncached=1 --direct=1 --rw=write",
+        "--name=a --size=64k --ioengine=pvsync2 --hipri --rw=read",
+        "--name=a --size=64k --ioengine=mmap --sync=1 --rw=write",
+        "--name=a --size=64k --ioengine=pvsync2 --uncached=1 --direct=1 --rw=write",
+    ] {
+        let ran = fio(&sandbox, line);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
+    }
+}
+
+/// Goal: an interval that ends with the run has its document, and a file requests one.
+#[test]
+fn interim_documents_are_those_of_fio() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=null --size=1g --rate_iops=100 --time_based --runtime=2 --status-interval=1 --output-format=json";
+    let ran = fio(&sandbox, line);
+    assert_eq!(ran.out.matches("\"jobs\" :").count(), 3, "two and the result: {}", ran.out);
+
+    let directory = sandbox.aside("tmp");
+    fs::create_dir(&directory).expect("a directory");
+    let line = "fio --name=a --ioengine=null --size=1g --rate_iops=100 --time_based --runtime=60 --output-format=json --output=o";
+    let mut command = sandbox.command(&line.split_whitespace().collect::<Vec<_>>());
+    let mut child = command.env("TMPDIR", &directory).spawn().expect("it starts");
+    let file = directory.join("fio-dump-status");
+    fs::write(&file, "").expect("a file");
+    let output = sandbox.path("o");
+    let documents = || fs::read_to_string(&output).map_or(0, |text| text.matches("\"jobs\" :").count());
+    let began = std::time::Instant::now();
+    while documents() == 0 && began.elapsed().as_secs() < 50 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(documents(), 1);
+    assert!(!file.exists());
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
+/// Goal: as in fio, a job with `group_reporting` joins the one before it in its group; errors of verification are counted.
+#[test]
+fn groups_and_counted_errors_are_those_of_fio() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("gr", 2 << 20);
+    let line = "--output-format=json --name=a --filename=gr --size=1m --rw=read --group_reporting --name=b --filename=gr --size=1m \
+                --rw=read --name=c --filename=gr --size=2m --rw=read --group_reporting --numjobs=2";
+    let entries = jobs(&fio(&sandbox, line));
+    assert_eq!(entries, [("a".to_owned(), 0, 1 << 20, 0), ("b".to_owned(), 0, 5 << 20, 0)]);
+
+    for (words, count, ios) in [("--verify_fatal=1", 1, 3), ("--verify_fatal=0", 3, 16)] {
+        fio(&sandbox, "--name=w --filename=v --size=64k --rw=write --verify=crc32c --do_verify=0").assert_code(0);
+        let file = fs::OpenOptions::new().write(true).open(sandbox.path("v")).expect("a file");
+        for block in [2, 5, 9] {
+            std::os::unix::fs::FileExt::write_all_at(&file, b"x", block * 4096 + 100).expect("a write");
+        }
+        let line = format!(
+            "--output-format=json --name=r --filename=v --size=64k --rw=read --verify=crc32c --continue_on_error=verify {words}"
+        );
+        let ran = fio(&sandbox, &line);
+        let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        let job = &document["jobs"][0];
+        let figures = [&job["error"], &job["total_err"], &job["first_error"], &job["read"]["total_ios"]];
+        assert_eq!(figures.map(|figure| figure.as_u64()), [84, count, 84, ios].map(Some), "{words}");
+        assert_eq!(ran.code, Some(1), "a run that found other bytes fails, unlike fio's: {words}");
+    }
+}
+
+/// Goal: `falloc` that reads works on a file that has its data, as in fio.
+#[test]
+fn a_reading_falloc_job_lays_its_file_out() {
+    let sandbox = Sandbox::new();
+    fio(&sandbox, "--name=a --filename=f --size=1m --rw=read --ioengine=falloc").assert_code(0);
+    assert_eq!(fs::metadata(sandbox.path("f")).expect("a file").len(), 1 << 20);
+}
+
+/// Goal: a note reports that dirty pages of a named file were written out before the job.
+#[test]
+fn a_note_reports_dirty_pages_that_were_written_before_the_job() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", vec![7; 4 << 20]);
+    let cached = sandbox.path("f");
+    let ran = fio(&sandbox, "--name=a --filename=f --size=4m --rw=read --output-format=json");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // (Before Linux 6.5, and if the kernel has written them by itself, there is no note.)
+    let has_note = ran.out.contains("of dirty pages were written to the disk before the job");
+    if !has_note {
+        println!("skipped dirty: the kernel reports no dirty pages of `{}`", cached.display());
+    }
+    let again = fio(&sandbox, "--name=a --filename=f --size=4m --rw=read --output-format=json");
+    assert!(!again.out.contains("of dirty pages were written"), "{again:?}");
+}

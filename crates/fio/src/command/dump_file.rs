@@ -1,0 +1,37 @@
+//! `fio-dump-status` in the directory of temporary files: when it exists, the results so far are printed, and it is removed.
+//!
+//! Limits: only a regular file is taken. One that cannot be removed is noted, and not looked for again.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_report::message;
+
+/// The file that is looked for.
+#[derive(Debug)]
+pub(super) struct DumpFile {
+    /// `None` after it could not be removed.
+    path: Option<PathBuf>,
+    asked: &'static AtomicBool,
+}
+
+impl DumpFile {
+    /// `asked` requests the results so far.
+    pub(super) fn new(asked: &'static AtomicBool) -> Self {
+        let directory = ["TMPDIR", "TEMP"].into_iter().find_map(std::env::var_os).filter(|name| !name.is_empty());
+        let directory = directory.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        Self { path: Some(directory.join("fio-dump-status")), asked }
+    }
+
+    /// Requests the results so far, and removes the file, if it exists.
+    pub(super) fn look(&mut self) {
+        let Some(path) = &self.path else { return };
+        if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            return;
+        }
+        self.asked.store(true, Relaxed);
+        if let Err(error) = std::fs::remove_file(path) {
+            message!("note: `{}` stays: {error}", path.display());
+            self.path = None;
+        }
+    }
+}
