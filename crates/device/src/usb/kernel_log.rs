@@ -13,7 +13,7 @@
 use crate::system::System;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use trueio_model::{UsbDisk, UsbTrouble, UsbTroubleKind as Kind};
+use trueio_model::{UsbBlock, UsbDisk, UsbTrouble, UsbTroubleKind as Kind};
 
 /// More records than any ring buffer holds.
 const RECORD_COUNT_MAX: usize = 1_000_000;
@@ -98,7 +98,7 @@ struct Pattern {
 
 /// The first pattern that a line contains gives its kind. A pattern matches a family of messages: the name of a function of
 /// the driver's error handling, the end of `block/blk-core.c`'s `KIND error, dev NAME`, the word that names a failure.
-const PATTERNS: [Pattern; 28] = [
+const PATTERNS: [Pattern; 43] = [
     Pattern { kind: Kind::Abort, texts: &["eh_abort_handler"] },
     Pattern { kind: Kind::ResetFailed, texts: &["reset_handler", "FAILED"] },
     Pattern { kind: Kind::Reset, texts: &["reset_handler", "start"] },
@@ -110,19 +110,34 @@ const PATTERNS: [Pattern; 28] = [
     Pattern { kind: Kind::Timeout, texts: &["timed out"] },
     Pattern { kind: Kind::IoError, texts: &["error, dev "] },
     Pattern { kind: Kind::IoError, texts: &["I/O error on dev "] },
+    Pattern { kind: Kind::IoError, texts: &["I/O error on device "] },
     Pattern { kind: Kind::IoError, texts: &["rejecting I/O to "] },
     Pattern { kind: Kind::IoError, texts: &["Sense Key : Medium Error"] },
     Pattern { kind: Kind::IoError, texts: &["Sense Key : Hardware Error"] },
+    Pattern { kind: Kind::IoError, texts: &["Sense Key : Aborted Command"] },
+    Pattern { kind: Kind::IoError, texts: &["hostbyte=DID_NO_CONNECT"] },
+    Pattern { kind: Kind::Timeout, texts: &["hostbyte=DID_TIME_OUT"] },
+    Pattern { kind: Kind::Abort, texts: &["hostbyte=DID_ABORT"] },
     Pattern { kind: Kind::TransferError, texts: &["cmplt err"] },
     Pattern { kind: Kind::TransferError, texts: &["urb", "status -"] },
     Pattern { kind: Kind::TransferError, texts: &["uas_zap_pending"] },
+    Pattern { kind: Kind::TransferError, texts: &["submit err "] },
+    Pattern { kind: Kind::TransferError, texts: &["submission err "] },
+    Pattern { kind: Kind::TransferError, texts: &["alloc streams error"] },
+    Pattern { kind: Kind::TransferError, texts: &["hostbyte=DID_TRANSPORT_"] },
     Pattern { kind: Kind::TransferError, texts: &["hostbyte=DID_ERROR"] },
     Pattern { kind: Kind::Disconnect, texts: &["USB disconnect"] },
     Pattern { kind: Kind::LinkError, texts: &["device descriptor read"] },
     Pattern { kind: Kind::LinkError, texts: &["unable to read config"] },
     Pattern { kind: Kind::LinkError, texts: &["not accepting address"] },
-    Pattern { kind: Kind::LinkError, texts: &["not responding to setup address"] },
+    Pattern { kind: Kind::LinkError, texts: &["not responding to set"] },
     Pattern { kind: Kind::LinkError, texts: &["can't set config"] },
+    Pattern { kind: Kind::LinkError, texts: &["can't read configurations"] },
+    Pattern { kind: Kind::LinkError, texts: &["descriptor", "read error"] },
+    Pattern { kind: Kind::LinkError, texts: &["attempt power cycle"] },
+    Pattern { kind: Kind::LinkError, texts: &["unable to enumerate USB device"] },
+    Pattern { kind: Kind::LinkError, texts: &["connect-debounce failed"] },
+    Pattern { kind: Kind::LinkError, texts: &["device firmware changed"] },
     Pattern { kind: Kind::LinkError, texts: &["cannot reset"] },
     Pattern { kind: Kind::LinkError, texts: &["cannot disable"] },
     Pattern { kind: Kind::LinkError, texts: &["USB cable is bad"] },
@@ -180,7 +195,9 @@ pub(super) fn lines_of<'a>(log: &'a [LogLine], disk: &UsbDisk) -> Vec<&'a LogLin
         bound_at = bound_at.max(log.iter().rposition(binds).unwrap_or(0));
         names.push(host);
     }
-    let devices: Vec<String> = disk.blocks.iter().map(|block| format!("dev {}", block.name)).collect();
+    // `Buffer I/O error on device sda1,` up to Linux 4.3, `on dev sda1,` since then.
+    let named = |block: &UsbBlock| [format!("dev {}", block.name), format!("device {}", block.name)];
+    let devices: Vec<String> = disk.blocks.iter().flat_map(named).collect();
     let is_about = |(at, line): &(usize, &LogLine)| {
         let begins = |names: &[String]| names.iter().any(|name| line.text.starts_with(name));
         (*at >= of_port && begins(&port))
@@ -267,6 +284,9 @@ mod tests {
                     "sd 0:0:0:0: rejecting I/O to offline device",
                     "sd 0:0:0:0: rejecting I/O to dead device",
                     "sd 0:0:0:0: [sda] tag#0 Sense Key : Medium Error [current]",
+                    "Buffer I/O error on device sda1, logical block 0",
+                    "sd 0:0:0:0: [sda] tag#0 Sense Key : Aborted Command [current]",
+                    "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
                 ][..],
             ),
             (
@@ -289,6 +309,9 @@ mod tests {
                     "sd 0:0:0:0: [sda] tag#8 cmd cmplt err -2 uas-tag 9 inflight: ",
                     "usb 2-1.5: stat urb: status -71",
                     "sd 0:0:0:0: tag#0 uas_zap_pending 0 uas-tag 1 inflight: CMD ",
+                    "sd 0:0:0:0: [sda] tag#8 sense urb submission err -19",
+                    "sd 0:0:0:0: [sda] tag#8 data in submit err -2 uas-tag 1 inflight:",
+                    "uas 2-1:1.0: uas_post_reset: alloc streams error -19 after reset",
                     "sd 0:0:0:0: [sda] tag#0 FAILED Result: hostbyte=DID_ERROR driverbyte=DRIVER_OK cmd_age=0s",
                 ],
             ),
@@ -301,6 +324,13 @@ mod tests {
                     "usb 2-1: device descriptor read/64, error -110",
                     "usb 2-1: unable to read config index 0 descriptor/start: -71",
                     "usb 2-1: can't set config #1, error -71",
+                    "usb 2-1: Device not responding to set address.",
+                    "usb 2-1: can't read configurations, error -71",
+                    "usb 2-1: string descriptor 0 read error: -71",
+                    "usb usb2-port1: attempt power cycle",
+                    "usb usb2-port1: unable to enumerate USB device",
+                    "usb usb2-port1: connect-debounce failed",
+                    "usb 2-1: device firmware changed",
                 ],
             ),
             (Kind::Offlined, &["sd 0:0:0:0: Device offlined - not ready after error recovery"]),
