@@ -69,17 +69,13 @@ pub(crate) fn apply_color(matches: &ArgMatches) {
 
 /// Builds the command line with all arguments of each command.
 pub(crate) fn complete() -> Command {
-    flags::describe_all(command)
+    flags::with_all_help(command)
 }
 
 /// Builds the command line.
-///
-/// Each command describes its arguments only if it is the one that was typed (`defer`). There are about three
-/// hundred of them, and a run with a single I/O would otherwise spend most of its instructions on those of
-/// other commands (`cargo xtask gate` counts them).
 fn command() -> Command {
-    let later = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
-        Command::new(name).about(about).defer(arguments)
+    let with = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
+        arguments(Command::new(name).about(about))
     };
     Command::new("trueio")
         .version(env!("CARGO_PKG_VERSION"))
@@ -97,26 +93,26 @@ fn command() -> Command {
                 .hide_possible_values(true)
                 .global(true),
         )
-        .subcommand(later("baseline", baseline::ABOUT, baseline::arguments))
-        .subcommand(later("run", run::ABOUT, run::arguments))
-        .subcommand(later("explain", run::ABOUT_EXPLAIN, run::explain_arguments))
+        .subcommand(with("baseline", baseline::ABOUT, baseline::arguments))
+        .subcommand(with("run", run::ABOUT, run::arguments))
+        .subcommand(with("explain", run::ABOUT_EXPLAIN, run::explain_arguments))
         .subcommand(Command::new("fio").about(fio::ABOUT))
-        .subcommand(later("ior", hpc::ABOUT_IOR, |command| hpc::arguments(hpc::Program::Ior, command)))
-        .subcommand(later("mdtest", hpc::ABOUT_MDTEST, |command| hpc::arguments(hpc::Program::Mdtest, command)))
-        .subcommand(later("compare", compare::ABOUT, compare::arguments))
-        .subcommand(later("study", study::ABOUT, study::arguments))
-        .subcommand(later("capacity", capacity::ABOUT, capacity::arguments))
-        .subcommand(later("powercut", powercut::ABOUT, powercut::arguments))
-        .subcommand(later("device", doctor::ABOUT_DEVICE, doctor::device_arguments))
-        .subcommand(later("usb", usb::ABOUT, usb::arguments))
-        .subcommand(later("doctor", doctor::ABOUT, doctor::arguments))
-        .subcommand(later("selftest", selftest::ABOUT, selftest::arguments))
-        .subcommand(later("history", history::ABOUT, history::arguments))
-        .subcommand(later("report", history::ABOUT_REPORT, history::report_arguments))
+        .subcommand(with("ior", hpc::ABOUT_IOR, |command| hpc::arguments(hpc::Program::Ior, command)))
+        .subcommand(with("mdtest", hpc::ABOUT_MDTEST, |command| hpc::arguments(hpc::Program::Mdtest, command)))
+        .subcommand(with("compare", compare::ABOUT, compare::arguments))
+        .subcommand(with("study", study::ABOUT, study::arguments))
+        .subcommand(with("capacity", capacity::ABOUT, capacity::arguments))
+        .subcommand(with("powercut", powercut::ABOUT, powercut::arguments))
+        .subcommand(with("device", doctor::ABOUT_DEVICE, doctor::device_arguments))
+        .subcommand(with("usb", usb::ABOUT, usb::arguments))
+        .subcommand(with("doctor", doctor::ABOUT, doctor::arguments))
+        .subcommand(with("selftest", selftest::ABOUT, selftest::arguments))
+        .subcommand(with("history", history::ABOUT, history::arguments))
+        .subcommand(with("report", history::ABOUT_REPORT, history::report_arguments))
         .subcommand(Command::new("reference").about("Print every job option as Markdown: name, unit, default, meaning"))
-        .subcommand(later("schema", schema::ABOUT, schema::arguments))
-        .subcommand(later("completions", completions::ABOUT, completions::arguments))
-        .subcommand(later("man", man::ABOUT, man::arguments))
+        .subcommand(with("schema", schema::ABOUT, schema::arguments))
+        .subcommand(with("completions", completions::ABOUT, completions::arguments))
+        .subcommand(with("man", man::ABOUT, man::arguments))
 }
 
 /// Prints an error of the command line, which repeats words of it, or the requested help.

@@ -107,7 +107,7 @@ fn own_arguments(command: Command) -> Command {
 
 /// Runs `trueio compare` with these arguments, for another command.
 pub(crate) fn with_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<ExitCode, Failure> {
-    let whole = || Command::new("trueio").subcommand(Command::new("compare").about(ABOUT).defer(arguments));
+    let whole = || Command::new("trueio").subcommand(arguments(Command::new("compare").about(ABOUT)));
     let matches = flags::parse(whole, ["trueio", "compare"].into_iter().chain(words))
         .map_err(|e| Failure::refused(e.to_string().trim_start_matches("error: ").to_owned()))?;
     let (_, matches) = matches.subcommand().expect("the command is compare");

@@ -7,7 +7,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use trueio_job::OptionRow;
 use trueio_job::table::TABLE;
 use trueio_model::units;
@@ -138,18 +137,9 @@ pub(crate) fn job_options(command: Command) -> Command {
     table_options(command)
 }
 
-/// Names of the long options on the command line: commands describe only these rows of the option table;
-/// `None`: all.
-static TYPED: Mutex<Option<Vec<String>>> = Mutex::new(None);
-
 /// Parses a command line with the command that `command` builds.
 ///
-/// Only the rows of the option table that occur in it are described to clap: there are more than a hundred
-/// and fifty, and a run with one I/O would spend a tenth of its instructions on them. A line that fails to
-/// parse is parsed again with all rows, so that help and errors list every option.
-///
 /// # Errors
-/// clap's; help and version are among them.
 /// clap's; help and the version are among them.
 pub(crate) fn parse(
     command: impl Fn() -> Command,
@@ -160,38 +150,22 @@ pub(crate) fn parse(
         HAS_ALL_HELP.store(true, Relaxed);
         *word = "--help".into();
     }
-    let options = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
-    let names = options.map(|option| option.split('=').next().unwrap_or_default().to_owned()).collect();
-    typed().replace(names);
-    command().try_get_matches_from(&words).or_else(|_| {
-        typed().take();
-        command().try_get_matches_from(&words)
-    })
+    command().try_get_matches_from(&words)
 }
 
-/// Builds a command that describes all rows of the option table.
-pub(crate) fn describe_all(command: impl Fn() -> Command) -> Command {
-    typed().take();
+/// Builds a command whose help lists every row of the option table.
+pub(crate) fn with_all_help(command: impl Fn() -> Command) -> Command {
     HAS_ALL_HELP.store(true, Relaxed);
     let mut command = command();
     command.build();
     command
 }
 
-fn typed() -> MutexGuard<'static, Option<Vec<String>>> {
-    TYPED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Adds the rows of the option table.
 pub(crate) fn table_options(command: Command) -> Command {
     // It never gets here: `parse` replaces it.
     let command = command.arg(switch("help-all", "Print help with every option, by section"));
-    let typed = typed();
-    let is_typed = |row: &&'static OptionRow| match &*typed {
-        Some(names) => names.iter().any(|name| names_of(row).any(|known| known == name)),
-        None => true,
-    };
-    TABLE.iter().copied().filter(is_typed).fold(command, |command, row| command.arg(option(row, typed.is_none())))
+    TABLE.iter().copied().fold(command, |command, row| command.arg(option(row)))
 }
 
 /// Returns the names of a row on the command line: its own, and fio's.
@@ -231,18 +205,16 @@ const COMMON: [&str; 20] = [
 /// Whether help lists every option.
 static HAS_ALL_HELP: AtomicBool = AtomicBool::new(false);
 
-/// Builds the argument of a row. Its help is built only if all rows are described.
-fn option(row: &'static OptionRow, has_help: bool) -> Arg {
+/// Builds the argument of a row.
+fn option(row: &'static OptionRow) -> Arg {
     let mut arg = Arg::new(row.name)
         .long(row.name)
+        .help(format!("{} [default: {}]", row.summary, row.default_text()))
+        .hide(!HAS_ALL_HELP.load(Relaxed) && !COMMON.contains(&row.name))
         .value_name(row.value_name())
         .help_heading(row.section.title())
         .action(ArgAction::Append)
         .allow_hyphen_values(true);
-    if has_help {
-        arg = arg.help(format!("{} [default: {}]", row.summary, row.default_text()));
-        arg = arg.hide(!HAS_ALL_HELP.load(Relaxed) && !COMMON.contains(&row.name));
-    }
     for alias in names_of(row).skip(1) {
         arg = arg.alias(alias);
     }
@@ -259,7 +231,7 @@ pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     TABLE
         .iter()
         .filter_map(|row| {
-            // A row that was not typed is not an argument.
+            // A command without the table's options has no such argument.
             let mut given = matches.try_get_many::<String>(row.name).ok()??;
             Some((row.name, given.next_back()?.clone()))
         })
