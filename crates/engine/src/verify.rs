@@ -18,7 +18,6 @@
 
 mod block;
 mod digest;
-mod md5;
 
 pub use block::BlockSeal;
 

@@ -6,7 +6,6 @@
 //! The crates choose at run time what the processor offers: CRC instructions and carry-less multiplication for CRCs of 32 and
 //! 64 bits, AVX2 or Neon for XXH3, the SHA extensions. Instructions for 4 KiB: `cargo xtask gate`.
 
-use super::md5;
 use sha2::Digest;
 use std::hash::Hasher;
 use trueio_model::Checksum;
@@ -45,7 +44,7 @@ pub(super) fn digest(kind: Checksum, pieces: [&[u8]; 2]) -> u64 {
             pieces.iter().for_each(|piece| sum.update(piece));
             u64::from(sum.finalize())
         }
-        Checksum::Md5 => md5::first_bytes(pieces),
+        Checksum::Md5 => first_bytes::<md5::Md5>(pieces),
         Checksum::Sha1 => first_bytes::<sha1::Sha1>(pieces),
         Checksum::Sha256 => first_bytes::<sha2::Sha256>(pieces),
         Checksum::Sha512 => first_bytes::<sha2::Sha512>(pieces),
