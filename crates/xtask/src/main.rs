@@ -19,6 +19,7 @@ mod fuzz;
 mod gate;
 mod lab;
 mod layers;
+mod machete;
 mod manifests;
 mod nightly;
 mod node;

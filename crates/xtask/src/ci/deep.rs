@@ -5,7 +5,7 @@
 
 use crate::step::{Counts, Outcome};
 use crate::workspace::{command, root};
-use crate::{arm, cluster, duckdb, fio_plot, fuzz, manifests, nightly, node, packages, publish, site};
+use crate::{arm, cluster, duckdb, fio_plot, fuzz, machete, manifests, nightly, node, packages, publish, site};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,6 +61,7 @@ pub(super) const STEPS: &[Step] = &[
     step("package of direct: dry-run", DIRECT, Run::Sources(|_| publish::run("dry-run"))),
     step("package of direct: c-library", DIRECT, Run::Sources(|_| publish::run("c-library"))),
     step("recipes for bundlers of bindings/node", &["bindings/node/"], Run::Sources(|_| node::recipes())),
+    step("unused dependencies", &["Cargo.lock", "fuzz/Cargo.lock"], Run::Sources(|_| (machete::run(), None))),
     step("fuzz targets", &["fuzz/"], Run::Sources(|_| (fuzz::in_ci(), None))),
     step("manifests of deploy", &["deploy/"], Run::Release(|_| manifests::run())),
     step("packages of the release build", &["packaging/", "crates/xtask/src/packages"], Run::Release(packages::in_ci)),
