@@ -180,9 +180,9 @@ impl Engine for MmapEngine {
             OpKind::Read => bus_error::guarded(begin, end, || unsafe {
                 self.buffer.copy_from_nonoverlapping(mapping.address.add(offset), length)
             }),
-            // SAFETY: as above; the mapping is writable, because the job writes.
             OpKind::Write => {
                 let _writer = self.verifies.then(|| self.only_writer());
+                // SAFETY: as above; the mapping is writable, because the job writes.
                 bus_error::guarded(begin, end, || unsafe {
                     self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length)
                 })
