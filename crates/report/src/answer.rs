@@ -55,6 +55,7 @@ fn figures(record: &RunRecord, row: &Row) -> Vec<AnsweredFigure> {
     let of = |quantity: Quantity, value: Option<f64>, interval: Interval| {
         let (low, high) = match interval {
             Interval::Given(low, high) => (Some(low as f64), Some(high as f64)),
+            Interval::AtLeast(low) => (Some(low as f64), None),
             Interval::Needs(_) | Interval::Unknown => (None, None),
         };
         AnsweredFigure {
