@@ -185,20 +185,7 @@ fn inflate(path: &str) -> ExitCode {
 /// Runs the jobs; `read` holds the paths of their job files.
 fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> ExitCode {
     let settings = &request.settings;
-    let silent = settings.undebugged();
-    if !silent.is_empty() {
-        message!("note: `--debug={}` prints nothing; the results hold what was done", silent.join(","));
-    }
-    let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
-    let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
-    if names_only_a_job || settings.debugs(&["job", "process"]) {
-        for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
-            message!("parse: job `{}`", job.name);
-            for (name, value) in &job.options {
-                message!("parse:   {name}={} ({})", value.text, value.origin);
-            }
-        }
-    }
+    show_options(&request);
     let commands = match exec::Commands::of(&request) {
         Ok(commands) => commands,
         Err(error) => return refused(&error.render()),
@@ -274,6 +261,25 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>, program: &Program) -> Ex
     match request.settings.trigger.command.filter(|_| fired).map(|command| trigger::run_command(&command)) {
         Some(Err(reason)) => refused(&reason),
         _ => code,
+    }
+}
+
+/// Prints the options of the jobs that `--debug` asks for.
+fn show_options(request: &FioRequest) {
+    let settings = &request.settings;
+    let silent = settings.undebugged();
+    if !silent.is_empty() {
+        message!("note: `--debug={}` prints nothing; the results hold what was done", silent.join(","));
+    }
+    let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
+    let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
+    if names_only_a_job || settings.debugs(&["job", "process"]) {
+        for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
+            message!("parse: job `{}`", job.name);
+            for (name, value) in &job.options {
+                message!("parse:   {name}={} ({})", value.text, value.origin);
+            }
+        }
     }
 }
 

@@ -339,6 +339,20 @@ pub(in crate::language) struct Section {
     position: Option<Rc<Position>>,
 }
 
+impl Section {
+    fn of_command_line(name: &str, globals: &Rc<Vec<Word>>, words: Vec<Word>, position: Option<Rc<Position>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: name.to_owned(),
+            globals: Rc::clone(globals),
+            words,
+            is_from_command_line: true,
+            waits: false,
+            position,
+        }
+    }
+}
+
 /// Reads a command line, the program's name not included, and the job files that it names.
 ///
 /// # Errors
@@ -369,15 +383,8 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                     let is_global = word.text().starts_with("global");
                     is_skipped = !is_global && !is_selected(&program.settings, word.text());
                     if !is_global && !is_skipped {
-                        current = Some(Section {
-                            name: word.text().to_owned(),
-                            title: word.text().to_owned(),
-                            globals: Rc::clone(&globals),
-                            words: vec![word],
-                            is_from_command_line: true,
-                            waits: false,
-                            position: Some(position),
-                        });
+                        let name = word.text().to_owned();
+                        current = Some(Section::of_command_line(&name, &globals, vec![word], Some(position)));
                     }
                     continue;
                 }
@@ -419,15 +426,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         }
     }
     if action == Action::ParseOnly && sections.is_empty() && problems.is_empty() {
-        let section = Section {
-            name: "global".to_owned(),
-            title: "global".to_owned(),
-            globals: Rc::clone(&globals),
-            words: Vec::new(),
-            is_from_command_line: true,
-            waits: false,
-            position: None,
-        };
+        let section = Section::of_command_line("global", &globals, Vec::new(), None);
         lower::lower(&[section], &settings, around, &mut problems, &mut Vec::new());
         problems.into_result()?;
         let globals = globals.iter().map(|word| word.given(true)).collect();
