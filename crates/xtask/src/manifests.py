@@ -51,6 +51,40 @@ def by_schema(document):
         raise Mistake(f"{document.get('kind')}: {getattr(error, 'message', error)}") from error
 
 
+def restricted(pod):
+    """The profile "restricted" of the Pod Security Standards, and requests, a limit of memory and a read-only root.
+
+    Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+    """
+    of_pod = pod.get("securityContext", {})
+    if pod.get("hostNetwork") or pod.get("hostPID") or pod.get("hostIPC"):
+        raise Mistake("a pod uses a namespace of its host")
+    kinds = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
+    for volume in pod.get("volumes", []):
+        if not set(volume) - {"name"} <= kinds:
+            raise Mistake(f"the volume {volume['name']} is of a kind that `restricted` does not allow")
+    for one in pod.get("initContainers", []) + pod["containers"]:
+        own = one.get("securityContext", {})
+        wanted = {
+            "runAsNonRoot": (True,),
+            "seccompProfile": ({"type": "RuntimeDefault"},),
+            "allowPrivilegeEscalation": (False,),
+            "readOnlyRootFilesystem": (True,),
+            "privileged": (None, False),
+        }
+        for name, values in wanted.items():
+            if own.get(name, of_pod.get(name)) not in values:
+                raise Mistake(f"the container {one['name']} does not set {name} to {values[-1]}")
+        if not own.get("runAsUser", of_pod.get("runAsUser")):
+            raise Mistake(f"the container {one['name']} runs as root, or as the user of its image")
+        capabilities = own.get("capabilities", {})
+        if capabilities.get("drop") != ["ALL"] or set(capabilities.get("add", [])) - {"NET_BIND_SERVICE"}:
+            raise Mistake(f"the container {one['name']} does not drop all capabilities")
+        resources = one.get("resources", {})
+        if not {"cpu", "memory"} <= set(resources.get("requests", {})) or "memory" not in resources.get("limits", {}):
+            raise Mistake(f"the container {one['name']} has no requests, or no limit of memory")
+
+
 def mpi_job(document):
     for path, known in MPI_JOB.items():
         unknown = set(at(document, path) or {}) - known
@@ -65,6 +99,9 @@ def mpi_job(document):
         if not template:
             raise Mistake(f"MPIJob: there is no {role}")
         by_schema({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, **template})
+        restricted(template["spec"])
+    if not at(document, "spec.runPolicy.activeDeadlineSeconds"):
+        raise Mistake("MPIJob: there is no activeDeadlineSeconds")
     command = at(document, "spec.mpiReplicaSpecs.Launcher.template")["spec"]["containers"][0]["command"]
     workers = at(document, "spec.mpiReplicaSpecs.Worker.replicas") * at(document, "spec.slotsPerWorker")
     if command[command.index("-n") + 1] != str(workers):
@@ -82,6 +119,9 @@ def indexed_job(document, services):
         raise Mistake(f"Job: MASTER_ADDR is {env['MASTER_ADDR']}, and pod 0 is {first} of the services {services}")
     if spec.get("backoffLimit") != 0:
         raise Mistake("Job: backoffLimit is not 0: a replaced pod would join no run")
+    if not spec.get("activeDeadlineSeconds"):
+        raise Mistake("Job: there is no activeDeadlineSeconds")
+    restricted(pod)
 
 
 def check(documents):
@@ -91,6 +131,8 @@ def check(documents):
             mpi_job(document)
             continue
         by_schema(document)
+        if document["kind"] == "PersistentVolumeClaim" and document["spec"].get("accessModes") != ["ReadWriteMany"]:
+            raise Mistake("PersistentVolumeClaim: pods on several nodes need the access mode ReadWriteMany")
         if document["kind"] == "Job" and document["spec"].get("completionMode") == "Indexed":
             indexed_job(document, services)
 
@@ -107,8 +149,34 @@ def container(document):
     return document["spec"]["template"]["spec"]["containers"][0]
 
 
+def pod_of(document):
+    template = at(document, "spec.template") or at(document, "spec.mpiReplicaSpecs.Worker.template")
+    return template["spec"]
+
+
+# What the profile "restricted" refuses, in the pods of any kind.
+OF_PODS = [
+    lambda job: pod_of(job).pop("securityContext"),
+    lambda job: pod_of(job)["securityContext"].pop("seccompProfile"),
+    lambda job: pod_of(job)["securityContext"].pop("runAsNonRoot"),
+    lambda job: pod_of(job)["securityContext"].update(runAsUser=0),
+    lambda job: pod_of(job).update(hostNetwork=True),
+    lambda job: pod_of(job)["volumes"].append({"name": "root", "hostPath": {"path": "/"}}),
+    lambda job: pod_of(job)["containers"][0].pop("resources"),
+    lambda job: pod_of(job)["containers"][0]["resources"].pop("limits"),
+    lambda job: pod_of(job)["containers"][0].pop("securityContext"),
+    lambda job: pod_of(job)["containers"][0]["securityContext"].update(privileged=True),
+    lambda job: pod_of(job)["containers"][0]["securityContext"].update(allowPrivilegeEscalation=True),
+    lambda job: pod_of(job)["containers"][0]["securityContext"].update(readOnlyRootFilesystem=False),
+    lambda job: pod_of(job)["containers"][0]["securityContext"].update(capabilities={"drop": []}),
+    lambda job: pod_of(job)["containers"][0]["securityContext"]["capabilities"].update(add=["SYS_ADMIN"]),
+]
+
 MISTAKES = {
+    "PersistentVolumeClaim": [lambda claim: claim["spec"].update(accessModes=["ReadWriteOnce"])],
     "Job": [
+        *OF_PODS,
+        lambda job: job["spec"].pop("activeDeadlineSeconds"),
         lambda job: job["spec"].update(completions="four"),
         lambda job: job["spec"].update(backofLimit=0),
         lambda job: job["spec"].update(completions=3),
@@ -118,6 +186,8 @@ MISTAKES = {
     ],
     "Service": [lambda service: service["spec"].update(clusterIp="None")],
     "MPIJob": [
+        *OF_PODS,
+        lambda job: job["spec"]["runPolicy"].pop("activeDeadlineSeconds"),
         lambda job: job["spec"].update(slots=1),
         lambda job: job["spec"].update(mpiImplementation="LAM"),
         lambda job: job["spec"]["mpiReplicaSpecs"]["Worker"].update(replicas=3),
