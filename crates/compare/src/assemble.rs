@@ -5,7 +5,7 @@ use crate::gate::{Gate, change};
 use crate::live::{Interleaved, Settings};
 use crate::records::Compared;
 use crate::sample::Sample;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
     Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Mark, Method, Metric,
     Outcome, Part, Side, Slice, ToolFacts, Verdict,
@@ -143,8 +143,12 @@ fn side_of(
         Verdict::Supported
     };
     let mut objections: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    for found in samples().flat_map(|s| &s.objections) {
-        objections.entry(&found.check).or_insert((0, &found.sentence)).0 += 1;
+    for sample in samples() {
+        // Of several ranks, each may have the same objection to a slice.
+        let mut seen = BTreeSet::new();
+        for found in sample.objections.iter().filter(|found| seen.insert(&found.check)) {
+            objections.entry(&found.check).or_insert((0, &found.sentence)).0 += 1;
+        }
     }
     let reasons = objections.iter().map(|(name, (n, why))| format!("{name} ({n} of {count} slices): {why}")).collect();
     Side {
