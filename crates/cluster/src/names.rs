@@ -60,7 +60,7 @@ pub fn for_rank(specs: &mut [JobSpec], place: &Place) {
             }
         }
         let has = |name: &str| spec.options.contains_key(name);
-        if [NAME_DIRECTORY.name, REPEAT_IOS_OF.name, COMPLETE_IOS_OF.name].into_iter().any(has) {
+        if [NAME_DIRECTORY.name, REPEAT_IOS_OF.name, COMPLETE_IOS_OF.name, RANK_SHIFT.name].into_iter().any(has) {
             let reason = "the rank's number and `rank_shift`".to_owned();
             spec.set(RANK_PLACE.name, place.of(spec).to_string(), Origin::Derived { reason });
         }

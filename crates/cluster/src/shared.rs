@@ -14,7 +14,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
-use trueio_model::{JobSpec, Origin, units};
+use trueio_model::{JobSpec, Origin, rank_seed, units};
 
 /// The longest wait until a file of rank 0 appears on another host: caches of network filesystems keep that a name is
 /// missing.
@@ -151,7 +151,7 @@ impl SharedFiles {
                 self.created.push((path.clone(), identity.dev(), identity.ino()));
             }
             if shared.is_read {
-                fill(&file, shared.length_bytes).map_err(|error| failed("filled", error))?;
+                fill(&file, shared.length_bytes, rank).map_err(|error| failed("filled", error))?;
             } else {
                 file.set_len(shared.length_bytes).map_err(|error| failed("extended", error))?;
             }
@@ -239,10 +239,10 @@ impl Region {
     }
 }
 
-/// Fills a file with content that no layer can leave out.
-fn fill(mut file: &File, length_bytes: u64) -> std::io::Result<()> {
+/// Fills a file with content that no layer can leave out: other content in the file of each rank.
+fn fill(mut file: &File, length_bytes: u64, rank: u32) -> std::io::Result<()> {
     let mut block = vec![0u8; 1 << 20];
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut state = rank_seed(0x9e37_79b9_7f4a_7c15, rank).max(1);
     let mut at = 0;
     while at < length_bytes {
         for word in block.chunks_exact_mut(8) {

@@ -105,6 +105,11 @@ impl Values {
         self.is_set_row(option.into())
     }
 
+    /// Returns true if the option has a value of this job, set or derived before planning, and not its default.
+    pub(crate) fn has_value(&self, option: impl Into<&'static OptionRow>) -> bool {
+        self.shown(option.into()).origin != Origin::Default
+    }
+
     fn is_set_row(&self, row: &OptionRow) -> bool {
         !matches!(self.shown(row).origin, Origin::Default | Origin::Derived { .. })
     }

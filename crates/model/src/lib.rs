@@ -113,7 +113,7 @@ pub use record::{
     Percentile, PhaseRecord, RECORD_FORMAT, RECORD_VERSION, RankRecord, ReadBack, Residency, Ruler, RunRecord,
     SeriesRow, ToolFacts,
 };
-pub use seed::{mix64, nth_mix64, round_seed, worker_seed};
+pub use seed::{mix64, nth_mix64, rank_seed, round_seed, worker_seed};
 pub use source::{SourceAddress, SourcePlan};
 pub use spec::{FioJob, FioWord, JobSpec, SpecValue, switch_of};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};

@@ -26,6 +26,13 @@ pub fn worker_seed(job_seed: u64, worker: u32) -> u64 {
     mix64(job_seed ^ mix64(u64::from(worker)))
 }
 
+/// Returns the seed of a rank's part of a job. Rank 0 has the job's own: a run of one process is rank 0.
+pub fn rank_seed(job_seed: u64, rank: u32) -> u64 {
+    /// Keeps the seeds of ranks apart from those of workers, which are mixed with small numbers.
+    const RANKS: u64 = 1 << 40;
+    if rank == 0 { job_seed } else { mix64(job_seed ^ mix64(RANKS + u64::from(rank))) }
+}
+
 /// Returns the job's seed in a round before the steady state, counted from 0.
 ///
 /// The measured part keeps the job's own seed, which no round has: STEP is odd, so its multiples below 2^64 differ.
@@ -49,6 +56,7 @@ mod tests {
     #[test]
     fn derived_seeds_are_the_same_in_every_version() {
         assert_eq!(worker_seed(7, 2), mix64(7 ^ mix64(2)));
+        assert_eq!([0, 3].map(|rank| rank_seed(7, rank)), [7, mix64(7 ^ mix64((1 << 40) + 3))]);
         let rounds: Vec<u64> = (0..2).map(|round| round_seed(7, round)).collect();
         assert_eq!(rounds, [0x9e37_79b9_7f4a_7c1c, 0x3c6e_f372_fe94_f831]);
     }

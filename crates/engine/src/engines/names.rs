@@ -33,7 +33,7 @@ use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use trueio_model::{EngineKind, JobPlan, NameSet, StatCall, mix64};
+use trueio_model::{EngineKind, JobPlan, NameSet, StatCall, mix64, worker_seed};
 
 /// What an engine does with a name.
 pub trait NameCall: std::fmt::Debug {
@@ -230,7 +230,7 @@ impl<N: NameCall> NamesEngine<N> {
         let mut how = How { stat: plan.handling.stat, bytes: Vec::new() };
         let place = match &plan.names {
             Some(set) => {
-                how.bytes = content(set.file_bytes, plan.seed);
+                how.bytes = content(set.file_bytes, worker_seed(plan.seed, worker));
                 Self::shared(&file.path, set, worker, file.size_bytes)?
             }
             None => Self::own(&file.path, worker, file.size_bytes)?,

@@ -10,6 +10,7 @@ use crate::input::{Decisions, JobInput};
 use crate::option::{OptionRow, Scope, Words};
 use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VerifyMethod};
 use crate::options::shape::{Ops, Shape};
+use crate::options::target::rows::{RANK_PLACE, RANK_STREAMS, RankStreams};
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use replay::Replayed;
@@ -17,7 +18,7 @@ use rows::{
     BS, BSRANGE, BSSPLIT, Direction, NORANDOMMAP, Operations, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG,
     RW, RWMIXREAD, RWMIXWRITE,
 };
-use trueio_model::{BlockSizes, JobSpec, OpKind, OpMix, mix64};
+use trueio_model::{BlockSizes, JobSpec, OpKind, OpMix, mix64, rank_seed};
 
 /// The base of default seeds. Any constant would do: a constant makes runs repeatable.
 const SEED_BASE: u64 = 0x7472_7565_696f_0001;
@@ -123,9 +124,15 @@ fn plan_sizes(job: &Values) -> Result<([BlockSizes; 3], &'static OptionRow), Ref
     Ok((sizes.clone(), option))
 }
 
+/// Returns the seed of the job's stream. Rank 0, and a process that is alone, have the seed itself; another rank has one of its own.
 fn plan_seed(job: &JobInput<'_>, decisions: &mut Decisions, index: usize) -> u64 {
+    let rank = match job.get(RANK_STREAMS) {
+        RankStreams::Own if job.has_value(RANK_PLACE) => job.get(RANK_PLACE),
+        RankStreams::Own => job.machine.rank.unwrap_or(0),
+        RankStreams::Equal => 0,
+    };
     if let Some(seed) = job.get(RANDSEED) {
-        return seed;
+        return rank_seed(seed, rank);
     }
     let (base, reason) = match job.get(RANDREPEAT) {
         true => (SEED_BASE, "a constant and the job's position, the same in each run"),
@@ -133,5 +140,5 @@ fn plan_seed(job: &JobInput<'_>, decisions: &mut Decisions, index: usize) -> u64
     };
     let seed = mix64(base.wrapping_add(index as u64));
     decisions.derive(RANDSEED, seed.to_string(), reason);
-    seed
+    rank_seed(seed, rank)
 }

@@ -49,6 +49,14 @@ crate::option::words_of! {
 }
 
 crate::option::words_of! {
+    /// Which random stream a rank draws from.
+    pub enum RankStreams {
+        Own => "own", [], "each rank has its own order, sizes, mix and content";
+        Equal => "equal", [], "all ranks do the same I/Os in the same order with the same content";
+    }
+}
+
+crate::option::words_of! {
     /// How the region of a file follows from the options that set it.
     pub enum RegionRules {
         Exact => "exact", [], "`filesize` is the length of the region, and a region that ends beyond an existing target is refused";
@@ -136,9 +144,18 @@ crate::option::rows! {
         .default("0")
         .unit("rank")
         .not_in_fio()
-        .summary("The rank whose region, names and number of I/Os the job uses")
-        .detail("A run on several hosts sets it for each rank, from its number and `rank_shift`. It has an effect on jobs \
-                 with `name_directory`, `repeat_ios_of` or `complete_ios_of`.");
+        .summary("The rank whose region, random stream, names and number of I/Os the job uses")
+        .detail("A run on several hosts sets it for each rank, from its number and `rank_shift`, for jobs with \
+                 `rank_shift`, `name_directory`, `repeat_ios_of` or `complete_ios_of`. For others it is the rank's number.");
+
+    pub const RANK_STREAMS: Opt<RankStreams> = word("rank_streams")
+        .default("own")
+        .not_in_fio()
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
+        .summary("Whether the ranks of a run on several hosts draw their I/Os and content from streams of their own")
+        .detail("The stream is that of the rank whose region the job uses (`rank_shift`), so a job with the `randseed` of \
+                 another one finds what that wrote. With `equal`, a cache or deduplication can serve most ranks, which the check \
+                 `same_blocks` reports.");
 
     pub const EXTEND_EXISTING: Opt<Option<Vec<String>>> = paths("extend_existing")
         .unset("no existing file is extended")

@@ -175,6 +175,28 @@ fn the_same_job_has_the_same_seed_in_each_run_by_default() {
     assert_eq!(seeds(&[size, ("randseed", "0x89")], 1), [137, 137]);
 }
 
+/// Goal: ranks do not do the same I/Os; a job that uses another rank's region has that rank's stream; one process is rank 0.
+#[test]
+fn each_rank_has_a_stream_of_its_own_unless_a_job_wants_equal_ones() {
+    let seed = |options: &[(&str, &str)], rank| {
+        let machine = Machine { rank, ..machine() };
+        let mut job = spec("a", options);
+        // As a run of several ranks sets it.
+        if let Some(place) = job.options.get_mut("rank_place") {
+            place.origin = trueio_model::Origin::Derived { reason: "a rank".to_owned() };
+        }
+        plan(&[job], &Described, &machine).unwrap().jobs[0].seed
+    };
+    for given in [&[][..], &[("randseed", "137")], &[("randrepeat", "0")]] {
+        let of = |more: &[(&str, &str)], rank| seed(&[&[("size", "1m")], given, more].concat(), rank);
+        assert_eq!(of(&[], None), of(&[], Some(0)), "{given:?}");
+        let seeds: std::collections::BTreeSet<u64> = (0..100).map(|rank| of(&[], Some(rank))).collect();
+        assert_eq!(seeds.len(), 100, "{given:?}");
+        assert_eq!(of(&[("rank_place", "3")], Some(2)), of(&[], Some(3)), "{given:?}");
+        assert_eq!(of(&[("rank_streams", "equal")], Some(2)), of(&[], None), "{given:?}");
+    }
+}
+
 #[test]
 fn jobs_run_together_until_a_stonewall() {
     let job = |name, stonewall| spec(name, &[("size", "1m"), ("stonewall", stonewall)]);

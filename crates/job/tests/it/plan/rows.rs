@@ -282,6 +282,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("name_tree", &[("ioengine", "dircreate"), ("name_directory", "/mnt/names")], "true"),
         ("name_bytes", NAMES, "100"),
         ("rank_place", NAMES, "2"),
+        ("rank_streams", &[("rank_place", "2")], "equal"),
         ("repeat_ios_of", &[("stonewall", "true")], "first"),
         ("complete_ios_of", &[("stonewall", "true")], "first"),
         ("log_avg_msec", &[("write_bw_log", "l")], "500"),
