@@ -126,6 +126,29 @@ fn two_servers_are_one_result_to_the_last_io() {
     assert!(ran.out.starts_with(&format!("<{machine}> one: (g=0): rw=read, bs=(R) ")), "{ran:?}");
 }
 
+/// Goal: servers of one client do not write equal content, and the first writes what it writes alone.
+#[test]
+fn each_server_of_a_client_has_a_random_stream_of_its_own() {
+    let here = Sandbox::new();
+    here.write("w.fio", "[w]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\n");
+    let servers: [Server; 3] = std::array::from_fn(|_| Server::start(""));
+    let written = |servers: &[&Server]| -> Vec<Vec<u8>> {
+        let clients: Vec<String> = servers.iter().map(|server| server.client()).collect();
+        let words: Vec<&str> = clients.iter().flat_map(|client| [client.as_str(), "w.fio"]).collect();
+        fio(&here, &words).assert_code(0);
+        let file_of = |server: &&Server| {
+            let found = fs::read_dir(server.sandbox.root()).expect("a folder").flatten();
+            let file = found.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("w.0.0"));
+            fs::read(file.expect("the job's file")).expect("its content")
+        };
+        servers.iter().map(file_of).collect()
+    };
+    let both = written(&[&servers[0], &servers[1]]);
+    let equal = both[0].chunks(4096).filter(|block| both[1].chunks(4096).any(|other| other == *block)).count();
+    assert_eq!((both[0].len(), equal), (64 << 10, 0));
+    assert!(written(&[&servers[2]])[0] == both[0], "a server that is alone is the first");
+}
+
 /// Goal: two clients of one server have separate files, with fio's names.
 #[test]
 fn files_of_jobs_at_a_server_have_their_clients_address_in_a_directory() {

@@ -6,7 +6,7 @@ use trueio_cluster::range::cut;
 use trueio_model::RunRecord;
 
 /// The version of this protocol.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The sender's version and machine; the first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +96,8 @@ pub struct Jobs {
     pub allows_exec: bool,
     /// Whether notes are errors.
     pub are_warnings_fatal: bool,
+    /// The number of this server among those of the client, from 0: each has a random stream of its own.
+    pub place: u32,
     /// Interval of interim results, in nanoseconds.
     pub status_interval_ns: Option<u64>,
 }

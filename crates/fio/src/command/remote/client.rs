@@ -165,7 +165,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 log_name: address.hostname().replace('/', "_"),
                 address,
                 token: client.token.clone(),
-                jobs: found.jobs.clone(),
+                jobs: Jobs { place: servers.len() as u32, ..found.jobs.clone() },
                 job_count: found.job_count,
                 time: SESSION.saturating_add(found.time),
                 ended: None,
@@ -271,6 +271,7 @@ impl Files {
             is_readonly: settings.is_readonly,
             allows_exec: settings.allows_exec,
             are_warnings_fatal: settings.are_warnings_fatal,
+            place: 0,
             status_interval_ns: settings.status_interval_ns,
         };
         Ok(FoundJobs { jobs, logs, job_count, time })

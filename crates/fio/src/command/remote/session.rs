@@ -41,7 +41,10 @@ use trueio_cluster::token::Token;
 use trueio_device::{identity_of, path_of_descriptor};
 use trueio_job::CommandFiles;
 use trueio_job::option;
-use trueio_model::{EngineKind, FilePlan, JobPlan, LogPlan, Plan, Prepare, RunRecord, TargetIdentity, error_line};
+use trueio_job::options::target::rows::RANK_PLACE;
+use trueio_model::{
+    EngineKind, FilePlan, JobPlan, LogPlan, Origin, Plan, Prepare, RunRecord, TargetIdentity, error_line,
+};
 use trueio_report::clean_lines;
 use trueio_report::message;
 use trueio_run::planning::{PlanningError, descriptors_needed};
@@ -497,6 +500,12 @@ fn prepare(
     let (read, written) = (sandbox.read(), sandbox.written());
     names.check(&request, &format!("this server's clients may read {read}, and its clients may write {written}"))?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
+    if jobs.place > 0 {
+        // Otherwise the servers would read the same blocks in the same order, and write the same content.
+        let reason = "the server's number among those of the client".to_owned();
+        let origin = Origin::Derived { reason };
+        request.jobs.iter_mut().for_each(|job| job.set(RANK_PLACE.name, jobs.place.to_string(), origin.clone()));
+    }
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
     let command_files = CommandFiles { files: commands.files(), sends_logs: true, may_replace: true };
     let is_readonly = request.settings.is_readonly;
