@@ -3,6 +3,7 @@
 //! Each check is a pure function of the figures across ranks. None contradicts: each rank's own figures stay true, and what
 //! is doubtful is that they describe one load.
 
+use crate::streams::{self, JobStreams, Same, Way};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
@@ -10,7 +11,8 @@ use trueio_model::{
 };
 
 /// The names of the checks, in the order of the findings. `docs/checks.md` has a section for each.
-pub const NAMES: [&str; 5] = ["common_window", "straggler", "clock_agreement", "same_host", "late_start"];
+pub const NAMES: [&str; 6] =
+    ["common_window", "straggler", "clock_agreement", "same_host", "late_start", "same_blocks"];
 
 /// Smallest share of the nominal length in which all ranks must measure.
 const COMMON_SHARE_MIN: f64 = 0.95;
@@ -25,7 +27,12 @@ const FLOOR_NS: u64 = 1_000_000;
 const SOURCE: &str = "the ranks' starts and ends in rank 0's clock";
 
 /// Returns the findings across ranks for a phase. `index` is its position in the plan.
-pub(crate) fn checks(phase: &ClusterPhase, ranks: &[RankRecord], index: usize) -> Vec<Check> {
+pub(crate) fn checks(
+    phase: &ClusterPhase,
+    ranks: &[RankRecord],
+    index: usize,
+    streams: &BTreeMap<u32, &[JobStreams]>,
+) -> Vec<Check> {
     let names = Names(ranks);
     vec![
         common_window(phase, &names),
@@ -33,6 +40,7 @@ pub(crate) fn checks(phase: &ClusterPhase, ranks: &[RankRecord], index: usize) -
         clock_agreement(phase, &names),
         same_host(ranks, index),
         late_start(phase, &names),
+        same_blocks(streams, &names),
     ]
 }
 
@@ -285,6 +293,49 @@ fn late_start(phase: &ClusterPhase, names: &Names<'_>) -> Check {
         phase.ranks.len()
     );
     finding(name, CheckOutcome::Suspect, allowed, late, sentence)
+}
+
+/// Ranks must not read the same blocks, nor write equal content where it could be kept once.
+fn same_blocks(streams: &BTreeMap<u32, &[JobStreams]>, names: &Names<'_>) -> Check {
+    let name = NAMES[5];
+    let source = "samples of each rank's first I/Os: offsets, and fingerprints of content";
+    let of = |outcome, found: String, sentence: String| Check {
+        source: source.to_owned(),
+        ..finding(name, outcome, "I/Os of its own on each rank".to_owned(), found, sentence)
+    };
+    if streams.values().filter(|jobs| !jobs.is_empty()).count() < 2 {
+        let sentence = "fewer than two ranks did I/O whose offsets or content can be compared".to_owned();
+        return of(CheckOutcome::NotApplicable, String::new(), sentence);
+    }
+    for way in [Way::Reads, Way::Writes] {
+        let Some(same) = streams::same_of(streams, way) else { continue };
+        let Same { ranks: (one, other), jobs, sampled, common, rank_count } = same;
+        let job =
+            if jobs.0 == jobs.1 { format!("job `{}`", jobs.0) } else { format!("jobs `{}` and `{}`", jobs.0, jobs.1) };
+        let (what, why, brief) = match way {
+            Way::Reads => (
+                "read the same blocks",
+                "a cache that they share may have answered all but the first, and the sum of their rates is then not the \
+                 disk's; give each rank a region of its own (`shared_region`), or files of its own",
+                "ranks read the same blocks",
+            ),
+            Way::Writes => (
+                "wrote equal content",
+                "a store that removes duplicates keeps it once, and the sum of their rates is then not the disk's; leave out \
+                 `rank_streams = \"equal\"`",
+                "ranks wrote equal content",
+            ),
+        };
+        let found = format!("{rank_count} of {} ranks", streams.len());
+        let (one, other) = (names.of(one), names.of(other));
+        let sentence = format!(
+            "{one} and {other} {what} in {job} ({common} of {sampled} sampled; {found} did as another one): {why}"
+        );
+        return Check { brief: brief.to_owned(), ..of(CheckOutcome::Suspect, found, sentence) };
+    }
+    let sentence =
+        "no two ranks read the same blocks or wrote equal content, as far as their first I/Os show".to_owned();
+    of(CheckOutcome::Passed, "none in common".to_owned(), sentence)
 }
 
 /// How much an outcome matters where ranks differ.

@@ -5,6 +5,8 @@ use crate::member::{After, Member, Role};
 use crate::merge;
 use crate::message::{Done, Ended, IoCount, OwnSpan};
 use crate::sample::{RankSample, Sample};
+use crate::streams::PhaseFiles;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -244,8 +246,11 @@ fn run_phase(
             late_ns,
             work: Work::default(),
         };
-        match session.run_phase(index, |_| {}, &mut together) {
+        let files = RefCell::new(PhaseFiles::of(session.record(), &together.member.shared.boot_id));
+        // Before the measured part: the files are there, and may be gone after it.
+        match session.run_phase(index, |job| files.borrow_mut().add(job), &mut together) {
             Ok(phase) => {
+                done.streams = files.into_inner().streams(&phase.jobs);
                 done.outcome = Ended(phase.outcome.clone());
                 done.span = together.span;
                 session.keep(phase.clone());

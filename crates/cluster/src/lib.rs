@@ -28,6 +28,7 @@ mod ready;
 mod sample;
 mod shared;
 pub mod star;
+mod streams;
 #[cfg(test)]
 mod testing;
 pub mod token;

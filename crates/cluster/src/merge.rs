@@ -64,7 +64,8 @@ pub(crate) fn merge_all(
             cluster.lost.push(LostRank { rank, host, reason });
         }
         let Some((mut merged, across)) = merged else { continue };
-        let found = checks::checks(&across, &cluster.ranks, phase.index);
+        let streams = phase.done.iter().map(|(rank, done)| (*rank, done.streams.as_slice())).collect();
+        let found = checks::checks(&across, &cluster.ranks, phase.index, &streams);
         judge(&mut merged, found);
         record.phases.push(merged);
         cluster.phases.push(across);

@@ -6,6 +6,7 @@
 use crate::figures::{self, COUNT_MAX, DURATION_NS_MAX, Head, Measured, PHASES_MAX, PINGS_MAX, TIME_NS_MAX};
 use crate::range::{OutOfRange, Text, UpTo, within};
 use crate::sample::Sample;
+use crate::streams::JobStreams;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -125,13 +126,16 @@ pub(crate) struct Done {
     /// How many I/Os this rank has reached in jobs that others follow.
     #[serde(default)]
     pub(crate) reached: BTreeMap<String, IoCount>,
+    /// Samples of what the jobs of the phase read and wrote.
+    #[serde(default)]
+    pub(crate) streams: Vec<JobStreams>,
 }
 
 impl Done {
     /// Results without figures.
     pub(crate) fn without_figures(outcome: Outcome) -> Self {
         let outcome = Ended(outcome);
-        Self { phase: None, span: None, targets: Vec::new(), outcome, reached: BTreeMap::new() }
+        Self { phase: None, span: None, targets: Vec::new(), outcome, reached: BTreeMap::new(), streams: Vec::new() }
     }
 }
 

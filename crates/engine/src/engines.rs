@@ -47,6 +47,7 @@ pub use blocking::{
 pub use io_uring::IoUringEngine;
 pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
+pub(crate) use names::content as name_content;
 pub use names::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Fileread, Filestat, NameCall, NamesEngine};
 pub use null::NullEngine;
 pub(crate) use page_fault::PageFaultEngine;

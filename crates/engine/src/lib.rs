@@ -16,6 +16,7 @@ mod clock;
 mod content;
 mod context;
 mod engines;
+mod excerpt;
 mod file_lock;
 mod flow;
 mod log;
@@ -49,6 +50,7 @@ pub use engines::{
     MmapEngine, NameCall, NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice,
     SyncCall, UasEngine, Vsync, advise, availability,
 };
+pub use excerpt::Excerpt;
 pub use file_lock::FileLock;
 pub use flow::Flow;
 pub use log::{DroppedIos, IoEvent, IssuedIo, LogChannel, LogChunk, LoggedIo, TraceChannel, TracedIo, log_channel};

@@ -119,7 +119,7 @@ impl Cause {
         Some(match check {
             "call_results" => Cause::Calls,
             "direct_granted" | "block_layer_bytes" | "process_read_bytes" | "page_cache" | "traced_requests"
-            | "working_set" | "latency_floor" | "same_host" => Cause::Cache,
+            | "working_set" | "latency_floor" | "same_host" | "same_blocks" => Cause::Cache,
             "holes" | "zero_blocks" | "source" | "memory_backed" | "content" | "io_limits" | "common_window"
             | "clock_agreement" => Cause::Setup,
             "flushes" | "flush_order" | "declared_values" | "usb_link" | "usb_transfers" | "heat" | "straggler" => {

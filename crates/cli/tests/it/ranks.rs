@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::ranks_common::*;
 use std::process::{Command, Stdio};
-use trueio_model::{CheckOutcome, Outcome};
+use trueio_model::{Cause, Check, CheckOutcome, Outcome, RunRecord};
 use trueio_testkit::skip;
 
 /// A short run without I/O.
@@ -112,6 +112,104 @@ fn ranks_share_one_file_and_each_reads_what_another_wrote() {
     };
     assert_eq!((offsets(0), offsets(1)), (vec![0, 1, 2], vec![1, 2, 0]));
     assert!(sandbox.listing().is_empty(), "rank 0 removes the file: {:?}", sandbox.listing());
+}
+
+/// Returns the check `same_blocks` of the last phase.
+fn same_blocks(record: &RunRecord) -> &Check {
+    let phase = record.phases.last().expect("a phase");
+    phase.checks.iter().find(|check| check.name == "same_blocks").expect("the check")
+}
+
+/// Runs three ranks on files that stay, and returns the record and the content of the files.
+fn written(sandbox: &Sandbox, more: &[&str]) -> (RunRecord, Vec<Vec<u8>>) {
+    let path = sandbox.aside("record.json");
+    let json = path.to_str().expect("UTF-8");
+    let mut arguments = vec![
+        "run",
+        "--filename",
+        "data-$rank",
+        "--size",
+        "256k",
+        "--bs",
+        "4k",
+        "--rw",
+        "write",
+        "--unlink=false",
+        "--no-evidence",
+        "--no-history",
+        "--json",
+        json,
+    ];
+    arguments.extend_from_slice(more);
+    let ran = run_ranks(sandbox, 3, |_| arguments.clone());
+    ran.iter().for_each(|ran| ran.assert_code(0));
+    let files = (0..3).map(|rank| {
+        let path = sandbox.path(&format!("data-{rank}"));
+        let content = std::fs::read(&path).expect("a file of each rank");
+        std::fs::remove_file(path).expect("it can be removed");
+        content
+    });
+    let files = files.collect();
+    (record_at(sandbox, "record.json"), files)
+}
+
+/// Goal: three ranks do not write three equal files, which a store could keep as one.
+/// Method: the files are compared; with `rank_streams = "equal"` they are equal, and a check reports it.
+#[test]
+fn ranks_write_other_content_unless_a_job_wants_equal_streams() {
+    let sandbox = Sandbox::new();
+    let (record, files) = written(&sandbox, &[]);
+    let blocks: std::collections::BTreeSet<&[u8]> = files.iter().flat_map(|file| file.chunks(4096)).collect();
+    assert_eq!(blocks.len(), 3 * 64, "each block is different");
+    assert_eq!(same_blocks(&record).outcome, CheckOutcome::Passed, "{:?}", same_blocks(&record));
+    let (record, files) = written(&sandbox, &["--rank_streams", "equal"]);
+    assert!(files[0] == files[1] && files[1] == files[2]);
+    let check = same_blocks(&record);
+    assert_eq!((check.outcome, check.cause), (CheckOutcome::Suspect, Cause::Cache), "{check:?}");
+    assert!(check.sentence.contains("wrote equal content") && check.sentence.contains("3 of 3 ranks"), "{check:?}");
+}
+
+/// Goal: ranks that read one shared file do not read the same blocks in the same order, and if a job lets them, a check reports it.
+/// Method: random reads of a sixteenth of one file; twins: each rank its own region, and all sequentially the same.
+#[test]
+fn ranks_that_read_the_same_blocks_of_one_file_are_reported_and_others_are_not() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.aside("record.json");
+    let json = path.to_str().expect("UTF-8");
+    let run = |rw: &str, more: &[&str]| {
+        let mut arguments = vec![
+            "run",
+            "--filename",
+            "all.dat",
+            "--shared_file",
+            "--size",
+            "4m",
+            "--bs",
+            "4k",
+            "--number_ios",
+            "64",
+            "--rw",
+            rw,
+            "--no-evidence",
+            "--no-history",
+            "--json",
+            json,
+        ];
+        arguments.extend_from_slice(more);
+        let ran = run_ranks(&sandbox, 3, |_| arguments.clone());
+        ran.iter().for_each(|ran| ran.assert_code(0));
+        let check = same_blocks(&record_at(&sandbox, "record.json")).clone();
+        (check.outcome, check.sentence)
+    };
+    let all = ["--shared_region", "all"];
+    let passes =
+        [run("randread", &all), run("randread", &[]), run("read", &[]), run("read", &["--shared_segments", "4"])];
+    passes.iter().for_each(|(outcome, sentence)| assert_eq!(*outcome, CheckOutcome::Passed, "{sentence}"));
+    let equal = [&all[..], &["--rank_streams", "equal"]].concat();
+    for (outcome, sentence) in [run("randread", &equal), run("read", &all)] {
+        assert_eq!(outcome, CheckOutcome::Suspect, "{sentence}");
+        assert!(sentence.contains("read the same blocks in job `job` (64 of 64 sampled; 3 of 3 ranks"), "{sentence}");
+    }
 }
 
 #[test]

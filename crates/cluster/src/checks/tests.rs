@@ -53,13 +53,19 @@ fn hosts() -> Vec<RankRecord> {
         .collect()
 }
 
+/// What honest ranks send: each reads blocks of its own.
+fn streams(ranks: &[RankRecord]) -> BTreeMap<u32, &'static [JobStreams]> {
+    let own = |rank: u32| streams::of_reads(u64::from(rank) * 1000..u64::from(rank + 1) * 1000);
+    ranks.iter().map(|rank| (rank.rank, &*own(rank.rank).leak())).collect()
+}
+
 fn found(phase: &ClusterPhase, ranks: &[RankRecord], name: &str) -> Check {
-    checks(phase, ranks, 0).into_iter().find(|check| check.name == name).expect(name)
+    checks(phase, ranks, 0, &streams(ranks)).into_iter().find(|check| check.name == name).expect(name)
 }
 
 #[track_caller]
 fn assert_suspect(phase: &ClusterPhase, ranks: &[RankRecord], name: &str, sentence: &str) {
-    let all = checks(phase, ranks, 0);
+    let all = checks(phase, ranks, 0, &streams(ranks));
     for check in &all {
         let expected = if check.name == name { CheckOutcome::Suspect } else { CheckOutcome::Passed };
         assert_eq!(check.outcome, expected, "{check:?}");
@@ -70,7 +76,7 @@ fn assert_suspect(phase: &ClusterPhase, ranks: &[RankRecord], name: &str, senten
 
 #[test]
 fn an_honest_run_passes_every_check() {
-    let all = checks(&honest(), &hosts(), 0);
+    let all = checks(&honest(), &hosts(), 0, &streams(&hosts()));
     assert_eq!(all.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(), NAMES);
     for check in all {
         assert_eq!(check.outcome, CheckOutcome::Passed, "{check:?}");
@@ -187,4 +193,19 @@ fn the_page_describes_every_check() {
     let page = include_str!("../../../../docs/checks.md");
     let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("#### `")?.strip_suffix('`')).collect();
     assert_eq!(sections, NAMES);
+}
+
+/// Goal: ranks that read the same blocks are named, and ranks that read others, or write others, pass.
+#[test]
+fn ranks_that_read_the_same_blocks_are_suspect() {
+    let hosts = hosts();
+    let mut all = streams(&hosts);
+    all.insert(3, all[&1]);
+    let check = checks(&honest(), &hosts, 0, &all).pop().expect("the last check");
+    assert_eq!((check.name.as_str(), check.outcome, check.cause), ("same_blocks", CheckOutcome::Suspect, Cause::Cache));
+    let begin = "rank 1 (h1) and rank 3 (h3) read the same blocks in job `a` (64 of 64 sampled; 2 of 4 ranks did as another one)";
+    assert!(check.sentence.starts_with(begin), "{}", check.sentence);
+    let none = hosts.iter().map(|rank| (rank.rank, &[][..])).collect();
+    let check = checks(&honest(), &hosts, 0, &none).pop().expect("the last check");
+    assert_eq!(check.outcome, CheckOutcome::NotApplicable);
 }

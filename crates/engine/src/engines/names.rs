@@ -270,8 +270,8 @@ impl<N: NameCall> NamesEngine<N> {
     }
 }
 
-/// Returns bytes that no layer can leave out.
-fn content(count: u32, seed: u64) -> Vec<u8> {
+/// Returns the content of a worker's files: bytes that no layer can leave out.
+pub(crate) fn content(count: u32, seed: u64) -> Vec<u8> {
     let words = (0..u64::from(count).div_ceil(8)).flat_map(|index| mix64(seed ^ mix64(index)).to_le_bytes());
     words.take(count as usize).collect()
 }
