@@ -12,6 +12,8 @@ pub struct Observation {
     pub devices: Vec<DeviceDelta>,
     /// Cached pages of each file: (path, before, after).
     pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
+    /// True if other ranks of this run are on this kernel: the counters of disks include their I/O.
+    pub has_peers: bool,
     /// Bytes that this process caused to be fetched from storage.
     pub process_read_bytes: Option<u64>,
     /// Which part of each file was stored at the start of the phase.

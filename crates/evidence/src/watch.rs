@@ -274,6 +274,7 @@ impl Watch {
         Observation {
             devices,
             residency,
+            has_peers: crate::peers::has_peers(),
             process_read_bytes: both(begin.process_read_bytes, process_read_bytes).map(|(a, b)| b.saturating_sub(a)),
             maps: self.maps.clone(),
             maps_after,

@@ -20,7 +20,7 @@
 //! Source: Linux `Documentation/block/stat.rst`. ext4 adds 0 bytes to 4 KiB direct overwrites, 2.9 times to
 //! synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
-use crate::checks::foreign_io::{culprits, culprits_of, moved_by_others};
+use crate::checks::foreign_io::{PEERS_SENTENCE, culprits, culprits_of, moved_by_others};
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
 use trueio_model::{Cause, Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
@@ -55,6 +55,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     // The finding is that of the worse direction; the other one adds its sentence if it is as bad.
     let worst = parts.iter().map(|part| &part.1).max_by_key(|direction| severity(direction.outcome));
     let worst = worst.expect("something was read or written").clone();
+    if worst.cause == Cause::Neighbour && facts.observation.has_peers {
+        return not_seen(NAME, facts.counter_files(), PEERS_SENTENCE);
+    }
     let is_of_reads = parts.first().is_some_and(|part| part.2 == "read" && part.1.sentence == worst.sentence);
     let sentences = parts.iter().map(|part| &part.1).filter(|direction| direction.outcome == worst.outcome);
     let sentences: Vec<&str> = sentences.map(|direction| direction.sentence.as_str()).collect();

@@ -7,6 +7,8 @@
 //! kernel threads, which are named by what they do, and write-back by the programs that dirtied the pages. Bytes of a process are those that were seen;
 //! extrapolated ones are marked "about".
 //!
+//! Other ranks of the run on this host are no other processes; counters do not separate them, so with them only traced requests count.
+//!
 //! Cannot see: processes that start and end within the phase and do the same I/O as the job (as root: between
 //! two traced windows); who dirtied pages before the phase; those below the disk (other guests of the host, other volumes of an array).
 //!
@@ -69,13 +71,16 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let is_free = trace.is_some_and(|trace| {
         // Our own threads write the filesystem's metadata, and may do other I/O, so a large amount proves
         // nothing.
-        let is_ours = !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
+        let is_ours = facts.observation.has_peers || !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
         let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
         trace.inseparable.is_none() && is_ours && is_long && trace.lost_event_count == 0
     });
     for delta in &devices {
         let before = if is_free { None } else { busy_before(delta) };
         if let Some(found) = before.or_else(|| other_way(facts, delta)) {
+            if facts.observation.has_peers {
+                return not_seen(NAME, facts.counter_files(), PEERS_SENTENCE);
+            }
             let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
             let unsure = unsure.map(|why| format!(" Traced requests could not be attributed: {why}."));
             let sentence = format!("{}{}{}", found.sentence, unsure.unwrap_or_default(), suspects(facts));
@@ -91,6 +96,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found: Vec<String> = devices.iter().map(|delta| format!("{} idle: {}", delta.disk, activity(delta))).collect();
     report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
 }
+
+/// Why counters give no verdict about other processes.
+pub(crate) const PEERS_SENTENCE: &str = "Other ranks of this run are on this host and may use the same disks, whose counters \
+                                         include them, so the I/O of other processes cannot be separated.";
 
 /// I/O of other processes.
 struct Disturbance {

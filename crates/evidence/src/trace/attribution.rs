@@ -106,7 +106,7 @@ impl<'a> Ranges<'a> {
                 Party::Ours
             } else if is_of_filesystem {
                 Party::Filesystem
-            } else if request.is_own {
+            } else if request.is_own || request.is_rank {
                 Party::OwnElsewhere
             } else if is_of_kernel {
                 Party::Kernel
@@ -422,6 +422,8 @@ pub(crate) mod tests {
         one.requests.extend((20..30).map(|index| other(index, "R", 2, 77)));
         one.requests.push(Request { is_kernel: true, ..other(40, "W", 3, 5) });
         one.requests.push(Request { is_rank: true, ..other(41, "R", 3, 6) });
+        // In a file of that rank.
+        one.requests.push(Request { is_rank: true, ..other(100_000, "R", 3, 6) });
         let mut trace = traced(vec![one]);
         trace.ended = vec![77];
         let mut record = TraceRecord::default();

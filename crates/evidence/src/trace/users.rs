@@ -11,7 +11,7 @@ use super::attribution::{WRITE_BACK, ended, work_of};
 use super::format::{Formats, Kind, Recorded};
 use super::layers::Layers;
 use super::tracefs::{Instance, Recording, Tracefs};
-use super::window::{OwnThreads, Window};
+use super::window::{OwnThreads, Request, Window};
 use super::write_back::{DirtiedFile, Dirtiers, disks_of};
 use std::collections::BTreeMap;
 use trueio_device::System;
@@ -69,7 +69,9 @@ impl DiskUsers {
         let mut window = Window::of(1, (0, u64::MAX), events, &own);
         own.describe(&mut window);
         let mut sums: BTreeMap<(&str, i32), u64> = BTreeMap::new();
-        for request in window.requests.iter().filter(|request| !request.is_own && request.flags.kind != Kind::Flush) {
+        let is_of_others =
+            |request: &&Request| !request.is_own && !request.is_rank && request.flags.kind != Kind::Flush;
+        for request in window.requests.iter().filter(is_of_others) {
             let name = window.names[usize::from(request.name)].as_str();
             let user = match request.is_kernel {
                 true => (work_of(name, request.flags.kind), 0),

@@ -12,6 +12,7 @@ use super::format::{Event, Flags, Formats, Kind, Recorded, Submitter, What};
 use super::layers::Layers;
 use super::tracefs::Instance;
 use super::write_back::{PageEvent, PageWindow};
+use crate::peers::threads_of_peers;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex};
@@ -289,8 +290,8 @@ pub(crate) struct OwnThreads {
     names: BTreeSet<String>,
     /// The trace contains thread IDs of the initial PID namespace; in another one, names are compared.
     has_numbers: bool,
-    /// Device and inode of this program, if a launcher started several ranks of it.
-    rank_file: Option<(u64, u64)>,
+    /// Those of other ranks of this run, also those that have ended.
+    of_peers: BTreeSet<i32>,
 }
 
 /// Returns true if this process sees the thread IDs of the kernel's trace, which are those of the initial PID
@@ -305,8 +306,7 @@ pub(crate) fn sees_initial_pid_namespace() -> bool {
 impl OwnThreads {
     pub(crate) fn look(&mut self) {
         self.has_numbers = sees_initial_pid_namespace();
-        let is_rank = RANK_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
-        self.rank_file = if is_rank { file_of("/proc/self/exe") } else { None };
+        self.of_peers.extend(threads_of_peers());
         let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return };
         for task in tasks.flatten() {
             if self.has_numbers {
@@ -327,7 +327,7 @@ impl OwnThreads {
             return PageWindow::default();
         }
         let threads: BTreeSet<i32> = events.iter().map(|event| event.thread).collect();
-        let of_thread = |number: i32| (number, Thread::of(number, self.rank_file));
+        let of_thread = |number: i32| (number, Thread::of(number, &self.of_peers));
         let threads: HashMap<i32, Thread> = threads.into_iter().map(of_thread).collect();
         let is_other = |number: &i32| {
             let thread = threads[number];
@@ -352,7 +352,7 @@ impl OwnThreads {
                     window.names[name] = of_thread;
                 }
             }
-            let thread = known.entry(request.process).or_insert_with(|| Thread::of(request.process, self.rank_file));
+            let thread = known.entry(request.process).or_insert_with(|| Thread::of(request.process, &self.of_peers));
             (request.is_kernel, request.is_rank) = (thread.is_kernel, thread.is_rank);
             request.is_own |= self.threads.contains(&request.process);
         }
@@ -367,32 +367,19 @@ struct Thread {
 }
 
 impl Thread {
-    fn of(number: i32, rank_file: Option<(u64, u64)>) -> Self {
+    fn of(number: i32, of_peers: &BTreeSet<i32>) -> Self {
         /// `PF_KTHREAD` of the task's flags.
         const KERNEL: u64 = 0x0020_0000;
         let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
         // The name is in parentheses and may contain any character; the flags are the seventh value after it.
         let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
-        let program = rank_file.and_then(|_| file_of(&format!("/proc/{number}/exe")));
-        Self {
-            is_kernel: flags.is_some_and(|flags| flags & KERNEL != 0),
-            is_rank: program.is_some() && program == rank_file,
-        }
+        Self { is_kernel: flags.is_some_and(|flags| flags & KERNEL != 0), is_rank: of_peers.contains(&number) }
     }
 }
 
 fn thread_name(number: i32) -> Option<String> {
     Some(std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?.trim_end().to_owned())
 }
-
-/// Returns device and inode of a file.
-fn file_of(path: &str) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
-}
-
-/// Variables that a launcher sets for each of several ranks.
-const RANK_VARIABLES: [&str; 4] = ["PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"];
 
 /// Returns when the window after `number` begins, since the first.
 fn begin_of(number: u32, seed: u64) -> Duration {
@@ -626,9 +613,9 @@ mod tests {
     #[test]
     fn threads_of_the_kernel_are_known_by_their_flags() {
         if sees_initial_pid_namespace() {
-            assert!(Thread::of(2, None).is_kernel, "kthreadd");
+            assert!(Thread::of(2, &BTreeSet::new()).is_kernel, "kthreadd");
         }
-        assert!(!Thread::of(std::process::id() as i32, None).is_kernel);
+        assert!(!Thread::of(std::process::id() as i32, &BTreeSet::new()).is_kernel);
     }
 
     fn issue() -> What {

@@ -1,7 +1,7 @@
 //! Load of others and of the job itself: `foreign_io`, `achieved_depth`, `pace`, `background`, discards.
 
 use crate::support::*;
-use trueio_model::CheckOutcome::{NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, Cause, DeviceCounters, DiskFacts, EngineKind, EvidenceLevel, Fact, JobPlan, OpKind, OpMix, Pace, Pattern,
 };
@@ -29,6 +29,26 @@ fn writes_in_a_read_only_phase_belong_to_others() {
     phase.observation.devices[0].measured.write_count = 20_000;
     phase.observation.devices[0].measured.write_bytes = 80 * MIB;
     phase.judge().assert("foreign_io", Suspect, "only read, so other processes used vda at the same time");
+}
+
+/// Goal: ranks of one host do not accuse each other by counters, which include both, and what is missing on the disk is found all the same.
+#[test]
+fn with_other_ranks_on_the_host_counters_blame_no_other_process() {
+    let with = |change: &dyn Fn(&mut Phase)| {
+        let mut phase = Phase::honest_reads();
+        phase.observation.has_peers = true;
+        change(&mut phase);
+        phase.judge()
+    };
+    with(&|_| ()).assert("foreign_io", Passed, "");
+    let writes = with(&|phase| phase.observation.devices[0].measured.write_bytes = 80 * MIB);
+    writes.assert("foreign_io", NotSeen, "Other ranks of this run are on this host");
+    let before = DeviceCounters { write_count: 2000, write_bytes: 2000 * 512, ..Default::default() };
+    with(&|phase| phase.observation.devices[0].baseline = before).assert("foreign_io", NotSeen, "Other ranks");
+    let more = with(&|phase| phase.observation.devices[0].measured.read_bytes = 800 * MIB);
+    more.assert("block_layer_bytes", NotSeen, "Other ranks of this run are on this host");
+    let less = with(&|phase| phase.observation.devices[0].measured.read_bytes = 8 * MIB);
+    less.assert("block_layer_bytes", Contradicted, "did_not_reach_device");
 }
 
 #[test]
