@@ -30,6 +30,10 @@ fn difference_to(first: &Hello, other: &Hello) -> Option<(String, String)> {
     if first.version != other.version {
         return Some((format!("trueio {}", cut(&first.version)), format!("trueio {}", cut(&other.version))));
     }
+    if first.size != other.size {
+        let ranks = |size| format!("a run of {size} ranks (`WORLD_SIZE`)");
+        return Some((ranks(first.size), ranks(other.size)));
+    }
     if first.kind != other.kind {
         return Some((format!("the command `{}`", first.kind), format!("the command `{}`", other.kind)));
     }
@@ -63,6 +67,8 @@ mod tests {
             version: Name::cut("1.0"),
             host: Name::cut("h"),
             boot_id: Name::default(),
+            process: crate::message::ProcessId::own(),
+            size: 3,
             kind: Name::cut("run"),
             jobs: Ok(vec![JobText { name: "a".into(), options }]),
         }
@@ -84,6 +90,7 @@ mod tests {
             (hello(&[("bs", "8k")]), "`bs = 8k` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
             (hello(&[]), "no `bs` in job `a`, and rank 0 (h) has `bs = 4k` in job `a`"),
             (hello(&[("bs", "4k"), ("size", "1m")]), "`size = 1m` in job `a`, and rank 0 (h) has no `size` in job `a`"),
+            (Hello { size: 4, ..hello(&[]) }, "a run of 4 ranks (`WORLD_SIZE`), and rank 0 (h) has a run of 3 ranks"),
             (Hello { version: Name::cut("1.1"), ..hello(&[]) }, "trueio 1.1, and rank 0 (h) has trueio 1.0"),
             (
                 Hello { kind: Name::cut("baseline"), ..hello(&[]) },

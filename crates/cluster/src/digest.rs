@@ -63,6 +63,8 @@ mod tests {
             version: name.clone(),
             host: name.clone(),
             boot_id: name.clone(),
+            process: crate::message::ProcessId::own(),
+            size: 3,
             kind: name,
             jobs: Ok(Vec::new()),
         };

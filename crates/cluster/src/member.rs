@@ -14,7 +14,7 @@ pub(crate) use other::Other;
 
 use crate::clock::Clock;
 use crate::launcher::{KeySpace, Launched};
-use crate::message::{Done, Hello, JobText, Name, OwnSpan, Reason};
+use crate::message::{Done, Hello, JobText, Name, OwnSpan, ProcessId, Reason};
 use crate::range::cut;
 use crate::sample::{RankSample, Sample};
 use crate::star::{self, Star, StarError};
@@ -82,6 +82,12 @@ impl Shared {
         if let Some(stop) = self.stop {
             stop.store(true, Relaxed);
         }
+    }
+
+    /// Lets evidence count the I/O of these processes, ranks on this kernel, as that of the run.
+    pub(crate) fn set_peers(processes: &[ProcessId]) {
+        let processes: Vec<_> = processes.iter().map(|process| process.get()).collect();
+        trueio_evidence::set_peers(&processes);
     }
 
     /// Waits until an instant of this rank's clock; returns how much later it goes on, in nanoseconds.
@@ -186,6 +192,8 @@ impl Member {
             version: Name::cut(env!("CARGO_PKG_VERSION")),
             host: Name::cut(&self.shared.host),
             boot_id: Name::cut(&self.shared.boot_id),
+            process: ProcessId::own(),
+            size: self.shared.size,
             kind: Name::cut(kind),
             jobs: jobs.map(JobText::of).map_err(|text| Reason::cut(&text)),
         };

@@ -10,6 +10,7 @@ use crate::streams::JobStreams;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use trueio_evidence::Process;
 use trueio_model::{ClockOffset, JobSpec, Outcome, TargetFacts};
 
 /// A name: of a host, a kernel, a version, a command, a signal.
@@ -40,12 +41,34 @@ impl JobText {
     }
 }
 
+/// A process: its PID namespace, and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessId {
+    pub(crate) pid_namespace: u64,
+    pub(crate) number: UpTo<{ i32::MAX as u64 }>,
+}
+
+impl ProcessId {
+    /// Returns this process.
+    pub(crate) fn own() -> Self {
+        let Process { pid_namespace, number } = Process::own();
+        Self { pid_namespace, number: UpTo::clamped(number.max(0) as u64) }
+    }
+
+    pub(crate) fn get(self) -> Process {
+        Process { pid_namespace: self.pid_namespace, number: self.number.get() as i32 }
+    }
+}
+
 /// A rank and its request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: Name,
     pub(crate) host: Name,
     pub(crate) boot_id: Name,
+    pub(crate) process: ProcessId,
+    /// The number of ranks, as its launcher gave it.
+    pub(crate) size: u32,
     /// The command: `run`, `baseline`.
     pub(crate) kind: Name,
     /// The jobs, or why there are none.
@@ -179,6 +202,8 @@ pub(crate) enum ToRank {
         phase_count: PhaseCount,
         /// Ranks on this rank's kernel, itself included.
         neighbours: u32,
+        /// Their processes, in the first of these messages.
+        processes: Vec<ProcessId>,
         /// Ranks to the nearest one of another host.
         host_stride: u32,
     },

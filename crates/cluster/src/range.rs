@@ -102,7 +102,7 @@ impl<const MAX: u64> From<UpTo<MAX>> for u64 {
 }
 
 /// A text of at most `MAX` bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Text<const MAX: usize>(String);
 

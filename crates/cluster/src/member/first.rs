@@ -5,7 +5,7 @@ use super::{After, Refused, Shared};
 use crate::Limit;
 use crate::clock::{answer_pings, ping_count};
 use crate::limit::Until;
-use crate::message::{Done, Ended, Hello, Name, PhaseCount, PingCount, Reason, ToHub, ToRank};
+use crate::message::{Done, Ended, Hello, Name, PhaseCount, PingCount, ProcessId, Reason, ToHub, ToRank};
 use crate::names::host_stride;
 use crate::sample::{RankSample, Sample};
 use crate::star::hub::{Hub, Message};
@@ -86,6 +86,8 @@ pub(crate) struct First {
     samples: BTreeMap<u32, Sample>,
     /// Of the work of all ranks, to those that wait for it.
     reports: Reports,
+    /// Each rank has got the processes of the ranks on its kernel.
+    has_named_peers: bool,
     /// When the ranks were connected.
     began: Instant,
     /// How the run ended, if not as planned: the first failure or signal.
@@ -100,6 +102,7 @@ impl First {
             current: CollectedPhase::default(),
             samples: BTreeMap::new(),
             reports: Reports::none(),
+            has_named_peers: false,
             began: Instant::now(),
             failure: None,
         }
@@ -258,13 +261,24 @@ impl First {
     fn go(&mut self, shared: &mut Shared) {
         let kernels: BTreeMap<u32, Name> =
             self.collected.hellos.iter().map(|(rank, hello)| (*rank, hello.boot_id.clone())).collect();
+        let mut processes: BTreeMap<Name, Vec<ProcessId>> = BTreeMap::new();
+        for hello in self.collected.hellos.values().filter(|hello| !hello.boot_id.is_empty()) {
+            processes.entry(hello.boot_id.clone()).or_default().push(hello.process);
+        }
+        let is_first = !std::mem::replace(&mut self.has_named_peers, true);
+        if is_first {
+            Shared::set_peers(processes.get(&kernels[&0]).map_or(&[][..], |own| own));
+        }
         let of = |rank: u32| kernels.values().filter(|id| Some(*id) == kernels.get(&rank)).count() as u32;
         shared.neighbours = of(0);
         let by_rank: Vec<&str> = kernels.values().map(|id| &**id).collect();
         shared.host_stride = host_stride(&by_rank);
         let (phase_count, host_stride) = (PhaseCount::clamped(shared.phase_count as u64), shared.host_stride);
         for rank in self.hub.living() {
-            let message = ToRank::Go { phase_count, neighbours: of(rank), host_stride };
+            // A kernel has few ranks; they are named once.
+            let processes =
+                if is_first { processes.get(&kernels[&rank]).cloned().unwrap_or_default() } else { Vec::new() };
+            let message = ToRank::Go { phase_count, neighbours: of(rank), processes, host_stride };
             if let Some(Err(error)) = self.hub.link(rank).map(|link| link.send(&message)) {
                 self.hub.lose(rank, trueio_model::error_line(&error));
             }

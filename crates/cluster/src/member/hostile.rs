@@ -73,7 +73,7 @@ impl Rank {
 }
 
 fn hello() -> Value {
-    json!({"Hello": {"version": env!("CARGO_PKG_VERSION"), "host": "a\n\u{1b}b", "boot_id": "b", "kind": "run", "jobs": {"Ok": []}}})
+    json!({"Hello": {"version": env!("CARGO_PKG_VERSION"), "host": "a\n\u{1b}b", "boot_id": "b", "process": {"pid_namespace": 1, "number": 1}, "size": 2, "kind": "run", "jobs": {"Ok": []}}})
 }
 
 fn clock(offset_ns: i64, bound_ns: u64, round_trip_ns: u64) -> Value {

@@ -114,7 +114,10 @@ impl Other {
     fn answer(&mut self, shared: &mut Shared) -> Result<(), Refused> {
         let limit = answer_of(shared);
         match self.wait(shared, limit) {
-            Some(ToRank::Go { phase_count, neighbours, host_stride }) => {
+            Some(ToRank::Go { phase_count, neighbours, processes, host_stride }) => {
+                if !processes.is_empty() {
+                    Shared::set_peers(&processes);
+                }
                 let phase_count = phase_count.get() as usize;
                 (shared.phase_count, shared.neighbours, shared.host_stride) = (phase_count, neighbours, host_stride);
                 Ok(())

@@ -130,7 +130,12 @@ fn reports_of_work_are_no_answer_while_a_rank_measures() {
     let begin = Instant::now();
     rank.look();
     assert!(begin.elapsed() < LIMIT.length(), "a look does not wait");
-    hub.broadcast(&ToRank::Go { phase_count: PhaseCount::clamped(1), neighbours: 1, host_stride: 1 });
+    hub.broadcast(&ToRank::Go {
+        phase_count: PhaseCount::clamped(1),
+        neighbours: 1,
+        processes: Vec::new(),
+        host_stride: 1,
+    });
     let Role::Other(other) = &mut rank.role else { panic!("rank 1") };
     assert!(other.planned(&mut rank.shared, Ok(1)).is_ok());
 }
