@@ -148,9 +148,17 @@ fn straggler(phase: &ClusterPhase, names: &Names<'_>) -> Check {
     for span in &phase.ranks {
         let rates = &rates_of[jobs_of(span)];
         let own = rates.partition_point(|rate| *rate < amount(span));
-        let middle = (rates.len() - 1) / 2;
-        let median = rates.get(if middle < own { middle } else { middle + 1 });
-        let Some(median) = median.filter(|median| **median > 0.0) else { continue };
+        // Of an even number of others, the mean of the middle two.
+        let other = |index: usize| rates.get(if index < own { index } else { index + 1 });
+        let others = rates.len() - 1;
+        let Some((low, high)) = others.checked_sub(1).and_then(|last| Some((other(last / 2)?, other(others / 2)?)))
+        else {
+            continue;
+        };
+        let median = f64::midpoint(*low, *high);
+        if median <= 0.0 {
+            continue;
+        }
         let ratio = amount(span) / median;
         if slowest.is_none_or(|(least, _)| ratio < least) {
             slowest = Some((ratio, span.rank));

@@ -76,7 +76,8 @@ fn summary(phase: &ClusterPhase) -> String {
     if let ([(least, slowest), .., (most, fastest)], true) = (rates.as_slice(), count > 1) {
         let has_bytes = slowest.byte_count > 0;
         let at = |part: usize| rate_text(has_bytes, rates[(rates.len() - 1) * part / 4].0);
-        let median = rates[(rates.len() - 1) / 2].0;
+        // Of an even number, the mean of the middle two.
+        let median = f64::midpoint(rates[(rates.len() - 1) / 2].0, rates[rates.len() / 2].0);
         text.push_str(&format!(
             "; each: min {} (rank {}), quartiles {} / {} / {}, max {} (rank {}); slowest / median {:.2}",
             rate_text(has_bytes, *least),

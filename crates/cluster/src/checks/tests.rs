@@ -209,3 +209,14 @@ fn ranks_that_read_the_same_blocks_are_suspect() {
     let check = checks(&honest(), &hosts, 0, &none).pop().expect("the last check");
     assert_eq!(check.outcome, CheckOutcome::NotApplicable);
 }
+
+/// Goal: the median of an even number of ranks is the mean of the middle two, not the smaller one.
+#[test]
+fn the_median_of_two_others_is_their_mean() {
+    let mut phase = honest();
+    phase.ranks.truncate(3);
+    for (span, bytes) in phase.ranks.iter_mut().zip([40e6, 60e6, 100e6]) {
+        span.common_bytes = bytes;
+    }
+    assert_eq!(found(&phase, &hosts(), "straggler").found, "50.0 %");
+}
