@@ -115,7 +115,7 @@ fn unneeded_directories_are_not_created() {
         ("--filename=p:p/q", "job `x` creates it as a file"),
         ("--filename=/dev/trueio-typo/x", "is the device's name mistyped?"),
         ("--filename=/dev/disk/trueio-typo/x", "is the device's name mistyped?"),
-        ("--filename=/proc/trueio/x", "proc is not for files"),
+        ("--filename=/proc/trueio/x", "`/proc` is not for files"),
         ("--filename=p/q --size=800t", "the files to be created need 800 TiB"),
         ("--filename=p/q --name=y --filename=p", "creates it as a file"),
         ("--ioengine=filecreate --directory=new", "the directory `new` does not exist"),

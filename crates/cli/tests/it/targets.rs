@@ -67,7 +67,7 @@ fn a_signature_in_a_partition_must_be_named_as_that_of_the_table() {
         let job = ["run", "--rw", "write", "--size", "64k", "--filename", device, "--overwrite_existing", device];
         let with = |names: &str| sandbox.run(&[&job[..], &["--overwrite_signature", names]].concat());
         let found = format!("ext4 (at byte {at})");
-        with(table).assert_refused(&["rule: signature_not_named", &found, &format!("\"{table},")]);
+        with(table).assert_refused(&["rule: signature_not_named", &found, &format!("`--overwrite_signature {table},")]);
         with("ext4").assert_refused(&["rule: signature_not_named", table]);
         let baseline = ["baseline", "--quick", device, "--overwrite", device, "--overwrite-signature", table];
         sandbox.run(&baseline).assert_refused(&[&found]);
