@@ -105,7 +105,7 @@ fn unneeded_directories_are_not_created() {
         ("--directory=new", "the directory `new` does not exist"),
         ("--directory=new --filename=p/q", "the directory `new` does not exist"),
         ("--directory=old/new --filename=p/q", "the directory `old/new` does not exist"),
-        ("--filename=p/q --allow_file_create=0", "`allow_file_create=0` forbids its creation"),
+        ("--filename=p/q --allow_file_create=0", "`--allow_file_create=0` forbids its creation"),
         ("--filename=p/q --readonly", "`--readonly` forbids it"),
         ("--filename=p/q --rw=read --readonly", "`--readonly` forbids its creation"),
         ("--filename=file/p/q", "Not a directory"),

@@ -511,7 +511,7 @@ fn files_that_fio_leaves_out_are_refused_or_empty() {
         let (ran, length) = run(&format!("--rw={rw} --allow_file_create=0 --create_serialize=0"));
         assert!(ran.code == Some(1) && length.is_none(), "{rw}: {ran:?}");
         assert!(
-            ran.err.contains("`n` does not exist, and `allow_file_create=0` forbids its creation"),
+            ran.err.contains("`n` does not exist, and `--allow_file_create=0` forbids its creation"),
             "{rw}: {ran:?}"
         );
     }

@@ -134,6 +134,11 @@ fn a_refusal_names_options_as_the_user_wrote_them() {
         ("run new.fio", "set `size`, such as `size=1g`"),
         ("fio new.fio", "set `size`, such as `size=1g`"),
         ("fio --name=a --rw=write --filename=new", "set `--size`, such as `--size=1g`"),
+        (
+            "fio --name=a --rw=write --size=64k --nrfiles=4 --numjobs=2 --allow_file_create=0",
+            "`a.0.0` and 7 other files do not exist, and `--allow_file_create=0` forbids their creation",
+        ),
+        ("fio --name=a --readwrite=write --size=64k --readonly", "would write or trim (`--readwrite=write`)"),
         ("fio large.fio", "set a larger `size` or a smaller `blocksize`"),
         ("fio --name=a --rw=read --filename=data --blocksize=1m", "set a larger `--size` or a smaller `--blocksize`"),
         (

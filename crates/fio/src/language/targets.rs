@@ -9,8 +9,8 @@ use super::in_memory;
 use super::lowering::{preset, writes};
 use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
+use std::collections::BTreeMap;
 use trueio_job::facts::{Content, FactsSource, Target};
-use trueio_job::option::Words;
 use trueio_job::options::content::rows::{VERIFY_ONLY, VERIFY_STATE_FILE, VERIFY_STATE_SAVE};
 use trueio_job::options::durability::rows::DIRECT;
 use trueio_job::options::engine::rows::{HIPRI, HIPRI_PERCENTAGE, IOENGINE};
@@ -20,7 +20,7 @@ use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
 use trueio_job::table::row;
 use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{
-    BlockSizes, DirectPolicy, DiskFacts, EngineKind, JobSpec, LogKind, OpKind, Origin, TargetKind, switch_of,
+    BlockSizes, DirectPolicy, DiskFacts, EngineKind, FioWord, JobSpec, LogKind, OpKind, Origin, TargetKind, switch_of,
 };
 
 /// Looks up the targets of jobs in fio's language, and sets the options that depend on them. Returns notes.
@@ -33,6 +33,8 @@ pub fn meet_targets(
     settings: &Settings,
 ) -> Result<Vec<String>, FioError> {
     let (mut problems, mut notes) = (Vec::new(), Vec::new());
+    // The missing files of all jobs, by what forbids their creation.
+    let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spec in jobs {
         name_devices(spec, facts);
         let of_job = [without_state(spec, facts), without_polling(spec, facts), in_memory::without_direct(spec, facts)];
@@ -41,8 +43,8 @@ pub fn meet_targets(
         let is_offline = VERIFY_ONLY.value_in(spec);
         let kind = IOENGINE.value_in(spec);
         if settings.is_readonly && writes(spec) && !is_offline && !spec.options.contains_key("read_iolog") {
-            let rw = RW.value_in(spec).word();
-            let message = format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name);
+            let rw = fio.word("rw").map_or_else(|| "rw".to_owned(), as_typed);
+            let message = format!("job `{}` would write or trim (`{rw}`), and `--readonly` forbids it", fio.name);
             let hint = Some("leave out `--readonly`, or run jobs that read".to_owned());
             problems.push(FioProblem { message, position: None, hint });
             continue;
@@ -101,9 +103,8 @@ pub fn meet_targets(
                 Target::Present(found) if matches!(found.kind, TargetKind::File | TargetKind::BlockDevice) => {
                     existing.push(path);
                 }
-                Target::Missing if let Some(why) = forbids_files => {
-                    let message = format!("`{path}` does not exist, and `{why}` forbids its creation");
-                    problems.push(FioProblem { message, position: None, hint: None });
+                Target::Missing if let Some(why) = &forbids_files => {
+                    missing.entry(why.clone()).or_default().push(path);
                 }
                 _ => {}
             }
@@ -113,6 +114,7 @@ pub fn meet_targets(
             spec.set("overwrite_existing", write_paths(&existing), Origin::Derived { reason });
         }
     }
+    problems.extend(missing.into_iter().map(|(why, paths)| forbidden(&why, &paths)));
     if problems.is_empty() { Ok(notes) } else { Err(FioError { problems }) }
 }
 
@@ -132,6 +134,20 @@ fn name_devices(spec: &mut JobSpec, facts: &dyn FactsSource) {
     }
 }
 
+/// Returns the problem of files that do not exist and must not be created: one, however many they are.
+fn forbidden(why: &str, paths: &[String]) -> FioProblem {
+    let message = match paths {
+        [path] => format!("`{path}` does not exist, and `{why}` forbids its creation"),
+        [path, others @ ..] => {
+            let count = others.len();
+            let files = if count == 1 { "file" } else { "files" };
+            format!("`{path}` and {count} other {files} do not exist, and `{why}` forbids their creation")
+        }
+        [] => format!("`{why}` forbids the creation of files"),
+    };
+    FioProblem { message, position: None, hint: None }
+}
+
 /// Drops a state that is saved only by default where its file cannot be written; fio goes on without it, too. Returns a note.
 fn without_state(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> {
     let saves = spec.options.get(VERIFY_STATE_SAVE.name)?;
@@ -146,17 +162,26 @@ fn without_state(spec: &mut JobSpec, facts: &dyn FactsSource) -> Option<String> 
 }
 
 /// Returns what forbids the creation of a job's files, if anything does.
-fn forbidding(spec: &JobSpec, settings: &Settings) -> Option<&'static str> {
+fn forbidding(spec: &JobSpec, settings: &Settings) -> Option<String> {
     let fio = spec.fio.as_ref()?;
     let is_set = |name, on| fio.word(name).is_some_and(|word| switch_of(&word.text) == Some(on));
+    let typed = |name| fio.word(name).map(as_typed);
     let just_writes = RW.value_in(spec).direction == Direction::Write;
     let needs_data = !just_writes && IOENGINE.value_in(spec).is_some_and(|engine| !engine.works_on_names());
     match () {
-        () if settings.is_readonly => Some("--readonly"),
-        () if is_set("allow_file_create", false) => Some("allow_file_create=0"),
-        () if needs_data && is_set("create_on_open", true) => Some("create_on_open=1"),
+        () if settings.is_readonly => Some("--readonly".to_owned()),
+        () if is_set("allow_file_create", false) => typed("allow_file_create"),
+        () if needs_data && is_set("create_on_open", true) => typed("create_on_open"),
         () => None,
     }
+}
+
+/// Returns an option as it was typed: `--rw=read` on the command line, `rw=read` in a job file.
+fn as_typed(word: &FioWord) -> String {
+    let dashes = if matches!(word.origin, Origin::Flag { .. }) { "--" } else { "" };
+    let name = word.spelled.as_deref().unwrap_or(&word.name);
+    let equals = if word.text.is_empty() { "" } else { "=" };
+    format!("{dashes}{name}{equals}{}", word.text)
 }
 
 /// Returns true if a file of the job does not exist, and `allow_file_create=0` forbids its creation.
@@ -178,10 +203,11 @@ pub fn log_files(jobs: &[JobSpec]) -> Vec<String> {
 /// Returns a problem if a disk of the job has another scheduler than `ioscheduler`. fio changes it and does not restore it.
 fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem> {
     let wanted = spec.fio.as_ref()?.word("ioscheduler").filter(|word| !word.text.is_empty())?;
+    let option = as_typed(wanted);
     let wanted = wanted.text.as_str();
     let disks = disks(spec, facts);
     let refused = |reason: String, hint: String| {
-        let message = format!("`ioscheduler={wanted}` is not met: {reason}");
+        let message = format!("`{option}` is not met: {reason}");
         Some(FioProblem { message, position: None, hint: Some(hint) })
     };
     if disks.is_empty() {
