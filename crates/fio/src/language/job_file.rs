@@ -144,6 +144,12 @@ impl Reader<'_> {
                 let message = format!("a section's name is longer than {SECTION_BYTES_MAX} bytes");
                 self.problems.add(line.all(), message, None);
             }
+            // (fio ignores it; an option there would be lost.)
+            Some((name, after)) if !after.contains('=') && name.len() <= SECTION_BYTES_MAX => {
+                self.problems
+                    .warn(format!("`{}` after the section's name `[{name}]` is ignored, as in fio", after.trim()));
+                self.lines.push(Line::Section(name.to_owned(), Rc::new(line.all())));
+            }
             Some((name, after)) => {
                 let message = format!("`{}` follows a section's name", after.trim());
                 let hint = Some("write each option on its own line".to_owned());

@@ -50,6 +50,9 @@ pub(super) fn used_bytes(option: FioOption, text: &str) -> usize {
     if !is_one_number || !text.starts_with(|c: char| c.is_ascii_digit()) {
         return text.len();
     }
-    let end = text.find(['*', '+', '/', '^']).unwrap_or(text.len());
+    // `size=64k:64k`: a list of sizes, of which fio reads the first.
+    let is_size = option.row().is_some_and(|row| row.kind == ValueKind::Extent);
+    let ends = |c: char| ['*', '+', '/', '^'].contains(&c) || (is_size && c == ':');
+    let end = text.find(ends).unwrap_or(text.len());
     text[..end].trim_end().len()
 }

@@ -266,6 +266,7 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
 fn of_a_calculation_the_first_number_is_read_with_a_warning() {
     for (option, name, value) in [
         ("--ioengine=libaio --iodepth=128*1", "iodepth", "128"),
+        ("--size=64k:64k:64k", "size", "64k"),
         ("--runtime=40+30", "runtime", "40s"),
         ("--runtime=60*5", "runtime", "60s"),
         ("--ramp_time=5+5", "ramp_time", "5s"),
