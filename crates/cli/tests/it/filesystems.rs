@@ -24,9 +24,9 @@ fn row(kind: &str, directory: &Path) -> String {
     assert_eq!(ran.out_joined().contains(WRITTEN), is_written, "{kind}: the note is printed\n{ran:?}");
     let (ran, baseline) = sandbox.record(&["baseline", "--quick", directory]);
     assert_eq!(baseline.outcome, Outcome::Complete, "{kind}: {ran:?}");
-    assert_eq!(baseline.phases.len(), 7, "{kind}: {ran:?}");
+    assert_eq!(baseline.phases.len(), 8, "{kind}: {ran:?}");
     let space = if is_written { "written out" } else { "allocated" };
-    format!("| {kind} | {space} | {} | complete, 7 phases |", direct(&baseline))
+    format!("| {kind} | {space} | {} | complete, 8 phases |", direct(&baseline))
 }
 
 fn direct(record: &RunRecord) -> &'static str {

@@ -352,7 +352,7 @@ fn exit_on_io_done_ends_cpuio_with_the_parallel_io() {
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     let bytes = |index: usize| document["jobs"][index]["read"]["io_bytes"].as_u64();
     assert_eq!((bytes(1), bytes(2)), (Some(1 << 30), Some(1 << 20)));
-    refused(&sandbox, "--name=load --ioengine=cpuio --cpuload=10", "`runtime` or `exit_on_io_done`");
+    refused(&sandbox, "--name=load --ioengine=cpuio --cpuload=10", "needs `--runtime` or `--exit_on_io_done`");
 }
 
 /// Goal: compressible content has its zeros at the same positions as fio's.
@@ -462,7 +462,7 @@ fn lists_zones_and_sizes_equal_those_of_fio() {
         }
     }
     for (line, words) in [
-        ("--rw=randread --size=1m --io_size=256k --zonesize=64k --zoneskip=64k", "needs `zonemode`"),
+        ("--rw=randread --size=1m --io_size=256k --zonesize=64k --zoneskip=64k", "needs `--zonemode`"),
         ("--rw=read --size=1m --zonemode=none --zonesize=64k", "zonemode=strided"),
         ("--rw=read --size=64k --name=", "`name` is empty"),
     ] {

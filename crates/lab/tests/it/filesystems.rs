@@ -76,7 +76,7 @@ fn row(kind: &str, written: &RunRecord, baseline: &RunRecord) -> String {
         DirectSupport::Refused => "refused",
         DirectSupport::Unknown => "unknown",
     };
-    format!("| {kind} | {space} | {direct} | complete, 7 phases |")
+    format!("| {kind} | {space} | {direct} | complete, 8 phases |")
 }
 
 /// Goal: no filesystem needs an option. Method: a write job, and `baseline --quick` on all of them at the same time: what they do is
@@ -109,7 +109,7 @@ fn the_defaults_run_on_filesystems_of_other_kernels_and_the_page_lists_what_they
                 assert_eq!(record.outcome, Outcome::Complete, "{kind}: {error}");
             }
             assert_ended(&written, 0, 0);
-            assert_eq!(baseline.phases.len(), 7, "{kind}: {error}");
+            assert_eq!(baseline.phases.len(), 8, "{kind}: {error}");
             // The server's disk is not one of its client.
             let has_disk = !kind.starts_with("NFS");
             assert_eq!(baseline.targets[0].disks.len(), usize::from(has_disk), "{kind}: {:#?}", baseline.targets[0]);
