@@ -194,7 +194,11 @@ fn every_flag_of_a_command_on_a_page_exists() {
                 if command.first() == Some(&"fio") {
                     continue;
                 }
-                command.truncate(if ["history", "usb", "powercut"].contains(command.first().unwrap_or(&"")) { 2 } else { 1 });
+                command.truncate(if ["history", "usb", "powercut"].contains(command.first().unwrap_or(&"")) {
+                    2
+                } else {
+                    1
+                });
                 let help = helps.entry(command.join(" ")).or_insert_with(|| {
                     let ran = sandbox.run(&[&command[..], &["--help"]].concat());
                     assert_eq!(ran.code, Some(0), "{}:{}: {line}", path.display(), block.line);

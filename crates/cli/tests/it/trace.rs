@@ -14,6 +14,24 @@ fn check<'a>(phase: &'a PhaseRecord, name: &str) -> &'a trueio_model::Check {
     phase.checks.iter().find(|check| check.name == name).expect("a finding")
 }
 
+/// Runs a job again, at most ten times, until its trace lost no event: other programs on a busy machine fill the kernel's buffers,
+/// and a window with a loss rightly proves nothing.
+fn without_losses(sandbox: &Sandbox, arguments: &[&str]) -> (Ran, trueio_model::RunRecord) {
+    let runs = (0..10).map(|_| sandbox.record(arguments));
+    let has_losses = |record: &trueio_model::RunRecord| {
+        record.phases[0].trace.as_ref().is_some_and(|trace| trace.lost_event_count > 0)
+    };
+    let mut last = None;
+    for run in runs {
+        let is_done = !has_losses(&run.1);
+        last = Some(run);
+        if is_done {
+            break;
+        }
+    }
+    last.expect("a run")
+}
+
 #[test]
 fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_contradicted() {
     if lacks("root") || lacks("loop") {
@@ -31,7 +49,7 @@ fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_
             arguments.extend(job.split_whitespace());
             arguments.push(directory);
             arguments.extend(flags);
-            let (ran, record) = sandbox.record(&arguments);
+            let (ran, record) = without_losses(&sandbox, &arguments);
             let phase = &record.phases[0];
             let trace = phase.trace.as_ref().expect("a trace");
             assert_eq!(trace.missing, None, "{what}");
