@@ -126,7 +126,7 @@ fn a_disk_that_is_not_named_or_is_in_use_is_left_alone() {
         run(machine, &format!("--filename {stick} --rw write --size 1m")).assert_refused(&["overwrite_existing"]);
         run(machine, &format!("--filename {bulk} --rw read --size 1m")).assert_refused(&["does not offer UAS"]);
         run(machine, "--filename usb:9-9 --rw read").assert_refused(&["no USB disk is at port 9-9", &stick]);
-        machine.trueio(&format!("run --filename {stick} --rw read")).assert_refused(&["ioengine = \"uas\""]);
+        machine.trueio(&format!("run --filename {stick} --rw read")).assert_refused(&["--ioengine uas"]);
         // Its facts, and those of the disk behind the bridge.
         let facts = machine.trueio(&format!("device {stick}")).assert_code(0).out;
         for words in ["streams", "SMART 194 temperature", "33 °C", "memory of usbfs"] {
