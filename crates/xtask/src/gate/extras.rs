@@ -48,7 +48,8 @@ const CASES: [Case; 5] = [
         flags: NULL,
         output: Some(("--write_lat_log", "log")),
         counts: [20_000, 60_000],
-        most: 570.0,
+        // 574.8 on 2026-11-28, 561 before a job of trims and writes ended with whole pairs.
+        most: 590.0,
     },
     Case {
         name: "a traced I/O, above one without a trace",
