@@ -4,7 +4,8 @@
 //! written: it might come back.
 
 use crate::layout::{Extent, Layout};
-use crate::pattern::{BLOCK_BYTES, Content, Pattern, SECTOR_BYTES};
+use crate::pattern::{Content, Pattern};
+use crate::sector::{BLOCK_BYTES, SECTOR_BYTES};
 use std::collections::BTreeMap;
 use std::io;
 use trueio_model::CapacityCounts;

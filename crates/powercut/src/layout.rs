@@ -18,7 +18,7 @@
 //! - Both regions are larger than the cache that is to be excluded. A cache that keeps what was written last holds blocks of
 //!   the start, which every disk has; one that keeps what was written first holds blocks of the end, and no sample.
 
-use crate::pattern::BLOCK_BYTES;
+use crate::sector::BLOCK_BYTES;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 

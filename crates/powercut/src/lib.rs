@@ -12,11 +12,13 @@ pub mod cut;
 mod examine;
 mod layout;
 mod pattern;
+mod sector;
 mod undo;
 mod verdict;
 
 pub use examine::{Disk, Examination, ExamineError, Findings, Keeper, Span, Stage, Watch};
 pub use layout::{BLOCKS_MIN, CONFIDENCE, Extent, Layout, MISSING_SHARE, missing_share_max, sample_count};
-pub use pattern::{BLOCK_BYTES, BLOCK_SECTORS, Content, Pattern, SECTOR_BYTES};
+pub use pattern::{Content, Pattern};
+pub use sector::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
 pub use undo::{DiskIdentity, Durable, Journal, JournalError, JournalHead, Restored, read_head, restore};
 pub use verdict::{Verdict, coverage, judge, sentences};

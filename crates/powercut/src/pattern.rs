@@ -14,24 +14,14 @@
 //! compresses stores each in full. A stamp in each sector finds a block that is torn, and one that is shifted by less than a
 //! block: a disk may wrap at a size that is no multiple of [`BLOCK_BYTES`].
 
+use crate::sector::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES, field, is_sealed, seal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use std::hash::Hasher;
+use std::ops::Range;
 use trueio_model::mix64;
-use twox_hash::XxHash3_64;
-
-/// Size of a block, in bytes.
-pub const BLOCK_BYTES: usize = 4096;
-/// Size of a sector, in bytes.
-pub const SECTOR_BYTES: usize = 512;
-/// Sectors of a block.
-pub const BLOCK_SECTORS: u64 = (BLOCK_BYTES / SECTOR_BYTES) as u64;
 
 const MAGIC: [u8; 8] = *b"trueioCP";
-const HASH_OFFSET: usize = 32;
-const STAMP_BYTES: usize = 40;
-
-const _: () = assert!(BLOCK_BYTES.is_multiple_of(SECTOR_BYTES) && STAMP_BYTES < SECTOR_BYTES);
+const HASH: Range<usize> = 32..40;
 
 /// The content that a run writes.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +64,7 @@ impl Pattern {
             sector[16..24].copy_from_slice(&number.to_le_bytes());
             sector[24..28].copy_from_slice(&generation.to_le_bytes());
             sector[28..32].fill(0);
-            let hash = hash_of(sector);
-            sector[HASH_OFFSET..STAMP_BYTES].copy_from_slice(&hash.to_le_bytes());
+            seal(sector, HASH);
         }
     }
 
@@ -108,8 +97,8 @@ impl Pattern {
         if sector.iter().all(|&byte| byte == 0) {
             return Content::Zeros;
         }
-        let field = |from: usize| u64::from_le_bytes(sector[from..from + 8].try_into().expect("eight bytes"));
-        if sector[..8] != MAGIC || field(HASH_OFFSET) != hash_of(sector) {
+        let field = |from| field(sector, from);
+        if sector[..8] != MAGIC || !is_sealed(sector, HASH) {
             return Content::Changed;
         }
         let (run, found) = (field(8), field(16));
@@ -120,14 +109,6 @@ impl Pattern {
             (true, true) => Content::Older,
         }
     }
-}
-
-/// Returns the hash of a sector without the bytes of the hash itself.
-fn hash_of(sector: &[u8]) -> u64 {
-    let mut hash = XxHash3_64::new();
-    hash.write(&sector[..HASH_OFFSET]);
-    hash.write(&sector[STAMP_BYTES..]);
-    hash.finish()
 }
 
 #[cfg(test)]

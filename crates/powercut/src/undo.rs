@@ -16,7 +16,7 @@
 
 use crate::examine::{Disk, Keeper};
 use crate::layout::Extent;
-use crate::pattern::BLOCK_BYTES;
+use crate::sector::BLOCK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -2,7 +2,7 @@
 
 use crate::examine::Findings;
 use crate::layout::{CONFIDENCE, Layout, missing_share_max};
-use crate::pattern::BLOCK_BYTES;
+use crate::sector::BLOCK_BYTES;
 use trueio_model::units::{format_bytes, format_count};
 use trueio_model::{CapacityContent, CapacityCoverage, CapacityKind, CapacityRecord};
 

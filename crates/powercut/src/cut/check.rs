@@ -7,7 +7,7 @@
 use super::log::{Epoch, RegionLog};
 use super::region::Region;
 use super::stamp::{SectorContent, Stamp};
-use crate::pattern::BLOCK_BYTES;
+use crate::sector::BLOCK_BYTES;
 use serde::{Deserialize, Serialize};
 use std::io;
 

@@ -13,18 +13,14 @@
 //!
 //! Integers are little-endian. A stamp in each sector finds a torn block; nothing in it can be compressed or deduplicated.
 
-use crate::pattern::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES};
+use crate::sector::{BLOCK_BYTES, BLOCK_SECTORS, SECTOR_BYTES, field, is_sealed, seal};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use std::hash::Hasher;
+use std::ops::Range;
 use trueio_model::mix64;
-use twox_hash::XxHash3_64;
 
 const MAGIC: [u8; 8] = *b"trueioPC";
-const HASH_OFFSET: usize = 40;
-const STAMP_BYTES: usize = 48;
-
-const _: () = assert!(STAMP_BYTES < SECTOR_BYTES);
+const HASH: Range<usize> = 40..48;
 
 /// Writes and reads the stamps of one run.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +63,7 @@ impl Stamp {
             sector[24..32].copy_from_slice(&sequence.to_le_bytes());
             sector[32..36].copy_from_slice(&region.to_le_bytes());
             sector[36..40].fill(0);
-            let hash = hash_of(sector);
-            sector[HASH_OFFSET..STAMP_BYTES].copy_from_slice(&hash.to_le_bytes());
+            seal(sector, HASH);
         }
     }
 
@@ -88,8 +83,8 @@ impl Stamp {
         if sector.iter().all(|&byte| byte == 0) {
             return SectorContent::Zeros;
         }
-        let field = |from: usize| u64::from_le_bytes(sector[from..from + 8].try_into().expect("eight bytes"));
-        if sector[..8] != MAGIC || field(HASH_OFFSET) != hash_of(sector) {
+        let field = |from| field(sector, from);
+        if sector[..8] != MAGIC || !is_sealed(sector, HASH) {
             return SectorContent::Other;
         }
         match (field(8) == self.run, field(16) == number && field(32) == u64::from(region)) {
@@ -98,14 +93,6 @@ impl Stamp {
             (true, true) => SectorContent::Of { sequence: field(24) },
         }
     }
-}
-
-/// Returns the hash of a sector without the bytes of the hash itself.
-fn hash_of(sector: &[u8]) -> u64 {
-    let mut hash = XxHash3_64::new();
-    hash.write(&sector[..HASH_OFFSET]);
-    hash.write(&sector[STAMP_BYTES..]);
-    hash.finish()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use super::log::RegionLog;
 use super::region::Region;
 use super::stamp::Stamp;
-use crate::pattern::BLOCK_BYTES;
+use crate::sector::BLOCK_BYTES;
 use std::io;
 use std::sync::Mutex;
 
