@@ -13,7 +13,8 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use trueio_files::{PathError, TextFile, own_directory, own_file};
+use thiserror::Error;
+use trueio_files::{PathError, TextError, TextFile, own_directory, own_file};
 
 /// Longest token, in bytes.
 pub const TOKEN_BYTES_MAX: u32 = 1024;
@@ -24,6 +25,74 @@ const RANDOM_BYTES: usize = 32;
 /// Permissions of the group and of others.
 const OTHERS: u32 = 0o077;
 
+/// Why the token of a file cannot be used, or none can be created there.
+#[derive(Debug, Error)]
+#[error("the token `{path}` cannot be {attempted}: {reason}")]
+pub struct TokenError {
+    /// The file.
+    pub path: String,
+    /// `used` or `created`.
+    pub attempted: &'static str,
+    /// Why.
+    pub reason: TokenFault,
+}
+
+impl TokenError {
+    fn new(path: &Path, attempted: &'static str, reason: impl Into<TokenFault>) -> Self {
+        Self { path: path.display().to_string(), attempted, reason: reason.into() }
+    }
+
+    /// What the user can do, where the reason has an answer of its own.
+    pub fn hint(&self) -> Option<String> {
+        let path = &self.path;
+        match self.reason {
+            TokenFault::OfAnother(_) => Some("use a copy of this user".to_owned()),
+            TokenFault::OpenToOthers(_) => Some(format!("`chmod 600 {path}`")),
+            TokenFault::NoWord => Some(format!("`(umask 077; openssl rand -hex 32 > {path})`")),
+            _ => None,
+        }
+    }
+
+    /// Returns the message, and the hint below it; `otherwise` is the hint of a reason without one.
+    pub fn explained(&self, otherwise: Option<&str>) -> String {
+        match self.hint().or(otherwise.map(str::to_owned)) {
+            Some(hint) => format!("{self}\n\nhint: {hint}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+/// The reason of a [`TokenError`].
+#[derive(Debug, Error)]
+pub enum TokenFault {
+    /// A call failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Its directory or name is another user's, or can be changed by others.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// It cannot be opened as a text.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// It is no regular file.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// It belongs to this user.
+    #[error("it belongs to the user {0}")]
+    OfAnother(u32),
+    /// Its mode lets other users use it.
+    #[error("other users may use it (mode {0:04o})")]
+    OpenToOthers(u32),
+    /// It holds no token.
+    #[error("it does not hold one word of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} printable ASCII characters")]
+    NoWord,
+    /// No variable names a directory for it.
+    #[error(
+        "no directory for it is known: neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is set to an absolute path"
+    )]
+    NoDirectory,
+}
+
 /// A token. It has no `Debug`, so that no message prints it.
 pub struct Token(Vec<u8>);
 
@@ -32,49 +101,39 @@ impl Token {
     ///
     /// # Errors
     /// The file cannot be read, other users may use it, or it holds no token.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let failed = |reason: &str| format!("the token `{}` cannot be used: {reason}", path.display());
-        let io = |error: std::io::Error| failed(&error.to_string());
-        let text = TextFile::open(path, u64::MAX).map_err(|error| failed(&error.to_string()))?;
-        let Some(file) = text.seekable() else { return Err(failed("it is no regular file")) };
-        let found = file.metadata().map_err(io)?;
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        Self::of_file(path).map_err(|reason| TokenError::new(path, "used", reason))
+    }
+
+    fn of_file(path: &Path) -> Result<Self, TokenFault> {
+        let text = TextFile::open(path, u64::MAX)?;
+        let file = text.seekable().ok_or(TokenFault::NotRegular)?;
+        let found = file.metadata()?;
         if found.uid() != geteuid().as_raw() {
-            return Err(failed(&format!("it belongs to the user {}\n\nhint: use a copy of this user", found.uid())));
+            return Err(TokenFault::OfAnother(found.uid()));
         }
         if found.mode() & OTHERS != 0 {
-            let mode = found.mode() & 0o777;
-            return Err(failed(&format!(
-                "other users may use it (mode {mode:04o})\n\nhint: `chmod 600 {}`",
-                path.display()
-            )));
+            return Err(TokenFault::OpenToOthers(found.mode() & 0o777));
         }
         let mut bytes = Vec::new();
-        file.take(u64::from(TOKEN_BYTES_MAX) + 2).read_to_end(&mut bytes).map_err(io)?;
+        file.take(u64::from(TOKEN_BYTES_MAX) + 2).read_to_end(&mut bytes)?;
         let token = bytes.trim_ascii();
         let is_one = token.iter().all(u8::is_ascii_graphic);
         if !is_one || !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX as usize).contains(&token.len()) {
-            return Err(failed(&format!(
-                "it does not hold one word of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} printable ASCII characters\n\nhint: \
-                 `(umask 077; openssl rand -hex 32 > {})`",
-                path.display()
-            )));
+            return Err(TokenFault::NoWord);
         }
         Ok(Self(token.to_owned()))
     }
 
-    /// Creates the token of a server on a loopback address, and returns its file. `hint` names the option for another one.
+    /// Creates the token of a server on a loopback address, and returns its file.
     ///
     /// # Errors
     /// There is no directory for it, or other users may write there.
-    pub fn create(program: &str, address: SocketAddr, hint: &str) -> Result<PathBuf, String> {
-        let Some(path) = own_path(program, address) else {
-            return Err(format!(
-                "no directory for its token is known: neither XDG_RUNTIME_DIR, XDG_STATE_HOME nor HOME is set to an \
-                 absolute path\n\n{hint}"
-            ));
-        };
-        create_at(&path)
-            .map_err(|reason| format!("the token `{}` cannot be created: {reason}\n\n{hint}", path.display()))?;
+    pub fn create(program: &str, address: SocketAddr) -> Result<PathBuf, TokenError> {
+        let name = || PathBuf::from(file_name(program, address));
+        let path =
+            own_path(program, address).ok_or_else(|| TokenError::new(&name(), "created", TokenFault::NoDirectory))?;
+        create_at(&path).map_err(|reason| TokenError::new(&path, "created", reason))?;
         Ok(path)
     }
 
@@ -82,10 +141,10 @@ impl Token {
     ///
     /// # Errors
     /// As [`Token::read`]; its directory is another user's or can be changed by others.
-    pub fn read_own(path: &Path) -> Result<Self, String> {
-        let failed = |error: PathError| format!("the token `{}` cannot be used: {error}", path.display());
-        own_directory(path.parent().expect("it was joined")).map_err(failed)?;
-        own_file(path).map_err(failed)?;
+    pub fn read_own(path: &Path) -> Result<Self, TokenError> {
+        own_directory(path.parent().expect("it was joined"))
+            .and_then(|_| own_file(path))
+            .map_err(|reason| TokenError::new(path, "used", reason))?;
         Self::read(path)
     }
 
@@ -108,23 +167,27 @@ pub fn own_path(program: &str, address: SocketAddr) -> Option<PathBuf> {
     let directory = absolute("XDG_RUNTIME_DIR")
         .or_else(|| absolute("XDG_STATE_HOME"))
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-    Some(directory.join("trueio").join(format!("{program}-{},{}.token", address.ip().to_canonical(), address.port())))
+    Some(directory.join("trueio").join(file_name(program, address)))
+}
+
+fn file_name(program: &str, address: SocketAddr) -> String {
+    format!("{program}-{},{}.token", address.ip().to_canonical(), address.port())
 }
 
 /// Creates a file with a random token, which replaces that of an earlier server.
-fn create_at(path: &Path) -> Result<(), String> {
-    let text = |error: std::io::Error| error.to_string();
-    own_directory(path.parent().expect("it was joined")).map_err(|error| error.to_string())?;
+fn create_at(path: &Path) -> Result<(), TokenFault> {
+    own_directory(path.parent().expect("it was joined"))?;
     let mut random = [0; RANDOM_BYTES];
-    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random)).map_err(text)?;
+    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random))?;
     let word: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     // The address is this server's, so a token with its name is of a server that has ended.
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(text(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(text)?;
-    writeln!(file, "{word}").map_err(text)
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{word}")?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -156,7 +219,9 @@ mod tests {
         // A directory in which other users could exchange the token.
         let directory = path.parent().expect("its directory");
         std::fs::set_permissions(directory, PermissionsExt::from_mode(0o777)).expect("it is ours");
-        assert!(create_at(&path).expect_err("a refusal").contains("can be changed by other users (mode 0777)"));
+        assert!(
+            create_at(&path).expect_err("a refusal").to_string().contains("can be changed by other users (mode 0777)")
+        );
     }
 
     #[test]
@@ -166,7 +231,7 @@ mod tests {
         let read = |text: &str, mode: u32| {
             std::fs::write(&path, text).expect("a file");
             std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("it is ours");
-            Token::read(&path).map(|token| token.bytes().to_owned())
+            Token::read(&path).map(|token| token.bytes().to_owned()).map_err(|error| error.explained(None))
         };
         let good = "0123456789abcdef0123456789abcdef";
         assert_eq!(read(&format!("{good}\n"), 0o600).as_deref(), Ok(good.as_bytes()));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use trueio_cluster::frame;
-use trueio_cluster::token::{TOKEN_BYTES_MAX, Token};
+use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, TokenError};
 use trueio_model::units::format_count;
 use trueio_powercut::cut::{FromWitness, MESSAGE_BYTES_MAX, ToWitness, Witness};
 use trueio_report::{clean, message};
@@ -125,7 +125,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// Returns the token, and the file if it was created.
 fn token_of(named: Option<&PathBuf>, address: SocketAddr) -> Result<(Token, Option<PathBuf>), Failure> {
     if let Some(path) = named {
-        return Ok((Token::read(path).map_err(Failure::refused)?, None));
+        return Ok((Token::read(path).map_err(|error| Failure::refused(error.explained(None)))?, None));
     }
     if !address.ip().to_canonical().is_loopback() {
         return Err(Failure::refused(
@@ -133,9 +133,9 @@ fn token_of(named: Option<&PathBuf>, address: SocketAddr) -> Result<(Token, Opti
              witness with `--token-file FILE`, and copy the file to the machine",
         ));
     }
-    let hint = "hint: name a token with `--token-file FILE`";
-    let path = Token::create(OWN_TOKENS, address, hint).map_err(Failure::refused)?;
-    Ok((Token::read_own(&path).map_err(Failure::refused)?, Some(path)))
+    let refused = |error: TokenError| Failure::refused(error.explained(Some("name a token with `--token-file FILE`")));
+    let path = Token::create(OWN_TOKENS, address).map_err(refused)?;
+    Ok((Token::read_own(&path).map_err(refused)?, Some(path)))
 }
 
 /// Starts a thread for a connection, unless there are too many.

@@ -388,14 +388,14 @@ fn meet(server: &mut Server) -> Result<(), String> {
 /// A token that may not be used, or that `--token` names and cannot be read.
 fn token_for(address: SocketAddr, named: Option<&str>) -> Result<Result<Token, String>, String> {
     if let Some(path) = named {
-        return Token::read(Path::new(path)).map(Ok);
+        return Token::read(Path::new(path)).map(Ok).map_err(|error| error.explained(None));
     }
     let hint =
         "hint: name a copy of the server's token file with `--token FILE`; the server prints its name when it starts";
     match own_path(super::OWN_TOKENS, address).filter(|_| address.ip().to_canonical().is_loopback()) {
         None => Ok(Err(format!("\n\n{hint}"))),
         Some(path) if !path.exists() => Ok(Err(format!("\n  because: there is no `{}`\n\n{hint}", path.display()))),
-        Some(path) => Token::read_own(&path).map(Ok),
+        Some(path) => Token::read_own(&path).map(Ok).map_err(|error| error.explained(None)),
     }
 }
 

@@ -130,7 +130,7 @@ fn objection_to_users(serve: &Serve, address: &Address) -> Option<String> {
 fn token_word(serve: &Serve, listener: &Listener) -> Result<Option<String>, String> {
     let Some(address) = listener.internet_address().map_err(|error| error.to_string())? else { return Ok(None) };
     if let Some(path) = &serve.token {
-        Token::read(Path::new(path))?;
+        Token::read(Path::new(path)).map_err(|error| error.explained(None))?;
         let path = std::path::absolute(path).map_err(|error| error.to_string())?;
         return Ok(Some(format!("{TOKEN}{}", path.display())));
     }
@@ -140,10 +140,9 @@ fn token_word(serve: &Serve, listener: &Listener) -> Result<Option<String>, Stri
                     its clients"
             .to_owned());
     }
-    Ok(Some(format!(
-        "{OWN_TOKEN}{}",
-        Token::create(super::OWN_TOKENS, address, "hint: name a token with `--token FILE`")?.display()
-    )))
+    let created = Token::create(super::OWN_TOKENS, address)
+        .map_err(|error| error.explained(Some("name a token with `--token FILE`")))?;
+    Ok(Some(format!("{OWN_TOKEN}{}", created.display())))
 }
 
 /// Returns what sessions may do besides using files, as words of their command lines.

@@ -283,7 +283,9 @@ fn objection_to_peer(stream: &mut Stream, end: Instant, permits: &[String]) -> R
     }
     let sent = receive_bytes(&mut stream.until(end), TOKEN_BYTES_MAX)?;
     let path = permits.iter().find_map(|word| word.strip_prefix(TOKEN).or_else(|| word.strip_prefix(OWN_TOKEN)));
-    let token = path.ok_or_else(|| "the server has no token".to_owned()).and_then(|path| Token::read(Path::new(path)));
+    let token = path
+        .ok_or_else(|| "the server has no token".to_owned())
+        .and_then(|path| Token::read(Path::new(path)).map_err(|error| error.explained(None)));
     Ok(match token {
         Ok(token) if token.is_equal(&sent) => None,
         Ok(_) if sent.is_empty() => Some("this server requires a token, and none was sent".to_owned()),
