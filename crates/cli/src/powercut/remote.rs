@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_cluster::frame::{self, FrameError};
-use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, own_path};
+use trueio_cluster::token::{TOKEN_BYTES_MAX, Token, TokenError, own_path};
 use trueio_model::units::format_count;
 use trueio_powercut::cut::{FromWitness, Load, MESSAGE_BYTES_MAX, Region, Stamp, ToWitness, Verdict, window_of};
 use trueio_report::{clean_lines, message};
@@ -72,16 +72,25 @@ impl Connection {
         let host = matches.get_one::<String>("witness").expect("clap requires it");
         let failed =
             |error: &dyn std::error::Error| Failure::failed(format!("the witness `{host}` cannot be used"), error);
-        let addresses: Vec<SocketAddr> = host
-            .to_socket_addrs()
-            .map_err(|error| Failure::failed(format!("`{host}` cannot be resolved"), &error))?
-            .collect();
-        let address = addresses.first().ok_or_else(|| Failure::refused(format!("`{host}` has no address")))?;
-        let token = match matches.get_one::<PathBuf>("token-file") {
-            Some(path) => Token::read(path).map_err(Failure::refused)?,
-            None => own_token(*address)?,
-        };
-        Self::greet(*address, &token).map(Self).map_err(|error| failed(&error))
+        let addresses =
+            host.to_socket_addrs().map_err(|error| Failure::failed(format!("`{host}` cannot be resolved"), &error))?;
+        let refused = |error: TokenError| Failure::refused(error.explained(None));
+        let named =
+            matches.get_one::<PathBuf>("token-file").map(|path| Token::read(path).map_err(refused)).transpose()?;
+        // A name has several addresses (`localhost`: ::1 and 127.0.0.1), and the witness listens on one.
+        let mut problem = Failure::refused(format!("`{host}` has no address"));
+        for address in addresses {
+            let own = if named.is_none() { own_token(address).map(Some) } else { Ok(None) };
+            let greeted = own.and_then(|own| {
+                let token = named.as_ref().or(own.as_ref()).expect("one of them is there");
+                Self::greet(address, token).map_err(|error| failed(&error))
+            });
+            match greeted {
+                Ok(stream) => return Ok(Self(stream)),
+                Err(failure) => problem = failure,
+            }
+        }
+        Err(problem)
     }
 
     fn greet(address: SocketAddr, token: &Token) -> Result<TcpStream, WitnessError> {
@@ -109,7 +118,7 @@ impl Connection {
 fn own_token(address: SocketAddr) -> Result<Token, Failure> {
     let path = own_path(OWN_TOKENS, address).filter(|_| address.ip().to_canonical().is_loopback());
     match path.filter(|path| path.exists()) {
-        Some(path) => Token::read_own(&path).map_err(Failure::refused),
+        Some(path) => Token::read_own(&path).map_err(|error| Failure::refused(error.explained(None))),
         None => Err(Failure::refused(format!(
             "no token for the witness at {address} is known\n\nhint: name a copy of the witness's token with `--token-file FILE`"
         ))),
