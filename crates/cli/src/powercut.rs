@@ -183,7 +183,12 @@ fn open(request: &Request, run: u64, matches: &ArgMatches) -> Result<Subject, Fa
     let positions = (size / BLOCK_BYTES as u64).max(64);
     let positions = 1 << positions.ilog2();
     let overwrite = matches.get_one::<PathBuf>("overwrite");
-    if std::fs::metadata(target).is_ok_and(|found| found.is_dir()) {
+    let found = std::fs::metadata(target).map_err(|error| {
+        Failure::refused(format!(
+            "`{target}` cannot be used: {error}\n\nhint: name a disk, a file on it, or a directory on it"
+        ))
+    })?;
+    if found.is_dir() {
         if overwrite.is_some() {
             return Err(Failure::refused(format!(
                 "`{target}` is a directory: a folder is created in it, and nothing is overwritten\n\nhint: leave `--overwrite` out"

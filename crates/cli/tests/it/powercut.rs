@@ -313,6 +313,7 @@ fn a_disk_that_is_in_use_or_not_named_is_refused() {
     let refused = |arguments: &[&str], sentences: &[&str]| {
         sandbox.run(&[&["powercut"], arguments].concat()).assert_refused(sentences);
     };
+    refused(&["missing"], &["`missing` cannot be used: No such file or directory", "a directory on it"]);
     refused(&[device], &["its content would be lost", &format!("--overwrite {device}")]);
     refused(&[device, "--overwrite", "/dev/other"], &["both must be spelled the same"]);
     refused(&[".", "--overwrite", "."], &["is a directory", "leave `--overwrite` out"]);
