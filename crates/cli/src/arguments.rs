@@ -18,7 +18,7 @@ trueio measures storage and proves what it measured.
   trueio run --rw randread --bs 4k --size 1g --runtime 10s
                                a load of your own, or of a file: trueio run JOB.toml
 
-It writes only to files that it creates itself, and removes them.
+A baseline writes only to files that it creates itself, and removes them.
 trueio --help lists all commands; trueio COMMAND --help explains one.
 ";
 

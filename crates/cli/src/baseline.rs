@@ -160,7 +160,7 @@ impl Budget {
             return Ok(bytes / MIB * MIB);
         }
         Err(Failure::refused(format!(
-            "--size {} is not possible here\n\nhint: at least {}, at most {}",
+            "a test file of {} (`--size`) is not possible here\n\nhint: at least {}, at most {}",
             units::format_bytes(bytes),
             units::format_bytes(SIZE_MIN_BYTES),
             units::format_bytes(most)
@@ -277,7 +277,7 @@ fn select(specs: &mut Vec<JobSpec>, matches: &ArgMatches) -> Result<(), Failure>
     if let Some(unknown) = wanted.iter().find(|name| !specs.iter().any(|spec| spec.name == **name)) {
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         return Err(Failure::refused(format!(
-            "--loads `{unknown}` is not a load of this target\n\nhint: its loads are {}",
+            "`{unknown}` (`--loads`) is not a load of this target\n\nhint: its loads are {}",
             names.join(", ")
         )));
     }

@@ -287,7 +287,7 @@ fn loads_runtime_and_size_are_chosen_by_flags() {
         .assert_refused(&["`seq-raed`", "hint: its loads are seq-read-1m, "]);
     sandbox
         .run(&["baseline", "--size", "1m"])
-        .assert_refused(&["--size 1 MiB is not possible here", "at least 16 MiB"]);
+        .assert_refused(&["a test file of 1 MiB (`--size`) is not possible here", "at least 16 MiB"]);
     // Without the word `baseline`: an option of it, and a path.
     let without = sandbox.run(&["--quick", "--loads", "seq-raed"]);
     without.assert_refused(&["`seq-raed`"]);
