@@ -336,7 +336,7 @@ fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) -> Option<String> {
     for (file, plan) in files.iter().zip(&job.files).filter(|(file, _)| file.disk.is_none()) {
         let found = trueio_direct::residency(&file.file, plan.offset_bytes, plan.size_bytes);
         let dirty = found.map_or(0, |found| found.dirty_pages.unwrap_or(0).saturating_mul(found.page_size_bytes));
-        if dirty > 0 {
+        if file.file.sync_data().is_ok() && dirty > 0 {
             note.get_or_insert_with(|| {
                 format!(
                     "`{}`: {} of dirty pages were written to the disk before the job, so that all cached pages could be dropped; \
@@ -346,7 +346,6 @@ fn drop_cached_pages(job: &JobPlan, files: &[TargetFile]) -> Option<String> {
                 )
             });
         }
-        let _ = file.file.sync_data();
         let _ = trueio_direct::evict(&file.file, plan.offset_bytes, plan.size_bytes);
     }
     note
