@@ -353,6 +353,30 @@ mod tests {
         Filling::of(&trueio_model::JobPlan::plain(trueio_model::EngineKind::Psync, 1 << 20))
     }
 
+    fn file(path: &str, prepare: Prepare) -> FilePlan {
+        FilePlan {
+            path: path.to_owned(),
+            prepare,
+            remove_after: false,
+            offset_bytes: 0,
+            size_bytes: 4096,
+            extends_from: None,
+        }
+    }
+
+    /// A file of 4 KiB that one job of one phase uses.
+    fn alone() -> Sharing {
+        Sharing {
+            phase: 0,
+            end_bytes: 4096,
+            earlier_end_bytes: 0,
+            begin_bytes_max: 0,
+            phase_begin_bytes_max: 0,
+            access: FileAccess::Private,
+            may_appear: true,
+        }
+    }
+
     #[test]
     fn a_partition_has_the_limits_of_its_disk() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -374,22 +398,13 @@ mod tests {
     fn a_file_that_grew_after_planning_is_not_appended_to() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
-        let plan = |offset_bytes| FilePlan {
-            path: path.clone(),
-            prepare: Prepare::CreateSparse,
-            remove_after: false,
-            offset_bytes,
-            size_bytes: 4096,
-            extends_from: Some(1000),
-        };
+        let plan =
+            |offset_bytes| FilePlan { offset_bytes, extends_from: Some(1000), ..file(&path, Prepare::CreateSparse) };
         let sharing = |begin_bytes_max| Sharing {
-            phase: 0,
             end_bytes: begin_bytes_max + 4096,
-            earlier_end_bytes: 0,
             begin_bytes_max,
             phase_begin_bytes_max: begin_bytes_max,
-            access: FileAccess::Private,
-            may_appear: true,
+            ..alone()
         };
         let stop = AtomicBool::new(false);
         let prepare_of = |offset_bytes, begin_bytes_max| {
@@ -432,25 +447,10 @@ mod tests {
         let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(directory.path(), closed).expect("it is ours");
         let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
-        let file = |prepare| FilePlan {
-            path: path.clone(),
-            prepare,
-            remove_after: false,
-            offset_bytes: 0,
-            size_bytes: 4096,
-            extends_from: None,
-        };
+        let file = |prepare| file(&path, prepare);
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
-        let sharing = Sharing {
-            phase: 0,
-            end_bytes: 4096,
-            earlier_end_bytes: 0,
-            begin_bytes_max: 0,
-            phase_begin_bytes_max: 0,
-            access: FileAccess::Private,
-            may_appear: true,
-        };
+        let sharing = alone();
         let made =
             prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, &random(), &stop, &mut NoObserver);
         let line = trueio_model::error_line(&made.expect_err("the directory is root's"));
@@ -477,25 +477,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
         let prepare_of = |prepare, may_appear| {
-            let file = FilePlan {
-                path: path.clone(),
-                prepare,
-                remove_after: false,
-                offset_bytes: 0,
-                size_bytes: 4096,
-                extends_from: None,
-            };
-            let sharing = Sharing {
-                phase: 0,
-                end_bytes: 4096,
-                earlier_end_bytes: 0,
-                begin_bytes_max: 0,
-                phase_begin_bytes_max: 0,
-                access: FileAccess::Private,
-                may_appear,
-            };
+            let sharing = Sharing { may_appear, ..alone() };
             let stop = AtomicBool::new(false);
-            Prepared::default().prepare(&file, None, sharing, &random(), &stop, &mut NoObserver)
+            Prepared::default().prepare(&file(&path, prepare), None, sharing, &random(), &stop, &mut NoObserver)
         };
         for prepare in [Prepare::CreateFilled, Prepare::CreateAllocated, Prepare::CreateSparse, Prepare::CreateEmpty] {
             std::fs::write(&path, [7; 4096]).expect("a file");
