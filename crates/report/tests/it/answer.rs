@@ -10,19 +10,7 @@ use trueio_report::{Document, Format, Style, answer, html, json, mark, parse, re
 const STYLE: Style = Style { width: 80, color: false, unicode: true };
 
 fn finding(name: &str, brief: &str, percent: Option<u8>) -> Check {
-    Check {
-        name: name.to_owned(),
-        outcome: CheckOutcome::Suspect,
-        cause: Cause::usual_of(name).expect("a check of today"),
-        source: "a source".to_owned(),
-        expected: String::new(),
-        found: String::new(),
-        sentence: format!("The sentence of {name}."),
-        brief: brief.to_owned(),
-        explained_percent: percent,
-        culprits: Vec::new(),
-        is_accepted: false,
-    }
+    fixture::finding(name, CheckOutcome::Suspect, brief, percent)
 }
 
 /// Gives a phase one finding; a contradiction withholds its figures.

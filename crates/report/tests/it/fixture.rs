@@ -772,3 +772,20 @@ pub fn figures(record: &mut RunRecord) -> Vec<&mut u64> {
     }
     all
 }
+
+/// Returns a finding of a check of today.
+pub fn finding(name: &str, outcome: CheckOutcome, brief: &str, percent: Option<u8>) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome,
+        cause: Cause::usual_of(name).expect("a check of today"),
+        source: "a source".to_owned(),
+        expected: String::new(),
+        found: String::new(),
+        sentence: format!("The sentence of {name}."),
+        brief: brief.to_owned(),
+        explained_percent: percent,
+        culprits: Vec::new(),
+        is_accepted: false,
+    }
+}

@@ -1,6 +1,6 @@
 //! The words of verdicts and findings: one record with a finding of every kind, in every output.
 
-use crate::fixture;
+use crate::fixture::{self, finding};
 
 use trueio_model::{Cause, Check, CheckOutcome, RunRecord, Verdict};
 use trueio_report::{
@@ -9,22 +9,6 @@ use trueio_report::{
 
 fn style(width: usize) -> Style {
     Style { width, color: false, unicode: true }
-}
-
-fn finding(name: &str, outcome: CheckOutcome, brief: &str, percent: Option<u8>) -> Check {
-    Check {
-        name: name.to_owned(),
-        outcome,
-        cause: Cause::usual_of(name).expect("a check of today"),
-        source: "a source".to_owned(),
-        expected: String::new(),
-        found: String::new(),
-        sentence: format!("The sentence of {name}."),
-        brief: brief.to_owned(),
-        explained_percent: percent,
-        culprits: Vec::new(),
-        is_accepted: false,
-    }
 }
 
 /// A record whose phases have one finding of every kind. The last two are unverified and confirmed.
