@@ -195,7 +195,7 @@ fn withhold_winners(part: &mut Part) {
         let reason = format!("{} {verb} not the disk", names.join(" and "));
         let answer = &mut part.answers[index];
         answer.conclusion = trueio_model::Conclusion::CannotTell;
-        // What contradicts a side is said in full.
+        // An answer without a ratio has its reason already: the check that contradicts a side.
         answer.reason = answer.reason.take().filter(|_| answer.ratio.is_none()).or(Some(reason));
         answer.needs = None;
     }

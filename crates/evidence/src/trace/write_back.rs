@@ -15,7 +15,7 @@ use super::layers::Layers;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_device::System;
 
-/// One of so many pages of a file is recorded.
+/// Pages of a file for each one that is recorded.
 const SAMPLED_PAGES: u64 = 64;
 /// The kernel's filter for that.
 const SAMPLED: &str = "!(index & 63)";
