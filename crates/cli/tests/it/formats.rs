@@ -103,6 +103,106 @@ fn csv_prometheus_and_markdown_hold_the_figures_of_the_record() {
     }
 }
 
+/// Goal: the command in a page's footer prints the page's own record.
+/// Method: the page of a run, small and packed, stands alone: neither the history nor a JSON file has the record.
+#[test]
+fn a_page_is_printed_again_by_the_command_in_its_footer() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.aside("page.html");
+    let page = page.to_str().expect("UTF-8");
+    for jobs in [1, 12] {
+        let mut line = RUN.to_vec();
+        let count = jobs.to_string();
+        line.extend(["--numjobs", &count, "--no-history", "--html", page]);
+        let (_, record) = sandbox.record(&line);
+        let text = fs::read_to_string(page).expect("a page");
+        assert!(text.contains("<code>trueio report PAGE.html</code>"), "the footer");
+        let again = sandbox.run(&["report", page, "--json", "-"]);
+        again.assert_code(0);
+        assert_eq!(trueio_report::parse(&again.out).expect("a record").id, record.id);
+        sandbox.run(&["compare", page, page]).assert_code(0);
+    }
+    fs::write(page, "<!doctype html><p>of another program</p>").expect("a page");
+    sandbox.run(&["report", page]).assert_refused(&["is not a valid page", "holds no document of trueio"]);
+}
+
+/// Returns the labels that a query selects (`{name="value"}`) and the label that `label_values` lists, each with its value.
+fn labels_of(query: &str) -> Vec<(String, Option<String>)> {
+    let selected = query.split_once('{').and_then(|(_, rest)| rest.split_once('}')).map_or("", |(inside, _)| inside);
+    let pairs = selected.split(',').filter_map(|pair| pair.split_once('='));
+    let mut found: Vec<_> = pairs
+        .map(|(name, value)| (name.to_owned(), (!value.starts_with('~')).then(|| value.trim_matches('"').to_owned())))
+        .collect();
+    let listed = query.strip_prefix("label_values(").and_then(|rest| rest.split_once(','));
+    found.extend(listed.map(|(_, name)| (name.trim().trim_end_matches(')').to_owned(), None)));
+    found
+}
+
+/// Returns every text below a key of a JSON document.
+fn texts_of<'a>(value: &'a serde_json::Value, key: &str, found: &mut Vec<&'a str>) {
+    match value {
+        serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| match value.as_str() {
+            Some(text) if name == key => found.push(text),
+            _ => texts_of(value, key, found),
+        }),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| texts_of(value, key, found)),
+        _ => {}
+    }
+}
+
+/// Returns the names of metrics in a text.
+fn metrics_of(text: &str) -> Vec<&str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| word.starts_with("trueio_")).collect()
+}
+
+/// Goal: the dashboard, the timer and the documentation use what `--prom` writes.
+/// Method: the output of a run is the scrape; `instance` is the label that Prometheus adds.
+#[test]
+fn the_dashboard_queries_metrics_and_labels_of_a_scrape() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.aside("run.prom");
+    sandbox.run(&[RUN, &["--prom", file.to_str().expect("UTF-8"), "--no-history"]].concat()).assert_code(0);
+    let scrape = samples(&fs::read_to_string(file).expect("an output"));
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let exists = |metric: &str, label: &str, value: Option<&str>| {
+        let wanted = value.map_or_else(|| format!("{label}=\""), |value| format!("{label}=\"{value}\""));
+        scrape.iter().any(|(name, labels, _)| name == metric && (label.is_empty() || labels.contains(&wanted)))
+    };
+    let dashboard: serde_json::Value = serde_json::from_str(&read("examples/prometheus/grafana.json")).expect("JSON");
+    let (mut queries, mut legends) = (Vec::new(), Vec::new());
+    ["expr", "query"].iter().for_each(|key| texts_of(&dashboard, key, &mut queries));
+    queries.retain(|query| query.contains("trueio"));
+    assert!(queries.len() >= 7, "{queries:?}");
+    for query in queries {
+        let metrics = metrics_of(query);
+        assert_eq!(metrics.len(), 1, "{query}");
+        assert!(exists(metrics[0], "", None), "`{}` of the dashboard is not in a scrape", metrics[0]);
+        for (label, value) in labels_of(query).iter().filter(|(label, _)| label != "instance") {
+            assert!(exists(metrics[0], label, value.as_deref()), "{query}: no sample has {label} {value:?}");
+        }
+    }
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().expect("queries") {
+            let metric = metrics_of(target["expr"].as_str().expect("a query"))[0];
+            legends.extend(target["legendFormat"].as_str().map(|legend| (metric, legend)));
+        }
+    }
+    for (metric, legend) in legends {
+        for label in legend.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(label, _)| label) {
+            assert!(label == "instance" || exists(metric, label, None), "{metric} has no label `{label}`");
+        }
+    }
+    for page in ["docs/outputs.md", "docs/history.md", "README.md", "docs/ci.md"] {
+        for metric in metrics_of(&read(page)) {
+            assert!(exists(metric, "", None), "`{metric}` of {page} is not in a scrape");
+        }
+    }
+    let service = read("examples/prometheus/trueio-textfile.service");
+    assert!(service.contains("--prom") && !service.contains("--no-history"), "{service}");
+}
+
 /// Goal: a figure that the evidence contradicts is in none of them. Method: a hole, read with direct I/O.
 #[test]
 fn a_contradicted_figure_is_in_no_format() {
