@@ -9,7 +9,7 @@
 //!
 //! Source: clap_complete, `engine` and `env`.
 
-use crate::{arguments, kept};
+use crate::{arguments, kept, man};
 use clap::builder::{PossibleValue, PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgMatches, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
@@ -132,6 +132,7 @@ fn with_value(command: &str, argument: Arg) -> Arg {
         ("baseline" | "study" | "device", "target" | "second" | "path" | "overwrite") => {
             return argument.add(ArgValueCompleter::new(targets));
         }
+        ("man", "page") => return argument.add(ArgValueCompleter::new(manual_pages)),
         (_, "disk") => return argument.add(ArgValueCompleter::new(usb_disks)),
         _ => {}
     }
@@ -163,6 +164,23 @@ fn studies(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut found = beginning_with(current, named.chain([candidate("list", "Describe the studies")]).collect());
     found.extend(PathCompleter::dir().complete(current).into_iter().filter(|_| !current.is_empty()));
     found
+}
+
+/// The next words of the names of manual pages: `history`, and after it `show`.
+fn manual_pages(current: &OsStr) -> Vec<CompletionCandidate> {
+    let line: Vec<String> = std::env::args().collect();
+    let index = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse::<usize>().ok());
+    let typed = line.split(|word| word == "--").nth(1).unwrap_or_default();
+    // Shells that pass no index end the line at the cursor.
+    let typed = &typed[..index.unwrap_or(typed.len().saturating_sub(1)).min(typed.len())];
+    let before = typed.iter().position(|word| word == "man").map_or(&[][..], |at| &typed[at + 1..]);
+    let mut candidates = Vec::new();
+    for (words, about) in man::names() {
+        if let Some(next) = words.strip_prefix(before).and_then(|rest| (rest.len() == 1).then(|| &rest[0])) {
+            candidates.push(candidate(next, &about));
+        }
+    }
+    beginning_with(current, candidates)
 }
 
 /// The newest records of the history. It is not created.
@@ -357,6 +375,7 @@ mod tests {
         ] {
             has(&[name], id);
         }
+        has(&["man"], "page");
         has(&["usb", "explain"], "disk");
         has(&["usb", "switch"], "disk");
     }

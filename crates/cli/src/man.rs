@@ -60,6 +60,21 @@ struct Page {
     text: String,
 }
 
+/// Returns the arguments that print each page but the program's, with one line about it.
+pub(crate) fn names() -> Vec<(Vec<String>, String)> {
+    fn add(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, String)>) {
+        for nested in command.get_subcommands().filter(|nested| nested.get_name() != "help" && !nested.is_hide_set()) {
+            let words = [words, &[nested.get_name().to_owned()]].concat();
+            found.push((words.clone(), nested.get_about().map(ToString::to_string).unwrap_or_default()));
+            add(nested, &words, found);
+        }
+    }
+    let mut found = Vec::new();
+    add(&arguments::complete(), &[], &mut found);
+    found.push((vec![JOB_PAGE.to_owned()], "Job files".to_owned()));
+    found
+}
+
 /// Renders all pages: the program, its commands in the order of `--help`, job files.
 fn pages() -> Vec<Page> {
     let mut pages = Vec::new();
@@ -276,6 +291,13 @@ mod tests {
         for command in arguments::complete().get_subcommands().filter(|command| command.get_name() != "help") {
             assert!(files.contains(format!("trueio-{}.1", command.get_name()).as_str()), "{}", command.get_name());
         }
+    }
+
+    #[test]
+    fn every_page_but_the_programs_is_named_for_completions() {
+        let named: Vec<Vec<String>> = names().into_iter().map(|(words, _)| words).collect();
+        let printed: Vec<Vec<String>> = pages().into_iter().map(|page| page.words).filter(|w| !w.is_empty()).collect();
+        assert_eq!(named, printed);
     }
 
     #[test]

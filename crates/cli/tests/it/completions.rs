@@ -114,6 +114,9 @@ fn cases(id: &str) -> Vec<(String, String)> {
         ("trueio run --ioengine io_u", "trueio run --ioengine io_uring"),
         ("trueio run --sync_file_r", "trueio run --sync_file_range"),
         ("trueio fio --rwmixr", "trueio fio --rwmixread"),
+        ("trueio man basel", "trueio man baseline"),
+        ("trueio man jo", "trueio man job"),
+        ("trueio man history tre", "trueio man history trend"),
         (&format!("trueio report {}", &id[..5]), &format!("trueio report {id}")),
         (&format!("trueio history show {}", &id[..5]), &format!("trueio history show {id}")),
     ]
