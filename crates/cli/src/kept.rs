@@ -52,9 +52,10 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     let path = Path::new(name);
     if path.is_file() {
-        let text = text(path)?;
-        return trueio_report::parse(&text)
-            .map_err(|e| Failure::refused(format!("`{name}` is not a valid record\n  because: {e}")));
+        return match find_document(name)? {
+            trueio_report::Document::Record(record) => Ok(*record),
+            _ => Err(Failure::refused(format!("`{name}` is not a record of a run"))),
+        };
     }
     match document(&get(&store()?, name)?)? {
         Document::Record(record) => Ok(*record),
@@ -75,6 +76,7 @@ pub(crate) fn find_document(name: &str) -> Result<trueio_report::Document, Failu
     trueio_report::Document::parse(&text).map_err(|e| {
         let kind = match &e {
             DocumentError::Record(_) => "record",
+            DocumentError::Page(_) => "page",
             DocumentError::Comparison(_) => "comparison",
             DocumentError::Study(_) => "study",
             DocumentError::Trend(_) => "trend",

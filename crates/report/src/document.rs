@@ -11,6 +11,7 @@ use crate::json::{ReadError, head, json_with, parse};
 use crate::junit::{record_junit, study_junit, trend_junit};
 use crate::layout::Style;
 use crate::markdown::markdown;
+use crate::page::{PageError, document_in};
 use crate::prometheus;
 use crate::standing::PastRun;
 use crate::study::{StudyError, parse_study, study_html, study_json, study_markdown, study_terminal};
@@ -75,6 +76,9 @@ pub enum DocumentError {
     /// It is a trend that cannot be read.
     #[error(transparent)]
     Trend(#[from] TrendError),
+    /// It is a page without a document that can be read.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// It is none of these, and no readable record.
     #[error(transparent)]
     Record(#[from] ReadError),
@@ -97,11 +101,13 @@ pub enum RenderError {
 }
 
 impl Document {
-    /// Reads any document that this program writes. Never panics, whatever the text.
+    /// Reads any document that this program writes, as JSON or in a page. Never panics, whatever the text.
     ///
     /// # Errors
     /// [`DocumentError`], which describes the text.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let page = document_in(text)?;
+        let text = page.as_deref().unwrap_or(text);
         let format = head(text).map(|(format, _)| format).unwrap_or_default();
         Ok(match format.as_str() {
             COMPARISON_FORMAT => Document::Comparison(Box::new(parse_comparison(text)?)),

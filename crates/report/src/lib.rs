@@ -63,6 +63,7 @@ pub use io_trace::{TracePicture, TracePoint, TraceRange, trace_html, trace_termi
 pub use json::{ReadError, json, parse};
 pub use layout::Style;
 pub use markdown::markdown;
+pub use page::PageError;
 pub use printing::{
     Color, escaped, has_colors, is_dumb, log_messages, prepare_log, print_message, print_text, set_color,
 };

@@ -7,12 +7,12 @@
 
 use crate::svg::escaped;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use flate2::{Compression, write::GzEncoder};
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
 use serde::Serialize;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -73,6 +73,64 @@ impl Data {
     }
 }
 
+/// The element that holds the document of each kind of page.
+const DOCUMENT_IDS: [&str; 4] = ["trueio-record", "comparison", "study", "trend"];
+
+/// The longest document that a page is unpacked to, in bytes: that of a JSON file.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+
+/// The reason why a page has no document that can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// It is another program's page.
+    #[error("this page holds no document of trueio")]
+    NoDocument,
+    /// The packed document is no base64.
+    #[error("the document in this page is damaged")]
+    NotBase64(#[source] base64::DecodeError),
+    /// The packed document cannot be unpacked.
+    #[error("the document in this page cannot be unpacked")]
+    NotUnpacked(#[source] std::io::Error),
+    /// The document is longer than what is read.
+    #[error("the document in this page has more than {} MiB", UNPACKED_BYTES_MAX >> 20)]
+    TooLong,
+}
+
+/// Returns the JSON of the document in one of this program's pages. `None`: the text is no page.
+///
+/// # Errors
+/// [`PageError`], which describes the page.
+pub(crate) fn document_in(text: &str) -> Result<Option<String>, PageError> {
+    document_of(text, UNPACKED_BYTES_MAX)
+}
+
+/// The same, with another limit, in bytes.
+fn document_of(text: &str, bytes_max: u64) -> Result<Option<String>, PageError> {
+    let start = text.trim_start_matches('\u{feff}').trim_start();
+    if !start.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) {
+        return Ok(None);
+    }
+    // The documents are at the end, and `<` is escaped in them: the last element with the name is the one.
+    let found = DOCUMENT_IDS.iter().find_map(|id| {
+        let at = text.rfind(&format!("\" id=\"{id}\""))?;
+        let begin = text[..at].rfind("<script type=\"application/")?;
+        let (attributes, rest) = text[begin..].split_once('>')?;
+        Some((attributes, rest.split_once("</script>")?.0.trim()))
+    });
+    let (attributes, content) = found.ok_or(PageError::NoDocument)?;
+    if !attributes.contains("application/gzip") {
+        return Ok(Some(content.to_owned()));
+    }
+    let packed = BASE64_STANDARD.decode(content).map_err(PageError::NotBase64)?;
+    let mut unpacked = String::new();
+    let mut reader = GzDecoder::new(packed.as_slice()).take(bytes_max + 1);
+    reader.read_to_string(&mut unpacked).map_err(PageError::NotUnpacked)?;
+    if unpacked.len() as u64 > bytes_max {
+        return Err(PageError::TooLong);
+    }
+    Ok(Some(unpacked))
+}
+
 /// Escapes a text; parts in backticks become code.
 pub(crate) fn rich(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -104,6 +162,29 @@ pub(crate) fn command_line(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn page(content: &str, attributes: &str) -> String {
+        format!("<!doctype html>\n<p>x</p><script type=\"{attributes}\">{content}</script>\n</body>")
+    }
+
+    #[test]
+    fn a_document_is_read_from_a_page_within_its_limit() {
+        let plain = page("{\"a\":1}", "application/json\" id=\"study");
+        assert_eq!(document_in(&plain).expect("a document").as_deref(), Some("{\"a\":1}"));
+        assert_eq!(document_in("{\"a\":1}").expect("no page"), None);
+        assert!(matches!(document_in("<!doctype html><p>other</p>"), Err(PageError::NoDocument)));
+        let long = vec![7_u32; 300_000];
+        let data = Data::of(&long);
+        assert!(data.is_packed);
+        let packed = page(&data.text, "application/gzip\" id=\"trueio-record\" data-encoding=\"base64");
+        let read = document_in(&packed).expect("a document").expect("a page");
+        assert_eq!(serde_json::from_str::<Vec<u32>>(&read).expect("JSON"), long);
+        assert!(matches!(document_of(&packed, 1000), Err(PageError::TooLong)));
+        let damaged = packed.replacen(&data.text[..8], "!!", 1);
+        assert!(matches!(document_in(&damaged), Err(PageError::NotBase64(_))));
+        let cut = packed.replacen(&data.text, &data.text[..data.text.len() / 8 * 4], 1);
+        assert!(matches!(document_in(&cut), Err(PageError::NotUnpacked(_))));
+    }
 
     #[test]
     fn backticks_become_code_and_markup_stays_text() {
