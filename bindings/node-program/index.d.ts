@@ -150,7 +150,7 @@ export class Comparison {
 export function run(job: Job, options?: RunOptions): Run<Record>;
 export function baseline(target?: string, options?: BaselineOptions): Run<Record>;
 export function compare(sides: readonly (string | Record)[], options?: CompareOptions): Run<Comparison>;
-/** The path of the program: that of TRUEIO_PROGRAM, or the one in this package. */
+/** The path of the program: that of TRUEIO_PROGRAM, the one in this package, or `trueio` of PATH. */
 export function findProgram(): string;
 
 export class TrueioError extends Error {

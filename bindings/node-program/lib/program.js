@@ -11,7 +11,17 @@ const VARIABLE = 'TRUEIO_PROGRAM';
 /** Most events that wait for an iterator; the oldest is dropped. */
 const EVENTS_MAX = 1000;
 
-/** Returns the path of the program: that of TRUEIO_PROGRAM, or the one in this package. */
+/** Whether a file is the program, and not the script of this package that PATH may name. */
+function isProgram(file) {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile() && !fs.realpathSync(file).endsWith('trueio.js');
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the path of the program: that of TRUEIO_PROGRAM, the one in this package, or `trueio` of PATH. */
 function findProgram() {
   const chosen = process.env[VARIABLE];
   const isExecutable = (file) => {
@@ -29,10 +39,14 @@ function findProgram() {
   const platform = `${process.platform}-${process.arch}`;
   const program = path.join(__dirname, '..', 'programs', platform, 'trueio');
   if (isExecutable(program)) return program;
+  // Last, because it may have another version.
+  const directories = (process.env.PATH || '').split(path.delimiter).filter((directory) => path.isAbsolute(directory));
+  const installed = directories.map((directory) => path.join(directory, 'trueio')).find(isProgram);
+  if (installed) return installed;
   const folder = path.join(__dirname, '..', 'programs');
   const has = fs.existsSync(folder) ? fs.readdirSync(folder).join(', ') : 'none';
   throw new ProgramError(
-    `this package has no program for ${platform} (it has ${has}); name one that you built in ${VARIABLE}`
+    `this package has no program for ${platform} (it has ${has}), and PATH has no \`trueio\`; install one, or name it in ${VARIABLE}`
   );
 }
 

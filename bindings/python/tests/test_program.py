@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 
@@ -264,3 +265,19 @@ def test_the_time_of_a_call_is_that_of_the_program() -> None:
     begin = time.monotonic()
     trueio.run({**NULL, "number_ios": 1}, evidence=False, timeout=3600, cancel=threading.Event())
     assert time.monotonic() - begin < 60
+
+
+def test_the_program_is_found_on_path_if_none_was_installed(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bin").mkdir()
+    program = folder / "bin/trueio"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.delenv("TRUEIO_PROGRAM", raising=False)
+    # As of a package that was built from source.
+    monkeypatch.setattr(sys.modules["trueio._program"], "__file__", str(folder / "package/trueio/_program.py"))
+    monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(folder / "none"))
+    monkeypatch.setenv("PATH", f"relative{os.pathsep}{folder / 'bin'}")
+    assert trueio.find_program() == str(program)
+    monkeypatch.setenv("PATH", "relative")
+    with pytest.raises(trueio.ProgramError, match="PATH has no `trueio`"):
+        trueio.find_program()

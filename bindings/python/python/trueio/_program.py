@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,9 +80,9 @@ class Progress(TypedDict, total=False):
 
 
 def find_program() -> str:
-    """Returns the path of the program: that of TRUEIO_PROGRAM, or the one that was installed with this package.
+    """Returns the path of the program: that of TRUEIO_PROGRAM, the one that was installed with this package, or `trueio` of PATH.
 
-    A `trueio` elsewhere in the PATH is not used: it may have another version.
+    The one of PATH is the last, because it may have another version.
     """
     chosen = os.environ.get(_VARIABLE)
     if chosen:
@@ -95,11 +96,16 @@ def find_program() -> str:
         path = os.path.join(directory, "trueio")
         if os.access(path, os.X_OK):
             return path
+    # Directories that are not absolute depend on where the caller is.
+    absolute = [directory for directory in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(directory)]
+    installed = shutil.which("trueio", path=os.pathsep.join(absolute))
+    if installed:
+        return installed
     if not sys.platform.startswith("linux"):
         raise ProgramError(f"the program `trueio` runs on Linux only, not on {sys.platform}; `trueio.direct` works here")
     raise ProgramError(
-        "the program `trueio` was not installed with this package, which was built from source; install a wheel for this "
-        f"machine, or name the program in {_VARIABLE}"
+        "the program `trueio` was not installed with this package, which was built from source, and PATH has no `trueio`; install "
+        f"a wheel for this machine, or name the program in {_VARIABLE}"
     )
 
 
