@@ -7,6 +7,7 @@ use crate::figures::{self, BYTES_MAX, COUNT_MAX, DURATION_NS_MAX, finite};
 use crate::range::{OutOfRange, at_most};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeSet;
 use trueio_model::{Histogram, JobRecord, RunRecord};
 
 /// The results of a phase so far.
@@ -65,6 +66,8 @@ impl Sample {
     /// Checks the figures of another rank: a view adds and subtracts them.
     fn check(&self) -> Result<(), OutOfRange> {
         at_most("the time of a sample in nanoseconds", self.elapsed_ns, DURATION_NS_MAX)?;
+        let names: BTreeSet<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        at_most("the number of results of one job", self.jobs.len().saturating_sub(names.len()) as u64 + 1, 1)?;
         for job in &self.jobs {
             at_most("a number of I/Os", job.ios, COUNT_MAX)?;
             figures::check_latencies(&job.latency)?;

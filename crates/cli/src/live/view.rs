@@ -61,7 +61,7 @@ impl Column {
         for column in columns {
             all.ios_per_s += column.ios_per_s;
             all.bytes_per_s += column.bytes_per_s;
-            all.heat.iter_mut().zip(column.heat).for_each(|(sum, count)| *sum += count);
+            all.heat.iter_mut().zip(column.heat).for_each(|(sum, count)| *sum = sum.saturating_add(count));
         }
         all.p99_ns = quantile_of(&all.heat, 0.99);
         all
@@ -399,7 +399,7 @@ impl View {
             quantile.map_or_else(|| "–".to_owned(), |quantile| units::format_duration_ns(quantile.value_ns))
         };
         let depth: f64 = chosen.iter().filter_map(|job| job.depth).sum();
-        let depth_max: u64 = chosen.iter().map(|job| job.depth_max).sum();
+        let depth_max = chosen.iter().map(|job| job.depth_max).fold(0, u64::saturating_add);
         let waited = chosen
             .iter()
             .filter_map(|job| job.waited_share)
@@ -634,6 +634,26 @@ mod tests {
         view.receive(Message::Sample(Sample { elapsed_ns: u64::MAX, jobs: Vec::new() }));
         assert_eq!(drawn(&view, 80, 24), before, "a paused display does not move");
         view.press(b'x');
+    }
+
+    /// Goal: what other ranks send at the ends of the ranges of samples is drawn.
+    #[test]
+    fn samples_at_the_ends_of_their_ranges_are_drawn() {
+        let mut view = View::new(true);
+        for elapsed_ns in [1, 2, 1 << 56] {
+            for rank in 0..70 {
+                let mut job = JobSample { name: "a".to_owned(), ios: elapsed_ns.min(1 << 48), ..JobSample::default() };
+                (job.bytes, job.depth, job.depth_max) = (elapsed_ns.saturating_mul(4), Some(1e18), u64::MAX);
+                (job.waited_share, job.latency) = (Some(1e18), Histogram::new());
+                job.latency.record_many(5, job.ios);
+                let sample = Sample { elapsed_ns, jobs: vec![job] };
+                view.receive(Message::OfRank(RankSample { rank, host: "h\u{1b}[2J".to_owned(), sample }));
+            }
+            view.receive(Message::Sample(Sample { elapsed_ns, jobs: vec![JobSample::default()] }));
+            for (width, height) in [(1, 1), (80, 24), (300, 100)] {
+                assert!(!drawn(&view, width, height).contains('\u{1b}'));
+            }
+        }
     }
 
     #[test]

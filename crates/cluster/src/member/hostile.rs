@@ -6,6 +6,7 @@
 use super::*;
 use crate::figures::Measured;
 use crate::message::{PhaseCount, ToHub, ToRank};
+use crate::sample::RankSample;
 use crate::star::link::Link;
 use crate::testing::{done, head, measured, null_plan};
 use serde_json::{Value, json};
@@ -134,6 +135,17 @@ fn attack(mut rank: Rank, at: At, attack: Attack, goes_on: bool) {
 
 /// Runs rank 0 against an attack. Returns the record, and why the run ended early.
 fn against(at: At, attacks: Attack, goes_on: bool, limit: Limit) -> (RunRecord, Option<String>) {
+    watched(at, attacks, goes_on, limit, None)
+}
+
+/// The same; `seen` gets what a live view gets, and the phase lasts until it gets something.
+fn watched(
+    at: At,
+    attacks: Attack,
+    goes_on: bool,
+    limit: Limit,
+    seen: Option<&mut Vec<RankSample>>,
+) -> (RunRecord, Option<String>) {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     let hub = std::thread::spawn(move || star::hub::Hub::accept(&listener, 2, b"token", limit).expect("rank 1 comes"));
@@ -142,7 +154,7 @@ fn against(at: At, attacks: Attack, goes_on: bool, limit: Limit) -> (RunRecord, 
     let evil = std::thread::spawn(move || attack(Rank { link }, at, attacks, goes_on));
     let begin = Instant::now();
     let own = Done { phase: Some(Box::new(Measured::own(measured()))), ..done() };
-    let refused = play(&mut first, own).err();
+    let refused = play(&mut first, own, seen).err();
     let record = record_of(&mut first);
     let reason = refused.and_then(|refused| refused.text).or_else(|| first.shared.stopping.clone());
     assert!(begin.elapsed() < BOUND, "{at:?}: rank 0 needed {:?}", begin.elapsed());
@@ -178,7 +190,7 @@ pub(super) fn shared_of(rank: u32, size: u32, limit: Limit) -> Shared {
 }
 
 /// Plays rank 0's part of a run with one phase.
-fn play(first: &mut Member, own: Done) -> Result<(), Refused> {
+fn play(first: &mut Member, own: Done, mut seen: Option<&mut Vec<RankSample>>) -> Result<(), Refused> {
     first.agree("run", Ok(&[]))?;
     first.planned(Ok(1))?;
     let Role::First(role) = &mut first.role else { panic!("rank 0") };
@@ -186,9 +198,16 @@ fn play(first: &mut Member, own: Done) -> Result<(), Refused> {
     first.meet();
     let late_ns = first.start();
     let begin_ns = first.now_ns();
-    for _ in 0..5 {
+    let begin = Instant::now();
+    for count in 0.. {
         std::thread::sleep(Duration::from_millis(5));
         first.look();
+        let is_awaited = seen.as_ref().is_some_and(|seen| seen.is_empty()) && begin.elapsed() < BOUND;
+        if count >= 4 && !is_awaited {
+            break;
+        }
+        let Role::First(role) = &mut first.role else { panic!("rank 0") };
+        seen.iter_mut().for_each(|seen| seen.extend(role.take_samples()));
     }
     let span = Some(OwnSpan { begin_ns, end_ns: first.now_ns(), late_ns });
     first.finish_phase(0, Done { span, ..own }, None, true);
@@ -366,6 +385,35 @@ fn samples_out_of_range_are_refused() {
         *sample.pointer_mut(pointer).expect("a value") = value;
         ends(At::Measuring, "and must be", move |rank| rank.send(&json!({"Sample": sample})));
     }
+}
+
+/// Goal: what a rank sends for a live view takes bounded memory, and a view draws what it gets.
+/// Method: samples of jobs that were not agreed on, of one job many times, and samples without end.
+#[test]
+fn samples_of_a_live_view_are_of_the_agreed_jobs_once_each_and_bounded() {
+    let job = |name: &str| {
+        json!({"name": name, "ios": 0, "bytes": 0, "latency": {"sub_bits": 7, "total": 0, "overflow": 0, "sum_ns": "0",
+            "min_ns": null, "max_ns": null, "index": [], "count": []}, "depth": null, "depth_max": 1_u64 << 48, "waited_share": null})
+    };
+    let sample = |jobs: Vec<Value>| json!({"Sample": {"elapsed_ns": 1, "jobs": jobs}});
+    let twice = sample(vec![job(""), job("")]);
+    ends(At::Measuring, "the number of results of one job", move |rank| rank.send(&twice));
+    let many = sample((0..100_000).map(|count| job(&count.to_string())).collect());
+    ends(At::Measuring, "and must be", move |rank| rank.send(&many));
+    let endless = sample(vec![job("")]);
+    ends(At::Measuring, "in one step", move |rank| {
+        for _ in 0..20_000 {
+            rank.send(&endless);
+        }
+    });
+    let others = sample(["", "of no plan", "\u{1b}[2J", "a\nb"].map(job).to_vec());
+    let mut seen = Vec::new();
+    let (record, reason) =
+        watched(At::Measuring, Box::new(move |rank| rank.send(&others)), true, LONG, Some(&mut seen));
+    assert_eq!((reason, record.phases.len()), (None, 1));
+    // The ranks of these tests agreed on no job.
+    assert!(!seen.is_empty() && seen.iter().all(|one| one.sample.jobs.is_empty()), "{seen:?}");
+    assert!(seen.iter().all(|one| one.rank == 1 && !one.host.contains(char::is_control)), "{seen:?}");
 }
 
 /// Goal: a value for a comparison that is none ends the run, and is repeated in part and in one line.
@@ -600,7 +648,8 @@ fn a_panic_of_rank_0_leaves_the_record_of_what_is_known() {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let hub = star::hub::Hub::accept(&listener, 1, b"token", LONG).expect("it is alone");
     let mut first = rank_0(hub, LONG);
-    play(&mut first, Done { phase: Some(Box::new(Measured::own(measured()))), ..done() }).expect("a run");
+    let own = Done { phase: Some(Box::new(Measured::own(measured()))), ..done() };
+    play(&mut first, own, None).expect("a run");
     let Role::First(role) = &mut first.role else { panic!("rank 0") };
     role.fail_by(&mut first.shared, &"staged".to_owned());
     let record = crate::merge::merge(&first.shared, role);
