@@ -39,6 +39,68 @@ fn a_running_session_is_held_to_its_share_and_goes_first() {
     ended(client).assert_code(128);
 }
 
+/// Sends a job to a server up to its answer: the plan, or the refusal.
+fn planned(server: &Server, text: &str) -> (UnixStream, ToClient) {
+    let mut stream = UnixStream::connect(server.hostname()).expect("it listens");
+    write_magic(&mut stream).expect("it listens");
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let hello = Hello { protocol: PROTOCOL, version, machine: "here".to_owned() };
+    send(&mut stream, &ToServer::Hello(hello), SHORT_BYTES_MAX).expect("sent");
+    read_magic(&mut stream).expect("the magic");
+    let _: ToClient = receive(&mut stream, TO_CLIENT_BYTES_MAX).expect("its hello");
+    let texts = [("j.fio".to_owned(), text.to_owned())].into();
+    let jobs = Jobs { files: vec!["j.fio".to_owned()], texts, ..Jobs::default() };
+    send(&mut stream, &ToServer::Jobs(Box::new(jobs)), SHORT_BYTES_MAX).expect("sent");
+    let answer: ToClient = receive(&mut stream, TO_CLIENT_BYTES_MAX).expect("an answer");
+    (stream, answer)
+}
+
+/// Goal: memory, locked memory and descriptors are those of all sessions together; a session beyond the rest is refused with the reason,
+/// and those that run go on.
+/// Method: two clients run, and a third one asks for what fits only alone, which is shown when the two have ended.
+#[test]
+fn a_session_beyond_the_rest_of_any_budget_is_refused_and_the_running_ones_go_on() {
+    const RUNS: &str = "rw=read\nrate_iops=100\nruntime=1h\ntime_based\n";
+    let bytes = trueio_run::machine::machine(0).memory_bytes.expect("the memory of this machine");
+    let blocks = |bytes: u64| bytes / 64 / 4096 * 4096;
+    let locked = bytes / 4 * 3 / 4;
+    let null = |bytes: u64| format!("[long]\nioengine=null\nsize=1t\niodepth=64\nbs={}\n{RUNS}", blocks(bytes));
+    let ring = |depth: u64, block: u64| {
+        format!("[long]\nioengine=io_uring\nfilename=f\nsize={block}\niodepth={depth}\nbs={block}\n{RUNS}")
+    };
+    let files = |count: u64| format!("[long]\nioengine=psync\nnrfiles={count}\nfilesize=4k\nbs=4k\n{RUNS}");
+    let mut cases = vec![("memory", null(bytes / 4), null(bytes / 2)), ("descriptors", files(400), files(1_200))];
+    let here = Sandbox::new();
+    let has_ring = fio(&here, &["--name=a", "--ioengine=io_uring", "--rw=write", "--size=4k"]);
+    if has_ring.code != Some(0) {
+        trueio_testkit::skip("io_uring", &has_ring.err);
+    } else {
+        cases.push(("locked memory", ring(16, 1 << 20), ring(64, blocks(locked - (40 << 20)))));
+    }
+    for (what, first, later) in cases {
+        let server = Server::with_descriptors(if what == "descriptors" { 4_096 } else { 10_000 });
+        fs::File::create(server.sandbox.path("f")).and_then(|file| file.set_len(locked)).expect("a sparse file");
+        let (one, other, late) = (Sandbox::new(), Sandbox::new(), Sandbox::new());
+        let running = [&one, &other].map(|here| begin_job(here, &first, &[&server], &[]));
+        late.write("j.fio", &later);
+        let ran = fio(&late, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        let words = format!(" {what}, and all sessions of this server together may use");
+        assert!(ran.err.contains(&words) && ran.err.contains("of which others have"), "{what}: {ran:?}");
+        for (here, client) in [&one, &other].into_iter().zip(running) {
+            let log = here.path(&format!("l_lat.1.log.{}", server.log_name()));
+            let lines = || fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+            let before = lines();
+            wait_until("its log grows after the refusal", || lines() > before);
+            signal(client.id(), libc::SIGINT);
+            ended(client).assert_code(128);
+        }
+        wait_until("the sessions end", || server.sessions().is_empty());
+        let (_, alone) = planned(&server, &later);
+        assert!(matches!(alone, ToClient::Planned(_)), "{what}: it fits alone: {alone:?}");
+    }
+}
+
 /// Goal: sessions together do not get what one of them may have.
 /// Method: a job needs more than a half of the budget, which is three quarters of the memory; two clients start it, and one of them is refused
 /// while the other one waits for its start.
@@ -49,20 +111,7 @@ fn sessions_share_one_budget_of_memory() {
     // Buffers of the engine `null` are never touched.
     let (depth, block) = (64, bytes / 2 / 64 / 4096 * 4096);
     let text = format!("[j]\nioengine=null\nrw=read\nsize=1t\niodepth={depth}\nbs={block}\n");
-    let begin = || {
-        let mut stream = UnixStream::connect(server.hostname()).expect("it listens");
-        write_magic(&mut stream).expect("it listens");
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let hello = Hello { protocol: PROTOCOL, version, machine: "here".to_owned() };
-        send(&mut stream, &ToServer::Hello(hello), SHORT_BYTES_MAX).expect("sent");
-        read_magic(&mut stream).expect("the magic");
-        let _: ToClient = receive(&mut stream, TO_CLIENT_BYTES_MAX).expect("its hello");
-        let texts = [("j.fio".to_owned(), text.clone())].into();
-        let jobs = Jobs { files: vec!["j.fio".to_owned()], texts, ..Jobs::default() };
-        send(&mut stream, &ToServer::Jobs(Box::new(jobs)), SHORT_BYTES_MAX).expect("sent");
-        let answer: ToClient = receive(&mut stream, TO_CLIENT_BYTES_MAX).expect("an answer");
-        (stream, answer)
-    };
+    let begin = || planned(&server, &text);
     let (first, planned) = begin();
     assert!(matches!(planned, ToClient::Planned(_)), "{planned:?}");
     let (_second, refused) = begin();
@@ -86,6 +135,27 @@ fn the_directory_of_a_killed_session_is_removed() {
         assert_ne!(ended(client).code, Some(0));
         wait_until("its directory is removed", || server.leftovers().is_empty());
     }
+}
+
+/// Goal: no directory of a session stays, however many clients are killed.
+/// Method: 30 clients whose jobs log are killed, five at a time, and the sessions of every other five as well.
+#[test]
+fn thirty_killed_clients_leave_no_directory_of_a_session() {
+    let server = Server::start("");
+    for round in 0..6 {
+        let here: Vec<Sandbox> = (0..5).map(|_| Sandbox::new()).collect();
+        let clients: Vec<_> = here.iter().map(|here| begin_long(here, &[&server], &[])).collect();
+        let sessions = server.sessions();
+        assert_eq!((sessions.len(), server.leftovers().len()), (5, 5));
+        clients.iter().for_each(|client| signal(client.id(), libc::SIGKILL));
+        if round % 2 == 1 {
+            sessions.into_iter().for_each(|pid| signal(pid, libc::SIGKILL));
+        }
+        clients.into_iter().for_each(|client| assert_eq!(ended(client).code, None));
+        wait_until("the sessions end", || server.sessions().is_empty());
+        wait_until("their directories are removed", || server.leftovers().is_empty());
+    }
+    assert!(fs::read_dir(server.place.path()).expect("its directory").count() <= 2, "the socket and its messages");
 }
 
 /// Goal: a client's job goes before no other process of the server, unless that is permitted.

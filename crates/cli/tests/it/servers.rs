@@ -4,8 +4,9 @@ use crate::common::*;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// A job with 500 I/Os per second on the engine `null`, which runs until it is stopped.
@@ -73,12 +74,38 @@ impl Server {
 
     /// Starts a server on an address, in a directory with files, with these permissions only.
     pub(crate) fn of(sandbox: Sandbox, place: tempfile::TempDir, address: &str, words: &str) -> Self {
+        Self::begun(sandbox, place, address, words, |command| command)
+    }
+
+    /// Starts a server on a socket that may have so many descriptors, with its sessions.
+    pub(crate) fn with_descriptors(count: u64) -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let address = format!("sock:{}", place.path().join("s").display());
+        Self::begun(Sandbox::new(), place, &address, "--allow-write=.", |command| {
+            let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
+            // SAFETY: one system call, on a value that the closure owns.
+            unsafe {
+                command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                })
+            }
+        })
+    }
+
+    fn begun(
+        sandbox: Sandbox,
+        place: tempfile::TempDir,
+        address: &str,
+        words: &str,
+        prepare: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Self {
         let server = format!("--server={address}");
         let mut arguments = vec!["fio", &server];
         arguments.extend(words.split_whitespace());
         let errors = place.path().join("errors");
-        let mut child = sandbox
-            .command(&arguments)
+        let mut command = sandbox.command(&arguments);
+        let mut child = prepare(&mut command)
             .env("TMPDIR", place.path())
             .stderr(fs::File::create(&errors).expect("a file"))
             .spawn()
@@ -156,7 +183,12 @@ pub(crate) fn stats(document: &Value) -> &Vec<Value> {
 
 /// Starts a client with a long job, and waits until its logs grow.
 pub(crate) fn begin_long(here: &Sandbox, servers: &[&Server], words: &[&str]) -> Child {
-    here.write("long.fio", format!("{ENDLESS}write_lat_log=l\n"));
+    begin_job(here, ENDLESS, servers, words)
+}
+
+/// The same with a job that runs until it is stopped.
+pub(crate) fn begin_job(here: &Sandbox, job: &str, servers: &[&Server], words: &[&str]) -> Child {
+    here.write("long.fio", format!("{job}write_lat_log=l\n"));
     let clients: Vec<String> = servers.iter().map(|server| server.client()).collect();
     let mut arguments = vec!["fio", "long.fio"];
     arguments.extend(clients.iter().map(String::as_str));

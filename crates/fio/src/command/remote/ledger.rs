@@ -166,14 +166,14 @@ impl Ledger {
             .fold(Share::default(), Share::plus);
         let bytes: fn(u64) -> String = format_bytes;
         for (what, show, wanted, others, all) in [
-            ("memory", bytes, wanted.memory_bytes, others.memory_bytes, all.memory_bytes),
-            ("locked memory", bytes, wanted.locked_bytes, others.locked_bytes, all.locked_bytes),
-            ("descriptors", |files| files.to_string(), wanted.files, others.files, all.files),
+            (" of memory", bytes, wanted.memory_bytes, others.memory_bytes, all.memory_bytes),
+            (" of locked memory", bytes, wanted.locked_bytes, others.locked_bytes, all.locked_bytes),
+            (" descriptors", |files| files.to_string(), wanted.files, others.files, all.files),
         ] {
             if others.saturating_add(wanted) > all {
                 let (wanted, others, all) = (show(wanted), show(others), show(all));
                 return Err(format!(
-                    "the jobs need {wanted} of {what}, and all sessions of this server together may use {all}, of which others have \
+                    "the jobs need {wanted}{what}, and all sessions of this server together may use {all}, of which others have \
                      {others}"
                 ));
             }
@@ -236,7 +236,7 @@ mod tests {
         ledger.take(0, share(100, 60, 10)).expect("it is less");
         let reason = ledger.take(1, share(400, 50, 10)).expect_err("too much is locked");
         assert!(reason.contains("50 B of locked memory"), "{reason}");
-        assert!(ledger.take(63, share(0, 0, 31)).expect_err("too many").contains("31 of descriptors"));
+        assert!(ledger.take(63, share(0, 0, 31)).expect_err("too many").contains("31 descriptors"));
         ledger.give_back(0);
         ledger.take(2, share(600, 100, 40)).expect("it was returned");
     }
