@@ -508,7 +508,8 @@ fn records(
 /// Reads a record by its file or ID, or a result of fio by its file.
 fn stored(name: &str) -> Result<Named, Failure> {
     let path = Path::new(name);
-    if path.is_file() {
+    if kept::is_text(name) {
+        // Once: a pipe has no second reading, and a file may be another one by then.
         let text = kept::text(path)?;
         let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
         if is_fio {
@@ -521,10 +522,11 @@ fn stored(name: &str) -> Result<Named, Failure> {
             }
             return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
         }
+        let record = kept::parsed(name, &text)?;
+        return Ok(Named { name: stem(path), run: StoredRun::Record(Box::new(record)) });
     }
     let record = kept::find(name)?;
-    let name = if path.is_file() { stem(path) } else { name.chars().take(8).collect() };
-    Ok(Named { name, run: StoredRun::Record(Box::new(record)) })
+    Ok(Named { name: kept::short(name), run: StoredRun::Record(Box::new(record)) })
 }
 
 fn stem(path: &Path) -> String {

@@ -48,14 +48,23 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
         .map_err(|e| Failure::refused(error_chain(&format!("`{}` cannot be read", path.display()), Some(&e))))
 }
 
+/// Returns true if a name leads to a text rather than to a run of the history: also to a pipe or a device, which [`text`] reads or refuses.
+pub(crate) fn is_text(name: &str) -> bool {
+    std::fs::metadata(name).is_ok_and(|found| !found.is_dir())
+}
+
+/// Parses the text of a record, or of its page, that was read under a name.
+pub(crate) fn parsed(name: &str, text: &str) -> Result<RunRecord, Failure> {
+    match parsed_document(name, text)? {
+        trueio_report::Document::Record(record) => Ok(*record),
+        _ => Err(Failure::refused(format!("`{name}` is not a record of a run"))),
+    }
+}
+
 /// Reads a record by its file or its ID.
 pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
-    let path = Path::new(name);
-    if path.is_file() {
-        return match find_document(name)? {
-            trueio_report::Document::Record(record) => Ok(*record),
-            _ => Err(Failure::refused(format!("`{name}` is not a record of a run"))),
-        };
+    if is_text(name) {
+        return parsed(name, &text(Path::new(name))?);
     }
     match document(&get(&store()?, name)?)? {
         Document::Record(record) => Ok(*record),
@@ -68,12 +77,14 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
 
 /// Reads a document of any kind by its file, or a record by its ID.
 pub(crate) fn find_document(name: &str) -> Result<trueio_report::Document, Failure> {
-    let path = Path::new(name);
-    if !path.is_file() {
+    if !is_text(name) {
         return find(name).map(|record| trueio_report::Document::Record(Box::new(record)));
     }
-    let text = text(path)?;
-    trueio_report::Document::parse(&text).map_err(|e| {
+    parsed_document(name, &text(Path::new(name))?)
+}
+
+fn parsed_document(name: &str, text: &str) -> Result<trueio_report::Document, Failure> {
+    trueio_report::Document::parse(text).map_err(|e| {
         let kind = match &e {
             DocumentError::Record(_) => "record",
             DocumentError::Page(_) => "page",
