@@ -1,6 +1,7 @@
 //! The integration tests of this crate: one program, one module a file.
 
 mod baseline;
+mod build_driver;
 mod calls;
 mod capacity;
 mod common;
