@@ -375,15 +375,15 @@ fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
 fn deliver(
     results: status::Results,
     record: &RunRecord,
-    failed_command: Option<FioError>,
+    failed_command: Option<String>,
     fired: bool,
     unstarted: usize,
 ) -> ExitCode {
     if let Err(text) = results.end(record) {
         return refused(&text);
     }
-    if let Some(error) = failed_command {
-        return refused(&error.render());
+    if let Some(message) = failed_command {
+        return refused(&message);
     }
     show_verify_errors(record);
     match ended(record) {

@@ -35,6 +35,7 @@ mod priority;
 mod problem;
 mod program;
 mod queue;
+mod refusals;
 mod remote;
 pub mod rows;
 mod rules;
@@ -46,9 +47,10 @@ mod warnings;
 mod written;
 
 pub use help::{command_help, engine_help, program_help, show_command};
-pub use page::render_table;
+pub use page::{render_refusals, render_table};
 pub use problem::{FioError, FioProblem, Position};
 pub use program::debug_help;
+pub use refusals::{RefusalRow, Refused};
 pub use remote::{Client, Serve};
 pub(crate) use targets::{directories, lacks_forbidden_file, paths};
 pub use targets::{log_files, meet_targets};
@@ -421,7 +423,8 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
                 }
             }
             Err(reason) => {
-                problems.add(position.clone(), format!("the job file `{path}` cannot be read: {reason}"), None);
+                let message = format!("the job file `{path}` cannot be read: {reason}");
+                problems.add(Refused::JobFile, position.clone(), message, None);
             }
         }
     }
@@ -439,7 +442,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
     if sections.is_empty() && problems.is_empty() {
         let hint = "give a job file, or `--name=JOB` and its options; `--cmdhelp` lists them".to_owned();
         let message = if files.is_empty() { "no job is defined" } else { "no job is defined in the job files" };
-        return Err(FioError::of(message, Some(hint)));
+        return Err(FioError::of(Refused::NoJob, message, Some(hint)));
     }
     finish(action, sections, settings, remarks, around, problems)
 }
@@ -461,7 +464,7 @@ pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Resul
     read_sections(path, text, around, &mut globals, &settings, &mut sections, &mut problems);
     if sections.is_empty() && problems.is_empty() {
         let hint = Some("a job is a section of its own: `[NAME]`".to_owned());
-        return Err(FioError::of(format!("`{path}` defines no job"), hint));
+        return Err(FioError::of(Refused::NoJob, format!("`{path}` defines no job"), hint));
     }
     finish(Action::Run, sections, settings, Vec::new(), around, problems)
 }
@@ -499,7 +502,7 @@ fn is_selected(settings: &Settings, name: &str) -> bool {
 fn add(words: &mut Vec<Word>, word: Word, problems: &mut Problems) {
     if words.len() >= WORDS_MAX {
         let message = format!("one section has more than {WORDS_MAX} options");
-        return problems.add((*word.position).clone(), message, None);
+        return problems.add(Refused::TooMuch, (*word.position).clone(), message, None);
     }
     words.push(word);
 }
@@ -530,7 +533,8 @@ fn read_sections(
                 } else if !is_selected(settings, &name) {
                     Into::Skipped
                 } else if sections.len() >= JOBS_MAX {
-                    return problems.add((*position).clone(), format!("there are more than {JOBS_MAX} jobs"), None);
+                    let message = format!("there are more than {JOBS_MAX} jobs");
+                    return problems.add(Refused::TooMuch, (*position).clone(), message, None);
                 } else {
                     sections.push(Section {
                         name: name.clone(),
@@ -547,14 +551,15 @@ fn read_sections(
             Line::Word { name, value, position, value_column } => {
                 let Some(option) = options::find(&name) else {
                     if !matches!(into, Into::Skipped) {
-                        let (message, hint) = command_line::unknown(&name, "");
-                        problems.add((*position).clone(), message, hint);
+                        let (kind, message, hint) = command_line::unknown(&name, "");
+                        problems.add(kind, (*position).clone(), message, hint);
                     }
                     continue;
                 };
                 if value.is_none() && !option.may_stand_alone() {
                     let hint = Some(format!("write `{name}=VALUE`"));
-                    problems.add((*position).clone(), format!("`{name}` has no value"), hint);
+                    let message = format!("`{name}` has no value");
+                    problems.add(Refused::ValueMissing, (*position).clone(), message, hint);
                     continue;
                 }
                 let word = Word::new(option, value, Rc::clone(&position), value_column);
@@ -569,8 +574,8 @@ fn read_sections(
                         add(&mut section.words, word, problems);
                     }
                     _ => {
-                        let hint = Some("write `[global]` or `[JOB]` above it".to_owned());
-                        problems.add((*position).clone(), format!("`{name}` is before the first section"), hint);
+                        let (kind, message) = (Refused::BeforeSection, format!("`{name}` is before the first section"));
+                        problems.add(kind, (*position).clone(), message, kind.hint());
                     }
                 }
             }

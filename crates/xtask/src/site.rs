@@ -33,6 +33,7 @@ const PARTS: &[(&str, &[&str])] = &[
             "docs/from-fio.md",
             "docs/fio-options.md",
             "docs/fio-differences.md",
+            "docs/fio-refusals.md",
             "docs/history.md",
             "docs/usb.md",
             "docs/capacity.md",

@@ -13,7 +13,7 @@ use super::dump_file::DumpFile;
 use super::program::ProgressLine;
 use super::status::Results;
 use super::trigger::Waiting;
-use crate::language::{FioError, FioRequest};
+use crate::language::{FioError, FioRequest, Refused};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -63,7 +63,8 @@ impl Commands {
             let (before, after) = (command("exec_prerun"), command("exec_postrun"));
             let user = match given_user(job).filter(|_| before.is_some() || after.is_some()) {
                 Some(GivenUser { uid, gid }) => user_of(uid, gid).map_err(|error| {
-                    FioError::of(format!("the commands of `{}` as its user: {error}", fio.name), None)
+                    let message = format!("the commands of `{}` as its user: {error}", fio.name);
+                    FioError::of(Refused::CommandUser, message, None)
                 })?,
                 None => None,
             };
@@ -75,8 +76,7 @@ impl Commands {
         }
         let has_any = phases.iter().flatten().any(|job| job.before.is_some() || job.after.is_some());
         if has_any && !request.settings.allows_exec {
-            let hint = Some("if that is intended, add `--allow-exec`".to_owned());
-            return Err(FioError::of("a job would run commands", hint));
+            return Err(FioError::of(Refused::Commands, "a job would run commands", Refused::Commands.hint()));
         }
         Ok(Self { phases })
     }
@@ -122,10 +122,10 @@ impl Around {
 
     /// Removes the progress line; returns the first failure of a command or log, the results, and whether a trigger ended the
     /// run.
-    pub(super) fn finish(self) -> (Option<FioError>, Results, bool) {
+    pub(super) fn finish(self) -> (Option<String>, Results, bool) {
         self.line.clear();
         let ended = self.bandwidth.map_or(Ok(()), BandwidthLog::end);
-        (self.failed.or(ended.err()).map(|message| FioError::of(message, None)), self.results, self.trigger.has_fired())
+        (self.failed.or(ended.err()), self.results, self.trigger.has_fired())
     }
 }
 

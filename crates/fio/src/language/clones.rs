@@ -3,6 +3,7 @@
 use super::Word;
 use super::lowering::{JobWords, Lowering, preset, writes};
 use super::problem::Problems;
+use super::refusals::Refused;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::option::Words;
@@ -100,7 +101,7 @@ pub(super) fn files(
     lowering.files = lowering.files.saturating_add(nrfiles);
     if lowering.files > FILES_MAX {
         let message = format!("the jobs have more than {FILES_MAX} files together");
-        job.complain_about("nrfiles", message, None, problems);
+        job.complain_about(Refused::TooMuch, "nrfiles", message, None, problems);
         return false;
     }
     let format = job.word("filename_format").map_or("$jobname.$jobnum.$filenum", |word| word.text());
@@ -121,7 +122,7 @@ pub(super) fn files(
         Ok(_) => spec.set("filename", write_paths(&paths), preset()),
         Err(reason) => {
             let message = format!("`filename_format`: {reason}");
-            job.complain_about("filename_format", message, None, problems);
+            job.complain_about(Refused::FilenameFormat, "filename_format", message, None, problems);
         }
     }
     true
@@ -213,33 +214,33 @@ fn files_below(
     lowering: &mut Lowering,
     problems: &mut Problems,
 ) -> bool {
-    let mut complain = |message: String, hint: &str| {
-        job.complain_about("opendir", message, Some(hint.to_owned()), problems);
+    let mut complain = |kind: Refused, message: String| {
+        job.complain_about(kind, "opendir", message, kind.hint(), problems);
         true
     };
     if writes(spec) {
         let message = "`opendir` names no file, and only files that are named are written".to_owned();
-        return complain(message, "name the files (`filename=a:b`), or let the job read");
+        return complain(Refused::OpendirWrites, message);
     }
     if let Some(name) = ["filename", "directory"].into_iter().find(|name| job.word(name).is_some()) {
         let message = format!("`opendir` and `{name}` both set the files");
-        return complain(message, "leave one of them out");
+        return complain(Refused::OpendirAndNames, message);
     }
     let (files, empty_count) = match lowering.around.files_below(word.text()) {
         Ok(found) => found,
         Err(reason) => {
-            return complain(format!("`opendir={}`: {reason}", word.text()), "name a directory that can be read");
+            return complain(Refused::OpendirEmpty, format!("`opendir={}`: {reason}", word.text()));
         }
     };
     if empty_count > 0 {
         lowering.note(&job.section.name, format!("{empty_count} files below `{}` are empty: not read", word.text()));
     }
     if files.is_empty() {
-        return complain(format!("no file below `{}` holds anything", word.text()), "name another directory");
+        return complain(Refused::OpendirEmpty, format!("no file below `{}` holds anything", word.text()));
     }
     lowering.files = lowering.files.saturating_add(files.len() as u64);
     if lowering.files > FILES_MAX {
-        complain(format!("the jobs have more than {FILES_MAX} files together"), "name a smaller directory");
+        complain(Refused::TooMuch, format!("the jobs have more than {FILES_MAX} files together"));
         return false;
     }
     if job.word("nrfiles").is_some() {

@@ -12,6 +12,7 @@
 use super::engines;
 use super::options::{FioOption, Kind, find, options};
 use super::problem::{Position, Problems};
+use super::refusals::Refused;
 use std::rc::Rc;
 
 /// Maximum number of arguments of a command line.
@@ -198,13 +199,15 @@ fn resolve(name: &str) -> Result<Found, Vec<&'static str>> {
     }
 }
 
-/// Returns the message about a name that is not an option, written with `dashes`, and a hint.
-pub(super) fn unknown(name: &str, dashes: &str) -> (String, Option<String>) {
+/// Returns the kind of the refusal of a name that is not an option, written with `dashes`, its message and a hint.
+pub(super) fn unknown(name: &str, dashes: &str) -> (Refused, String, Option<String>) {
     let plain = name.to_ascii_lowercase().replace('-', "_");
     if let Some((reason, instead)) = engines::why_option_missing(&plain) {
-        return (format!("`{dashes}{name}` {reason}"), Some(format!("instead: {instead}")));
+        let message = format!("`{dashes}{name}` {reason}");
+        return (Refused::OptionOfEngine, message, Some(format!("instead: {instead}")));
     }
-    (format!("`{dashes}{name}` is not an option"), suggestion(name, !dashes.is_empty()))
+    let message = format!("`{dashes}{name}` is not an option");
+    (Refused::UnknownOption, message, suggestion(name, !dashes.is_empty()))
 }
 
 fn suggestion(name: &str, with_program: bool) -> Option<String> {
@@ -230,7 +233,7 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
     let mut items = Vec::new();
     if arguments.len() > WORDS_MAX {
         let position = Position::of_argument(1, "", 0..0);
-        problems.add(position, format!("the command line has more than {WORDS_MAX} words"), None);
+        problems.add(Refused::TooMuch, position, format!("the command line has more than {WORDS_MAX} words"), None);
         return items;
     }
     let mut index = 0;
@@ -242,7 +245,7 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
         if let Some(control) = word.find(char::is_control) {
             let width = word[control..].chars().next().map_or(1, char::len_utf8);
             let position = Position::of_argument(number, word, control..control + width);
-            problems.add(position, "an argument contains a control character", None);
+            problems.add(Refused::Control, position, "an argument contains a control character", None);
             continue;
         }
         if only_files || word == "-" || !word.starts_with('-') {
@@ -263,8 +266,9 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
         let found = match resolve(name) {
             Ok(found) => found,
             Err(candidates) if candidates.is_empty() => {
-                let (message, hint) = unknown(name, "--");
-                problems.add(position, message, hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned())));
+                let (kind, message, hint) = unknown(name, "--");
+                let hint = hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned()));
+                problems.add(kind, position, message, hint);
                 // A value in the next argument would be read as a job file.
                 if value.is_none() && arguments.get(index).is_some_and(|next| !next.starts_with('-')) {
                     index += 1;
@@ -275,7 +279,7 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
                 let shown: Vec<String> = candidates.iter().take(6).map(|known| format!("`--{known}`")).collect();
                 let more = if candidates.len() > 6 { " …" } else { "" };
                 let message = format!("`--{name}` may mean {}{more}", shown.join(", "));
-                problems.add(position, message, None);
+                problems.add(Refused::UnknownOption, position, message, None);
                 continue;
             }
         };
@@ -286,20 +290,20 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
         };
         let (value, value_column) = match (takes, value) {
             (Takes::Nothing, Some(_)) => {
-                problems.add(position, format!("`--{name}` takes no value"), None);
+                problems.add(Refused::ValueMissing, position, format!("`--{name}` takes no value"), None);
                 continue;
             }
             (Takes::Nothing | Takes::Optional, None) => (None, None),
             (_, Some(value)) => (Some(value.to_owned()), Some(word[..word.len() - value.len()].chars().count() + 1)),
             (Takes::Value, None) => match arguments.get(index) {
                 None => {
-                    problems.add(position, format!("`--{name}` needs a value"), None);
+                    problems.add(Refused::ValueMissing, position, format!("`--{name}` needs a value"), None);
                     continue;
                 }
                 Some(next) if next.len() > 2 && next.starts_with("--") => {
                     let hint = Some(format!("write `--{name}=VALUE`"));
                     let message = format!("`--{name}` needs a value, and `{next}` is the next option");
-                    problems.add(position, message, hint);
+                    problems.add(Refused::ValueMissing, position, message, hint);
                     continue;
                 }
                 Some(next) => {

@@ -12,6 +12,7 @@
 
 use super::Surroundings;
 use super::problem::{Position, Problems};
+use super::refusals::Refused;
 use std::rc::Rc;
 
 /// Longest file, in bytes. A longer one is an image or a device, named by mistake.
@@ -87,7 +88,12 @@ impl Reader<'_> {
     fn file(&mut self, path: &str, text: &str, depth: usize) {
         if text.len() > FILE_BYTES_MAX {
             let position = Position::line(path, 1, "");
-            self.problems.add(position, format!("the file is longer than {FILE_BYTES_MAX} bytes"), None);
+            self.problems.add(
+                Refused::TooMuch,
+                position,
+                format!("the file is longer than {FILE_BYTES_MAX} bytes"),
+                None,
+            );
             return;
         }
         for (index, whole) in text.lines().enumerate() {
@@ -105,21 +111,21 @@ impl Reader<'_> {
             if let Some(control) = content.find(|c: char| c.is_control() && c != '\t') {
                 let width = content[control..].chars().next().map_or(1, char::len_utf8);
                 let position = line.position(control..control + width);
-                self.problems.add(position, "the line contains a control character", None);
+                self.problems.add(Refused::Control, position, "the line contains a control character", None);
                 continue;
             }
             if let Some(missing) = self.missing.as_ref().filter(|_| !content.starts_with('[')) {
                 let message = format!("`{content}` follows the include of `{missing}`, which is missing");
                 let hint =
                     Some("fio, too, reads the section only up to a missing file: create it, or leave it out".into());
-                return self.problems.add(line.all(), message, hint);
+                return self.problems.add(Refused::Include, line.all(), message, hint);
             }
             if let Some(rest) = content.strip_prefix('[') {
                 self.missing = None;
                 if depth > 0 {
                     let message = "a file that is included has no sections of its own";
                     let hint = Some("include it within a section".to_owned());
-                    return self.problems.add(line.all(), message, hint);
+                    return self.problems.add(Refused::Include, line.all(), message, hint);
                 }
                 self.section(&line, rest);
                 continue;
@@ -142,7 +148,7 @@ impl Reader<'_> {
             }
             Some((_, "")) => {
                 let message = format!("a section's name is longer than {SECTION_BYTES_MAX} bytes");
-                self.problems.add(line.all(), message, None);
+                self.problems.add(Refused::SectionLine, line.all(), message, None);
             }
             // (fio ignores it; an option there would be lost.)
             Some((name, after)) if !after.contains('=') && name.len() <= SECTION_BYTES_MAX => {
@@ -152,12 +158,12 @@ impl Reader<'_> {
             }
             Some((name, after)) => {
                 let message = format!("`{}` follows a section's name", after.trim());
-                let hint = Some("write each option on its own line".to_owned());
-                self.problems.add(line.position(1 + name.len() + 1..line.text.len()), message, hint);
+                let (kind, at) = (Refused::SectionLine, line.position(1 + name.len() + 1..line.text.len()));
+                self.problems.add(kind, at, message, kind.hint());
             }
             None => {
                 let hint = Some("write `[name]`".to_owned());
-                self.problems.add(line.all(), "a section's name has no closing bracket", hint);
+                self.problems.add(Refused::SectionLine, line.all(), "a section's name has no closing bracket", hint);
             }
         }
     }
@@ -179,7 +185,8 @@ impl Reader<'_> {
         let replaced = match replaced {
             Ok(replaced) => replaced,
             Err(message) => {
-                return self.problems.add(line.position(value_at.unwrap_or(0)..line.text.len()), message, None);
+                let at = line.position(value_at.unwrap_or(0)..line.text.len());
+                return self.problems.add(Refused::Value, at, message, None);
             }
         };
         let is_as_typed = replaced.as_deref() == raw;
@@ -192,12 +199,12 @@ impl Reader<'_> {
         self.includes += 1;
         if depth + 1 > DEPTH_MAX {
             let message = format!("files are included more than {DEPTH_MAX} deep");
-            self.problems.add(position, message, Some("does a file include itself?".into()));
+            self.problems.add(Refused::TooMuch, position, message, Some("does a file include itself?".into()));
             return;
         }
         if self.includes > INCLUDES_MAX {
             let message = format!("more than {INCLUDES_MAX} files are included");
-            self.problems.add(position, message, Some("does a file include itself?".into()));
+            self.problems.add(Refused::TooMuch, position, message, Some("does a file include itself?".into()));
             return;
         }
         let directory = from.rsplit_once('/').map(|(directory, _)| directory).filter(|_| !wanted.starts_with('/'));
@@ -211,7 +218,8 @@ impl Reader<'_> {
         let is_in_section = self.lines.iter().any(|line| matches!(line, Line::Section(..)));
         match tried {
             Err(reason) if !is_missing || !is_in_section => {
-                self.problems.add(position, format!("`{wanted}` cannot be included: {reason}"), None);
+                let message = format!("`{wanted}` cannot be included: {reason}");
+                self.problems.add(Refused::Include, position, message, None);
             }
             Err(reason) => {
                 self.problems
@@ -222,7 +230,7 @@ impl Reader<'_> {
                 self.included_bytes = self.included_bytes.saturating_add(text.len());
                 if self.included_bytes > INCLUDED_BYTES_MAX {
                     let message = format!("included files are longer than {INCLUDED_BYTES_MAX} bytes together");
-                    return self.problems.add(position, message, None);
+                    return self.problems.add(Refused::TooMuch, position, message, None);
                 }
                 self.file(&path, &text, depth + 1);
             }

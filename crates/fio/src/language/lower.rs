@@ -11,6 +11,7 @@ use super::clones::{files, of_clone, unique_name};
 use super::lowering::{JobWords, Lowering, preset};
 use super::problem::Problems;
 use super::queue::{buffer_offset, engine_and_queue};
+use super::refusals::Refused;
 use super::rules;
 use super::shared::shared_backlogs;
 use super::sort::sort;
@@ -69,7 +70,7 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
     let Some(clones) = job.count("numjobs", problems) else { return true };
     if lowering.jobs.len() + clones as usize > JOBS_MAX {
         let message = format!("there are more than {JOBS_MAX} jobs, clones included");
-        job.complain_about("numjobs", message, None, problems);
+        job.complain_about(Refused::TooMuch, "numjobs", message, None, problems);
         return false;
     }
     engine_and_queue(&mut job, lowering, problems);
@@ -86,7 +87,7 @@ fn lower_section(section: &Section, lowering: &mut Lowering, problems: &mut Prob
         lowering.given = lowering.given.saturating_add(given.len());
         if lowering.given > GIVEN_MAX {
             let message = format!("the jobs have more than {GIVEN_MAX} options together");
-            job.complain_about("numjobs", message, None, problems);
+            job.complain_about(Refused::TooMuch, "numjobs", message, None, problems);
             return false;
         }
         let Some(mut spec) = lower_clone(&job, clone, clones, lowering, problems) else { return false };
@@ -175,8 +176,7 @@ fn waits_for(job: &JobWords, lowering: &Lowering, problems: &mut Problems) -> Wa
     }
     if !lowering.before.contains(name) {
         let message = format!("`wait_for={name}` names no job before this one");
-        let hint = Some("a job can only wait for jobs above it".to_owned());
-        job.complain_about("wait_for", message, hint, problems);
+        job.complain_about(Refused::WaitFor, "wait_for", message, Refused::WaitFor.hint(), problems);
     }
     Wait::Nothing
 }

@@ -2,6 +2,7 @@
 
 use super::options::find;
 use super::problem::{FioProblem, Problems};
+use super::refusals::Refused;
 use super::value::{BadValue, KbBase, read_number, translate};
 use super::{PRESET, Section, Settings, Surroundings, Word};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,17 +110,25 @@ impl JobWords<'_> {
     }
 
     /// Adds a problem at an option, or at the section if the option is not set.
-    pub(super) fn complain_about(&self, name: &str, message: String, hint: Option<String>, problems: &mut Problems) {
+    pub(super) fn complain_about(
+        &self,
+        kind: Refused,
+        name: &str,
+        message: String,
+        hint: Option<String>,
+        problems: &mut Problems,
+    ) {
         let position = match self.word(name) {
             Some(word) => Some((*word.position).clone()),
             None => self.section.position.as_deref().cloned(),
         };
-        problems.push(FioProblem { message, position, hint });
+        problems.push(FioProblem { kind, message, position, hint });
     }
 
     /// Adds a problem at the value of a word.
     pub(super) fn complain(&self, word: &Word, bad: &BadValue, problems: &mut Problems) {
-        problems.add(word.value_position(&bad.at), format!("`{}`: {}", word.option.name(), bad.message), None);
+        let message = format!("`{}`: {}", word.option.name(), bad.message);
+        problems.add(Refused::Value, word.value_position(&bad.at), message, None);
     }
 
     /// Reads the value of an option through its row; `None`: it is not set, or a problem was added.
@@ -130,7 +139,8 @@ impl JobWords<'_> {
             Ok(text) => Some(text),
             Err(bad) => {
                 let hint = value_hint(row, word.text(), &bad.message);
-                problems.add(word.value_position(&bad.at), format!("`{name}`: {}", bad.message), hint);
+                let message = format!("`{name}`: {}", bad.message);
+                problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
                 None
             }
         }

@@ -1,13 +1,15 @@
-//! The table of `docs/fio-options.md`: every option of fio, and what the language does with it.
+//! The tables of `docs/fio-options.md` (every option of fio, and what the language does with it) and of `docs/fio-refusals.md`.
 
 use super::engines;
 use super::help::fate_sentence;
 use super::options::{Fate, options_of_fio};
+use super::refusals::{RefusalRow, Refused};
 use crate::differences::{DIFFERENCES, Difference};
 use std::fmt::Write as _;
 
 /// The marks at the beginning and the end of the rendered part of the page.
 const BEGIN: &str = "<!-- begin: rendered from the option table and crates/fio/src/language/rows.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
+const BEGIN_REFUSALS: &str = "<!-- begin: rendered from crates/fio/src/language/{refusals,rows,engines}.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
 const END: &str = "<!-- end -->";
 
 /// The rendered part of `docs/fio-options.md`, its marks included.
@@ -48,10 +50,6 @@ pub fn render_table() -> String {
         let sentence = sentence.replace('|', "\\|");
         let _ = writeln!(out, "| `{}` | {} | {word} | {sentence} |", option.name(), also.join(", "));
     }
-    let _ = writeln!(out, "\n| engine that is not here | why | instead |\n|---|---|---|");
-    for (name, reason, instead) in engines::missing() {
-        let _ = writeln!(out, "| `{name}` | {reason} | {instead} |");
-    }
     let _ = writeln!(
         out,
         "\nThe differential runner compares drawn sets of options with fio. It expects these differences:\n"
@@ -64,6 +62,30 @@ pub fn render_table() -> String {
         };
         let between = if *in_order { "` before `" } else { "`, `" };
         let _ = writeln!(out, "| `{}`{without} | {fio} | {here} |", options.join(between));
+    }
+    let _ = writeln!(out, "\n{END}");
+    out
+}
+
+/// The tables of `docs/fio-refusals.md`, with their marks: what fio's language refuses.
+pub fn render_refusals() -> String {
+    let mut out = format!("{BEGIN_REFUSALS}\n\n| refused | reason | instead |\n|---|---|---|\n");
+    // Writing to a String cannot fail.
+    for RefusalRow { refused, reason, instead } in Refused::ALL.iter().map(|kind| kind.row()) {
+        let _ = writeln!(out, "| {refused} | {reason} | {instead} |");
+    }
+    let _ = writeln!(out, "\n| option | accepted values | reason | instead |\n|---|---|---|---|");
+    for option in options_of_fio() {
+        let (values, reason, instead) = match option.fate() {
+            Fate::Only { values, reason, instead } => (format!("`{}`", values.join("`, `")), reason, instead),
+            Fate::Refused { reason, instead } => ("none".to_owned(), reason, instead),
+            _ => continue,
+        };
+        let _ = writeln!(out, "| `{}` | {values} | {reason} | {instead} |", option.name());
+    }
+    let _ = writeln!(out, "\n| engine | reason | instead |\n|---|---|---|");
+    for (name, reason, instead) in engines::missing() {
+        let _ = writeln!(out, "| `{name}` | {reason} | {instead} |");
     }
     let _ = writeln!(out, "\n{END}");
     out

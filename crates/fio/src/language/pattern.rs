@@ -7,6 +7,7 @@
 use super::Word;
 use super::lowering::Lowering;
 use super::problem::Problems;
+use super::refusals::Refused;
 use trueio_job::value::pattern_with_files;
 
 /// Returns the word with the bytes of files instead of their names; `None`: a problem was added.
@@ -27,7 +28,12 @@ pub(super) fn with_files(word: &Word, section: &str, lowering: &mut Lowering, pr
             Some(word.with_value(pattern))
         }
         Err(reason) => {
-            problems.add(word.value_position(&(0..text.len())), format!("`{name}`: {reason}"), None);
+            problems.add(
+                Refused::PatternFile,
+                word.value_position(&(0..text.len())),
+                format!("`{name}`: {reason}"),
+                None,
+            );
             None
         }
     }

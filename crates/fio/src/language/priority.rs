@@ -4,6 +4,7 @@
 
 use super::lowering::JobWords;
 use super::problem::Problems;
+use super::refusals::Refused;
 use super::value::{BadValue, KbBase, read_number};
 use trueio_job::table::row;
 
@@ -33,7 +34,7 @@ pub(super) fn shares(job: &JobWords<'_>, problems: &mut Problems) -> Option<Stri
             "`cmdprio_percentage` and `cmdprio_bssplit` contradict each other: both set the share of I/Os that \
                        have their own priority"
                 .to_owned();
-        job.complain_about("cmdprio_bssplit", message, Some("set only one of them".to_owned()), problems);
+        job.complain_about(Refused::Priorities, "cmdprio_bssplit", message, Refused::Priorities.hint(), problems);
         return None;
     }
     let parts: Vec<&str> = word.text().split(',').collect();

@@ -1,5 +1,6 @@
 //! Problems of a command line or a job file in fio's language, with their positions.
 
+use super::refusals::Refused;
 use std::fmt::{self, Write as _};
 use trueio_job::{Excerpt, printable};
 use trueio_model::Origin;
@@ -66,6 +67,8 @@ impl Position {
 /// A problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FioProblem {
+    /// The kind of the refusal.
+    pub kind: Refused,
     /// What is wrong.
     pub message: String,
     /// Its position; `None`: it concerns the request as a whole.
@@ -91,8 +94,8 @@ impl std::error::Error for FioError {}
 
 impl FioError {
     /// Creates an error of one problem without a position.
-    pub fn of(message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { problems: vec![FioProblem { message: message.into(), position: None, hint }] }
+    pub fn of(kind: Refused, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { problems: vec![FioProblem { kind, message: message.into(), position: None, hint }] }
     }
 
     /// The report in plain text.
@@ -151,8 +154,8 @@ impl Problems {
         std::mem::take(&mut self.warnings)
     }
 
-    pub(super) fn add(&mut self, position: Position, message: impl Into<String>, hint: Option<String>) {
-        self.push(FioProblem { message: message.into(), position: Some(position), hint });
+    pub(super) fn add(&mut self, kind: Refused, position: Position, message: impl Into<String>, hint: Option<String>) {
+        self.push(FioProblem { kind, message: message.into(), position: Some(position), hint });
     }
 
     pub(super) fn push(&mut self, problem: FioProblem) {

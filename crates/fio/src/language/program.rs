@@ -2,6 +2,7 @@
 
 use super::command_line::PROGRAM;
 use super::problem::{Position, Problems};
+use super::refusals::Refused;
 use super::value::{KbBase, read_number, read_time_ns};
 use super::{Action, Eta, IdleProf, OutputFormat, Settings};
 
@@ -66,8 +67,8 @@ impl Program {
             "parse-only" => self.action = Action::ParseOnly,
             "showcmd" => self.action = Action::ShowCommand,
             "section" if text == "global" => {
-                let hint = Some("name a job's section; `[global]` applies to it".to_owned());
-                problems.add(position, "`--section=global` is no job", hint);
+                let kind = Refused::SectionGlobal;
+                problems.add(kind, position, "`--section=global` is no job", kind.hint());
             }
             "section" => settings.sections.push(text.to_owned()),
             "readonly" => settings.is_readonly = true,
@@ -85,7 +86,8 @@ impl Program {
             "terse-version" => match text.parse::<u32>() {
                 Ok(version @ 2..=5) => settings.terse_version = Some(version),
                 _ => {
-                    problems.add(position, format!("`{text}` is not a version of the terse format: 2, 3, 4 or 5"), None)
+                    let message = format!("`{text}` is not a version of the terse format: 2, 3, 4 or 5");
+                    problems.add(Refused::Value, position, message, None)
                 }
             },
             "status-interval" => {
@@ -115,17 +117,21 @@ impl Program {
                 "system" => settings.idle_prof = Some(IdleProf::System),
                 "percpu" => settings.idle_prof = Some(IdleProf::EachProcessor),
                 "calibrate" => self.action = Action::CalibrateIdleness,
-                _ => problems.add(position, format!("`{text}` is not one of system, percpu, calibrate"), None),
+                _ => {
+                    let message = format!("`{text}` is not one of system, percpu, calibrate");
+                    problems.add(Refused::Value, position, message, None);
+                }
             },
             "max-jobs" | "alloc-size" => {
                 if let Err(bad) = read_number(text, KbBase::Binary) {
-                    problems.add(position, format!("`--{name}`: {}", bad.message), None);
+                    problems.add(Refused::Value, position, format!("`--{name}`: {}", bad.message), None);
                 }
             }
             _ => {
                 let about = PROGRAM.iter().find(|(known, ..)| *known == name).map_or("", |(.., about)| about);
                 let instead = about.strip_prefix("refused: ").unwrap_or(about);
-                problems.add(position, format!("`--{name}` is not done here"), Some(format!("instead: {instead}")));
+                let message = format!("`--{name}` is not done here");
+                problems.add(Refused::ProgramOption, position, message, Some(format!("instead: {instead}")));
             }
         }
     }
@@ -143,7 +149,8 @@ impl Program {
                 "jsonl" => OutputFormat::JsonLines,
                 _ => {
                     let hint = Some("it takes normal, terse, json, json+".to_owned());
-                    return problems.add(position, format!("`{format}` is not a format of results"), hint);
+                    let message = format!("`{format}` is not a format of results");
+                    return problems.add(Refused::Value, position, message, hint);
                 }
             });
         }
@@ -178,7 +185,7 @@ impl Program {
             if let ("job", Some(number)) = (part, number) {
                 let Ok(number) = number.parse::<usize>() else {
                     let message = format!("`{number}` is not the number of a job, counted from 0");
-                    return problems.add(position, message, None);
+                    return problems.add(Refused::Value, position, message, None);
                 };
                 self.settings.debug_job = Some(number);
                 continue;
@@ -198,7 +205,7 @@ fn time(name: &str, text: &str, position: &Position, problems: &mut Problems) ->
     match read_time_ns(text, 1_000_000_000) {
         Ok(ns) => Some(ns).filter(|ns| *ns > 0),
         Err(bad) => {
-            problems.add(position.clone(), format!("`--{name}`: {}", bad.message), None);
+            problems.add(Refused::Value, position.clone(), format!("`--{name}`: {}", bad.message), None);
             None
         }
     }
@@ -210,9 +217,10 @@ fn time_from(name: &str, text: &str, least_ns: u64, position: &Position, problem
         Ok(ns) if ns >= least_ns => return Some(ns),
         Ok(_) => {
             let least = least_ns / 1_000_000;
-            problems.add(position.clone(), format!("`--{name}={text}` is too short: {least} ms is the least"), None);
+            let message = format!("`--{name}={text}` is too short: {least} ms is the least");
+            problems.add(Refused::Value, position.clone(), message, None);
         }
-        Err(bad) => problems.add(position.clone(), format!("`--{name}`: {}", bad.message), None),
+        Err(bad) => problems.add(Refused::Value, position.clone(), format!("`--{name}`: {}", bad.message), None),
     }
     None
 }

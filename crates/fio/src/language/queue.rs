@@ -3,6 +3,7 @@
 use super::engines;
 use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::problem::Problems;
+use super::refusals::Refused;
 use trueio_job::option::Words;
 use trueio_job::options::durability::rows::STAT_TYPE;
 use trueio_job::options::engine::rows::{IODEPTH_BATCH, IOENGINE};
@@ -18,14 +19,14 @@ pub(super) fn engine_and_queue(job: &mut JobWords, lowering: &mut Lowering, prob
     };
     let Some(engine) = EngineKind::parse(&name) else {
         let (message, hint) = missing(&name);
-        return job.complain_about("ioengine", message, Some(hint), problems);
+        return job.complain_about(Refused::Engine, "ioengine", message, Some(hint), problems);
     };
     if engine != EngineKind::E4defrag && job.word("donorname").is_some() {
         lowering.remark("`donorname` has no effect: the engine is not `e4defrag`".to_owned());
     } else if engine == EngineKind::E4defrag && job.word("donorname").is_none_or(|word| word.text().is_empty()) {
         let message = "`ioengine=e4defrag` has no `donorname`".to_owned();
-        let hint = "set it to any name, as for fio; no file of that name is created or changed".to_owned();
-        return job.complain_about("ioengine", message, Some(hint), problems);
+        let kind = Refused::DonorMissing;
+        return job.complain_about(kind, "ioengine", message, kind.hint(), problems);
     }
     let is_offloaded = job.word("io_submit_mode").is_some_and(|word| word.text() == "offload");
     let (engine, origin) = match is_offloaded {
@@ -125,7 +126,7 @@ pub(super) fn buffer_offset(job: &mut JobWords, lowering: &mut Lowering, problem
     let bytes = bytes % PAGE_BYTES;
     if job.spec.options.contains_key("buffer_offset") {
         let message = "`iomem_align` and `buffer_offset` set the same thing".to_owned();
-        return job.complain_about("iomem_align", message, Some("set only one of them".to_owned()), problems);
+        return job.complain_about(Refused::Alignments, "iomem_align", message, Refused::Alignments.hint(), problems);
     }
     if bytes == 0 {
         lowering.remark("`iomem_align` has no effect: buffers begin with a page by default".to_owned());

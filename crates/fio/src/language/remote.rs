@@ -6,6 +6,7 @@
 use super::Action;
 use super::command_line::Item;
 use super::problem::{Position, Problems};
+use super::refusals::Refused;
 
 /// The settings of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -107,7 +108,7 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
                 && OF_SERVERS_AND_CLIENTS.contains(name)
             {
                 let (message, hint) = without_either(name);
-                problems.add(position.clone(), message, Some(hint.to_owned()));
+                problems.add(Refused::WithoutServer, position.clone(), message, Some(hint.to_owned()));
             }
         }
         return None;
@@ -137,7 +138,8 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
             Item::Program { name, value, .. } if is_permission(name) && is_server => given.permit(name, value),
             Item::Program { name, position, .. } if is_permission(name) => {
                 let hint = Some("set it where the server is started".to_owned());
-                problems.add(position, format!("`--{name}` is an option of servers, and this is a client"), hint);
+                let message = format!("`--{name}` is an option of servers, and this is a client");
+                problems.add(Refused::OfServers, position, message, hint);
             }
             Item::Program { name: "daemonize", value, position } => {
                 pid_file = Some((value.unwrap_or_default(), position))
@@ -147,6 +149,7 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
                 None => {
                     let hint = Some("set `--client=HOST` before it".to_owned());
                     problems.add(
+                        Refused::OfClients,
                         position,
                         "`--remote-config` applies to the client before it, and there is none",
                         hint,
@@ -155,7 +158,7 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
             },
             Item::Program { name: name @ "idle-prof", position, value } if value.as_deref() != Some("calibrate") => {
                 let message = format!("`--{name}` is of the machine where jobs run, and it is not sent there");
-                problems.add(position, message, Some("leave it out".to_owned()));
+                problems.add(Refused::NotSent, position, message, Refused::NotSent.hint());
             }
             Item::File(path, position) => match remote.clients.last_mut() {
                 Some((client, _)) if was_behind_client => {
@@ -181,7 +184,8 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
             *serve = Serve { address, pid_file, ..given };
         }
         (None, Some((_, position))) => {
-            problems.add(position, "`--daemonize` is an option of servers, and this is a client", None)
+            let message = "`--daemonize` is an option of servers, and this is a client";
+            problems.add(Refused::OfServers, position, message, None)
         }
         (None, None) => {}
     }
@@ -200,35 +204,40 @@ impl Remote {
                     .next()
                     .map(|(_, position)| position));
                 if let Some(position) = position {
-                    problems.add(position, "jobs are read and shown without clients and servers", None);
+                    let message = "jobs are read and shown without clients and servers";
+                    problems.add(Refused::NotSent, position, message, None);
                 }
                 return requested;
             }
             question => return question,
         }
         if let Some((name, position)) = self.stray {
-            let (message, hint) = match self.server {
+            let (kind, message, hint) = match self.server {
                 Some(_) => (
+                    Refused::OfServers,
                     format!("`{name}` is an option of jobs, and a server's jobs come from its clients"),
                     "the only option of jobs for a server is `overwrite_signature`, which permits",
                 ),
                 None => (
+                    Refused::OfClients,
                     format!("`{name}` is an option of jobs, and jobs for servers come from job files"),
                     "write it into a job file, and name the file after `--client=HOST`",
                 ),
             };
-            problems.add(position, message, Some(hint.to_owned()));
+            problems.add(kind, position, message, Some(hint.to_owned()));
         }
         if let Some((serve, position)) = self.server {
             if !self.clients.is_empty() {
                 problems.add(
+                    Refused::OfServers,
                     position,
                     "a server is not a client",
                     Some("set only one of `--server` and `--client`".to_owned()),
                 );
             } else if let Some((path, position)) = files.first() {
                 let message = format!("a server runs the jobs of its clients, not `{path}`");
-                problems.add(position.clone(), message, Some(format!("on the client: `--client=HOST {path}`")));
+                let hint = format!("on the client: `--client=HOST {path}`");
+                problems.add(Refused::OfServers, position.clone(), message, Some(hint));
             }
             return Action::Serve(serve);
         }
@@ -239,7 +248,7 @@ impl Remote {
                 let message = format!("there is no job file for the server `{}`", client.host);
                 let hint = "files directly after `--client=HOST` are for that server only; those before the first \
                             `--client`, or after another option, are for all";
-                problems.add(position, message, Some(hint.to_owned()));
+                problems.add(Refused::OfClients, position, message, Some(hint.to_owned()));
             }
             clients.push(client);
         }

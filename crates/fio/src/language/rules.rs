@@ -4,6 +4,7 @@ use super::Word;
 use super::lowering::{JobWords, Lowering, preset, set_default};
 use super::priority::shares;
 use super::problem::Problems;
+use super::refusals::Refused;
 use super::value::{BadValue, listed, read_number, read_time_ns};
 use trueio_job::option::{OptionRow, Words};
 use trueio_job::options::content::rows::{
@@ -125,7 +126,8 @@ fn sizes_by_order(job: &mut JobWords, problems: &mut Problems) {
     }
     if job.spec.options.contains_key(PERCENTAGE_RANDOM.name) {
         let message = "`bs_is_seq_rand` and `percentage_random` would give a job blocks of two sizes".to_owned();
-        return job.complain_about("bs_is_seq_rand", message, Some("leave one of them out".to_owned()), problems);
+        let kind = Refused::SizesByOrder;
+        return job.complain_about(kind, "bs_is_seq_rand", message, kind.hint(), problems);
     }
     let index = usize::from(RW.value_in(&job.spec).is_random);
     for name in [BS.name, BSRANGE.name, BSSPLIT.name] {
@@ -187,7 +189,8 @@ fn rates(job: &mut JobWords, problems: &mut Problems) {
     let is_limited = |name| job.spec.options.get(name).is_some_and(|least| !least.text.split(',').all(is_none));
     if is_limited("rate_min") && is_limited("rate_iops_min") {
         let message = "`rate_min` and `rate_iops_min` exclude each other, as in fio".to_owned();
-        return job.complain_about("rate_iops_min", message, Some("leave one of them out".to_owned()), problems);
+        let kind = Refused::MinimumRates;
+        return job.complain_about(kind, "rate_iops_min", message, kind.hint(), problems);
     }
     let both = job.words.get("rate").zip(job.words.get("rate_iops"));
     let dropped = match both {
@@ -282,35 +285,28 @@ fn exec_commands(job: &JobWords, lowering: &Lowering, problems: &mut Problems) {
     for name in ["exec_prerun", "exec_postrun"] {
         if job.word(name).is_some_and(|word| !word.text().is_empty()) && !lowering.settings.allows_exec {
             let message = format!("`{name}` would run a command of the job");
-            job.complain_about(name, message, Some(ALLOW_EXEC.to_owned()), problems);
+            job.complain_about(Refused::Commands, name, message, Refused::Commands.hint(), problems);
         }
     }
 }
-
-/// The hint about a command that a job would run.
-const ALLOW_EXEC: &str = "to allow it, set `--allow-exec` on the command line";
 
 /// Sets the program of `ioengine=exec`, with its arguments.
 fn exec_engine(job: &mut JobWords, lowering: &Lowering, problems: &mut Problems) {
     if job.engine() != Some(EngineKind::Exec) {
         if let Some(name) = ["program", "arguments", "grace_time"].into_iter().find(|name| job.word(name).is_some()) {
             let message = format!("`{name}` belongs to `ioengine=exec`, and the job has another engine");
-            job.complain_about(name, message, Some("leave it out".to_owned()), problems);
+            job.complain_about(Refused::OptionOfExec, name, message, Refused::OptionOfExec.hint(), problems);
         }
         return;
     }
     let Some(word) = job.word("program").filter(|word| !word.text().is_empty()) else {
         let message = "`ioengine=exec` has no `program`".to_owned();
-        return job.complain_about(
-            "ioengine",
-            message,
-            Some("set `program` to the program to run".to_owned()),
-            problems,
-        );
+        let kind = Refused::ProgramMissing;
+        return job.complain_about(kind, "ioengine", message, kind.hint(), problems);
     };
     if !lowering.settings.allows_exec {
         let message = format!("`ioengine=exec` would run `{}`", word.text());
-        return job.complain_about("program", message, Some(ALLOW_EXEC.to_owned()), problems);
+        return job.complain_about(Refused::Commands, "program", message, Refused::Commands.hint(), problems);
     }
     let runtime = job.spec.options.get("runtime").map_or("0s", |runtime| runtime.text.as_str());
     let seconds = trueio_model::units::parse_duration_ns(runtime).unwrap_or(0) / 1_000_000_000;
@@ -378,7 +374,7 @@ fn issue_times(job: &JobWords, problems: &mut Problems) {
     let is_complete = text("write_lat_log").is_some() && text("log_offset") == Some("true");
     if text("log_issue_time") == Some("true") && !is_complete {
         let message = "`log_issue_time` needs `write_lat_log` and `log_offset`".to_owned();
-        job.complain_about("log_issue_time", message, Some("set all three, or leave it out".to_owned()), problems);
+        job.complain_about(Refused::IssueTime, "log_issue_time", message, Refused::IssueTime.hint(), problems);
     }
 }
 
@@ -416,7 +412,7 @@ fn preconditioning(job: &mut JobWords, lowering: &mut Lowering, problems: &mut P
     };
     if let Some(why) = why {
         let message = format!("`sprandom` {why}, and the job does not");
-        return job.complain_about("sprandom", message, Some("leave the other option out".to_owned()), problems);
+        return job.complain_about(Refused::NotSprandom, "sprandom", message, Refused::NotSprandom.hint(), problems);
     }
     let origin = word.origin();
     let regions = job.number("spr_num_regions", problems).map_or(100, |(count, _)| count);
@@ -425,7 +421,9 @@ fn preconditioning(job: &mut JobWords, lowering: &mut Lowering, problems: &mut P
     let text = format!("precondition:{over_provisioning}:{regions}:{}", write_bytes(cache));
     match RANDOM_DISTRIBUTION.row().canonical(&text) {
         Ok(text) => job.spec.set(RANDOM_DISTRIBUTION.name, text, origin),
-        Err(message) => job.complain_about("sprandom", format!("`sprandom`: {message}"), None, problems),
+        Err(message) => {
+            job.complain_about(Refused::Value, "sprandom", format!("`sprandom`: {message}"), None, problems)
+        }
     }
 }
 

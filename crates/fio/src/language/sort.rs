@@ -4,6 +4,7 @@
 use super::lowering::{JobWords, Lowering, preset};
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
+use super::refusals::Refused;
 use super::value::{BadValue, KbBase, drawn_files, read_number, read_time_ns, translate};
 use super::{Section, Word, number, pattern};
 use std::collections::BTreeMap;
@@ -47,16 +48,21 @@ pub(super) fn sort<'a>(section: &'a Section, lowering: &mut Lowering, problems: 
                     section.name
                 ));
             }
-            if let Some((message, hint)) = foreign(word) {
-                problems.add((*word.position).clone(), message, Some(hint.to_owned()));
+            if let Some((kind, message)) = foreign(word) {
+                problems.add(kind, (*word.position).clone(), message, kind.hint());
                 continue;
             }
             match option.fate() {
                 Fate::Row => level_rows.take(word, &section.name, base, lowering, problems),
                 Fate::Rule(_) => {
                     if option.name() == "name" && word.text().is_empty() {
-                        let hint = Some("write the job's name: `name=JOB`".to_owned());
-                        problems.add((*word.position).clone(), "`name` is empty, and a job has a name", hint);
+                        let kind = Refused::NoName;
+                        problems.add(
+                            kind,
+                            (*word.position).clone(),
+                            "`name` is empty, and a job has a name",
+                            kind.hint(),
+                        );
                     }
                     check(option, word, base, problems);
                     words.insert(option.name(), (word, is_own));
@@ -171,7 +177,7 @@ fn kb_base(word: &Word, problems: &mut Problems) -> Option<KbBase> {
         "1000" => Some(KbBase::Decimal),
         other => {
             let message = format!("`kb_base` is 1000 or 1024, not `{other}`");
-            problems.add(word.value_position(&(0..other.len())), message, None);
+            problems.add(Refused::Value, word.value_position(&(0..other.len())), message, None);
             None
         }
     }
@@ -183,19 +189,17 @@ fn refuse(option: FioOption, word: &Word, reason: &str, instead: &str, problems:
         text => format!("{}={text}", option.name()),
     };
     let message = format!("`{shown}` is not done here: {reason}");
-    problems.add((*word.position).clone(), message, Some(format!("instead: {instead}")));
+    problems.add(Refused::Option, (*word.position).clone(), message, Some(format!("instead: {instead}")));
 }
 
 /// Returns why an option of the table is refused in fio's language, where a file may come from a stranger: it starts a
 /// program, contacts an address, or permits to destroy.
-fn foreign(word: &Word) -> Option<(String, &'static str)> {
+fn foreign(word: &Word) -> Option<(Refused, String)> {
     let row = word.option.row()?;
     match row.fio {
-        FioUse::Absent => {
-            Some((format!("`{}` is not an option of fio's language", row.name), "write it into a job file in TOML"))
-        }
+        FioUse::Absent => Some((Refused::NotFios, format!("`{}` is not an option of fio's language", row.name))),
         FioUse::CommandLine if word.position.path.is_some() => {
-            Some((format!("`{}` in a job file permits nothing", row.name), "set it on the command line"))
+            Some((Refused::PermitsInFile, format!("`{}` in a job file permits nothing", row.name)))
         }
         _ => None,
     }
@@ -215,7 +219,8 @@ fn take(
         ("rw", text) if text.contains(':') => {
             let (rw, steps) = text.split_once(':').unwrap_or((text, ""));
             if let Err(bad) = take_steps(rw, steps, word, base, values) {
-                problems.add(word.value_position(&(rw.len() + 1..text.len())), format!("`rw`: {}", bad.message), None);
+                let at = word.value_position(&(rw.len() + 1..text.len()));
+                problems.add(Refused::Value, at, format!("`rw`: {}", bad.message), None);
             }
             rw
         }
@@ -239,7 +244,7 @@ fn take(
                 }
                 Some(Err(bad)) => {
                     let at = word.value_position(&(name.len() + 1..text.len()));
-                    return problems.add(at, format!("`file_service_type`: {}", bad.message), None);
+                    return problems.add(Refused::Value, at, format!("`file_service_type`: {}", bad.message), None);
                 }
                 None => name,
             }
@@ -259,7 +264,8 @@ fn take(
         }
         Err(bad) => {
             let hint = value_hint(row, text, &bad.message);
-            problems.add(word.value_position(&bad.at), format!("`{}`: {}", word.option.name(), bad.message), hint);
+            let message = format!("`{}`: {}", word.option.name(), bad.message);
+            problems.add(Refused::Value, word.value_position(&bad.at), message, hint);
         }
     }
 }
@@ -286,18 +292,18 @@ fn take_steps(
 /// Returns the reason to refuse a value that fio accepts and that the row would only call unknown.
 fn special(option: FioOption, word: &Word) -> Option<FioProblem> {
     let text = word.text();
-    let (message, hint) = match option.name() {
+    let (kind, message) = match option.name() {
         "mem" if text.starts_with("mmapshared:") => (
+            Refused::SharedBuffers,
             format!(
                 "`mem={text}` shares the buffers with a file: the file loses its content, and writing it back adds I/O \
                  to what is measured"
             ),
-            "`mem=mmapshared`, or `mem=mmaphuge:PATH` for huge pages",
         ),
         _ => return None,
     };
     let position = Some(word.value_position(&(0..text.len())));
-    Some(FioProblem { message, position, hint: Some(format!("instead: {hint}")) })
+    Some(FioProblem { kind, message, position, hint: Some(format!("instead: {}", kind.row().instead)) })
 }
 
 /// Returns a word without the file from which fio maps buffers; `None`: the word names no file.
@@ -371,6 +377,7 @@ fn check(option: FioOption, word: &Word, base: KbBase, problems: &mut Problems) 
         _ => Ok(()),
     };
     if let Err(bad) = result {
-        problems.add(word.value_position(&bad.at), format!("`{}`: {}", option.name(), bad.message), None);
+        let message = format!("`{}`: {}", option.name(), bad.message);
+        problems.add(Refused::Value, word.value_position(&bad.at), message, None);
     }
 }

@@ -7,6 +7,7 @@
 
 use super::in_memory;
 use super::lowering::{preset, writes};
+use super::refusals::Refused;
 use super::rules::block_sizes;
 use super::{FioError, FioProblem, Settings};
 use std::collections::BTreeMap;
@@ -45,8 +46,8 @@ pub fn meet_targets(
         if settings.is_readonly && writes(spec) && !is_offline && !spec.options.contains_key("read_iolog") {
             let rw = fio.word("rw").map_or_else(|| "rw".to_owned(), as_typed);
             let message = format!("job `{}` would write or trim (`{rw}`), and `--readonly` forbids it", fio.name);
-            let hint = Some("leave out `--readonly`, or run jobs that read".to_owned());
-            problems.push(FioProblem { message, position: None, hint });
+            let kind = Refused::Readonly;
+            problems.push(FioProblem { kind, message, position: None, hint: kind.hint() });
             continue;
         }
         if !kind.is_none_or(|kind| kind.opens_files() || kind.works_on_names()) {
@@ -61,10 +62,12 @@ pub fn meet_targets(
             None => (writes(spec) && !is_offline) || is_changing,
         };
         if settings.is_readonly && is_writing {
+            let kind = Refused::Readonly;
             problems.push(FioProblem {
+                kind,
                 message: format!("job `{}` changes files, and `--readonly` forbids it", fio.name),
                 position: None,
-                hint: Some("leave out `--readonly`, or run jobs that read".to_owned()),
+                hint: kind.hint(),
             });
             continue;
         }
@@ -145,7 +148,7 @@ fn forbidden(why: &str, paths: &[String]) -> FioProblem {
         }
         [] => format!("`{why}` forbids the creation of files"),
     };
-    FioProblem { message, position: None, hint: None }
+    FioProblem { kind: Refused::FileMissing, message, position: None, hint: None }
 }
 
 /// Drops a state that is saved only by default where its file cannot be written; fio goes on without it, too. Returns a note.
@@ -208,7 +211,7 @@ fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem
     let disks = disks(spec, facts);
     let refused = |reason: String, hint: String| {
         let message = format!("`{option}` is not met: {reason}");
-        Some(FioProblem { message, position: None, hint: Some(hint) })
+        Some(FioProblem { kind: Refused::Scheduler, message, position: None, hint: Some(hint) })
     };
     if disks.is_empty() {
         return refused("the job's disk is unknown".to_owned(), "leave it out".to_owned());

@@ -9,6 +9,7 @@
 
 use super::lowering::JobWords;
 use super::problem::Problems;
+use super::refusals::Refused;
 use trueio_job::option::OptionRow;
 use trueio_job::options::content::rows::{DO_VERIFY, VERIFY, VERIFY_BACKLOG, VerifyMethod};
 use trueio_job::options::limits::rows::RUNTIME;
@@ -65,8 +66,7 @@ pub(super) fn refuse(job: &JobWords, clones: u64, problems: &mut Problems) {
     ];
     for (name, _, warning) in warnings.into_iter().filter(|(_, is_there, _)| *is_there) {
         let message = format!("job `{}`: {warning}, of which fio warns", job.section.name);
-        let hint = "leave out `--warnings-fatal` to run the job".to_owned();
-        job.complain_about(name, message, Some(hint), problems);
+        job.complain_about(Refused::FioWarns, name, message, Refused::FioWarns.hint(), problems);
     }
 }
 

@@ -254,7 +254,7 @@ fn attend(
         drop(logs);
     }
     drop(private);
-    let problem = failed_command.map(|error| error.render());
+    let problem = failed_command.map(|message| format!("error: {message}\n"));
     let _ = tx.send(ToClient::Done { record: Box::new(record), problem });
     drop(tx);
     let _ = writer.join();

@@ -1,10 +1,10 @@
 //! The options of the language: their names, rows and effects.
 
-use super::{World, line, words};
+use super::{World, line, words, wrong};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trueio_fio::language::options::{Fate, FioOption, find, options_of_fio};
-use trueio_fio::language::{FioRequest, read, render_table};
+use trueio_fio::language::{FioRequest, Refused, read, render_refusals, render_table};
 use trueio_job::TABLE;
 
 /// Goal: no option that fio has is called unknown.
@@ -171,19 +171,71 @@ fn no_option_is_ignored_without_a_message() {
     assert!(silent.is_empty(), "no effect and no message: {}", silent.join(", "));
 }
 
-#[test]
-fn the_page_about_fio_contains_the_rendered_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio-options.md");
-    let page = std::fs::read_to_string(&path).expect("docs/fio-options.md");
-    let rendered = render_table();
+/// Compares the rendered part of a page of `docs` with what the rows give; with `TRUEIO_BLESS=1`, rewrites it.
+fn compare_rendered(name: &str, rendered: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("docs/{name}: {error}"));
     let begin = page.find("<!-- begin: rendered").expect("the begin of the rendered part");
     let end = page.find("<!-- end -->").expect("its end") + "<!-- end -->".len();
     if std::env::var_os("TRUEIO_BLESS").is_some() {
         let whole = format!("{}{}{}", &page[..begin], rendered.trim_end(), &page[end..]);
-        std::fs::write(&path, whole).expect("docs/fio-options.md can be written");
-        return;
+        return std::fs::write(&path, whole).unwrap_or_else(|error| panic!("docs/{name}: {error}"));
     }
-    assert!(page[begin..end] == *rendered.trim_end(), "docs/fio-options.md is stale; TRUEIO_BLESS=1 rewrites it");
+    assert!(page[begin..end] == *rendered.trim_end(), "docs/{name} is stale; TRUEIO_BLESS=1 rewrites it");
+}
+
+#[test]
+fn the_page_about_fio_contains_the_rendered_table() {
+    compare_rendered("fio-options.md", &render_table());
+}
+
+/// Goal: no refusal of fio's language without a row of the page, and no row without a refusal.
+/// Method: a problem is made with its row (`FioProblem::kind`), so the first half is the compiler's; each row must be used in the source,
+/// and be complete.
+#[test]
+fn the_page_of_refusals_is_rendered_from_the_rows_that_refuse() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![source];
+    let mut text = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the source").flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path if path.file_name().is_some_and(|name| name == "refusals.rs") => {}
+                path => text += &std::fs::read_to_string(path).expect("a source file"),
+            }
+        }
+    }
+    for kind in Refused::ALL {
+        let name = format!("Refused::{kind:?}");
+        let is_used =
+            text.match_indices(&name).any(|(at, _)| !text[at + name.len()..].starts_with(char::is_alphanumeric));
+        let row = kind.row();
+        assert!(is_used, "{name} refuses nothing");
+        assert!(
+            [row.refused, row.reason, row.instead].iter().all(|cell| !cell.is_empty() && !cell.contains('|')),
+            "{row:?}"
+        );
+    }
+    compare_rendered("fio-refusals.md", &render_refusals());
+}
+
+#[test]
+fn a_problem_has_the_row_of_its_refusal() {
+    for (words, kind) in [
+        ("--name=a --nonsense=1", Refused::UnknownOption),
+        ("--name=a --size=4kfoo", Refused::Value),
+        ("--name=a --ioengine=rbd", Refused::Engine),
+        ("--name=a --mem=mmapshared:f", Refused::SharedBuffers),
+        ("--name=a --fdp=1", Refused::Option),
+        ("--name=a --exec_prerun=true", Refused::Commands),
+        ("--name=a --rate_min=1k --rate_iops_min=1", Refused::MinimumRates),
+        ("--name=a --wait_for=b", Refused::WaitFor),
+        ("--server --name=a", Refused::OfServers),
+    ] {
+        let kinds: Vec<Refused> = wrong(words).problems.iter().map(|problem| problem.kind).collect();
+        assert!(kinds.contains(&kind), "{words}: {kinds:?}");
+    }
 }
 
 /// Goal: a user of fio finds its options under fio's names.
