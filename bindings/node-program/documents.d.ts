@@ -2565,7 +2565,7 @@ export interface VerifyFailure {
   found: string;
   /** The block's length, in bytes. */
   length: number;
-  /** The number that was found in the header, and the one that was expected there; `None`: another part differs, or what was found is not shown. */
+  /** The number that was found, and the one that was expected: of the header, the checksum of the content, or the first byte that differs from the pattern; `None`: another part differs, or what was found is not shown. */
   numbers?: Array<number> | null;
   /** The block's offset, in bytes. */
   offset: number;
@@ -2573,6 +2573,8 @@ export interface VerifyFailure {
   part?: BlockPart;
   /** The file. */
   path: string;
+  /** The byte of the block at which its content differs from the pattern, counted from 0; `None`: no pattern was compared. */
+  pattern_byte?: number | null;
 }
 
 /** Write cache that a disk declares (`queue/write_cache`). */

@@ -89,6 +89,7 @@ pub fn compare_with_source(
                     },
                     part: BlockPart::Content,
                     numbers: None,
+                    pattern_byte: None,
                 });
             }
         }

@@ -77,18 +77,21 @@ pub struct Difference {
     pub found: String,
     /// What differs.
     pub part: BlockPart,
-    /// The number in the header that was found, and the one that was expected.
+    /// The number that was found, and the one that was expected: of the header, the checksum, or the first byte that differs
+    /// from the pattern.
     pub numbers: Option<[u64; 2]>,
+    /// The byte of the block at which it differs from the pattern.
+    pub pattern_byte: Option<u64>,
     /// The piece of the block that differs, one of `verify_interval`; empty: the whole block.
     pub piece: Range<usize>,
 }
 
 impl Difference {
     pub(crate) fn new(expected: String, found: String) -> Self {
-        Self { expected, found, part: BlockPart::Content, numbers: None, piece: 0..0 }
+        Self { expected, found, part: BlockPart::Content, numbers: None, pattern_byte: None, piece: 0..0 }
     }
 
-    fn of_header(part: BlockPart, numbers: [u64; 2], expected: String, found: String) -> Self {
+    fn of_numbers(part: BlockPart, numbers: [u64; 2], expected: String, found: String) -> Self {
         Self { part, numbers: Some(numbers), ..Self::new(expected, found) }
     }
 }
@@ -117,7 +120,7 @@ impl BlockHeader {
     /// The first difference.
     pub fn compare(&self, block: &[u8]) -> Result<(), Difference> {
         if block.len() != self.length as usize {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Length,
                 [block.len() as u64, u64::from(self.length)],
                 format!("a block of {} bytes", self.length),
@@ -130,7 +133,7 @@ impl BlockHeader {
             } else {
                 format!("no trueio header; the block begins {:02x?}", &block[..16.min(block.len())])
             };
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Magic,
                 [magic_number(block), magic_number(&MAGIC)],
                 format!("the header of write {} to offset {}", self.sequence, self.offset),
@@ -140,7 +143,7 @@ impl BlockHeader {
         let (run, offset, sequence) = (word(block, 8), word(block, 16), word(block, 24));
         let length = word(block, 32) as u32;
         if self.run != 0 && run != self.run {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Run,
                 [run, self.run],
                 format!("a write of this worker (run {:016x})", self.run),
@@ -148,7 +151,7 @@ impl BlockHeader {
             ));
         }
         if offset != self.offset {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Offset,
                 [offset, self.offset],
                 format!("the block of offset {}", self.offset),
@@ -156,7 +159,7 @@ impl BlockHeader {
             ));
         }
         if sequence < self.sequence {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Sequence,
                 [sequence, self.sequence],
                 format!("write {} or a later one", self.sequence),
@@ -164,7 +167,7 @@ impl BlockHeader {
             ));
         }
         if length != self.length {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Length,
                 [u64::from(length), u64::from(self.length)],
                 format!("a block of {} bytes", self.length),
@@ -173,7 +176,7 @@ impl BlockHeader {
         }
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
-            return Err(Difference::of_header(
+            return Err(Difference::of_numbers(
                 BlockPart::Checksum,
                 [u64::from(kind), u64::from(kind_number(self.checksum))],
                 format!("a checksum of kind {} ({})", kind_number(self.checksum), self.checksum.name()),
@@ -182,7 +185,9 @@ impl BlockHeader {
         }
         let (stored, computed) = (word(block, 40), digest_of(block, self.checksum));
         if stored != computed {
-            return Err(Difference::new(
+            return Err(Difference::of_numbers(
+                BlockPart::Content,
+                [computed, stored],
                 format!("checksum {stored:016x}, as in the header of write {sequence}"),
                 format!("checksum {computed:016x}: the block's bytes are not those that were written"),
             ));
@@ -203,9 +208,9 @@ fn magic_number(header: &[u8]) -> u64 {
 
 /// Returns the record of a difference.
 pub(crate) fn failure(path: &str, request: &Request, difference: Difference) -> VerifyFailure {
-    let Difference { expected, found, part, numbers, .. } = difference;
+    let Difference { expected, found, part, numbers, pattern_byte, .. } = difference;
     let (offset, length) = (request.offset, u64::from(request.length));
-    VerifyFailure { path: path.to_owned(), offset, length, expected, found, part, numbers }
+    VerifyFailure { path: path.to_owned(), offset, length, expected, found, part, numbers, pattern_byte }
 }
 
 #[cfg(test)]

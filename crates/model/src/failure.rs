@@ -43,10 +43,13 @@ pub struct VerifyFailure {
     /// What of the block differs.
     #[serde(default)]
     pub part: BlockPart,
-    /// The number that was found in the header, and the one that was expected there; `None`: another part differs, or what
-    /// was found is not shown.
+    /// The number that was found, and the one that was expected: of the header, the checksum of the content, or the first byte that
+    /// differs from the pattern; `None`: another part differs, or what was found is not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<[u64; 2]>,
+    /// The byte of the block at which its content differs from the pattern, counted from 0; `None`: no pattern was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern_byte: Option<u64>,
 }
 
 /// What of a block differs from what was written.
@@ -85,5 +88,6 @@ impl VerifyFailure {
         "what the job wrote".clone_into(&mut self.expected);
         "something else, which is not shown".clone_into(&mut self.found);
         self.numbers = None;
+        self.pattern_byte = None;
     }
 }

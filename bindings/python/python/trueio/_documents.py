@@ -1791,6 +1791,7 @@ class VerifyFailure(TypedDict):
     offset: "int"
     part: "NotRequired[BlockPart]"
     path: "str"
+    pattern_byte: "NotRequired[int | None]"
 
 
 WriteCache: TypeAlias = "str"

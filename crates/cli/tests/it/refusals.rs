@@ -187,7 +187,12 @@ fn a_block_that_differs_has_the_line_of_fio_next_to_ours() {
     let sandbox = Sandbox::new();
     let job = ["fio", "--name=a", "--filename=v", "--size=64k", "--bs=4k", "--verify=crc32c"];
     for (at, line) in [
-        (6000, "crc32c: verify failed at file v offset 4096, length 4096 (requested block: offset=4096, length=4096)"),
+        (
+            6000,
+            "crc32c: verify failed at file v offset 4096, length 4096 (requested block: offset=4096, length=4096, flags=8)",
+        ),
+        (6000, "       Expected CRC: "),
+        (6000, "       Received CRC: "),
         (8192, "verify: bad magic header 5858, wanted "),
         (8208, "verify: bad header offset "),
     ] {

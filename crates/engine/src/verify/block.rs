@@ -90,10 +90,13 @@ impl BlockSeal {
                 let mut expected = vec![0; block.len()];
                 fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
                 let end = block.len().min(at + 16);
-                Err(Difference::new(
+                let difference = Difference::of_numbers(
+                    BlockPart::Content,
+                    [block[at], expected[at]].map(u64::from),
                     format!("the pattern: from byte {at} of the block on {:02x?}", &expected[at..end]),
                     format!("{:02x?}", &block[at..end]),
-                ))
+                );
+                Err(Difference { pattern_byte: Some(at as u64), ..difference })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The lines that fio prints on standard error about blocks that differ from what was written; scripts look for them.
 //!
 //! Our headers have other fields than fio's: the run's number takes the place of its seed (`rand_seed`), the number of the
-//! write that of `numberio`, and our magic number differs.
+//! write that of `numberio`, and our magic number differs. Of a checksum longer than eight bytes the first eight are printed.
 //!
 //! Source: `verify_header` and `log_verify_failure` in `verify.c` of fio 3.42.
 
@@ -15,22 +15,51 @@ pub fn verify_errors(record: &RunRecord) -> String {
         let plan = record.plan.jobs.iter().find(|plan| plan.name == job.name);
         let checksum = plan.and_then(|plan| plan.verify.as_ref()).map_or(Checksum::Meta, |verify| verify.checksum);
         for failure in &job.verify_failures {
-            write_lines(&mut out, checksum.name(), failure);
+            write_lines(&mut out, checksum, failure);
         }
     }
     out
 }
 
-fn write_lines(out: &mut String, checksum: &str, failure: &VerifyFailure) {
-    let VerifyFailure { path, offset, length, part, numbers, .. } = failure;
-    let place =
-        format!(" at file {path} offset {offset}, length {length} (requested block: offset={offset}, length={length})");
+/// Returns how many bytes of a checksum are kept.
+fn width(checksum: Checksum) -> usize {
+    match checksum {
+        Checksum::Crc7 => 1,
+        Checksum::Crc16 => 2,
+        Checksum::Crc32 | Checksum::Crc32c => 4,
+        _ => 8,
+    }
+}
+
+fn write_lines(out: &mut String, checksum: Checksum, failure: &VerifyFailure) {
+    let VerifyFailure { path, offset, length, part, numbers, pattern_byte, .. } = failure;
+    let at = |flags: &str| {
+        let requested = format!("requested block: offset={offset}, length={length}{flags}");
+        format!(" at file {path} offset {offset}, length {length} ({requested})")
+    };
+    let place = at("");
     let decimal = || numbers.map_or_else(String::new, |[found, wanted]| format!(" {found}, wanted {wanted}"));
-    // As fio's `%.8s`.
-    let failed = format!("{checksum:.8}: verify failed{place}\n");
+    // As fio's `%.8s`; the flags are those of a block that was read (`IO_U_F_VER_LIST`).
+    let failed = |kind: &str| format!("{kind:.8}: verify failed{}\n", at(", flags=8"));
     // Writing to a String cannot fail.
     let _ = match part {
-        BlockPart::Content => out.write_str(&failed),
+        BlockPart::Content => match (numbers, pattern_byte) {
+            (Some([found, wanted]), Some(byte)) => write!(
+                out,
+                "fio: got pattern '{found:02x}', wanted '{wanted:02x}'. Bad bits {}\nfio: bad pattern block offset {byte}\n{}",
+                (found ^ wanted).count_ones(),
+                failed(Checksum::Pattern.name())
+            ),
+            (Some([found, wanted]), None) => {
+                let hex = |sum: &u64| {
+                    sum.to_le_bytes()[..width(checksum)].iter().map(|b| format!("{b:02x}")).collect::<String>()
+                };
+                let sums = [("Expected", wanted), ("Received", found)]
+                    .map(|(which, sum)| format!("       {which} CRC: {}\n", hex(sum)));
+                write!(out, "{}{}", failed(checksum.name()), sums.concat())
+            }
+            (None, _) => out.write_str(&failed(checksum.name())),
+        },
         BlockPart::Trimmed => writeln!(
             out,
             "verify failed for zeroed data at file {path} offset {offset}, length {length}, block offset 0"
@@ -45,7 +74,7 @@ fn write_lines(out: &mut String, checksum: &str, failure: &VerifyFailure) {
         BlockPart::Sequence => writeln!(out, "verify: bad header numberio{}{place}", decimal()),
         BlockPart::Checksum => {
             let kinds = numbers.map_or_else(String::new, |[found, given]| format!(" ({found} media, {given} given)"));
-            writeln!(out, "{failed}fio: verify type mismatch{kinds}")
+            writeln!(out, "{}fio: verify type mismatch{kinds}", failed(checksum.name()))
         }
     };
 }
@@ -58,8 +87,15 @@ mod tests {
     #[test]
     fn each_kind_of_difference_has_the_line_of_fio() {
         let place = " at file d/f offset 8192, length 4096 (requested block: offset=8192, length=4096)\n";
+        let flags = " at file d/f offset 8192, length 4096 (requested block: offset=8192, length=4096, flags=8)\n";
+        let failed = format!("crc32c: verify failed{flags}");
+        assert_eq!(lines(BlockPart::Content, None), failed);
+        let sums = "       Expected CRC: fc1dd6c5\n       Received CRC: 2ec6972a\n";
+        assert_eq!(lines(BlockPart::Content, Some([0x2a97_c62e, 0xc5d6_1dfc])), failed.clone() + sums);
+        let pattern = "fio: got pattern '5a', wanted 'de'. Bad bits 2\nfio: bad pattern block offset 100\n";
+        let failure = VerifyFailure { pattern_byte: Some(100), ..failure(BlockPart::Content, Some([0x5a, 0xde])) };
+        assert_eq!(lines_of(Checksum::PatternHdr, &failure), format!("{pattern}pattern: verify failed{flags}"));
         for (part, numbers, begins) in [
-            (BlockPart::Content, None, "crc32c: verify failed".to_owned()),
             (BlockPart::Magic, Some([0x5858, 0xacca]), "verify: bad magic header 5858, wanted acca".to_owned()),
             (BlockPart::Length, Some([512, 4096]), "verify: bad header length 512, wanted 4096".to_owned()),
             (BlockPart::Run, Some([7, 9]), "verify: bad header rand_seed 7, wanted 9".to_owned()),
@@ -69,18 +105,24 @@ mod tests {
         ] {
             assert_eq!(lines(part, numbers), begins + place);
         }
-        let mismatch = format!("crc32c: verify failed{place}fio: verify type mismatch (1 media, 2 given)\n");
+        let mismatch = format!("{failed}fio: verify type mismatch (1 media, 2 given)\n");
         assert_eq!(lines(BlockPart::Checksum, Some([1, 2])), mismatch);
         let zeroed = "verify failed for zeroed data at file d/f offset 8192, length 4096, block offset 0\n";
         assert_eq!(lines(BlockPart::Trimmed, None), zeroed);
     }
 
+    fn failure(part: BlockPart, numbers: Option<[u64; 2]>) -> VerifyFailure {
+        let (path, expected, found) = ("d/f".to_owned(), String::new(), String::new());
+        VerifyFailure { path, offset: 8192, length: 4096, expected, found, part, numbers, pattern_byte: None }
+    }
+
     fn lines(part: BlockPart, numbers: Option<[u64; 2]>) -> String {
-        let (expected, found) = (String::new(), String::new());
-        let failure =
-            VerifyFailure { path: "d/f".to_owned(), offset: 8192, length: 4096, expected, found, part, numbers };
+        lines_of(Checksum::Crc32c, &failure(part, numbers))
+    }
+
+    fn lines_of(checksum: Checksum, failure: &VerifyFailure) -> String {
         let mut out = String::new();
-        write_lines(&mut out, "crc32c", &failure);
+        write_lines(&mut out, checksum, failure);
         out
     }
 }

@@ -710,6 +710,7 @@ pub fn troubled() -> RunRecord {
         found: "offset 12288, write 17, crc32c 0x5a1b2c3d: the block of another offset".into(),
         part: BlockPart::Offset,
         numbers: Some([12_288, 8192]),
+        pattern_byte: None,
     }];
     job.engine_notes = vec!["Registered buffers were refused (ENOMEM; RLIMIT_MEMLOCK is 64 KiB).".into()];
 

@@ -92,7 +92,9 @@ fn compare(context: &WorkerContext<'_>, report: &mut WorkerReport) {
                 return;
             }
             report.verified_block_count += 1;
-            if let Err(Difference { expected, found, part, numbers, .. }) = seal.check(&mut block[..length], 0, at, 0) {
+            if let Err(Difference { expected, found, part, numbers, pattern_byte, .. }) =
+                seal.check(&mut block[..length], 0, at, 0)
+            {
                 report.verify_failure_count += 1;
                 if report.verify_failures.len() < FAILURES_MAX {
                     report.verify_failures.push(VerifyFailure {
@@ -103,6 +105,7 @@ fn compare(context: &WorkerContext<'_>, report: &mut WorkerReport) {
                         found,
                         part,
                         numbers,
+                        pattern_byte,
                     });
                 }
             }

@@ -58,6 +58,7 @@ fn a_block_that_reads_back_differently_contradicts() {
         found: "write 3".to_owned(),
         part: BlockPart::Sequence,
         numbers: Some([3, 7]),
+        pattern_byte: None,
     }];
     phase.judge().assert("call_results", Contradicted, "expected write 7, found write 3");
 }
